@@ -1,0 +1,24 @@
+"""Memory for AI agents with a receipt for every write: one wire format over whichever store you run."""
+
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+__all__ = ["Memory", "MemorywireError", "__version__"]
+
+if TYPE_CHECKING:
+    from memorywire.facades.memory import Memory
+    from memorywire.model.errors import MemorywireError
+
+
+def __getattr__(name: str) -> object:
+    """Load public names on first use, so that importing the package does nothing and is fast."""
+    if name == "Memory":
+        from memorywire.facades.memory import Memory
+
+        return Memory
+    if name == "MemorywireError":
+        from memorywire.model.errors import MemorywireError
+
+        return MemorywireError
+    raise AttributeError(f"module 'memorywire' has no attribute {name!r}")

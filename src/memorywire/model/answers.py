@@ -1,0 +1,169 @@
+"""What comes back: receipts for writes, hits for recalls, an outcome for every store asked."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from memorywire.model.record import Record
+from memorywire.model.requests import Action, Fusion, Strategy
+
+
+class Status(StrEnum):
+    """How a write ended."""
+
+    COMMITTED = "committed"
+    STAGED = "staged"
+    DEFERRED = "deferred"
+    DUPLICATE = "duplicate"
+    FAILED = "failed"
+
+
+class Verdict(StrEnum):
+    """Whether anything in memory answers the query."""
+
+    MATCH = "match"
+    WEAK = "weak"
+    NO_MATCH = "no_match"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What one store did with one request; `error` is None when it did what was asked."""
+
+    store: str
+    count: int = 0
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """The receipt of a remember."""
+
+    id: str
+    version: int
+    stored_at: int
+    status: Status
+    stores: tuple[str, ...]
+    outcomes: tuple[Outcome, ...] = ()
+    change_id: str | None = None
+    pending_approval: bool = False
+    approval_url: str | None = None
+    degraded: tuple[str, ...] = ()
+    similar: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """The receipt of a forget; without `change_id` nothing was changed."""
+
+    forgotten_ids: tuple[str, ...]
+    missing_ids: tuple[str, ...]
+    hard_delete: bool
+    stores: tuple[Outcome, ...]
+    status: Status | None = None
+    change_id: str | None = None
+    dry_run: bool = False
+    pending_approval: bool = False
+    approval_url: str | None = None
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """The receipt of a merge; `canonical` is the record that survives."""
+
+    canonical: str
+    version: int
+    merged_count: int
+    merged_ids: tuple[str, ...]
+    strategy_used: Strategy
+    stores: tuple[str, ...]
+    status: Status
+    outcomes: tuple[Outcome, ...] = ()
+    change_id: str | None = None
+    pending_approval: bool = False
+    approval_url: str | None = None
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expired:
+    """The receipt of an expire; without `change_id` nothing was changed."""
+
+    matched_count: int
+    matched_ids: tuple[str, ...]
+    action_taken: Action
+    stores: tuple[str, ...]
+    status: Status | None = None
+    outcomes: tuple[Outcome, ...] = ()
+    change_id: str | None = None
+    dry_run: bool = False
+    pending_approval: bool = False
+    approval_url: str | None = None
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undone:
+    """The receipt of an undo: itself a change, so it can be undone."""
+
+    change_id: str
+    undone: str
+    restored_ids: tuple[str, ...]
+    ended_ids: tuple[str, ...]
+    stores: tuple[str, ...]
+    status: Status = Status.COMMITTED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A memory that answers the query, how well, and who said so."""
+
+    record: Record
+    score: float
+    stores: tuple[str, ...]
+    supporting: tuple[str, ...] = ()
+    signals: Mapping[str, float] | None = None
+
+    @property
+    def id(self) -> str:
+        return self.record.id
+
+    @property
+    def content(self) -> object:
+        return self.record.content
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearMiss:
+    """A candidate that was cut, and why: shown by `explain`."""
+
+    id: str
+    score: float
+    reason: str
+    signals: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled:
+    """What a recall found; iterate it for its hits. Empty is a valid answer."""
+
+    recall_id: str
+    hits: tuple[Hit, ...]
+    verdict: Verdict
+    fusion_used: Fusion
+    stores_queried: tuple[str, ...]
+    latency_ms: int
+    outcomes: tuple[Outcome, ...] = ()
+    degraded: tuple[str, ...] = ()
+    floor: float | None = None
+    near_misses: tuple[NearMiss, ...] | None = None
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+
+Answer = Remembered | Recalled | Forgotten | Merged | Expired

@@ -1,0 +1,37 @@
+"""What is wired here, as one object from which every advertisement is projected."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from memorywire.model.space import Space
+
+
+class Feature(StrEnum):
+    """What a store can do beyond keeping and finding records."""
+
+    VECTOR = "vector"
+    FTS = "fts"
+    HISTORY = "history"
+    AS_OF = "as_of"
+    UNDO = "undo"
+    IDEMPOTENCY = "idempotency"
+    HARD_DELETE = "hard_delete"
+    RECALL_TRACKING = "recall_tracking"
+    DURABLE = "durable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreCapabilities:
+    name: str
+    features: frozenset[Feature]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    stores: tuple[StoreCapabilities, ...]
+    space: Space
+
+    @property
+    def features(self) -> frozenset[Feature]:
+        """What every wired store can do, so that what is advertised holds wherever a request lands."""
+        return frozenset.intersection(*(store.features for store in self.stores))

@@ -1,0 +1,14 @@
+"""Time is an argument: a clock is any function that gives epoch milliseconds."""
+
+import time
+from collections.abc import Callable
+from typing import TypeAlias
+
+Clock: TypeAlias = Callable[[], int]
+
+DAY_MS = 86_400_000
+
+
+def system_clock() -> int:
+    """The machine's wall clock."""
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,118 @@
+"""Everything that can go wrong, as one tree; each error is a problem a caller can show.
+
+MemorywireError
+├── InvalidRequest         the request itself is wrong; nothing was done
+│   ├── InvalidJson        the bytes are not the JSON we accept
+│   └── UnknownOperation   no such verb on this wire
+├── NotFound               no such memory or change in this scope
+├── Conflict               the state moved, or the id or the content is taken
+│   ├── Duplicate          the same content is already live in this scope
+│   └── IdempotencyConflict   the key was used for another request
+├── TooManyAffected        the plan touches more than `max_affected` allows
+├── CapabilityUnsupported  nothing wired here can do that
+├── StoreError             the store could not answer
+│   ├── StoreUnavailable   not reachable, or the disk said no
+│   ├── StoreBusy          another process held the write lock too long
+│   ├── StoreCorrupt       the store's answer makes no sense
+│   ├── StoreNewer         the file was written by a newer release
+│   ├── SpaceMismatch      the file holds vectors of another embedding space
+│   └── UnsafeEngine       this SQLite build can lose committed writes
+└── EmbedderFailed         the embedding model or endpoint could not answer
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+
+class MemorywireError(Exception):
+    """A problem with a stable `code`, a sentence, and, where known, the field and the fix."""
+
+    code: ClassVar[str] = "internal"
+
+    def __init__(self, detail: str, *, field: str | None = None, fix: str | None = None) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.field = field
+        self.fix = fix
+
+    def problem(self) -> dict[str, str]:
+        """The one problem shape of the wire: `{code, detail, field?, fix?}`."""
+        parts: Mapping[str, str | None] = {
+            "code": self.code,
+            "detail": self.detail,
+            "field": self.field,
+            "fix": self.fix,
+        }
+        return {name: value for name, value in parts.items() if value is not None}
+
+
+class InvalidRequest(MemorywireError):
+    code = "validation_error"
+
+
+class InvalidJson(InvalidRequest):
+    code = "invalid_json"
+
+
+class UnknownOperation(InvalidRequest):
+    code = "unknown_operation"
+
+
+class NotFound(MemorywireError):
+    code = "not_found"
+
+
+class Conflict(MemorywireError):
+    code = "conflict"
+
+
+class Duplicate(Conflict):
+    """Raised by a store when a unique put finds its content live; `existing` names the record."""
+
+    def __init__(self, existing: str) -> None:
+        super().__init__(f"the same content is live as {existing}", field="content")
+        self.existing = existing
+
+
+class IdempotencyConflict(Conflict):
+    code = "idempotency_conflict"
+
+
+class TooManyAffected(MemorywireError):
+    code = "too_many_affected"
+
+
+class CapabilityUnsupported(MemorywireError):
+    code = "capability_unsupported"
+
+
+class StoreError(MemorywireError):
+    code = "store_error"
+
+
+class StoreUnavailable(StoreError):
+    code = "store_unavailable"
+
+
+class StoreBusy(StoreError):
+    code = "store_busy"
+
+
+class StoreCorrupt(StoreError):
+    code = "store_corrupt"
+
+
+class StoreNewer(StoreError):
+    code = "store_newer"
+
+
+class SpaceMismatch(StoreError):
+    code = "space_mismatch"
+
+
+class UnsafeEngine(StoreError):
+    code = "unsafe_engine"
+
+
+class EmbedderFailed(MemorywireError):
+    code = "embedder_failed"

@@ -1,0 +1,25 @@
+"""What a store is asked to rank, and what it answers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from memorywire.model.record import Record
+from memorywire.model.where import Where
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """Words and their vector (float32, little endian), inside a `Where`."""
+
+    where: Where
+    text: str
+    vector: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """A candidate with its relevance in 0..1 and the raw signals it was made of."""
+
+    record: Record
+    score: float
+    signals: Mapping[str, float]

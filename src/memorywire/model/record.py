@@ -1,0 +1,107 @@
+"""A record: one version of one memory, and the scope it belongs to."""
+
+import hashlib
+import json
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+Json: TypeAlias = Any  # a JSON value; closing the recursion buys nothing that mypy could check here
+
+DEFAULT_TENANT = "default"
+
+
+class MemoryType(StrEnum):
+    SEMANTIC = "semantic"
+    EPISODIC = "episodic"
+    PROCEDURAL = "procedural"
+    EMOTIONAL = "emotional"
+
+
+class Standing(StrEnum):
+    """How a live record takes part in recall: fully, at a quarter of its score, or only when asked for."""
+
+    ACTIVE = "active"
+    DEMOTED = "demoted"
+    ARCHIVED = "archived"
+
+
+RECALLABLE = frozenset({Standing.ACTIVE, Standing.DEMOTED})
+DEMOTED_FACTOR = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Whose memory: a tenant's agent, and one of its users or (None) all of them."""
+
+    agent: str
+    user: str | None = None
+    tenant: str = DEFAULT_TENANT
+
+    def covers(self, other: "Scope") -> bool:
+        """Whether a request in this scope may see a record that lives in `other`."""
+        return (
+            self.tenant == other.tenant
+            and self.agent == other.agent
+            and (self.user is None or self.user == other.user)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One version of a memory, as every store keeps it and every reader sees it."""
+
+    id: str
+    scope: Scope
+    type: MemoryType
+    content: str | Mapping[str, Json]
+    created_at: int
+    updated_at: int
+    version: int = 1
+    confidence: float = 1.0
+    metadata: Mapping[str, Json] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    source: str | None = None
+    session_id: str | None = None
+    occurred_at: int | None = None
+    expires_at: int | None = None
+    standing: Standing = Standing.ACTIVE
+    supersedes: tuple[str, ...] = ()
+    merged_from: tuple[str, ...] = ()
+    recalled_at: int | None = None
+
+    def alive(self, at: int) -> bool:
+        return self.expires_at is None or at < self.expires_at
+
+    @property
+    def text(self) -> str:
+        """The words to index and embed: the content itself, or the strings inside a structured one."""
+        if isinstance(self.content, str):
+            return self.content
+        return " ".join(_strings(self.content))
+
+    @property
+    def digest(self) -> str:
+        """Equal for memories that say the same thing: type, normalised content and event time."""
+        said = json.dumps(
+            [self.type, _normalised(self.content), self.occurred_at], sort_keys=True, ensure_ascii=True
+        )
+        return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
+
+
+def _normalised(content: Json) -> Json:
+    if isinstance(content, str):
+        return " ".join(unicodedata.normalize("NFC", content).split())
+    return content
+
+
+def _strings(value: Json) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, Mapping):
+        return [word for key, inner in value.items() for word in (key, *_strings(inner))]
+    if isinstance(value, list | tuple):
+        return [word for inner in value for word in _strings(inner)]
+    return []

@@ -1,0 +1,137 @@
+"""The five requests as values; every default here is proven equal to the schema's by a test."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal, TypeAlias
+
+from memorywire.model.record import Json, MemoryType, Scope
+from memorywire.model.where import EVERYTHING, Filter
+
+
+class Fusion(StrEnum):
+    RRF = "rrf"
+    MAX = "max"
+    WEIGHTED = "weighted"
+
+
+class Strategy(StrEnum):
+    KEEP_CANONICAL = "keep_canonical"
+    MERGE_CONTENT = "merge_content"
+    KEEP_HIGHEST_CONFIDENCE = "keep_highest_confidence"
+
+
+class Action(StrEnum):
+    FORGET = "forget"
+    ARCHIVE = "archive"
+    DEMOTE = "demote"
+
+
+class DedupMode(StrEnum):
+    DROP = "drop"
+    MERGE = "merge"
+    KEEP = "keep"
+
+
+MinRelevance: TypeAlias = float | Literal["auto", "off"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remember:
+    scope: Scope
+    type: MemoryType
+    content: str | Mapping[str, Json]
+    metadata: Mapping[str, Json] = field(default_factory=dict)
+    confidence: float = 1.0
+    source: str | None = None
+    expires_at: int | None = None
+    approval_required: bool = False
+    id: str | None = None
+    idempotency_key: str | None = None
+    occurred_at: int | None = None
+    tags: tuple[str, ...] = ()
+    session_id: str | None = None
+    supersedes: tuple[str, ...] = ()
+    if_version: int | None = None
+    privacy_intent: Mapping[str, Json] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankWeights:
+    """Weights of the ranker's signals; recency halves every `half_life_days`."""
+
+    semantic: float = 1.0
+    recency: float = 0.0
+    half_life_days: float = 30.0
+    source: float = 0.0
+    frequency: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dedup:
+    mode: DedupMode
+    threshold: float = 0.95
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recall:
+    scope: Scope
+    query: str
+    k: int = 5
+    types: tuple[MemoryType, ...] = ()
+    hops: int = 0
+    fusion: Fusion = Fusion.RRF
+    filter: Filter = EVERYTHING
+    fresher_than_days: int | None = None
+    min_relevance: MinRelevance = "auto"
+    explain: bool = False
+    quorum_k: int = 1
+    as_of: int | None = None
+    include: tuple[str, ...] = ()
+    max_tokens: int | None = None
+    rank: RankWeights | None = None
+    dedup: Dedup | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forget:
+    """At least one of `ids` and `filter` is given; an absent filter (None) selects nothing by itself."""
+
+    scope: Scope
+    ids: tuple[str, ...] = ()
+    filter: Filter | None = None
+    hard_delete: bool = False
+    reason: str | None = None
+    dry_run: bool = False
+    max_affected: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merge:
+    scope: Scope
+    canonical: str
+    duplicates: tuple[str, ...]
+    strategy: Strategy = Strategy.KEEP_CANONICAL
+    if_version: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """Conditions that must all hold; at least one is given."""
+
+    older_than_days: int | None = None
+    type: MemoryType | None = None
+    confidence_below: float | None = None
+    no_recall_in_days: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expire:
+    scope: Scope
+    policy: Policy
+    action: Action = Action.FORGET
+    dry_run: bool = False
+    max_affected: int | None = None
+
+
+Request: TypeAlias = Remember | Recall | Forget | Merge | Expire

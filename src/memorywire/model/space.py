@@ -1,0 +1,17 @@
+"""The identity of an embedding space: two vectors compare only when these are equal."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """What made a vector: model, revision of its weights, dimension, and whether it is unit length."""
+
+    model: str
+    revision: str
+    dimension: int
+    normalised: bool = True
+
+    def __str__(self) -> str:
+        form = "unit" if self.normalised else "raw"
+        return f"{self.model}@{self.revision}/{self.dimension}/{form}"

@@ -1,0 +1,87 @@
+"""The store contract: four verbs over values, and the optional abilities a store may add.
+
+A store knows no policy. It keeps our ids, decides liveness and scope inside its own queries, and
+answers with values. `memory.py` is the reference: a store may be faster, never different.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+from memorywire.model.capabilities import Feature
+from memorywire.model.change import Change, Footprint, Version
+from memorywire.model.query import Query, Scored
+from memorywire.model.record import Json, Record, Scope
+from memorywire.model.where import Where
+
+
+class Store(Protocol):
+    """Keeps and finds records."""
+
+    @property
+    def name(self) -> str:
+        """How receipts and outcomes call this store."""
+        ...
+
+    @property
+    def features(self) -> frozenset[Feature]: ...
+
+    async def write(self, change: Change) -> int:
+        """Commit all of the change or none of it; give its commit sequence.
+
+        Writing a change id that is already committed gives the same sequence and changes nothing.
+        Raises Conflict when a base moved, Duplicate when a unique put is not, IdempotencyConflict
+        when the scope's agent already used the change's key.
+        """
+        ...
+
+    async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
+        """The current versions of these ids that the scope covers, in the order asked, expired ones too."""
+        ...
+
+    async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
+        """Matching memories ordered by id, starting behind `after`."""
+        ...
+
+    async def count(self, where: Where) -> int: ...
+
+    async def search(self, query: Query, limit: int) -> list[Scored]:
+        """The most relevant matching memories, best first, ties by id."""
+        ...
+
+    async def duplicate(self, record: Record, at: int) -> Record | None:
+        """The live, unexpired record of exactly the same scope that says the same thing, if any."""
+        ...
+
+    async def health(self) -> Mapping[str, Json]:
+        """Whether the store is fit for use (`ok`), and what it knows about itself."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+@runtime_checkable
+class Historian(Protocol):
+    """A store that keeps every version and can say which change did what."""
+
+    async def history(self, scope: Scope, id: str) -> list[Version]:
+        """All versions of a record, oldest first; empty when the scope does not cover it."""
+        ...
+
+    async def footprint(self, scope: Scope, change_id: str) -> Footprint | None:
+        """What a committed change did, if the scope covers it."""
+        ...
+
+    async def committed(self, scope: Scope, key: str) -> Footprint | None:
+        """The change that used this idempotency key in the scope's agent."""
+        ...
+
+    async def changes(self, scope: Scope, limit: int) -> list[Change]:
+        """The newest changes of the scope, newest first, without their contents."""
+        ...
+
+
+@runtime_checkable
+class Tracker(Protocol):
+    """A store that remembers when its memories were last recalled."""
+
+    async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None: ...

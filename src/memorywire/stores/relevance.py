@@ -1,0 +1,30 @@
+"""How relevant a memory is to a query, from absolute signals: cosine and scope-local BM25.
+
+Statistics are taken over the memories the query may see, never over the whole store, so a tenant's
+scores do not depend on who shares the file.
+"""
+
+import math
+
+K1 = 0.9
+B = 0.4
+
+# Logistic regression on evidence turns against other turns; see docs/decisions/0006.
+_BIAS = -6.0
+_COSINE = 7.0
+_TEXT = 5.0
+
+
+def idf(documents: int, containing: int) -> float:
+    """BM25's weight of a term that `containing` of `documents` memories hold; never negative."""
+    return math.log1p((documents - containing + 0.5) / (containing + 0.5))
+
+
+def saturation(count: float, length: float, average: float) -> float:
+    """How much of a term's weight a memory earns: 0..1, less for long memories."""
+    return count / (count + K1 * (1 - B + B * length / average)) if count else 0.0
+
+
+def relevance(cosine: float, text: float) -> float:
+    """0..1 from a cosine and the share of the query's term weight that the memory earned."""
+    return 1 / (1 + math.exp(-(_BIAS + _COSINE * cosine + _TEXT * text)))

@@ -1,0 +1,57 @@
+"""Words as the text leg sees them: folded, stemmed, with identifiers and unspaced scripts taken apart."""
+
+import re
+import unicodedata
+from collections import Counter
+from functools import lru_cache
+
+import Stemmer
+
+_WORD = re.compile(r"\w+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+
+STOP_WORDS = frozenset(
+    "a about after all also am an and any are as at be because been before being but by can could did do "
+    "does doing for from had has have having he her hers him his how i if in into is it its me more most my "
+    "no not of on or our ours out over own she should so some such than that the their them then there these "
+    "they this those to too up us was we were what when where which who whom why will with would you your".split()
+)
+
+
+def terms(text: str) -> Counter[str]:
+    """How often each index term occurs; the same for a memory and for a query."""
+    found: Counter[str] = Counter()
+    for word in _WORD.findall(unicodedata.normalize("NFKC", text)):
+        found.update(_word_terms(word))
+    return found
+
+
+@lru_cache(maxsize=65_536)
+def _word_terms(word: str) -> tuple[str, ...]:
+    unspaced = _UNSPACED.findall(word)
+    if unspaced:
+        rest = _UNSPACED.sub(" ", word).split()
+        return (*(gram for run in unspaced for gram in _grams(run)), *(_stem(_fold(part)) for part in rest))
+    whole = _fold(word)
+    parts = [_fold(part) for piece in word.split("_") for part in _HUMP.split(piece) if part]
+    names = [whole, *parts] if len(parts) > 1 else [whole]
+    return tuple(_stem(name) for name in names if name not in STOP_WORDS)
+
+
+def _grams(run: str) -> list[str]:
+    """Single characters and pairs, so that one-character and longer queries both find their place."""
+    return [*run, *(run[i : i + 2] for i in range(len(run) - 1))]
+
+
+def _fold(word: str) -> str:
+    """Case and accents removed."""
+    if word.isascii():
+        return word.lower()
+    decomposed = unicodedata.normalize("NFKD", word.casefold())
+    return unicodedata.normalize("NFC", "".join(c for c in decomposed if not unicodedata.combining(c)))
+
+
+def _stem(word: str) -> str:
+    # PyStemmer objects are not safe to share between threads; the lru_cache above makes this rare.
+    return Stemmer.Stemmer("english").stemWord(word) if word.isascii() and word.isalpha() else word
