@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeAlias
 
+from memorywire.model.change import Change, Version
 from memorywire.model.record import Record
 from memorywire.model.requests import Action, Fusion, Strategy
 
@@ -49,7 +51,7 @@ class Remembered:
     pending_approval: bool = False
     approval_url: str | None = None
     degraded: tuple[str, ...] = ()
-    similar: tuple[str, ...] = ()
+    similar: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,4 +168,30 @@ class Recalled:
         return len(self.hits)
 
 
-Answer = Remembered | Recalled | Forgotten | Merged | Expired
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Memories in id order; `next` is the `after` of the following page, None on the last."""
+
+    items: tuple[Record, ...]
+    total: int
+    next: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """All versions of one record, oldest first."""
+
+    id: str
+    versions: tuple[Version, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeLog:
+    """Committed changes, newest first, without their contents."""
+
+    changes: tuple[Change, ...]
+
+
+Answer: TypeAlias = (
+    Remembered | Recalled | Forgotten | Merged | Expired | Undone | Record | Page | Chain | ChangeLog
+)

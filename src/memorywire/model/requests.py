@@ -1,4 +1,4 @@
-"""The five requests as values; every default here is proven equal to the schema's by a test."""
+"""The requests as values; every default here is proven equal to the schema's by a test."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -134,4 +134,42 @@ class Expire:
     max_affected: int | None = None
 
 
-Request: TypeAlias = Remember | Recall | Forget | Merge | Expire
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Get:
+    scope: Scope
+    id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class List:
+    """A page of memories in id order, behind `after`."""
+
+    scope: Scope
+    filter: Filter = EVERYTHING
+    types: tuple[MemoryType, ...] = ()
+    include: tuple[str, ...] = ()
+    after: str | None = None
+    limit: int = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    scope: Scope
+    id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undo:
+    scope: Scope
+    change_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """The newest changes, newest first."""
+
+    scope: Scope
+    limit: int = 20
+
+
+Request: TypeAlias = Remember | Recall | Forget | Merge | Expire | Get | List | History | Undo | Changes

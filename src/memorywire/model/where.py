@@ -40,12 +40,12 @@ FIELDS = frozenset(
         "standing",
     }
 )
-"""Record fields a path may name; any other path reads inside `metadata`."""
+"""Record fields a path may name; any other path starts with `metadata` and steps into it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """One comparison; `path` is a record field, or steps into the metadata."""
+    """One comparison; `path` is a record field, or `metadata` followed by steps into it."""
 
     path: tuple[str, ...]
     operator: Operator
@@ -129,7 +129,7 @@ def _read(record: Record, path: tuple[str, ...]) -> Json:
     if path[0] in FIELDS:
         return getattr(record, path[0])
     value: Json = record.metadata
-    for step in path:
+    for step in path[1:]:
         if not isinstance(value, Mapping) or step not in value:
             return None
         value = value[step]

@@ -15,7 +15,8 @@ STOP_WORDS = frozenset(
     "a about after all also am an and any are as at be because been before being but by can could did do "
     "does doing for from had has have having he her hers him his how i if in into is it its me more most my "
     "no not of on or our ours out over own she should so some such than that the their them then there these "
-    "they this those to too up us was we were what when where which who whom why will with would you your".split()
+    "they this those to too up us was we were what when where which who whom why will with would you "
+    "your".split()
 )
 
 

@@ -1,0 +1,1 @@
+"""The five operations: each plans a `Change` or a ranked answer; one corridor commits."""

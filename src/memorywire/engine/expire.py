@@ -1,0 +1,75 @@
+"""Expire: what a policy selects is forgotten, archived or demoted, all in one change."""
+
+from dataclasses import replace
+
+from memorywire.engine.commit import commit
+from memorywire.engine.forget import refuse_too_many
+from memorywire.engine.tools import Tools
+from memorywire.model.answers import Expired, Outcome, Status
+from memorywire.model.change import Base, Change, End, EndReason, Put
+from memorywire.model.clock import DAY_MS
+from memorywire.model.record import RECALLABLE, Record, Standing
+from memorywire.model.requests import Action, Expire
+from memorywire.model.where import Where
+
+# Only what the action would change is selected, so running a policy twice changes nothing twice.
+_ELIGIBLE = {
+    Action.FORGET: frozenset(Standing),
+    Action.ARCHIVE: RECALLABLE,
+    Action.DEMOTE: frozenset({Standing.ACTIVE}),
+}
+_BECOMES = {Action.ARCHIVE: Standing.ARCHIVED, Action.DEMOTE: Standing.DEMOTED}
+
+
+async def expire(request: Expire, tools: Tools) -> Expired:
+    """Apply the action to every live memory that meets all conditions of the policy."""
+    if request.policy.no_recall_in_days is not None:
+        tools.tracker("policy.no_recall_in_days")
+    now = tools.clock()
+    matched = [record async for record in tools.all_matching(_where(request, now))]
+    refuse_too_many(len(matched), request.max_affected)
+    change = None
+    if matched and not request.dry_run:
+        change = _plan(request, tools, matched, now)
+        await commit(change, tools)
+    return Expired(
+        matched_count=len(matched),
+        matched_ids=tuple(record.id for record in matched),
+        action_taken=request.action,
+        stores=(tools.store.name,),
+        status=Status.COMMITTED if change else None,
+        outcomes=(Outcome(store=tools.store.name, count=len(matched) if change else 0),),
+        change_id=change.id if change else None,
+        dry_run=request.dry_run,
+    )
+
+
+def _plan(request: Expire, tools: Tools, matched: list[Record], now: int) -> Change:
+    change = Change(id=tools.mint(), operation="expire", scope=request.scope, at=now)
+    if request.action is Action.FORGET:
+        ends = (End(id=r.id, version=r.version, reason=EndReason.EXPIRED) for r in matched)
+        return replace(change, end=tuple(ends))
+    standing = _BECOMES[request.action]
+    return replace(change, put=tuple(_moved(record, standing, now) for record in matched))
+
+
+def _moved(record: Record, standing: Standing, now: int) -> Put:
+    following = replace(record, standing=standing, version=record.version + 1, updated_at=now)
+    return Put(record=following, base=Base.LIVE, like=record.version)
+
+
+def _where(request: Expire, now: int) -> Where:
+    policy = request.policy
+    return Where(
+        scope=request.scope,
+        alive_at=now,
+        types=frozenset() if policy.type is None else frozenset({policy.type}),
+        created_until=_days_before(now, policy.older_than_days),
+        idle_since=_days_before(now, policy.no_recall_in_days),
+        confidence_below=policy.confidence_below,
+        standings=_ELIGIBLE[request.action],
+    )
+
+
+def _days_before(now: int, days: int | None) -> int | None:
+    return None if days is None else now - days * DAY_MS

@@ -1,0 +1,79 @@
+"""Forget: end memories, or erase them so that nothing of their content remains."""
+
+from memorywire.engine.commit import commit
+from memorywire.engine.tools import Tools
+from memorywire.model.answers import Forgotten, Outcome, Status
+from memorywire.model.change import Change, End, EndReason
+from memorywire.model.errors import TooManyAffected
+from memorywire.model.record import Record, Standing
+from memorywire.model.requests import Forget
+from memorywire.model.where import Where
+
+_EVER = 0  # alive at the epoch: expired memories are forgotten like any other
+
+
+async def forget(request: Forget, tools: Tools) -> Forgotten:
+    """End or erase what the ids and the filter select: both, when both are given."""
+    selected = await _selected(request, tools)
+    ids = [record.id for record in selected]
+    if request.hard_delete:
+        ids += await _ended(request, tools, ids)
+    refuse_too_many(len(ids), request.max_affected)
+    change = None
+    if ids and not request.dry_run:
+        change = _plan(request, tools, selected, ids)
+        await commit(change, tools)
+    return Forgotten(
+        forgotten_ids=tuple(ids),
+        missing_ids=tuple(id for id in request.ids if id not in set(ids)),
+        hard_delete=request.hard_delete,
+        stores=(Outcome(store=tools.store.name, count=len(ids) if change else 0),),
+        status=Status.COMMITTED if change else None,
+        change_id=change.id if change else None,
+        dry_run=request.dry_run,
+    )
+
+
+def _plan(request: Forget, tools: Tools, selected: list[Record], ids: list[str]) -> Change:
+    ends = tuple(End(id=r.id, version=r.version, reason=EndReason.FORGOTTEN) for r in selected)
+    return Change(
+        id=tools.mint(),
+        operation="forget",
+        scope=request.scope,
+        at=tools.clock(),
+        end=() if request.hard_delete else ends,
+        erase=tuple(ids) if request.hard_delete else (),
+        reason=request.reason,
+    )
+
+
+async def _selected(request: Forget, tools: Tools) -> list[Record]:
+    """The live records meant; a filter alone searches, a filter beside ids only narrows them."""
+    if request.ids:
+        found = await tools.store.get(request.scope, request.ids)
+        return [r for r in found if request.filter is None or request.filter.matches(r)]
+    assert request.filter is not None, "the schema demands ids or filter"  # noqa: S101 - narrows the type
+    where = Where(scope=request.scope, alive_at=_EVER, standings=frozenset(Standing), filter=request.filter)
+    return [record async for record in tools.all_matching(where)]
+
+
+async def _ended(request: Forget, tools: Tools, live: list[str]) -> list[str]:
+    """Ids asked for by name whose versions have all ended but still hold content."""
+    if request.filter is not None or not (set(request.ids) - set(live)):
+        return []
+    historian = tools.historian("hard_delete")
+    return [
+        id
+        for id in request.ids
+        if id not in live and any(version.record for version in await historian.history(request.scope, id))
+    ]
+
+
+def refuse_too_many(count: int, limit: int | None) -> None:
+    """Stop before anything is changed when the plan touches more than the caller allowed."""
+    if limit is not None and count > limit:
+        raise TooManyAffected(
+            f"{count} memories would be affected, {limit} are allowed",
+            field="max_affected",
+            fix="narrow the request, raise max_affected, or look first with dry_run",
+        )

@@ -1,0 +1,107 @@
+"""Merge: several memories become one; the others end and say into which."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from memorywire import spec
+from memorywire.engine.commit import commit
+from memorywire.engine.tools import Tools
+from memorywire.model.answers import Merged, Outcome, Status
+from memorywire.model.change import Base, Change, End, EndReason, Put
+from memorywire.model.errors import Conflict, InvalidRequest, NotFound
+from memorywire.model.record import Json, Record
+from memorywire.model.requests import Merge, Strategy
+
+
+async def merge(request: Merge, tools: Tools) -> Merged:
+    """Fold the duplicates into a new version of the surviving record."""
+    canonical, duplicates = await _read(request, tools)
+    survivor = _survivor(canonical, duplicates, request.strategy)
+    losers = [record for record in (canonical, *duplicates) if record.id != survivor.id]
+    merged = _merged(survivor, losers, request.strategy, tools.clock())
+    same_text = merged.text == survivor.text
+    change = Change(
+        id=tools.mint(),
+        operation="merge",
+        scope=request.scope,
+        at=merged.updated_at,
+        put=(Put(record=merged, base=Base.LIVE, like=survivor.version if same_text else None),),
+        end=tuple(
+            End(id=loser.id, version=loser.version, reason=EndReason.MERGED, into=survivor.id)
+            for loser in losers
+        ),
+    )
+    await commit(change, tools)
+    return Merged(
+        canonical=merged.id,
+        version=merged.version,
+        merged_count=len(losers),
+        merged_ids=tuple(loser.id for loser in losers),
+        strategy_used=request.strategy,
+        stores=(tools.store.name,),
+        status=Status.COMMITTED,
+        outcomes=(Outcome(store=tools.store.name, count=1 + len(losers)),),
+        change_id=change.id,
+    )
+
+
+async def _read(request: Merge, tools: Tools) -> tuple[Record, list[Record]]:
+    if request.canonical in request.duplicates:
+        raise InvalidRequest("the canonical memory cannot be its own duplicate", field="duplicates")
+    now = tools.clock()
+    found = await tools.store.get(request.scope, (request.canonical, *request.duplicates))
+    alive = {record.id: record for record in found if record.alive(now)}
+    if request.canonical not in alive:
+        raise NotFound(f"no live memory {request.canonical}", field="canonical")
+    missing = [id for id in request.duplicates if id not in alive]
+    if missing:
+        raise NotFound(f"no live memory {missing[0]}", field="duplicates")
+    canonical = alive[request.canonical]
+    if request.if_version is not None and canonical.version != request.if_version:
+        raise Conflict(
+            f"{canonical.id} is at version {canonical.version}, not {request.if_version}",
+            field="if_version",
+            fix="read it again and decide on the current version",
+        )
+    return canonical, [alive[id] for id in request.duplicates]
+
+
+def _survivor(canonical: Record, duplicates: Sequence[Record], strategy: Strategy) -> Record:
+    if strategy is not Strategy.KEEP_HIGHEST_CONFIDENCE:
+        return canonical
+    return min((canonical, *duplicates), key=lambda r: (-r.confidence, r.created_at, r.id))
+
+
+def _merged(survivor: Record, losers: Sequence[Record], strategy: Strategy, now: int) -> Record:
+    following = replace(
+        survivor,
+        version=survivor.version + 1,
+        updated_at=now,
+        merged_from=(*survivor.merged_from, *(loser.id for loser in losers)),
+    )
+    if strategy is not Strategy.MERGE_CONTENT:
+        return following
+    by_age = sorted((survivor, *losers), key=lambda r: (r.created_at, r.id))
+    metadata: dict[str, Json] = {}
+    for record in by_age:
+        metadata |= record.metadata
+    return replace(
+        following,
+        content=_joined([survivor, *(record for record in by_age if record is not survivor)]),
+        metadata=metadata,
+        tags=tuple(dict.fromkeys(tag for record in by_age for tag in record.tags)),
+        confidence=max(record.confidence for record in by_age),
+    )
+
+
+def _joined(records: Sequence[Record]) -> str:
+    texts = [record.content for record in records if isinstance(record.content, str)]
+    if len(texts) < len(records):
+        raise InvalidRequest(
+            "structured contents cannot be joined", field="strategy", fix="use keep_canonical"
+        )
+    joined = "\n".join(texts)
+    limit = spec.schema("remember.request")["properties"]["content"]["maxLength"]
+    if len(joined) > limit:
+        raise InvalidRequest(f"the joined content is longer than {limit}", field="strategy")
+    return joined

@@ -1,0 +1,49 @@
+"""The engine: a typed request in, its answer out."""
+
+from memorywire.engine.expire import expire
+from memorywire.engine.forget import forget
+from memorywire.engine.merge import merge
+from memorywire.engine.reads import changes, get, history, list_
+from memorywire.engine.recall import recall
+from memorywire.engine.remember import remember
+from memorywire.engine.tools import Tools
+from memorywire.engine.undo import undo
+from memorywire.model.answers import Answer
+from memorywire.model.requests import (
+    Changes,
+    Expire,
+    Forget,
+    Get,
+    History,
+    List,
+    Merge,
+    Recall,
+    Remember,
+    Request,
+    Undo,
+)
+
+
+async def perform(request: Request, tools: Tools) -> Answer:
+    """Carry out any request."""
+    match request:
+        case Remember():
+            return await remember(request, tools)
+        case Recall():
+            return await recall(request, tools)
+        case Forget():
+            return await forget(request, tools)
+        case Merge():
+            return await merge(request, tools)
+        case Expire():
+            return await expire(request, tools)
+        case Get():
+            return await get(request, tools)
+        case List():
+            return await list_(request, tools)
+        case History():
+            return await history(request, tools)
+        case Undo():
+            return await undo(request, tools)
+        case Changes():
+            return await changes(request, tools)

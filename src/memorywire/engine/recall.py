@@ -1,0 +1,82 @@
+"""Recall: embed once, ask inside the scope, admit on absolute evidence, say when nothing matches."""
+
+from memorywire.engine.tools import Tools, unsupported
+from memorywire.model.answers import Hit, NearMiss, Outcome, Recalled
+from memorywire.model.clock import DAY_MS
+from memorywire.model.query import Query, Scored
+from memorywire.model.record import RECALLABLE, Standing
+from memorywire.model.requests import Recall
+from memorywire.model.where import Where
+from memorywire.retrieval.admit import Admission, admit
+from memorywire.stores.contract import Tracker
+
+_NEAR_MISSES = 5
+
+
+async def recall(request: Recall, tools: Tools) -> Recalled:
+    """The best `k` memories that answer the query, or none, with a verdict."""
+    _refuse_what_is_not_wired(request)
+    started = tools.clock()
+    query = Query(
+        where=_where(request, started),
+        text=request.query,
+        vector=(await tools.embedder.embed([request.query]))[0],
+    )
+    candidates = await tools.store.search(query, request.k + _NEAR_MISSES)
+    admission = admit(candidates, request.min_relevance)
+    hits = tuple(_hit(scored, tools, request.explain) for scored in admission.admitted[: request.k])
+    if isinstance(tools.store, Tracker) and hits and request.as_of is None:
+        await tools.store.touch(request.scope, [hit.id for hit in hits], started)
+    return Recalled(
+        recall_id=tools.mint(),
+        hits=hits,
+        verdict=admission.verdict,
+        fusion_used=request.fusion,
+        stores_queried=(tools.store.name,),
+        outcomes=(Outcome(store=tools.store.name, count=len(hits)),),
+        degraded=("hops",) if request.hops else (),
+        latency_ms=max(0, tools.clock() - started),
+        floor=admission.floor if request.explain else None,
+        near_misses=_near_misses(admission, request.k) if request.explain else None,
+    )
+
+
+def _where(request: Recall, now: int) -> Where:
+    moment = request.as_of if request.as_of is not None else now
+    days = request.fresher_than_days
+    archived = {Standing.ARCHIVED} if "archived" in request.include else set()
+    return Where(
+        scope=request.scope,
+        alive_at=moment,
+        as_of=request.as_of,
+        types=frozenset(request.types),
+        created_since=None if days is None else moment - days * DAY_MS,
+        standings=RECALLABLE | archived,
+        filter=request.filter,
+    )
+
+
+def _hit(scored: Scored, tools: Tools, explain: bool) -> Hit:
+    return Hit(
+        record=scored.record,
+        score=scored.score,
+        stores=(tools.store.name,),
+        signals=scored.signals if explain else None,
+    )
+
+
+def _near_misses(admission: Admission, k: int) -> tuple[NearMiss, ...]:
+    beyond = [(scored, "beyond k") for scored in admission.admitted[k:]]
+    below = [(scored, "below the relevance floor") for scored in admission.cut]
+    return tuple(
+        NearMiss(id=scored.record.id, score=scored.score, reason=reason, signals=scored.signals)
+        for scored, reason in (beyond + below)[:_NEAR_MISSES]
+    )
+
+
+def _refuse_what_is_not_wired(request: Recall) -> None:
+    if request.quorum_k > 1:
+        raise unsupported("quorum_k", "one store is wired, so no two can agree")
+    for field in ("rank", "dedup", "max_tokens"):
+        if getattr(request, field) is not None:
+            raise unsupported(field, "this release does not rank, compare or pack hits on request")

@@ -1,0 +1,49 @@
+"""What every operation works with, handed in and never looked up."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from memorywire.model.clock import Clock
+from memorywire.model.errors import CapabilityUnsupported
+from memorywire.model.ids import IdMint
+from memorywire.model.record import Record
+from memorywire.model.where import Where
+from memorywire.retrieval.embed import Embedder
+from memorywire.stores.contract import Historian, Store, Tracker
+
+PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """A store, an embedder, a clock and a mint."""
+
+    store: Store
+    embedder: Embedder
+    clock: Clock
+    mint: IdMint
+
+    def historian(self, wanted_for: str) -> Historian:
+        """The store's memory of its own past, or the problem that it has none."""
+        if not isinstance(self.store, Historian):
+            raise unsupported(wanted_for, f"store {self.store.name} keeps no history")
+        return self.store
+
+    def tracker(self, wanted_for: str) -> Tracker:
+        if not isinstance(self.store, Tracker):
+            raise unsupported(wanted_for, f"store {self.store.name} does not track recalls")
+        return self.store
+
+    async def all_matching(self, where: Where) -> AsyncIterator[Record]:
+        """Every matching record, page by page."""
+        after: str | None = None
+        while page := await self.store.find(where, after, PAGE):
+            for record in page:
+                yield record
+            if len(page) < PAGE:
+                return
+            after = page[-1].id
+
+
+def unsupported(field: str, why: str) -> CapabilityUnsupported:
+    return CapabilityUnsupported(f"{field} is not available: {why}", field=field)

@@ -1,0 +1,79 @@
+"""Undo: a change that takes back another, itself undoable."""
+
+from dataclasses import replace
+
+from memorywire.engine.commit import commit
+from memorywire.engine.tools import Tools
+from memorywire.model.answers import Undone
+from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
+from memorywire.model.errors import Conflict, NotFound
+from memorywire.model.requests import Undo
+
+
+async def undo(request: Undo, tools: Tools) -> Undone:
+    """Bring back what the change ended and end what it began, if nothing has moved since."""
+    historian = tools.historian("undo")
+    footprint = await historian.footprint(request.scope, request.change_id)
+    if footprint is None:
+        raise NotFound(f"no change {request.change_id} here", field="change_id")
+    change = await _plan(request, footprint, tools)
+    await commit(change, tools)
+    return Undone(
+        change_id=change.id,
+        undone=footprint.change.id,
+        restored_ids=tuple(put.record.id for put in change.put),
+        ended_ids=tuple(end.id for end in change.end),
+        stores=(tools.store.name,),
+    )
+
+
+async def _plan(request: Undo, footprint: Footprint, tools: Tools) -> Change:
+    now = tools.clock()
+    began = {version.id: version for version in footprint.began}
+    ended = {version.id: version for version in footprint.ended}
+    if not began and not ended:
+        raise Conflict(
+            "that change erased its memories, or undid nothing: it cannot be taken back", field="change_id"
+        )
+    await _refuse_if_moved(request, began, ended, tools)
+    return Change(
+        id=tools.mint(),
+        operation="undo",
+        scope=footprint.change.scope,
+        at=now,
+        put=tuple(_restored(old, began.get(id), now) for id, old in ended.items()),
+        end=tuple(
+            End(id=id, version=new.number, reason=EndReason.UNDONE)
+            for id, new in began.items()
+            if id not in ended
+        ),
+        undoes=footprint.change.id,
+    )
+
+
+def _restored(old: Version, replaced_by: Version | None, now: int) -> Put:
+    """A new version that says what the ended one said."""
+    assert old.record is not None, "moved or erased versions were refused"  # noqa: S101 - narrows the type
+    latest = replaced_by or old
+    return Put(
+        record=replace(old.record, version=latest.number + 1, updated_at=now),
+        base=Base.LIVE if replaced_by else Base.ENDED,
+        like=old.number,
+        unique=replaced_by is None,
+    )
+
+
+async def _refuse_if_moved(
+    request: Undo, began: dict[str, Version], ended: dict[str, Version], tools: Tools
+) -> None:
+    """Every record the change touched must still be exactly as the change left it."""
+    historian = tools.historian("undo")
+    for id in {**began, **ended}:
+        latest = (await historian.history(request.scope, id))[-1]
+        left = began.get(id) or ended[id]
+        if latest.record is None:
+            raise Conflict(f"{id} was erased since", field="change_id")
+        if latest.number != left.number or latest.ended_by != left.ended_by:
+            raise Conflict(f"{id} has changed since", field="change_id", fix="undo the later change first")
+        if id in began and latest.ended is not None:
+            raise Conflict(f"{id} has ended since", field="change_id", fix="undo the later change first")

@@ -1,0 +1,1 @@
+"""What people hold in their hands: the Python face of the engine."""

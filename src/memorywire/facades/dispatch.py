@@ -1,0 +1,21 @@
+"""The narrow waist: every door hands over an operation and a payload, and gets an answer."""
+
+from collections.abc import Mapping
+
+from memorywire.engine.perform import perform
+from memorywire.house import House
+from memorywire.model.answers import Answer
+from memorywire.model.capabilities import Capabilities
+from memorywire.model.record import Json
+from memorywire.wire import validate
+from memorywire.wire.codec import decode
+
+
+async def dispatch(
+    operation: str, payload: Mapping[str, Json], house: House, *, tenant: str
+) -> Answer | Capabilities:
+    """Validate, decode, perform; every problem is a MemorywireError."""
+    validate.check(operation, payload)
+    if operation == "capabilities":
+        return house.capabilities
+    return await perform(decode(operation, payload, tenant=tenant), house.tools)

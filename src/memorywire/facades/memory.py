@@ -1,0 +1,223 @@
+"""The async client: an agent's memory over a store, with the embedded default when none is named."""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar, Unpack
+
+from memorywire.facades.bulk import Result, remember_each
+from memorywire.facades.dispatch import dispatch
+from memorywire.facades.options import (
+    ExpireOptions,
+    ForgetOptions,
+    ListOptions,
+    MergeOptions,
+    RecallOptions,
+    RememberOptions,
+    ScopeOption,
+)
+from memorywire.house import DEFAULT_AGENT, DEFAULT_EMBEDDER, House, default_store, open_house
+from memorywire.model.answers import (
+    Chain,
+    ChangeLog,
+    Expired,
+    Forgotten,
+    Merged,
+    Page,
+    Recalled,
+    Remembered,
+    Undone,
+)
+from memorywire.model.capabilities import Capabilities
+from memorywire.model.change import Change, Version
+from memorywire.model.clock import Clock, system_clock
+from memorywire.model.errors import StoreUnavailable
+from memorywire.model.record import DEFAULT_TENANT, Json, Record
+from memorywire.retrieval.embed import Embedder
+from memorywire.stores.contract import Store
+from memorywire.wire.codec import encode
+
+A = TypeVar("A")
+
+
+class Memory:
+    """Remember, recall, forget, merge and expire for one agent.
+
+    >>> import asyncio
+    >>> async def story():
+    ...     async with Memory(agent_id="demo", stores=["memory://"]) as memory:
+    ...         await memory.remember("Ana prefers green tea to coffee")
+    ...         found = await memory.recall("what does Ana like to drink?")
+    ...         return found.verdict.value, [hit.content for hit in found]
+    >>> asyncio.run(story())
+    ('match', ['Ana prefers green tea to coffee'])
+
+    Nothing is opened before the first call. Without `stores`, memories are kept in one SQLite file
+    under MEMORYWIRE_HOME or the platform's data folder. `user_id` narrows every call to one user
+    unless the call names another.
+    """
+
+    def __init__(
+        self,
+        agent_id: str = DEFAULT_AGENT,
+        stores: Sequence[str | Store] = (),
+        *,
+        user_id: str | None = None,
+        tenant: str = DEFAULT_TENANT,
+        embedder: str | Embedder = DEFAULT_EMBEDDER,
+        embedder_key: str | None = None,
+        clock: Clock = system_clock,
+    ) -> None:
+        self.agent_id = agent_id
+        self.user_id = user_id
+        self.tenant = tenant
+        self._stores = stores
+        self._embedder = embedder
+        self._embedder_key = embedder_key
+        self._clock = clock
+        self._house: House | None = None
+        self._opening = asyncio.Lock()
+        self._closed = False
+
+    async def remember(
+        self, content: str | Mapping[str, Any], **options: Unpack[RememberOptions]
+    ) -> Remembered:
+        """Keep one memory; the receipt says what happened to it.
+
+        `status` is `committed`, or `duplicate` with the id of the memory that already says this.
+        """
+        given = {"type": "semantic", **options}
+        return await self._ask(Remembered, "remember", self._payload(given, content=content))
+
+    async def remember_many(
+        self,
+        items: Iterable[str | Mapping[str, Any]],
+        *,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> list[Result]:
+        """Keep many memories; each item, text or the fields of a remember, gets a receipt or a problem.
+
+        `on_progress` is called with the number of items done so far.
+        """
+        house = await self._open()
+        results: list[Result] = []
+        payloads = (self._item(item) for item in items)
+        async for batch in remember_each(payloads, house.tools, tenant=self.tenant):
+            results.extend(batch)
+            if on_progress is not None:
+                on_progress(len(results))
+        return results
+
+    async def recall(self, query: str, **options: Unpack[RecallOptions]) -> Recalled:
+        """What answers the query, best first; empty, with verdict `no_match`, when nothing does."""
+        return await self._ask(Recalled, "recall", self._payload(options, query=query))
+
+    async def forget(
+        self, ids: str | Sequence[str] | None = None, **options: Unpack[ForgetOptions]
+    ) -> Forgotten:
+        """Forget by id, by filter, or by both; `hard_delete` leaves no trace of the content."""
+        named = [ids] if isinstance(ids, str) else ids
+        return await self._ask(Forgotten, "forget", self._payload(options, ids=named))
+
+    async def merge(
+        self, canonical: str, duplicates: Sequence[str], **options: Unpack[MergeOptions]
+    ) -> Merged:
+        """Fold duplicates into one surviving memory."""
+        payload = self._payload(options, canonical=canonical, duplicates=duplicates)
+        return await self._ask(Merged, "merge", payload)
+
+    async def expire(self, policy: Mapping[str, Any], **options: Unpack[ExpireOptions]) -> Expired:
+        """Forget, archive or demote what meets every condition of a policy that is not empty."""
+        return await self._ask(Expired, "expire", self._payload(options, policy=policy))
+
+    async def get(self, id: str, **options: Unpack[ScopeOption]) -> Record:
+        """One memory as it is now; raises NotFound."""
+        return await self._ask(Record, "get", self._payload(options, id=id))
+
+    async def list(self, **options: Unpack[ListOptions]) -> Page:
+        """A page of memories in id order, with the total; pass its `next` as `after` to go on."""
+        return await self._ask(Page, "list", self._payload(options))
+
+    async def history(self, id: str, **options: Unpack[ScopeOption]) -> "tuple[Version, ...]":
+        """All versions of a memory, oldest first."""
+        return (await self._ask(Chain, "history", self._payload(options, id=id))).versions
+
+    async def undo(self, change_id: str, **options: Unpack[ScopeOption]) -> Undone:
+        """Take back a change; an undo is a change too."""
+        return await self._ask(Undone, "undo", self._payload(options, change_id=change_id))
+
+    async def changes(self, limit: int = 20, **options: Unpack[ScopeOption]) -> "tuple[Change, ...]":
+        """The newest changes, newest first."""
+        return (await self._ask(ChangeLog, "changes", self._payload(options, limit=limit))).changes
+
+    async def capabilities(self) -> Capabilities:
+        """What is wired here."""
+        return (await self._open()).capabilities
+
+    async def health(self) -> dict[str, Json]:
+        """Whether every store is fit for use, and what each knows about itself."""
+        house = await self._open()
+        store = await house.tools.store.health()
+        named = {"name": house.tools.store.name, **store}
+        return {"ok": store["ok"], "stores": [named], "embedding": str(house.tools.embedder.space)}
+
+    async def call(self, operation: str, payload: Mapping[str, Json]) -> dict[str, Json]:
+        """Plain JSON in, plain JSON out: exactly what the other doors do."""
+        house = await self._open()
+        answer: dict[str, Json] = encode(await dispatch(operation, payload, house, tenant=self.tenant))
+        return answer
+
+    async def close(self) -> None:
+        """Flush and close the store; closing twice is fine."""
+        async with self._opening:
+            self._closed = True
+            house, self._house = self._house, None
+        if house is not None:
+            await house.close()
+
+    async def __aenter__(self) -> Self:
+        await self._open()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def _open(self) -> House:
+        if self._house is not None:
+            return self._house
+        async with self._opening:
+            if self._closed:
+                raise StoreUnavailable("this memory was closed", fix="open a new Memory")
+            if self._house is None:
+                self._house = await open_house(
+                    stores=self._stores or (default_store(os.environ),),
+                    embedder=self._embedder,
+                    embedder_key=self._embedder_key,
+                    clock=self._clock,
+                )
+        return self._house
+
+    async def _ask(self, kind: type[A], operation: str, payload: Mapping[str, Json]) -> A:
+        answer = await dispatch(operation, payload, await self._open(), tenant=self.tenant)
+        assert isinstance(answer, kind)  # noqa: S101 - each operation has one kind of answer
+        return answer
+
+    def _item(self, item: str | Mapping[str, Any]) -> dict[str, Json]:
+        fields = {"content": item} if isinstance(item, str) else item
+        return self._payload({"type": "semantic", **fields})
+
+    def _payload(self, options: Mapping[str, Any], **named: Any) -> dict[str, Json]:
+        """The wire payload: what is None was not said; tuples are lists to JSON."""
+        owner = {"agent_id": self.agent_id, "user_id": self.user_id}
+        said = {**owner, **{name: value for name, value in options.items() if value is not None}, **named}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in said.items()
+            if value is not None
+        }

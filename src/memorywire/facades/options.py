@@ -1,0 +1,75 @@
+"""The optional arguments of each verb, written once for the async and the blocking client.
+
+Names and meanings are those of the wire; what is left out takes the wire's default.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypedDict
+
+TypeName = Literal["semantic", "episodic", "procedural", "emotional"]
+FilterJson = Mapping[str, Any]
+
+
+class ScopeOption(TypedDict, total=False):
+    user_id: str | None
+
+
+class RememberOptions(ScopeOption, total=False):
+    type: TypeName
+    metadata: Mapping[str, Any]
+    confidence: float
+    source: str
+    expires_at: int
+    approval_required: bool
+    id: str
+    idempotency_key: str
+    occurred_at: int
+    tags: Sequence[str]
+    session_id: str
+    supersedes: str | Sequence[str]
+    if_version: int
+    privacy_intent: Mapping[str, Any]
+
+
+class RecallOptions(ScopeOption, total=False):
+    k: int
+    types: Sequence[TypeName]
+    hops: int
+    fusion: Literal["rrf", "max", "weighted"]
+    filter: FilterJson
+    fresher_than_days: int
+    min_relevance: float | Literal["auto", "off"]
+    explain: bool
+    quorum_k: int
+    as_of: int
+    include: Sequence[Literal["archived"]]
+    max_tokens: int
+    rank: Mapping[str, float]
+    dedup: Mapping[str, Any]
+
+
+class ForgetOptions(ScopeOption, total=False):
+    filter: FilterJson
+    hard_delete: bool
+    reason: str
+    dry_run: bool
+    max_affected: int
+
+
+class MergeOptions(ScopeOption, total=False):
+    strategy: Literal["keep_canonical", "merge_content", "keep_highest_confidence"]
+    if_version: int
+
+
+class ExpireOptions(ScopeOption, total=False):
+    action: Literal["forget", "archive", "demote"]
+    dry_run: bool
+    max_affected: int
+
+
+class ListOptions(ScopeOption, total=False):
+    filter: FilterJson
+    types: Sequence[TypeName]
+    include: Sequence[Literal["archived"]]
+    after: str
+    limit: int

@@ -1,0 +1,96 @@
+"""Where things are and who is asking: the environment before a TOML file before the defaults."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.record import Json
+
+DEFAULT_AGENT = "default"
+DEFAULT_EMBEDDER = "minilm"
+CONFIG_NAME = "memorywire.toml"
+
+_KEYS = {"store": "stores", "agent": "agent", "user": "user", "embedder": "embedder"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything a memory needs to be opened; `sources` says what was read to know it."""
+
+    home: Path
+    stores: tuple[str, ...]
+    agent: str = DEFAULT_AGENT
+    user: str | None = None
+    embedder: str = DEFAULT_EMBEDDER
+    embedder_key: str | None = None
+    sources: tuple[str, ...] = ()
+
+
+def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Settings:
+    """Settings from MEMORYWIRE_* variables over a TOML file over defaults.
+
+    The file is `config`, else MEMORYWIRE_CONFIG, else `memorywire.toml` in the home folder when
+    there is one. The embedder's key is read from the environment only: a secret has no place in a
+    file that people copy around.
+    """
+    home = data_home(env)
+    named = config or (Path(env["MEMORYWIRE_CONFIG"]) if "MEMORYWIRE_CONFIG" in env else None)
+    path = named or home / CONFIG_NAME
+    document = _read_toml(path) if named or path.is_file() else {}
+    given = {**document, **_from_env(env)}
+    variables = tuple(sorted(name for name in env if name.startswith("MEMORYWIRE_")))
+    stores = given.get("stores") or [default_store(env)]
+    return Settings(
+        home=home,
+        stores=tuple([stores] if isinstance(stores, str) else stores),
+        agent=given.get("agent", DEFAULT_AGENT),
+        user=given.get("user"),
+        embedder=given.get("embedder", DEFAULT_EMBEDDER),
+        embedder_key=env.get("MEMORYWIRE_EMBEDDER_KEY"),
+        sources=(*((str(path),) if document else ()), *variables),
+    )
+
+
+def data_home(env: Mapping[str, str]) -> Path:
+    """MEMORYWIRE_HOME, else the platform's folder for a user's data."""
+    if env.get("MEMORYWIRE_HOME"):
+        return Path(env["MEMORYWIRE_HOME"]).expanduser()
+    import platformdirs
+
+    return platformdirs.user_data_path("memorywire", appauthor=False)
+
+
+def default_store(env: Mapping[str, str]) -> str:
+    """The URL of the embedded store that is used when none is named."""
+    return "sqlite:///" + str((data_home(env) / "memory.db").absolute())
+
+
+def _from_env(env: Mapping[str, str]) -> dict[str, Json]:
+    found = {field: env.get(f"MEMORYWIRE_{key.upper()}") for key, field in _KEYS.items()}
+    return {field: value for field, value in found.items() if value}
+
+
+def _read_toml(path: Path) -> dict[str, Json]:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidRequest(f"cannot read {path}: {error.strerror}", field="config") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidRequest(f"{path} is not TOML: {error}", field="config") from error
+    unknown = sorted(set(document) - set(_KEYS))
+    if unknown:
+        raise InvalidRequest(
+            f"{path} has an unknown key {unknown[0]!r}",
+            field=unknown[0],
+            fix=f"known keys: {', '.join(_KEYS)}",
+        )
+    for key, value in document.items():
+        if not isinstance(value, str) and not (key == "store" and _is_texts(value)):
+            raise InvalidRequest(f"{key} in {path} must be text", field=key)
+    return {_KEYS[key]: value for key, value in document.items()}
+
+
+def _is_texts(value: Json) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)

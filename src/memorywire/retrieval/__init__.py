@@ -1,0 +1,1 @@
+"""Finding what answers: embedding and admission, pure where they can be."""

@@ -1,0 +1,378 @@
+"""Memories in a dict, gone when the process ends: the reference meaning of the store contract.
+
+Everything is decided by looking at everything, so that what is right can be read off the page.
+"""
+
+import struct
+from collections import ChainMap, Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from memorywire.model.capabilities import Feature
+from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
+from memorywire.model.errors import Conflict, Duplicate, IdempotencyConflict, InvalidRequest
+from memorywire.model.query import Query, Scored
+from memorywire.model.record import DEMOTED_FACTOR, Json, Record, Scope, Standing
+from memorywire.model.space import Space
+from memorywire.model.where import Where
+from memorywire.stores.relevance import idf, relevance, saturation
+from memorywire.stores.text import terms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Link:
+    """One version and what is derived from it."""
+
+    version: Version
+    scope: Scope
+    digest: str | None
+    vector: tuple[float, ...] | None
+    terms: Counter[str]
+
+    @property
+    def live(self) -> bool:
+        return self.version.ended is None
+
+    @property
+    def erased(self) -> bool:
+        return self.version.record is None
+
+    def seen_at(self, sequence: int) -> bool:
+        """Whether this was the current version after that commit."""
+        ended = self.version.ended
+        return self.version.began <= sequence and (ended is None or ended > sequence)
+
+
+@dataclass(frozen=True, slots=True)
+class _Commit:
+    change: Change
+    sequence: int
+
+
+_Key: TypeAlias = tuple[str, str]  # tenant, id
+_Chain: TypeAlias = tuple[_Link, ...]  # oldest first; only the last may be live
+
+
+async def open_store(url: str, *, space: Space) -> "MemoryStore":
+    """A new, empty store; `memory://` is the only URL it has."""
+    if url != "memory://":
+        raise InvalidRequest("memory:// takes no path or options", field="store", fix="memory://")
+    return MemoryStore(space)
+
+
+class MemoryStore:
+    """A store that keeps chains of versions in a dict; satisfies Store, Historian and Tracker."""
+
+    name = "memory"
+    features = frozenset(Feature) - {Feature.DURABLE}
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self._chains: dict[_Key, _Chain] = {}
+        self._commits: dict[_Key, _Commit] = {}
+        self._recalled: dict[_Key, int] = {}
+
+    async def write(self, change: Change) -> int:
+        tenant = change.scope.tenant
+        known = self._commits.get((tenant, change.id))
+        if known is not None:
+            return known.sequence
+        if change.key is not None and self._by_key(change.scope, change.key) is not None:
+            raise IdempotencyConflict("the idempotency key is already used", field="idempotency_key")
+        draft = _Draft(self._chains, change, len(self._commits) + 1, self._space)
+        erased = draft.apply()
+        self._chains.update(draft.chains.maps[0])
+        self._commits[tenant, change.id] = _Commit(
+            replace(change, put=(), end=(), erase=()), sequence=draft.sequence
+        )
+        for id in erased:
+            self._forget_traces((tenant, id))
+        return draft.sequence
+
+    async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
+        current = [link for id in ids for link in self._chain(scope, id) if link.live]
+        return [_own(self._read(link.version.record)) for link in current if link.version.record]
+
+    async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
+        found = sorted((record for record, _ in self._matching(where)), key=lambda record: record.id)
+        return [record for record in found if after is None or record.id > after][:limit]
+
+    async def count(self, where: Where) -> int:
+        return sum(1 for _ in self._matching(where))
+
+    async def search(self, query: Query, limit: int) -> list[Scored]:
+        candidates = list(self._matching(query.where))
+        shares = _shares(terms(query.text), [link.terms for _, link in candidates])
+        asked = None if query.vector is None else _floats(query.vector)
+        scored = [
+            _scored(record, _cosine(asked, link.vector), share)
+            for (record, link), share in zip(candidates, shares, strict=True)
+        ]
+        return sorted(scored, key=lambda hit: (-hit.score, hit.record.id))[:limit]
+
+    async def duplicate(self, record: Record, at: int) -> Record | None:
+        found = _same_content(self._chains, record, at)
+        return None if found is None else _own(self._read(found))
+
+    async def health(self) -> Mapping[str, Json]:
+        return {
+            "ok": True,
+            "records": sum(1 for chain in self._chains.values() if chain[-1].live),
+            "versions": sum(len(chain) for chain in self._chains.values()),
+        }
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+    async def history(self, scope: Scope, id: str) -> list[Version]:
+        return [_copied(link.version) for link in self._chain(scope, id)]
+
+    async def footprint(self, scope: Scope, change_id: str) -> Footprint | None:
+        commit = self._commits.get((scope.tenant, change_id))
+        if commit is None or not scope.covers(commit.change.scope):
+            return None
+        return self._footprint(commit)
+
+    async def committed(self, scope: Scope, key: str) -> Footprint | None:
+        commit = self._by_key(scope, key)
+        return None if commit is None else self._footprint(commit)
+
+    async def changes(self, scope: Scope, limit: int) -> list[Change]:
+        covered = [c.change for c in self._commits.values() if scope.covers(c.change.scope)]
+        return covered[::-1][:limit]
+
+    async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
+        for id in ids:
+            chain = self._chain(scope, id)
+            if chain and chain[-1].live:
+                key = (scope.tenant, id)
+                self._recalled[key] = max(at, self._recalled.get(key, at))
+
+    def _chain(self, scope: Scope, id: str) -> _Chain:
+        chain = self._chains.get((scope.tenant, id), ())
+        return chain if chain and scope.covers(chain[-1].scope) else ()
+
+    def _matching(self, where: Where) -> Iterator[tuple[Record, _Link]]:
+        sequence = len(self._commits) if where.as_of is None else self._last_commit(where.scope, where.as_of)
+        for chain in self._chains.values():
+            for link in chain:
+                if link.version.record is not None and link.seen_at(sequence):
+                    record = self._read(link.version.record)
+                    if where.matches(record):
+                        yield _own(record), link
+
+    def _last_commit(self, scope: Scope, at: int) -> int:
+        """The agent's last commit by then: another agent's clock must not move this agent's past."""
+        agent = Scope(tenant=scope.tenant, agent=scope.agent)
+        return max(
+            (
+                c.sequence
+                for c in self._commits.values()
+                if agent.covers(c.change.scope) and c.change.at <= at
+            ),
+            default=0,
+        )
+
+    def _read(self, record: Record) -> Record:
+        """The record with what only the store knows: when it was last recalled."""
+        return replace(record, recalled_at=self._recalled.get((record.scope.tenant, record.id)))
+
+    def _by_key(self, scope: Scope, key: str) -> _Commit | None:
+        owner = (scope.tenant, scope.agent, key)
+        for commit in self._commits.values():
+            change = commit.change
+            if (change.scope.tenant, change.scope.agent, change.key) == owner:
+                return commit
+        return None
+
+    def _footprint(self, commit: _Commit) -> Footprint:
+        versions = [
+            _copied(link.version)
+            for (tenant, _), chain in sorted(self._chains.items())
+            if tenant == commit.change.scope.tenant
+            for link in chain
+        ]
+        return Footprint(
+            change=commit.change,
+            sequence=commit.sequence,
+            began=tuple(v for v in versions if v.began == commit.sequence),
+            ended=tuple(v for v in versions if v.ended == commit.sequence),
+        )
+
+    def _forget_traces(self, key: _Key) -> None:
+        """What else could betray an erased content: a request's fingerprint, and when it was recalled."""
+        self._recalled.pop(key, None)
+        for link in self._chains[key]:
+            begun_by = (key[0], link.version.began_by)
+            commit = self._commits[begun_by]
+            self._commits[begun_by] = replace(commit, change=replace(commit.change, fingerprint=None))
+
+
+class _Draft:
+    """A change tried out beside the chains: it raises, or ends up holding every chain it altered."""
+
+    def __init__(self, chains: dict[_Key, _Chain], change: Change, sequence: int, space: Space) -> None:
+        self.chains: ChainMap[_Key, _Chain] = ChainMap({}, chains)
+        self.sequence = sequence
+        self._change = change
+        self._space = space
+
+    def apply(self) -> list[str]:
+        """Ends first, so that a put may say again what its own change retires. Gives the erased ids."""
+        for end in self._change.end:
+            self._end(end)
+        for put in self._change.put:
+            self._put(put)
+        return [id for id in self._change.erase if self._erase(id)]
+
+    def _end(self, end: End) -> None:
+        key, chain = self._covered(end.id)
+        if not chain or chain[-1].erased:
+            raise Conflict("no memory has this id", field="id")
+        if not chain[-1].live or chain[-1].version.number != end.version:
+            raise Conflict("the memory is no longer at this version", field="if_version")
+        self.chains[key] = (*chain[:-1], self._ended(chain[-1], end.reason, end.into))
+
+    def _put(self, put: Put) -> None:
+        record = put.record
+        chain = self._base(put)
+        if put.unique:
+            existing = _same_content(self.chains, record, self._change.at)
+            if existing is not None:
+                raise Duplicate(existing.id)
+        vector = self._vector(put, chain)
+        if put.base is Base.LIVE:
+            chain = (*chain[:-1], self._ended(chain[-1], EndReason.REPLACED, None))
+        begun = Version(
+            id=record.id,
+            number=record.version,
+            record=replace(_own(record), recalled_at=None),
+            began=self.sequence,
+            began_at=self._change.at,
+            began_by=self._change.id,
+        )
+        link = _Link(
+            version=begun,
+            scope=record.scope,
+            digest=record.digest,
+            vector=vector,
+            terms=terms(record.text),
+        )
+        self.chains[record.scope.tenant, record.id] = (*chain, link)
+
+    def _base(self, put: Put) -> _Chain:
+        """The chain this put continues, once it is what the put expects."""
+        record = put.record
+        _, chain = self._covered(record.id)
+        taken = (record.scope.tenant, record.id) in self.chains
+        covered = self._change.scope.covers(record.scope)
+        if not covered or (put.base is Base.NOTHING and taken):
+            raise Conflict("the id is taken", field="id")
+        if put.base is not Base.NOTHING and (
+            not chain or chain[-1].erased or chain[-1].scope != record.scope
+        ):
+            raise Conflict("no memory has this id", field="id")
+        live = bool(chain) and chain[-1].live
+        if live != (put.base is Base.LIVE) or record.version != len(chain) + 1:
+            raise Conflict("the memory is no longer at this version", field="if_version")
+        return chain
+
+    def _vector(self, put: Put, chain: _Chain) -> tuple[float, ...] | None:
+        if put.vector is not None:
+            if len(put.vector) != 4 * self._space.dimension:
+                raise InvalidRequest(f"the vector is not of the space {self._space}", field="vector")
+            return _halved(_floats(put.vector))
+        if put.like is not None:
+            if not 1 <= put.like <= len(chain):
+                raise Conflict(f"there is no version {put.like} to take the vector from", field="if_version")
+            return chain[put.like - 1].vector
+        return None
+
+    def _erase(self, id: str) -> bool:
+        key, chain = self._covered(id)
+        if chain:
+            self.chains[key] = tuple(self._scrubbed(link) for link in chain)
+        return bool(chain)
+
+    def _scrubbed(self, link: _Link) -> _Link:
+        ended = self._ended(link, EndReason.ERASED, None) if link.live else link
+        version = replace(ended.version, record=None, reason=EndReason.ERASED, into=None)
+        return replace(ended, version=version, digest=None, vector=None, terms=Counter())
+
+    def _ended(self, link: _Link, reason: EndReason, into: str | None) -> _Link:
+        version = replace(
+            link.version,
+            ended=self.sequence,
+            ended_at=self._change.at,
+            ended_by=self._change.id,
+            reason=reason,
+            into=into,
+        )
+        return replace(link, version=version)
+
+    def _covered(self, id: str) -> tuple[_Key, _Chain]:
+        key = (self._change.scope.tenant, id)
+        chain = self.chains.get(key, ())
+        return key, chain if chain and self._change.scope.covers(chain[-1].scope) else ()
+
+
+def _same_content(chains: Mapping[_Key, _Chain], record: Record, at: int) -> Record | None:
+    """Another live record of exactly this scope that says the same thing; the oldest if there are several."""
+    digest = record.digest
+    live = [chain[-1] for chain in chains.values() if chain[-1].live and chain[-1].digest == digest]
+    same = [link.version.record for link in live if link.version.record and link.scope == record.scope]
+    others = [other for other in same if other.id != record.id and other.alive(at)]
+    return min(others, key=lambda other: other.id, default=None)
+
+
+def _scored(record: Record, cosine: float, share: float) -> Scored:
+    signals = {"vector": cosine, "text": share}
+    score = relevance(cosine, share)
+    if record.standing is Standing.DEMOTED:
+        return Scored(record=record, score=score * DEMOTED_FACTOR, signals={**signals, "demoted": 1.0})
+    return Scored(record=record, score=score, signals=signals)
+
+
+def _shares(asked: Counter[str], documents: list[Counter[str]]) -> list[float]:
+    """For each document, the share of the query's term weight that it earns, among these documents."""
+    weights = {term: idf(len(documents), sum(1 for d in documents if term in d)) for term in asked}
+    total = sum(weights.values())
+    lengths = [document.total() for document in documents]
+    average = sum(lengths) / len(lengths) if lengths else 0.0
+    return [
+        sum(weights[t] * saturation(document[t], length, average) for t in weights) / total if total else 0.0
+        for document, length in zip(documents, lengths, strict=True)
+    ]
+
+
+def _cosine(asked: tuple[float, ...] | None, kept: tuple[float, ...] | None) -> float:
+    if asked is None or kept is None:
+        return 0.0
+    return sum(a * b for a, b in zip(asked, kept, strict=True))
+
+
+def _floats(vector: bytes) -> tuple[float, ...]:
+    return struct.unpack(f"<{len(vector) // 4}f", vector)
+
+
+def _halved(vector: tuple[float, ...]) -> tuple[float, ...]:
+    """As every store keeps them: rounded to 16 bits."""
+    return struct.unpack(f"<{len(vector)}e", struct.pack(f"<{len(vector)}e", *vector))
+
+
+def _own(record: Record) -> Record:
+    """A record that shares no mutable part with its twin."""
+    return replace(record, content=_plain(record.content), metadata=_plain(record.metadata))
+
+
+def _copied(version: Version) -> Version:
+    return version if version.record is None else replace(version, record=_own(version.record))
+
+
+def _plain(value: Json) -> Json:
+    if isinstance(value, Mapping):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value

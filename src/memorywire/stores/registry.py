@@ -1,0 +1,76 @@
+"""Opens a store by URL: the scheme names the room, and other packages add rooms by entry point."""
+
+import re
+from collections.abc import Awaitable
+from importlib import import_module
+from typing import Protocol, cast
+
+from memorywire.model.errors import InvalidRequest, StoreUnavailable
+from memorywire.model.space import Space
+from memorywire.stores.contract import Store
+
+GROUP = "memorywire.stores"
+
+# Listed here as well as in the package's own entry points: reading the metadata of every installed
+# package would cost more than opening either of these stores.
+BUILT_IN = {
+    "memory": "memorywire.stores.memory",
+    "sqlite": "memorywire.stores.sqlite",
+}
+
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")
+
+
+class Opener(Protocol):
+    """What an entry point of the group names."""
+
+    def __call__(self, url: str, *, space: Space) -> Awaitable[Store]: ...
+
+
+async def open_store(url: str, *, space: Space) -> Store:
+    """The store this URL names, ready for use, whose vectors are of `space`.
+
+    Raises InvalidRequest for a URL nobody can open. No error repeats the URL, which may hold a password.
+    """
+    return await _opener(_scheme(url))(url, space=space)
+
+
+def known_schemes() -> list[str]:
+    """Every scheme that can be opened here, sorted."""
+    from importlib.metadata import entry_points
+
+    return sorted({*BUILT_IN, *(point.name for point in entry_points(group=GROUP))})
+
+
+def _scheme(url: str) -> str:
+    found = _SCHEME.match(url)
+    if found is None:
+        raise InvalidRequest(
+            "the store is not a URL: it does not begin with a scheme",
+            field="store",
+            fix="for a file write sqlite:///folder/memory.db, or sqlite:///./memory.db for one right here",
+        )
+    return found.group(1)
+
+
+def _opener(scheme: str) -> Opener:
+    try:
+        if scheme in BUILT_IN:
+            return cast(Opener, import_module(BUILT_IN[scheme]).open_store)
+        return _from_entry_point(scheme)
+    except ImportError as error:
+        raise StoreUnavailable(
+            f"the store {scheme} needs the module {error.name}, which is not installed", field="store"
+        ) from error
+
+
+def _from_entry_point(scheme: str) -> Opener:
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=GROUP, name=scheme):
+        return cast(Opener, point.load())
+    raise InvalidRequest(
+        f"no store is known for the scheme {scheme}",
+        field="store",
+        fix=f"use one of: {', '.join(f'{name}://' for name in known_schemes())}",
+    )

@@ -1,0 +1,114 @@
+"""The blocking client: the async one, run on a loop of its own in one background thread."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar, Unpack
+
+from memorywire.facades.bulk import Result
+from memorywire.facades.memory import Memory as AsyncMemory
+from memorywire.facades.options import (
+    ExpireOptions,
+    ForgetOptions,
+    ListOptions,
+    MergeOptions,
+    RecallOptions,
+    RememberOptions,
+    ScopeOption,
+)
+from memorywire.model.answers import Expired, Forgotten, Merged, Page, Recalled, Remembered, Undone
+from memorywire.model.capabilities import Capabilities
+from memorywire.model.change import Change, Version
+from memorywire.model.record import Json, Record
+
+A = TypeVar("A")
+
+
+class Memory:
+    """The same verbs as `memorywire.Memory`, for code without an event loop; safe to share by threads.
+
+    >>> with Memory(agent_id="demo", stores=["memory://"]) as memory:
+    ...     receipt = memory.remember("The deploy key rotates on the first of the month")
+    ...     found = memory.recall("when is the deploy key rotated?")
+    >>> receipt.status.value, found.hits[0].id == receipt.id
+    ('committed', True)
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Takes what the async client takes."""
+        self._memory = AsyncMemory(*args, **kwargs)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="memorywire", daemon=True)
+        self._thread.start()
+
+    def _run(self, work: Coroutine[Any, Any, A]) -> A:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def remember(self, content: str | Mapping[str, Any], **options: Unpack[RememberOptions]) -> Remembered:
+        return self._run(self._memory.remember(content, **options))
+
+    def remember_many(
+        self,
+        items: Iterable[str | Mapping[str, Any]],
+        *,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> list[Result]:
+        return self._run(self._memory.remember_many(items, on_progress=on_progress))
+
+    def recall(self, query: str, **options: Unpack[RecallOptions]) -> Recalled:
+        return self._run(self._memory.recall(query, **options))
+
+    def forget(self, ids: str | Sequence[str] | None = None, **options: Unpack[ForgetOptions]) -> Forgotten:
+        return self._run(self._memory.forget(ids, **options))
+
+    def merge(self, canonical: str, duplicates: Sequence[str], **options: Unpack[MergeOptions]) -> Merged:
+        return self._run(self._memory.merge(canonical, duplicates, **options))
+
+    def expire(self, policy: Mapping[str, Any], **options: Unpack[ExpireOptions]) -> Expired:
+        return self._run(self._memory.expire(policy, **options))
+
+    def get(self, id: str, **options: Unpack[ScopeOption]) -> Record:
+        return self._run(self._memory.get(id, **options))
+
+    def list(self, **options: Unpack[ListOptions]) -> Page:
+        return self._run(self._memory.list(**options))
+
+    def history(self, id: str, **options: Unpack[ScopeOption]) -> "tuple[Version, ...]":
+        return self._run(self._memory.history(id, **options))
+
+    def undo(self, change_id: str, **options: Unpack[ScopeOption]) -> Undone:
+        return self._run(self._memory.undo(change_id, **options))
+
+    def changes(self, limit: int = 20, **options: Unpack[ScopeOption]) -> "tuple[Change, ...]":
+        return self._run(self._memory.changes(limit, **options))
+
+    def capabilities(self) -> Capabilities:
+        return self._run(self._memory.capabilities())
+
+    def health(self) -> dict[str, Json]:
+        return self._run(self._memory.health())
+
+    def call(self, operation: str, payload: Mapping[str, Json]) -> dict[str, Json]:
+        return self._run(self._memory.call(operation, payload))
+
+    def close(self) -> None:
+        """Flush and close the store and end the thread; closing twice is fine."""
+        if self._loop.is_closed():
+            return
+        self._run(self._memory.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def __enter__(self) -> Self:
+        self._run(self._memory.__aenter__())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,107 @@
+"""JSON as this wire accepts it: no duplicate keys, no depth bombs, nothing a store could not keep."""
+
+import json
+import math
+from collections.abc import Iterator
+from typing import NoReturn
+
+from memorywire.model.errors import InvalidJson, InvalidRequest
+from memorywire.model.record import Json
+
+MAX_BYTES = 16 * 1024 * 1024
+MAX_DEPTH = 32
+_INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
+_INT_DIGITS = 20
+
+
+def parse(data: bytes | str) -> Json:
+    """The value of a JSON document; raises InvalidJson or InvalidRequest, naming the place."""
+    if len(data) > MAX_BYTES:
+        raise InvalidJson(f"larger than {MAX_BYTES} bytes")
+    try:
+        text = data.decode("utf-8") if isinstance(data, bytes) else data
+        value = json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_int=_integer,
+            parse_float=_float,
+            parse_constant=_constant,
+        )
+    except UnicodeDecodeError as error:
+        raise InvalidJson(f"not UTF-8 at byte {error.start}") from error
+    except json.JSONDecodeError as error:
+        raise InvalidJson(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
+    except RecursionError as error:
+        raise InvalidJson(f"nested deeper than {MAX_DEPTH}") from error
+    check(value)
+    return value
+
+
+def check(value: Json) -> None:
+    """Refuse what JSON cannot say, or a store could not keep, in a value that came from anywhere."""
+    for path, depth, leaf in _walk(value, (), 1):
+        fault = _fault(leaf) if depth <= MAX_DEPTH else f"nested deeper than {MAX_DEPTH}"
+        if fault:
+            raise InvalidRequest(fault, field=".".join(path) or None)
+
+
+def _walk(value: Json, path: tuple[str, ...], depth: int) -> Iterator[tuple[tuple[str, ...], int, Json]]:
+    yield path, depth, value
+    if depth > MAX_DEPTH:
+        return
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield (*path, str(key)), depth, key if not isinstance(key, str) or _fault(key) else None
+            yield from _walk(inner, (*path, str(key)), depth + 1)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _walk(inner, (*path, str(index)), depth + 1)
+
+
+def _fault(leaf: Json) -> str | None:
+    if isinstance(leaf, str):
+        return _text_fault(leaf)
+    if isinstance(leaf, bool) or leaf is None or isinstance(leaf, dict | list):
+        return None
+    if isinstance(leaf, int):
+        return None if _INT_MIN <= leaf <= _INT_MAX else "an integer beyond 64 bits"
+    if isinstance(leaf, float):
+        return None if math.isfinite(leaf) else "a number must be finite"
+    return f"{type(leaf).__name__} is not a JSON value"
+
+
+def _text_fault(text: str) -> str | None:
+    if "\x00" in text:
+        return "text must not contain a NUL character"
+    if not text.isascii():
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            return "text must not contain a lone surrogate"
+    return None
+
+
+def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidJson("the same key appears twice in one object", field=twice)
+    return found
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > _INT_DIGITS:
+        raise InvalidJson("an integer beyond 64 bits")
+    return int(digits)
+
+
+def _float(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise InvalidJson("a number too large for this wire")
+    return value
+
+
+def _constant(name: str) -> NoReturn:
+    raise InvalidJson(f"{name} is not JSON")
