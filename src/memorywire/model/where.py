@@ -160,8 +160,16 @@ def _equal(actual: Json, wanted: Json) -> bool:
     """Equality of JSON values; a list also equals each of its elements, so that a tag is found by name."""
     if isinstance(actual, list) and not isinstance(wanted, list):
         return any(_equal(element, wanted) for element in actual)
+    return _same(actual, wanted)
+
+
+def _same(actual: Json, wanted: Json) -> bool:
     if isinstance(actual, bool) or isinstance(wanted, bool):
-        return actual is wanted  # JSON true is not 1
+        return actual is wanted  # JSON true is not 1, however deep it lies
+    if isinstance(actual, list) and isinstance(wanted, list):
+        return len(actual) == len(wanted) and all(map(_same, actual, wanted))
+    if isinstance(actual, Mapping) and isinstance(wanted, Mapping):
+        return actual.keys() == wanted.keys() and all(_same(actual[name], wanted[name]) for name in actual)
     return bool(actual == wanted)
 
 
