@@ -18,12 +18,12 @@ _ATTEMPTS = 3  # a race moves the base at most once per rival; after that the ca
 async def remember(request: Remember, tools: Tools, vector: bytes | None = None) -> Remembered:
     """Plan and commit; plan again when a rival moved what the plan had read."""
     _refuse_what_is_not_wired(request)
-    if request.expires_at is not None and request.expires_at <= tools.clock():
-        raise InvalidRequest("expires_at is not in the future", field="expires_at")
     for attempt in range(_ATTEMPTS):
         replayed = await _replayed(request, tools)
         if replayed is not None:
             return replayed
+        if request.expires_at is not None and request.expires_at <= tools.clock():
+            raise InvalidRequest("expires_at is not in the future", field="expires_at")
         try:
             return await _remember_once(request, tools, vector)
         except Conflict:
@@ -34,17 +34,21 @@ async def remember(request: Remember, tools: Tools, vector: bytes | None = None)
 
 async def _remember_once(request: Remember, tools: Tools, vector: bytes | None) -> Remembered:
     now = tools.clock()
-    record, base = await _record(request, tools, now)
+    current = await _current(request, tools)
+    record = _record(request, tools, now)
+    if current is not None:
+        record = _next_version(record, current, request.if_version)
     replaced = await _superseded(request, tools)
-    twin = await tools.store.duplicate(record, now)
-    if twin is not None and (twin.id != record.id or request.if_version is None):
+    retried = current if request.if_version is None else None
+    twin = retried or await tools.store.duplicate(record, now)
+    if twin is not None:
         return await _duplicate(request, tools, twin, replaced, now)
     change = Change(
         id=tools.mint(),
         operation="remember",
         scope=record.scope,
         at=now,
-        put=(Put(record=record, base=base, vector=vector, unique=True),),
+        put=(Put(record=record, base=Base.LIVE if current else Base.NOTHING, vector=vector, unique=True),),
         end=_ends(replaced, record.id),
         key=request.idempotency_key,
         fingerprint=_fingerprint(request),
@@ -53,9 +57,19 @@ async def _remember_once(request: Remember, tools: Tools, vector: bytes | None) 
     return _receipt(tools, record.id, record.version, now, Status.COMMITTED, change.id)
 
 
-async def _record(request: Remember, tools: Tools, now: int) -> tuple[Record, Base]:
-    """The version to begin: the first of a new id, or the next of one the caller names."""
-    fresh = Record(
+async def _current(request: Remember, tools: Tools) -> Record | None:
+    """The live version of the id the caller names, if any."""
+    if request.id is None:
+        return None
+    found = await tools.store.get(request.scope, [request.id])
+    if not found and request.if_version is not None:
+        raise Conflict(f"{request.id} has no live version here", field="if_version")
+    return found[0] if found else None
+
+
+def _record(request: Remember, tools: Tools, now: int) -> Record:
+    """The first version of what is to be kept."""
+    return Record(
         id=request.id or tools.mint(),
         scope=request.scope,
         type=request.type,
@@ -71,17 +85,10 @@ async def _record(request: Remember, tools: Tools, now: int) -> tuple[Record, Ba
         updated_at=now,
         supersedes=request.supersedes,
     )
-    if request.id is None:
-        return fresh, Base.NOTHING
-    found = await tools.store.get(request.scope, [request.id])
-    if not found:
-        if request.if_version is not None:
-            raise Conflict(f"{request.id} has no live version here", field="if_version")
-        return fresh, Base.NOTHING
-    return _next_version(fresh, found[0], request.if_version), Base.LIVE
 
 
 def _next_version(fresh: Record, current: Record, if_version: int | None) -> Record:
+    """The version after the current one; without `if_version` only a retry may name a taken id."""
     following = replace(
         fresh, scope=current.scope, created_at=current.created_at, version=current.version + 1
     )

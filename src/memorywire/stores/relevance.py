@@ -9,10 +9,10 @@ import math
 K1 = 0.9
 B = 0.4
 
-# Logistic regression on evidence turns against other turns; see docs/decisions/0006.
-_BIAS = -6.0
-_COSINE = 7.0
-_TEXT = 5.0
+# Logistic regression: evidence turns of a conversation against the best turns of a foreign one.
+BIAS = -4.72
+COSINE = 9.77
+TEXT = 9.77
 
 
 def idf(documents: int, containing: int) -> float:
@@ -27,4 +27,4 @@ def saturation(count: float, length: float, average: float) -> float:
 
 def relevance(cosine: float, text: float) -> float:
     """0..1 from a cosine and the share of the query's term weight that the memory earned."""
-    return 1 / (1 + math.exp(-(_BIAS + _COSINE * cosine + _TEXT * text)))
+    return 1 / (1 + math.exp(-(BIAS + COSINE * cosine + TEXT * text)))

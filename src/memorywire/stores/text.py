@@ -7,7 +7,8 @@ from functools import lru_cache
 
 import Stemmer
 
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"\w+(?:['’]\w+)*")
+_POSSESSIVE = re.compile(r"['’]s$|['’]", re.IGNORECASE)
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
 
@@ -24,7 +25,7 @@ def terms(text: str) -> Counter[str]:
     """How often each index term occurs; the same for a memory and for a query."""
     found: Counter[str] = Counter()
     for word in _WORD.findall(unicodedata.normalize("NFKC", text)):
-        found.update(_word_terms(word))
+        found.update(_word_terms(_POSSESSIVE.sub("", word)))
     return found
 
 

@@ -58,10 +58,7 @@ def decode(operation: str, payload: Mapping[str, Json], *, tenant: str = DEFAULT
 
 
 def _policy(document: Mapping[str, Json]) -> Policy:
-    conditions = dict(document)
-    if "type" in conditions:
-        conditions["type"] = MemoryType(conditions["type"])
-    return Policy(**conditions)
+    return Policy(**{name: _READERS[name](value) for name, value in document.items()})
 
 
 def _dedup(document: Mapping[str, Json]) -> Dedup:
@@ -72,10 +69,29 @@ def _ids(value: str | list[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
+# To the schema 2.0 is an integer, so what must be an int here is made one.
+_INTEGERS = (
+    "as_of",
+    "expires_at",
+    "fresher_than_days",
+    "hops",
+    "if_version",
+    "k",
+    "limit",
+    "max_affected",
+    "max_tokens",
+    "no_recall_in_days",
+    "occurred_at",
+    "older_than_days",
+    "quorum_k",
+)
+
 _READERS: Mapping[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(_INTEGERS, int),
     "type": MemoryType,
     "types": lambda names: tuple(MemoryType(name) for name in names),
     "confidence": float,
+    "confidence_below": float,
     "tags": tuple,
     "supersedes": _ids,
     "filter": decode_filter,

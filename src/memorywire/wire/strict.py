@@ -39,23 +39,23 @@ def parse(data: bytes | str) -> Json:
 
 def check(value: Json) -> None:
     """Refuse what JSON cannot say, or a store could not keep, in a value that came from anywhere."""
-    for path, depth, leaf in _walk(value, (), 1):
-        fault = _fault(leaf) if depth <= MAX_DEPTH else f"nested deeper than {MAX_DEPTH}"
-        if fault:
-            raise InvalidRequest(fault, field=".".join(path) or None)
+    for path, fault in _faults(value, (), 1):
+        raise InvalidRequest(fault, field=".".join(path) or None)
 
 
-def _walk(value: Json, path: tuple[str, ...], depth: int) -> Iterator[tuple[tuple[str, ...], int, Json]]:
-    yield path, depth, value
-    if depth > MAX_DEPTH:
-        return
-    if isinstance(value, dict):
+def _faults(value: Json, path: tuple[str, ...], depth: int) -> Iterator[tuple[tuple[str, ...], str]]:
+    fault = _fault(value) if depth <= MAX_DEPTH else f"nested deeper than {MAX_DEPTH}"
+    if fault:
+        yield path, fault
+    elif isinstance(value, dict):
         for key, inner in value.items():
-            yield (*path, str(key)), depth, key if not isinstance(key, str) or _fault(key) else None
-            yield from _walk(inner, (*path, str(key)), depth + 1)
+            place = (*path, str(key))
+            if not isinstance(key, str) or _text_fault(key):
+                yield place, "a key must be text without NUL or lone surrogates"
+            yield from _faults(inner, place, depth + 1)
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _walk(inner, (*path, str(index)), depth + 1)
+            yield from _faults(inner, (*path, str(index)), depth + 1)
 
 
 def _fault(leaf: Json) -> str | None:

@@ -1,0 +1,24 @@
+"""What an embedder promises."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from memorywire.model.space import Space
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of one embedding space.
+
+    A vector depends on its text alone, not on the others asked for with it. What goes wrong is
+    raised as `EmbedderFailed`.
+    """
+
+    @property
+    def space(self) -> Space:
+        """The space its vectors lie in; known before anything is loaded."""
+
+    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        """A vector for each text, in order: float32 little-endian, of length one."""
+
+    async def close(self) -> None:
+        """Lets go of what it holds; closing twice is fine."""

@@ -1,0 +1,99 @@
+"""Both clients open late, close once, and do exactly what the other doors do."""
+
+import asyncio
+import doctest
+import json
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import memorywire
+from memorywire import Memory
+from memorywire.facades import memory as async_module
+from memorywire.model.errors import CapabilityUnsupported, MemorywireError, StoreUnavailable
+from memorywire.sync import Memory as BlockingMemory
+
+
+@pytest.mark.parametrize("module", [async_module, memorywire.sync], ids=lambda m: m.__name__)
+def test_the_examples_in_the_docstrings_run(module):
+    failed, tried = doctest.testmod(module)
+    assert (failed, tried > 0) == (0, True)
+
+
+def test_every_verb_of_one_client_is_a_verb_of_the_other():
+    def verbs(kind):
+        return {name for name in vars(kind) if not name.startswith("_")}
+
+    assert verbs(Memory) == verbs(BlockingMemory)
+
+
+def test_the_embedded_default_lives_under_memorywire_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("MEMORYWIRE_HOME", str(tmp_path / "home"))
+    with BlockingMemory("a") as memory:
+        memory.remember("kept on disk")
+    with BlockingMemory("a") as memory:
+        assert [hit.content for hit in memory.recall("kept on disk")] == ["kept on disk"]
+    assert (tmp_path / "home" / "memory.db").exists()
+
+
+def test_constructing_a_client_opens_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("MEMORYWIRE_HOME", str(tmp_path / "home"))
+    Memory("a")
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_closed_client_says_so_and_closing_twice_is_fine():
+    async def story():
+        memory = Memory("a", ["memory://"])
+        await memory.remember("x")
+        await memory.close()
+        await memory.close()
+        with pytest.raises(StoreUnavailable):
+            await memory.recall("x")
+
+    asyncio.run(story())
+
+
+def test_threads_may_share_a_blocking_client():
+    with BlockingMemory("a", ["sqlite://"]) as memory:
+        threads = [threading.Thread(target=memory.remember, args=(f"fact {n}",)) for n in range(40)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert memory.list().total == 40
+
+
+def test_call_takes_json_and_gives_json():
+    with BlockingMemory("ignored", ["memory://"]) as memory:
+        receipt = memory.call("remember", {"agent_id": "a", "type": "semantic", "content": "tea"})
+        found = memory.call("recall", {"agent_id": "a", "query": "tea"})
+        assert json.loads(json.dumps(found)) == found
+        assert found["results"][0]["id"] == receipt["id"]
+        with pytest.raises(MemorywireError) as caught:
+            memory.call("recall", {"query": "tea"})
+        assert caught.value.problem() == {
+            "code": "validation_error",
+            "detail": "agent_id is required",
+            "field": "agent_id",
+        }
+
+
+def test_two_stores_are_refused_until_they_can_be_served():
+    with pytest.raises(CapabilityUnsupported) as caught, BlockingMemory("a", ["memory://", "sqlite://"]):
+        pass
+    assert caught.value.field == "store"
+
+
+def test_health_speaks_for_the_store():
+    with BlockingMemory("a", ["sqlite://"]) as memory:
+        health = memory.health()
+        assert health["ok"] is True
+        assert health["stores"][0]["name"] == "sqlite"
+
+
+def test_an_abandoned_blocking_client_does_not_hang_the_interpreter():
+    code = "from memorywire.sync import Memory; m = Memory('a', ['memory://']); m.remember('x')"
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

@@ -1,0 +1,120 @@
+"""JSON is refused, with a named place, before anything could be lost or crash."""
+
+import json
+
+import pytest
+
+from memorywire.model.errors import InvalidJson, InvalidRequest, UnknownOperation
+from memorywire.wire import strict, validate
+
+GOOD = {"agent_id": "a", "type": "semantic", "content": "x"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": 1, "a": 2}',
+        '{"a": NaN}',
+        '{"a": Infinity}',
+        '{"a": -Infinity}',
+        '{"a": 1e999}',
+        '{"a": 123456789012345678901234567890}',
+        '{"a": ' + "9" * 5000 + "}",
+        "[" * 100_000 + "]" * 100_000,
+        '{"a":' * 40 + "1" + "}" * 40,
+        '{"a": "\\ud800"}',
+        '{"a": 9223372036854775808}',
+        '{"a": "\\u0000"}',
+        '{"\\u0000": 1}',
+        "",
+        "{",
+        '{"a": 1} x',
+        "{'a': 1}",
+        b"\xff\xfe",
+        b'{"a": "\xff"}',
+    ],
+    ids=lambda text: repr(text[:24]),
+)
+def test_a_document_no_store_could_keep_is_refused(text):
+    with pytest.raises(InvalidRequest):
+        strict.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ('{"b": {"a": 1, "a": 2}}', "a"),
+        ('{"m": {"x": [1, "\\ud800"]}}', "m.x.1"),
+        ('{"m": "a\\u0000b"}', "m"),
+    ],
+)
+def test_the_refusal_names_the_place(text, field):
+    with pytest.raises(InvalidRequest) as caught:
+        strict.parse(text)
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
+    "value", [{"a": [1, 2.5, None, True, "é🦊"]}, {"i": 2**63 - 1, "j": -(2**63)}, {"": {"": []}}]
+)
+def test_ordinary_documents_pass_unchanged(value):
+    assert strict.parse(json.dumps(value)) == value
+
+
+def test_depth_is_counted_to_the_last_allowed_level():
+    def nested(levels):
+        return json.loads("[" * levels + "]" * levels)
+
+    strict.check(nested(strict.MAX_DEPTH))
+    with pytest.raises(InvalidRequest):
+        strict.check(nested(strict.MAX_DEPTH + 1))
+
+
+@pytest.mark.parametrize("value", [{1: 2}, {"a": {1, 2}}, {"a": b"x"}, {"a": object()}, {"a": (1,)}])
+def test_python_values_that_are_not_json_are_refused(value):
+    with pytest.raises(InvalidRequest):
+        validate.check("remember", {**GOOD, "metadata": value})
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"content": "x" * 10_000_000}, "content"),
+        ({"agent_id": "a" * 257}, "agent_id"),
+        ({"id": "i" * 257}, "id"),
+        ({"confidence": True}, "confidence"),
+        ({"confidence": float("nan")}, "confidence"),
+        ({"expires_at": 1.5}, "expires_at"),
+        ({"tags": ["a", "a"]}, "tags"),
+        ({"metadata": []}, "metadata"),
+    ],
+    ids=lambda v: str(v)[:20],
+)
+def test_a_bad_field_is_named_and_never_echoed_at_length(change, field):
+    with pytest.raises(InvalidRequest) as caught:
+        validate.check("remember", {**GOOD, **change})
+    assert caught.value.field == field
+    assert len(caught.value.detail) < 200
+
+
+@pytest.mark.parametrize("payload", [None, [], "x", 3, True])
+def test_a_payload_must_be_an_object(payload):
+    with pytest.raises(InvalidRequest):
+        validate.check("remember", payload)
+
+
+def test_a_misspelt_field_is_refused_with_the_right_spelling():
+    with pytest.raises(InvalidRequest) as caught:
+        validate.check("remember", {**GOOD, "aproval_required": True})
+    assert caught.value.field == "aproval_required"
+    assert caught.value.fix == "did you mean approval_required?"
+
+
+def test_an_unknown_operation_lists_the_known_ones():
+    with pytest.raises(UnknownOperation) as caught:
+        validate.check("rememberr", {})
+    assert "remember" in caught.value.fix
+
+
+def test_the_two_kinds_of_refusal_have_their_own_codes():
+    assert (InvalidJson.code, InvalidRequest.code) == ("invalid_json", "validation_error")
