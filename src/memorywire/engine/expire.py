@@ -72,4 +72,5 @@ def _where(request: Expire, now: int) -> Where:
 
 
 def _days_before(now: int, days: int | None) -> int | None:
-    return None if days is None else now - days * DAY_MS
+    """That moment, or the one before all moments: no count of days is too large for a store's integers."""
+    return None if days is None else max(now - days * DAY_MS, -1)

@@ -50,7 +50,7 @@ def _where(request: Recall, now: int) -> Where:
         alive_at=moment,
         as_of=request.as_of,
         types=frozenset(request.types),
-        created_since=None if days is None else moment - days * DAY_MS,
+        created_since=None if days is None else max(moment - days * DAY_MS, 0),
         standings=RECALLABLE | archived,
         filter=request.filter,
     )

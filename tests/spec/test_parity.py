@@ -1,0 +1,236 @@
+"""Values and schemas agree on names, required fields, enums and defaults."""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields
+from enum import Enum, StrEnum
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import pytest
+
+from memorywire import spec
+from memorywire.model import answers, requests
+from memorywire.model.capabilities import Feature, StoreCapabilities
+from memorywire.model.change import Change, EndReason, Version
+from memorywire.model.errors import MemorywireError
+from memorywire.model.record import RECALLABLE, MemoryType, Record, Standing
+from memorywire.model.space import Space
+from memorywire.model.where import EVERYTHING, FIELDS, Operator
+from memorywire.wire.codec import REQUESTS, decode
+
+COMMON = spec.schema("common")["$defs"]
+SCOPE = {"agent_id", "user_id"}
+NOTHING = (None, (), EVERYTHING)
+
+
+def _resolved(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A property with what its reference says, its own words first."""
+    target = str(schema.get("$ref", ""))
+    if not target.startswith("common.json#/$defs/"):
+        return dict(schema)
+    return _resolved(COMMON[target.rpartition("/")[2]]) | dict(schema)
+
+
+def _properties(schema: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    return {name: _resolved(part) for name, part in schema["properties"].items()}
+
+
+REQUEST_PAIRS = {
+    **{
+        f"{operation}.request": (kind, spec.schema(f"{operation}.request"))
+        for operation, kind in REQUESTS.items()
+    },
+    "policy": (requests.Policy, spec.schema("expire.request")["properties"]["policy"]),
+    "rank": (requests.RankWeights, spec.schema("recall.request")["properties"]["rank"]),
+    "dedup": (requests.Dedup, spec.schema("recall.request")["properties"]["dedup"]),
+}
+ANSWER_PAIRS = {
+    "remember.response": (answers.Remembered, spec.schema("remember.response")),
+    "recall.response": (answers.Recalled, spec.schema("recall.response")),
+    "forget.response": (answers.Forgotten, spec.schema("forget.response")),
+    "merge.response": (answers.Merged, spec.schema("merge.response")),
+    "expire.response": (answers.Expired, spec.schema("expire.response")),
+    "undo.response": (answers.Undone, spec.schema("undo.response")),
+    "list.response": (answers.Page, spec.schema("list.response")),
+    "history.response": (answers.Chain, spec.schema("history.response")),
+    "changes.response": (answers.ChangeLog, spec.schema("changes.response")),
+    "record": (Record, spec.schema("record")),
+    "near_miss": (answers.NearMiss, spec.schema("recall.response")["$defs"]["near_miss"]),
+    "version": (Version, spec.schema("history.response")["$defs"]["link"]),
+    "outcome": (answers.Outcome, COMMON["outcome"]),
+    "embedding": (Space, spec.schema("capabilities")["properties"]["embedding"]),
+    "store": (StoreCapabilities, spec.schema("capabilities")["properties"]["stores"]["items"]),
+}
+RENAMED = {"hits": "results"}
+INTERNAL = {"version": {"id", "began", "ended"}}  # the chain names the id; commit sequences stay inside
+
+
+def _wire_fields(kind: type, hidden: set[str]) -> dict[str, Field[Any]]:
+    """The fields of a value under the names of the wire; a scope is spelt out elsewhere."""
+    found = {RENAMED.get(field.name, field.name): field for field in fields(kind)}
+    return {name: field for name, field in found.items() if name not in hidden | {"scope"}}
+
+
+def _has_scope(kind: type) -> bool:
+    return any(field.name == "scope" for field in fields(kind))
+
+
+def _optional(hint: Any) -> bool:
+    return get_origin(hint) in (Union, UnionType) and NoneType in get_args(hint)
+
+
+def _default(field: Field[Any]) -> Any:
+    return field.default_factory() if field.default_factory is not MISSING else field.default
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    return list(value) if isinstance(value, tuple) else value
+
+
+@pytest.mark.parametrize("name", REQUEST_PAIRS)
+def test_a_request_has_the_names_and_required_fields_of_its_schema(name: str) -> None:
+    kind, schema = REQUEST_PAIRS[name]
+    found = _wire_fields(kind, set())
+    scoped = _has_scope(kind)
+    assert set(found) | (SCOPE if scoped else set()) == set(schema["properties"])
+    required = {n for n, f in found.items() if _default(f) is MISSING} | ({"agent_id"} if scoped else set())
+    assert required == set(schema.get("required", []))
+
+
+@pytest.mark.parametrize("name", REQUEST_PAIRS)
+def test_a_request_has_the_defaults_of_its_schema(name: str) -> None:
+    kind, schema = REQUEST_PAIRS[name]
+    properties = _properties(schema)
+    for field_name, field in _wire_fields(kind, set()).items():
+        default = _default(field)
+        if "default" in properties[field_name]:
+            assert _plain(default) == properties[field_name]["default"], field_name
+        else:
+            assert default is MISSING or default in NOTHING, field_name
+
+
+def _integer_fields() -> list[tuple[str, str]]:
+    return [
+        (operation, name)
+        for operation in REQUESTS
+        for name, part in _properties(spec.schema(f"{operation}.request")).items()
+        if part.get("type") == "integer"
+    ]
+
+
+@pytest.mark.parametrize(("operation", "name"), _integer_fields())
+def test_a_whole_number_written_with_a_point_becomes_an_integer(operation: str, name: str) -> None:
+    """Proves G-10."""
+    example = next(iter(spec.examples(operation, "valid").values()))["request"]
+    value = getattr(decode(operation, example | {name: 3.0}), name)
+    assert (value, type(value)) == (3, int)
+
+
+@pytest.mark.parametrize("name", ANSWER_PAIRS)
+def test_an_answer_has_the_names_of_its_schema_and_requires_what_is_always_there(name: str) -> None:
+    kind, schema = ANSWER_PAIRS[name]
+    hints = get_type_hints(kind)
+    found = _wire_fields(kind, INTERNAL.get(name, set()))
+    scoped = _has_scope(kind)
+    assert set(found) | (SCOPE if scoped else set()) == set(schema["properties"])
+    always = {n for n, f in found.items() if not _optional(hints[f.name])} | (
+        {"agent_id"} if scoped else set()
+    )
+    assumed = {n for n, part in _properties(schema).items() if "default" in part}
+    assert always - assumed == set(schema["required"])
+
+
+def _kinds(hint: Any) -> set[Any]:
+    """The plain types a hint allows, None and the elements of collections aside."""
+    if get_origin(hint) in (Union, UnionType):
+        return {kind for part in get_args(hint) if part is not NoneType for kind in _kinds(part)}
+    if get_origin(hint) is Literal:
+        return {type(choice) for choice in get_args(hint)}
+    return {get_origin(hint) or hint}
+
+
+JSON_TYPES = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    tuple: "array",
+    frozenset: "array",
+    Mapping: "object",
+}
+
+
+@pytest.mark.parametrize("name", [*REQUEST_PAIRS, *ANSWER_PAIRS])
+def test_every_field_has_the_json_type_of_its_value(name: str) -> None:
+    kind, schema = (REQUEST_PAIRS | ANSWER_PAIRS)[name]
+    hints = get_type_hints(kind)
+    properties = _properties(schema)
+    for field_name, field in _wire_fields(kind, INTERNAL.get(name, set())).items():
+        kinds = _kinds(hints[field.name])
+        part = properties[field_name]
+        declared = {part["type"]} if isinstance(part.get("type"), str) else set(part.get("type", ()))
+        enums = [k for k in kinds if isinstance(k, type) and issubclass(k, StrEnum)]
+        if enums:
+            assert part["enum"] == [member.value for member in enums[0]], field_name
+        elif kinds <= set(JSON_TYPES):
+            # supersedes may be one id without a list; the codec makes it a tuple
+            extra = {"null"} if field_name in {"error", "approval_url"} else set()
+            extra |= {"string"} if (name, field_name) == ("remember.request", "supersedes") else set()
+            assert declared == {JSON_TYPES[k] for k in kinds} | extra, field_name
+
+
+@pytest.mark.parametrize(
+    ("definition", "kind"),
+    [
+        ("type", MemoryType),
+        ("standing", Standing),
+        ("fusion", requests.Fusion),
+        ("strategy", requests.Strategy),
+        ("action", requests.Action),
+        ("status", answers.Status),
+        ("verdict", answers.Verdict),
+        ("reason", EndReason),
+        ("feature", Feature),
+    ],
+)
+def test_an_enum_has_the_same_members_in_both(definition: str, kind: type[StrEnum]) -> None:
+    assert COMMON[definition]["enum"] == [member.value for member in kind]
+
+
+def test_a_hit_is_a_record_flattened_with_how_well_it_answers() -> None:
+    hit = spec.schema("recall.response")["$defs"]["hit"]
+    own = {field.name for field in fields(answers.Hit)} - {"record", "signals"} | {"source_store", "explain"}
+    of_record = set(spec.schema("record")["properties"])
+    assert own <= set(hit["properties"]) <= own | of_record
+    always = own - {"explain"} | (set(spec.schema("record")["required"]) & set(hit["properties"]))
+    assert set(hit["required"]) == always
+
+
+def test_the_problem_codes_are_those_of_the_error_tree() -> None:
+    """Proves G-8."""
+
+    def codes(kind: type[MemorywireError]) -> set[str]:
+        return {kind.code}.union(*(codes(child) for child in kind.__subclasses__()))
+
+    assert set(spec.schema("problem")["properties"]["code"]["enum"]) == codes(MemorywireError)
+
+
+def test_the_filter_language_has_the_same_operators_in_both() -> None:
+    """Proves FL-3."""
+    assert set(COMMON["operators"]["properties"]) == set(Operator)
+    assert set(spec.schema("record")["properties"]) >= FIELDS
+
+
+def test_the_operations_of_the_wire_are_those_that_can_be_decoded() -> None:
+    assert COMMON["operation"]["enum"] == [*REQUESTS, "capabilities"]
+
+
+def test_the_change_log_shows_no_content() -> None:
+    shown = spec.schema("changes.response")["properties"]["changes"]["items"]["properties"]
+    assert set(shown) - {"user_id"} <= {field.name for field in fields(Change)} - {"put", "end", "erase"}
+
+
+def test_only_archived_memories_are_left_out_unless_included() -> None:
+    assert set(COMMON["include"]["items"]["enum"]) == set(Standing) - RECALLABLE
