@@ -1,0 +1,18 @@
+"""Memories in one SQLite file: versions, vectors, text index and history in the same transaction.
+
+`sqlite:///absolute/path`, `sqlite:///./relative/path`, `sqlite:///~/path`; `sqlite://` is in memory.
+`?synchronous=normal` trades the durability of the last commits before a power cut for speed.
+"""
+
+import asyncio
+
+from memorywire.model.space import Space
+from memorywire.stores.sqlite.location import locate
+from memorywire.stores.sqlite.store import SqliteStore
+
+__all__ = ["SqliteStore", "open_store"]
+
+
+async def open_store(url: str, *, space: Space) -> SqliteStore:
+    """The store at this URL, created if it is not there yet; its vectors are of `space`."""
+    return await asyncio.to_thread(SqliteStore, locate(url), space)

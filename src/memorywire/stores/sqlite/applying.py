@@ -1,0 +1,130 @@
+"""Applies a change inside a transaction that its caller began."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import apsw
+
+from memorywire.model.change import Base, Change, End, EndReason, Put
+from memorywire.model.errors import Conflict, Duplicate, IdempotencyConflict
+from memorywire.model.record import Scope
+from memorywire.model.space import Space
+from memorywire.stores.sqlite.rows import Bindings, change_row, version_row
+from memorywire.stores.sqlite.sql import QUERIES
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A change with its rows: everything slow is done, so that the transaction only writes."""
+
+    change: Change
+    row: Bindings
+    puts: Sequence[Bindings]
+
+
+@dataclass(frozen=True, slots=True)
+class _Newest:
+    """The last version under an id."""
+
+    scope: Scope
+    number: int
+    live: bool
+    erased: bool
+
+
+def prepare(change: Change, space: Space) -> Prepared:
+    """The rows of a change; raises InvalidRequest for what no row can hold."""
+    return Prepared(change, change_row(change), [version_row(put, space) for put in change.put])
+
+
+def apply(db: apsw.Connection, prepared: Prepared) -> int:
+    """Write all of it and give its commit sequence, or raise and leave the savepoint to its caller."""
+    change, row = prepared.change, prepared.row
+    known = db.execute(QUERIES["change_by_id"], row).get
+    if known is not None:
+        return int(known)
+    if change.key is not None and db.execute(QUERIES["change_by_key"], row).get is not None:
+        raise IdempotencyConflict("the idempotency key is already used", field="idempotency_key")
+    sequence = int(db.execute(QUERIES["begin_change"], row).get)
+    # Ends first, so that a put may say again what its own change retires.
+    for end in change.end:
+        _end(db, change, sequence, end)
+    for put, version in zip(change.put, prepared.puts, strict=True):
+        _put(db, change, sequence, put, version)
+    for id in change.erase:
+        _erase(db, change, sequence, id)
+    return sequence
+
+
+def _end(db: apsw.Connection, change: Change, sequence: int, end: End) -> None:
+    newest = _covered(db, change, end.id)
+    if newest is None or newest.erased:
+        raise Conflict("no memory has this id", field="id")
+    if not newest.live or newest.number != end.version:
+        raise Conflict("the memory is no longer at this version", field="if_version")
+    _end_live(db, change, sequence, end)
+
+
+def _end_live(db: apsw.Connection, change: Change, sequence: int, end: End) -> None:
+    name = {"tenant": change.scope.tenant, "agent": change.scope.agent, "id": end.id}
+    db.execute(QUERIES["end_live"], name | {"seq": sequence, "reason": end.reason.value, "into": end.into})
+
+
+def _put(db: apsw.Connection, change: Change, sequence: int, put: Put, version: Bindings) -> None:
+    _check_base(db, change, put)
+    if put.unique:
+        existing = db.execute(QUERIES["same_content"], version | {"at": change.at}).get
+        if existing is not None:
+            raise Duplicate(str(existing))
+    if put.vector is None and put.like is not None:
+        version = version | {"vector": _vector_of(db, put)}
+    if put.base is Base.LIVE:
+        replaced = End(id=put.record.id, version=put.record.version - 1, reason=EndReason.REPLACED)
+        _end_live(db, change, sequence, replaced)
+    db.execute(QUERIES["begin_version"], version | {"began": sequence})
+
+
+def _check_base(db: apsw.Connection, change: Change, put: Put) -> None:
+    """Whether what stands under the id is what the put expects."""
+    record = put.record
+    newest = _newest(db, record.scope.tenant, record.id)
+    if not change.scope.covers(record.scope) or (put.base is Base.NOTHING and newest is not None):
+        raise Conflict("the id is taken", field="id")
+    if put.base is not Base.NOTHING and (newest is None or newest.erased or newest.scope != record.scope):
+        raise Conflict("no memory has this id", field="id")
+    number, live = (0, False) if newest is None else (newest.number, newest.live)
+    if live != (put.base is Base.LIVE) or record.version != number + 1:
+        raise Conflict("the memory is no longer at this version", field="if_version")
+
+
+def _vector_of(db: apsw.Connection, put: Put) -> bytes | None:
+    name = {"tenant": put.record.scope.tenant, "id": put.record.id, "number": put.like}
+    row = db.execute(QUERIES["vector_of"], name).fetchone()
+    if row is None:
+        raise Conflict(f"there is no version {put.like} to take the vector from", field="if_version")
+    vector: bytes | None = row[0]
+    return vector
+
+
+def _erase(db: apsw.Connection, change: Change, sequence: int, id: str) -> None:
+    if _covered(db, change, id) is None:
+        return
+    name = {"tenant": change.scope.tenant, "id": id}
+    db.execute(QUERIES["erase_versions"], name | {"seq": sequence})
+    db.execute(QUERIES["erase_recall"], name)
+    db.execute(QUERIES["erase_fingerprints"], name)
+    # Kept in the file, so that a crash before the log is truncated does not leave the words in it.
+    db.execute(QUERIES["owe_scrub"], {"seq": str(sequence)})
+
+
+def _covered(db: apsw.Connection, change: Change, id: str) -> _Newest | None:
+    newest = _newest(db, change.scope.tenant, id)
+    return newest if newest is not None and change.scope.covers(newest.scope) else None
+
+
+def _newest(db: apsw.Connection, tenant: str, id: str) -> _Newest | None:
+    row = db.execute(QUERIES["newest"], {"tenant": tenant, "id": id}).fetchone()
+    if row is None:
+        return None
+    agent, user, number, live, erased = row
+    return _Newest(Scope(tenant=tenant, agent=agent, user=user), number, bool(live), bool(erased))

@@ -1,0 +1,161 @@
+"""Connections to one database: how they are opened and configured, and what their errors mean here."""
+
+import os
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TypeAlias, TypeVar
+
+import apsw
+
+from memorywire.model.errors import StoreBusy, StoreCorrupt, StoreUnavailable
+from memorywire.stores.sqlite.gate import require_safe_wal
+from memorywire.stores.sqlite.location import Location
+
+Connect: TypeAlias = Callable[[Location], apsw.Connection]
+T = TypeVar("T")
+
+# The engine's own busy wait only smooths short collisions: it is unfair under load, so the longer
+# wait is `Patience`, with jitter.
+_BUSY_MS = 10
+_FIRST_PAUSE = 0.001
+_LONGEST_PAUSE = 0.02
+
+
+def connect(location: Location) -> apsw.Connection:
+    """A configured connection; a file that does not exist yet is created for its owner alone."""
+    if location.path is None:
+        return configure(apsw.Connection(":memory:"), location)
+    require_safe_wal(apsw.sqlite_lib_version())
+    _create(location.path)
+    return configure(apsw.Connection(os.fspath(location.path)), location)
+
+
+def configure(db: apsw.Connection, location: Location) -> apsw.Connection:
+    """The promises of a connection: durable commits, erased bytes overwritten, nothing in temporary files."""
+    db.set_busy_timeout(_BUSY_MS)
+    for setting in (
+        f"synchronous = {location.synchronous}",
+        "secure_delete = ON",
+        "temp_store = MEMORY",
+        "foreign_keys = ON",
+    ):
+        db.execute(f"PRAGMA {setting}").fetchall()
+    return db
+
+
+def _create(path: Path) -> None:
+    for folder in reversed([folder for folder in path.parents if not folder.exists()]):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    try:
+        # Exclusive: opening and closing an existing file would drop the POSIX locks that other
+        # connections of this process hold on it. SQLite gives -wal and -shm the mode of the file.
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        return
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long to try again while other processes hold the file, with jitter so that nobody starves."""
+
+    budget: float = 30.0
+    clock: Callable[[], float] = time.monotonic
+    pause: Callable[[float], None] = time.sleep
+    jitter: Callable[[float, float], float] = random.uniform
+
+    def try_for(self, what: str, attempt: Callable[[], T]) -> T:
+        """The answer of `attempt`, repeated while the file is busy; StoreBusy when the budget is spent."""
+        deadline = self.clock() + self.budget
+        longest = _FIRST_PAUSE
+        while True:
+            try:
+                return attempt()
+            except (apsw.BusyError, apsw.LockedError) as error:
+                if self.clock() >= deadline:
+                    raise StoreBusy(
+                        f"could not {what} within {self.budget:g} s: another process holds the file",
+                        fix="retry, or end the process that keeps a transaction open",
+                    ) from error
+            self.pause(self.jitter(0, longest))
+            longest = min(longest * 2, _LONGEST_PAUSE)
+
+
+@contextmanager
+def fence(location: Location) -> Iterator[None]:
+    """Foreign errors stop here and leave as ours."""
+    try:
+        yield
+    except (apsw.NotADBError, apsw.CorruptError) as error:
+        raise StoreCorrupt(
+            f"{location} is not a sound database: {error}", fix="restore a backup or choose another path"
+        ) from error
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise StoreBusy(f"{location} is busy: {error}", fix="retry") from error
+    except (
+        apsw.FullError,
+        apsw.IOError,
+        apsw.CantOpenError,
+        apsw.ReadOnlyError,
+        apsw.PermissionsError,
+    ) as error:
+        raise StoreUnavailable(
+            f"{location}: {error}", fix="check free space, permissions and the disk, then retry"
+        ) from error
+    except (apsw.ConnectionClosedError, OSError) as error:
+        raise StoreUnavailable(f"{location}: {error}") from error
+
+
+@contextmanager
+def snapshot(db: apsw.Connection) -> Iterator[None]:
+    """Every read inside sees one moment of the file."""
+    db.execute("BEGIN")
+    with _commit_or_roll_back(db):
+        yield
+
+
+@contextmanager
+def writing(db: apsw.Connection, patience: Patience) -> Iterator[None]:
+    """Everything written inside is committed, or nothing is; the lock is taken before the first read."""
+    patience.try_for("write", lambda: db.execute("BEGIN IMMEDIATE"))
+    with _commit_or_roll_back(db):
+        yield
+
+
+@contextmanager
+def _commit_or_roll_back(db: apsw.Connection) -> Iterator[None]:
+    try:
+        yield
+        db.execute("COMMIT")
+    finally:
+        # Some failures (a full disk) end the transaction inside the engine; the rest is ours to end.
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+
+
+class Pool:
+    """Connections, each lent to one thread at a time."""
+
+    def __init__(self, connections: Sequence[apsw.Connection]) -> None:
+        self._size = len(connections)
+        self._idle: SimpleQueue[apsw.Connection] = SimpleQueue()
+        for connection in connections:
+            self._idle.put(connection)
+
+    @contextmanager
+    def borrow(self) -> Iterator[apsw.Connection]:
+        connection = self._idle.get()
+        try:
+            yield connection
+        finally:
+            self._idle.put(connection)
+
+    def close(self) -> None:
+        """Wait for each connection to come back, and close it."""
+        for _ in range(self._size):
+            self._idle.get().close()
+        self._size = 0

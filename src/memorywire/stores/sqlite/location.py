@@ -1,0 +1,54 @@
+"""Which database a `sqlite:` URL names, and with which options."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from memorywire.model.errors import InvalidRequest
+
+SYNCHRONOUS = frozenset({"full", "normal"})
+_FIX = "write sqlite:///absolute/path, sqlite:///./relative/path, sqlite:///~/path or sqlite:// (in memory)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Location:
+    """A file, or (None) a private database in memory; `synchronous=normal` gives up durability by name."""
+
+    path: Path | None
+    synchronous: str = "full"
+
+    def __str__(self) -> str:
+        return "memory" if self.path is None else str(self.path)
+
+
+def locate(url: str) -> Location:
+    """Read a URL; anything in it that would be ignored is an error."""
+    parts = urlsplit(url)
+    if parts.scheme != "sqlite" or parts.netloc or parts.fragment:
+        raise InvalidRequest("the URL does not name a SQLite file", field="store", fix=_FIX)
+    return Location(path=_path(unquote(parts.path)), **_options(parts.query))
+
+
+def _path(path: str) -> Path | None:
+    if not path:
+        return None
+    if path.endswith("/") or "\0" in path:
+        raise InvalidRequest("the URL names no file", field="store", fix=_FIX)
+    if path.startswith("/~/"):
+        return Path(path[1:]).expanduser()
+    if path.startswith(("/./", "/../")):
+        return Path(path[1:]).absolute()
+    return Path(path)
+
+
+def _options(query: str) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        if name != "synchronous" or value not in SYNCHRONOUS or name in options:
+            raise InvalidRequest(
+                f"unknown store option {name}={value}",
+                field="store",
+                fix="the only option is synchronous=full (the default) or synchronous=normal",
+            )
+        options[name] = value
+    return options

@@ -1,0 +1,92 @@
+"""Brings a file to the schema of this release, one numbered migration and one transaction at a time."""
+
+import re
+from dataclasses import asdict
+from functools import cache
+from importlib.resources import files
+
+import apsw
+
+from memorywire.model.errors import SpaceMismatch, StoreCorrupt, StoreNewer
+from memorywire.model.space import Space
+from memorywire.stores.sqlite.connection import Patience, writing
+from memorywire.stores.sqlite.location import Location
+from memorywire.stores.sqlite.sql import QUERIES
+
+APPLICATION_ID = 0x4D656D77  # "Memw"
+_NUMBERED = re.compile(r"(\d{4})_\w+\.sql")
+
+
+@cache
+def migrations() -> tuple[tuple[int, str], ...]:
+    """The numbered scripts this release knows, in order."""
+    folder = files(__package__) / "migrations"
+    scripts = ((_NUMBERED.fullmatch(file.name), file) for file in folder.iterdir())
+    return tuple(sorted((int(name[1]), file.read_text(encoding="utf-8")) for name, file in scripts if name))
+
+
+def migrate(db: apsw.Connection, location: Location, space: Space, patience: Patience) -> None:
+    """Make the file ours, current and of this embedding space, or refuse it untouched.
+
+    Can be repeated: it raises apsw.BusyError while another process keeps the file to itself.
+    """
+    _refuse_strangers(db, location)
+    if location.path is not None:
+        db.execute("PRAGMA journal_mode = WAL").fetchall()
+    for number, script in migrations():
+        if _user_version(db) < number:
+            _apply(db, location, patience, number, script)
+    _settle_space(db, location, space, patience)
+
+
+def _apply(db: apsw.Connection, location: Location, patience: Patience, number: int, script: str) -> None:
+    with writing(db, patience):
+        _refuse_strangers(db, location)
+        if _user_version(db) < number:  # another process may have been first
+            db.execute(script)
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {number}")
+
+
+def _refuse_strangers(db: apsw.Connection, location: Location) -> None:
+    known = migrations()[-1][0]
+    found = _user_version(db)
+    empty = found == 0 and db.execute("SELECT count(*) FROM sqlite_schema").get == 0
+    if not empty and db.execute("PRAGMA application_id").get != APPLICATION_ID:
+        raise StoreCorrupt(
+            f"{location} is a database of another application",
+            fix="choose a path that does not exist yet, or one that memorywire wrote",
+        )
+    if found > known:
+        raise StoreNewer(
+            f"{location} has schema {found}; this release knows up to {known}",
+            fix="upgrade memorywire, or open the file with the release that wrote it",
+        )
+
+
+def _user_version(db: apsw.Connection) -> int:
+    return int(db.execute("PRAGMA user_version").get)
+
+
+def _settle_space(db: apsw.Connection, location: Location, space: Space, patience: Patience) -> None:
+    kept = _kept_space(db)
+    if kept is None:
+        with writing(db, patience):
+            db.executemany(QUERIES["keep_meta"], [(key, str(value)) for key, value in asdict(space).items()])
+            kept = _kept_space(db)
+    if kept != space:
+        raise SpaceMismatch(
+            f"{location} holds vectors of {kept}, but the embedder makes {space}",
+            fix=f"open it with the embedder of {kept}, or run: memorywire reembed --to {space}",
+        )
+
+
+def _kept_space(db: apsw.Connection) -> Space | None:
+    kept = {str(key): str(value) for key, value in db.execute(QUERIES["all_meta"])}
+    if "model" not in kept:
+        return None
+    return Space(
+        model=kept["model"],
+        revision=kept["revision"],
+        dimension=int(kept["dimension"]),
+        normalised=kept["normalised"] == "True",
+    )

@@ -1,0 +1,288 @@
+"""A `Where` as SQL, as far as SQL means exactly what `Where.matches` means.
+
+Every compiled expression is 0 or 1, never NULL, so that `not` and `or` are safe around it. A part of
+the filter that has no exact SQL stays behind for Python, on the rows that the rest lets through.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from memorywire.model.record import Json
+from memorywire.model.where import EVERYTHING, And, Compare, Filter, Not, Operator, Or, Where
+from memorywire.stores.sqlite.rows import Bindings
+
+_TEXTS = {
+    "id": "id",
+    "type": "type",
+    "user_id": "user",
+    "source": "source",
+    "session_id": "session",
+    "standing": "standing",
+}
+_NUMBERS = {
+    "confidence": "confidence",
+    "created_at": "created_at",
+    "updated_at": "updated_at",
+    "occurred_at": "occurred_at",
+    "expires_at": "expires_at",
+    "version": "number",
+}
+_ORDER = {Operator.GT: ">", Operator.GTE: ">=", Operator.LT: "<", Operator.LTE: "<="}
+
+# The engine limits the depth of an expression; a filter this long is cheaper in Python anyway.
+_MOST_NODES = 100
+_SMALLEST, _LARGEST = -(2**63), 2**63 - 1
+
+# The elements of the list at a path, and of the lists inside it, as (v, t): value and JSON type.
+_ELEMENTS = """EXISTS (
+  WITH RECURSIVE walk (v, t) AS (
+    SELECT value, type FROM json_each({list})
+    UNION ALL
+    SELECT e.value, e.type FROM walk JOIN json_each(CASE walk.t WHEN 'array' THEN walk.v ELSE '[]' END) AS e
+  )
+  SELECT 1 FROM walk WHERE {test}
+)"""
+
+
+class _NoSql(Exception):
+    """This part of a filter has no SQL that means exactly the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """A conjunction of SQL, its values, and the part of the filter that Python must still check."""
+
+    sql: str
+    bindings: Bindings
+    rest: Filter
+    past: bool
+
+    @property
+    def id(self) -> str:
+        """The id to compare a page's start with: no index leads through an agent's past in order of id."""
+        return "+id" if self.past else "id"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reader:
+    """SQL that reads a field: each expression is NULL, or 0, when the field is of another type."""
+
+    text: str = "NULL"
+    number: str = "NULL"
+    true: str = "0"
+    false: str = "0"
+    missing: str = "0"
+    present: str
+    elements: str | None = None  # the JSON list, for a field that may be one
+
+
+def conditions(where: Where, head: int | None) -> Conditions:
+    """The rows of the view `record` that match; `head` is the last commit to look back to, if any."""
+    compiler = _Compiler()
+    rest = tuple(part for part in _conjuncts(where.filter) if not compiler.push(part))
+    parts = [*_scope_and_life(where, head, compiler.bindings), *compiler.parts]
+    left = And(rest) if rest else EVERYTHING
+    return Conditions(" AND ".join(parts), compiler.bindings, left, past=head is not None)
+
+
+def needs_rows(where: Where) -> bool:
+    """Whether a condition reads more of a record than the in-memory index knows."""
+    return where.filter != EVERYTHING or where.idle_since is not None or where.confidence_below is not None
+
+
+def _conjuncts(part: Filter) -> Iterable[Filter]:
+    return part.parts if isinstance(part, And) else (part,)
+
+
+def _scope_and_life(where: Where, head: int | None, bindings: Bindings) -> list[str]:
+    bounds: list[tuple[str, str, str | int | float | None]] = [
+        ("tenant = :tenant", "tenant", where.scope.tenant),
+        ("agent = :agent", "agent", where.scope.agent),
+        ("user = :user", "user", where.scope.user),
+        (
+            "began > 0 AND began <= :head AND (ended IS NULL OR ended > :head) AND content IS NOT NULL",
+            "head",
+            head,
+        ),
+        ("(expires_at IS NULL OR expires_at > :alive_at)", "alive_at", where.alive_at),
+        ("standing IN (SELECT value FROM json_each(:standings))", "standings", _names(where.standings)),
+        (
+            "type IN (SELECT value FROM json_each(:types))",
+            "types",
+            _names(where.types) if where.types else None,
+        ),
+        ("created_at >= :created_since", "created_since", where.created_since),
+        ("created_at <= :created_until", "created_until", where.created_until),
+        ("max(created_at, IFNULL(recalled_at, 0)) <= :idle_since", "idle_since", where.idle_since),
+        ("confidence < :confidence_below", "confidence_below", where.confidence_below),
+    ]
+    asked = [(sql, name, value) for sql, name, value in bounds if value is not None]
+    bindings.update({name: value for _, name, value in asked})
+    return [*(sql for sql, _, _ in asked), *(["ended IS NULL"] if head is None else [])]
+
+
+def _names(values: Iterable[str]) -> str:
+    return json.dumps(sorted(values))
+
+
+@dataclass(slots=True)
+class _Compiler:
+    """Collects expressions and the values they are bound to."""
+
+    parts: list[str] = field(default_factory=list)
+    bindings: Bindings = field(default_factory=dict)
+    _nodes: int = 0
+
+    def push(self, part: Filter) -> bool:
+        """Take this conjunct over, if it has an exact SQL."""
+        try:
+            self.parts.append(self._compile(part))
+        except _NoSql:
+            return False
+        return True
+
+    def _compile(self, part: Filter) -> str:
+        self._nodes += 1
+        if self._nodes > _MOST_NODES:
+            raise _NoSql
+        match part:
+            case Compare():
+                return self._compare(part)
+            case And(parts):
+                return f"({' AND '.join(map(self._compile, parts)) or 1})"
+            case Or(parts):
+                return f"({' OR '.join(map(self._compile, parts)) or 0})"
+            case Not(inner):
+                return f"NOT {self._compile(inner)}"
+
+    def _compare(self, part: Compare) -> str:
+        field_, wanted = self._reader(part.path), part.value
+        match part.operator:
+            case Operator.EQ:
+                return self._equal(field_, wanted)
+            case Operator.NE:
+                return f"NOT {self._equal(field_, wanted)}"
+            case Operator.IN:
+                return self._any(field_, wanted)
+            case Operator.NIN:
+                return f"NOT {self._any(field_, wanted)}"
+            case Operator.EXISTS:
+                return f"({field_.present}) = {int(_checked(wanted, bool))}"
+            case Operator.CONTAINS:
+                return self._contains(field_, wanted)
+            case Operator.PREFIX:
+                return self._starts(field_, wanted)
+            case Operator.GT | Operator.GTE | Operator.LT | Operator.LTE:
+                return self._ordered(field_, _ORDER[part.operator], wanted)
+
+    def _reader(self, path: tuple[str, ...]) -> _Reader:
+        name = path[0]
+        if name in _TEXTS:
+            column = _TEXTS[name]
+            return _Reader(text=column, missing=f"{column} IS NULL", present=f"{column} IS NOT NULL")
+        if name in _NUMBERS:
+            column = _NUMBERS[name]
+            return _Reader(number=column, missing=f"{column} IS NULL", present=f"{column} IS NOT NULL")
+        if name == "content":
+            return _Reader(text="CASE structured WHEN 0 THEN content END", present="1")
+        if name == "tags":
+            return _Reader(present="tags <> '[]'", elements="tags")
+        return self._metadata(path[1:])
+
+    def _metadata(self, steps: tuple[str, ...]) -> _Reader:
+        if not steps or any(c in '"\\' or c < " " for step in steps for c in step):
+            raise _NoSql  # such keys are escaped in the text, and matching escapes is the engine's affair
+        path = self._bind("$" + "".join(f'."{step}"' for step in steps))
+        type_, value = f"json_type(metadata, {path})", f"(metadata ->> {path})"
+        return _Reader(
+            text=f"CASE {type_} WHEN 'text' THEN {value} END",
+            number=f"CASE WHEN {type_} IN ('integer', 'real') THEN {value} END",
+            true=f"IFNULL({type_} = 'true', 0)",
+            false=f"IFNULL({type_} = 'false', 0)",
+            missing=f"IFNULL({type_} = 'null', 1)",
+            present=f"IFNULL({type_} <> 'null' AND (metadata -> {path}) <> '[]', 0)",
+            elements=f"CASE {type_} WHEN 'array' THEN metadata -> {path} ELSE '[]' END",
+        )
+
+    def _equal(self, field_: _Reader, wanted: Json) -> str:
+        direct = self._same(field_, wanted)
+        if field_.elements is None:
+            return f"({direct})"
+        return f"({direct} OR {self._among(field_.elements, wanted)})"
+
+    def _any(self, field_: _Reader, choices: Json) -> str:
+        self._nodes += len(_checked(choices, list))
+        if self._nodes > _MOST_NODES:
+            raise _NoSql
+        return f"({' OR '.join(self._equal(field_, choice) for choice in choices) or 0})"
+
+    def _among(self, elements: str, wanted: Json) -> str:
+        element = _Reader(
+            text="CASE t WHEN 'text' THEN v END",
+            number="CASE WHEN t IN ('integer', 'real') THEN v END",
+            true="t = 'true'",
+            false="t = 'false'",
+            missing="t = 'null'",
+            present="1",
+        )
+        return _ELEMENTS.format(list=elements, test=self._same(element, wanted))
+
+    def _same(self, field_: _Reader, wanted: Json) -> str:
+        match wanted:
+            case None:
+                return field_.missing
+            case True:
+                return field_.true
+            case False:
+                return field_.false
+            case str():
+                return f"IFNULL({field_.text} = {self._bind(wanted)}, 0)"
+            case int() | float():
+                return f"IFNULL({field_.number} = {self._bind(wanted)}, 0)"
+            case _:
+                raise _NoSql  # equality of lists and objects
+
+    def _ordered(self, field_: _Reader, sign: str, wanted: Json) -> str:
+        if isinstance(wanted, str):
+            return f"IFNULL({field_.text} {sign} {self._bind(wanted)}, 0)"
+        if isinstance(wanted, int | float) and not isinstance(wanted, bool):
+            return f"IFNULL({field_.number} {sign} {self._bind(wanted)}, 0)"
+        return "0"
+
+    def _contains(self, field_: _Reader, wanted: Json) -> str:
+        # As bytes, because the engine's text functions stop at a NUL.
+        inside = "0"
+        if isinstance(wanted, str):
+            inside = f"IFNULL(instr(CAST({field_.text} AS BLOB), {self._bind(_utf8(wanted))}) > 0, 0)"
+        if field_.elements is None:
+            return inside
+        return f"({inside} OR {self._among(field_.elements, wanted)})"
+
+    def _starts(self, field_: _Reader, wanted: Json) -> str:
+        start = _utf8(_checked(wanted, str))
+        if not start:
+            return f"({field_.text}) IS NOT NULL"
+        return f"IFNULL(substr(CAST({field_.text} AS BLOB), 1, {len(start)}) = {self._bind(start)}, 0)"
+
+    def _bind(self, value: str | float | bytes) -> str:
+        if isinstance(value, int) and not _SMALLEST <= value <= _LARGEST:
+            raise _NoSql
+        if isinstance(value, str):
+            _utf8(value)
+        name = f"f{len(self.bindings)}"
+        self.bindings[name] = value
+        return f":{name}"
+
+
+def _checked(value: Json, kind: type) -> Json:
+    if not isinstance(value, kind):
+        raise _NoSql
+    return value
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise _NoSql from error

@@ -1,0 +1,171 @@
+-- name: all_meta
+SELECT key, value FROM meta;
+
+-- name: keep_meta
+INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO NOTHING;
+
+-- name: head
+SELECT IFNULL(max(seq), 0) FROM change;
+
+-- name: head_at
+SELECT seq FROM change
+WHERE tenant = :tenant AND agent = :agent AND at <= :as_of
+ORDER BY seq DESC LIMIT 1;
+
+-- name: change_by_id
+SELECT seq FROM change WHERE tenant = :tenant AND id = :id;
+
+-- name: change_by_key
+SELECT seq FROM change WHERE tenant = :tenant AND agent = :agent AND key = :key;
+
+-- name: begin_change
+INSERT INTO change (id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes)
+VALUES (:id, :tenant, :agent, :user, :operation, :at, :key, :fingerprint, :reason, :undoes)
+RETURNING seq;
+
+-- name: newest
+SELECT agent, user, number, ended IS NULL AS live, content IS NULL AS erased
+FROM version
+WHERE tenant = :tenant AND id = :id
+ORDER BY number DESC LIMIT 1;
+
+-- name: end_live
+UPDATE version SET ended = :seq, reason = :reason, into_id = :into
+WHERE tenant = :tenant AND agent = :agent AND id = :id AND ended IS NULL;
+
+-- name: same_content
+SELECT min(id) FROM version INDEXED BY version_digest
+WHERE tenant = :tenant AND agent = :agent AND digest = :digest AND ended IS NULL
+  AND user IS :user AND id <> :id AND (expires_at IS NULL OR expires_at > :at);
+
+-- name: vector_of
+SELECT vector FROM version WHERE tenant = :tenant AND id = :id AND number = :number;
+
+-- name: begin_version
+INSERT INTO version (
+  tenant, agent, user, id, number, began, type, standing, confidence, created_at, updated_at,
+  occurred_at, expires_at, source, session, digest, length, structured, tags, metadata, supersedes,
+  merged_from, content, vector, terms
+) VALUES (
+  :tenant, :agent, :user, :id, :number, :began, :type, :standing, :confidence, :created_at, :updated_at,
+  :occurred_at, :expires_at, :source, :session, :digest, :length, :structured, :tags, :metadata, :supersedes,
+  :merged_from, :content, :vector, :terms
+);
+
+-- name: erase_versions
+UPDATE version SET
+  ended = IFNULL(ended, :seq), reason = 'erased', into_id = NULL, type = NULL, standing = NULL,
+  confidence = NULL, created_at = NULL, updated_at = NULL, occurred_at = NULL, expires_at = NULL,
+  source = NULL, session = NULL, digest = NULL, length = NULL, structured = NULL, tags = NULL,
+  metadata = NULL, supersedes = NULL, merged_from = NULL, content = NULL, vector = NULL, terms = NULL
+WHERE tenant = :tenant AND id = :id;
+
+-- name: erase_recall
+DELETE FROM recall WHERE tenant = :tenant AND id = :id;
+
+-- name: erase_fingerprints
+UPDATE change SET fingerprint = NULL
+WHERE seq IN (SELECT began FROM version WHERE tenant = :tenant AND id = :id);
+
+-- name: owe_scrub
+INSERT INTO meta (key, value) VALUES ('scrub_owed', :seq)
+ON CONFLICT (key) DO UPDATE SET value = excluded.value;
+
+-- name: scrub_owed
+SELECT value FROM meta WHERE key = 'scrub_owed';
+
+-- name: scrub_paid
+DELETE FROM meta WHERE key = 'scrub_owed' AND CAST(value AS INTEGER) <= :seq;
+
+-- name: touch
+INSERT INTO recall (tenant, id, at, count)
+SELECT tenant, id, :at, :count FROM version
+WHERE tenant = :tenant AND agent = :agent AND id = :id AND ended IS NULL
+  AND (:user IS NULL OR user = :user)
+ON CONFLICT (tenant, id) DO UPDATE SET at = max(at, excluded.at), count = count + excluded.count;
+
+-- name: get
+SELECT record.*
+FROM json_each(:ids) AS asked
+CROSS JOIN record ON record.id = asked.value
+WHERE tenant = :tenant AND agent = :agent AND ended IS NULL AND (:user IS NULL OR user = :user)
+ORDER BY asked.key;
+
+-- name: find
+SELECT * FROM record WHERE {conditions} ORDER BY id LIMIT :limit;
+
+-- name: scan
+SELECT * FROM record WHERE {conditions};
+
+-- name: count
+SELECT count(*) FROM record WHERE {conditions};
+
+-- name: positions
+SELECT position FROM record WHERE {conditions};
+
+-- name: by_position
+SELECT record.* FROM json_each(:positions) AS wanted CROSS JOIN record ON record.position = wanted.value;
+
+-- name: index_live
+SELECT position, id, user, type, standing, created_at, expires_at, length, vector, terms
+FROM version
+WHERE tenant = :tenant AND agent = :agent AND ended IS NULL;
+
+-- name: index_began
+SELECT position, id, user, type, standing, created_at, expires_at, length, vector, terms
+FROM version
+WHERE tenant = :tenant AND agent = :agent AND began > :seen AND began > 0 AND ended IS NULL;
+
+-- name: index_ended
+SELECT position FROM version
+WHERE tenant = :tenant AND agent = :agent AND ended > :seen AND began <= :seen;
+
+-- name: index_at
+SELECT position, id, user, type, standing, created_at, expires_at, length, vector, terms
+FROM version
+WHERE position IN (SELECT value FROM json_each(:positions))
+ORDER BY position;
+
+-- name: history
+SELECT record.*, b.at, b.id, e.at, e.id
+FROM record
+JOIN change AS b ON b.seq = record.began
+LEFT JOIN change AS e ON e.seq = record.ended
+WHERE record.tenant = :tenant AND record.id = :id AND record.agent = :agent
+  AND (:user IS NULL OR record.user = :user)
+ORDER BY record.number;
+
+-- name: began_by
+SELECT record.*, b.at, b.id, e.at, e.id
+FROM record
+JOIN change AS b ON b.seq = record.began
+LEFT JOIN change AS e ON e.seq = record.ended
+WHERE record.tenant = :tenant AND record.agent = :agent AND record.began = :seq AND record.began > 0
+ORDER BY +record.id, record.number;
+
+-- name: ended_by
+SELECT record.*, b.at, b.id, e.at, e.id
+FROM record
+JOIN change AS b ON b.seq = record.began
+LEFT JOIN change AS e ON e.seq = record.ended
+WHERE record.tenant = :tenant AND record.agent = :agent AND record.ended = :seq
+ORDER BY +record.id, record.number;
+
+-- name: committed_by_id
+SELECT seq, id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes
+FROM change WHERE tenant = :tenant AND id = :id;
+
+-- name: committed_by_key
+SELECT seq, id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes
+FROM change WHERE tenant = :tenant AND agent = :agent AND key = :key;
+
+-- name: newest_changes
+SELECT seq, id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes
+FROM change
+WHERE tenant = :tenant AND agent = :agent AND (:user IS NULL OR user = :user)
+ORDER BY seq DESC LIMIT :limit;
+
+-- name: sizes
+SELECT
+  (SELECT count(*) FROM version WHERE ended IS NULL),
+  (SELECT count(*) FROM version);

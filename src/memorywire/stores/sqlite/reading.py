@@ -1,0 +1,83 @@
+"""Reads records inside a snapshot that the caller holds."""
+
+import json
+from collections.abc import Iterator, Sequence
+
+import apsw
+
+from memorywire.model.record import Record, Scope
+from memorywire.model.where import EVERYTHING, Where
+from memorywire.stores.sqlite.pushdown import Conditions, conditions
+from memorywire.stores.sqlite.rows import position_of, record_of, scope_row
+from memorywire.stores.sqlite.sql import QUERIES
+
+_PAGE = 256
+
+
+def get(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> list[Record]:
+    rows = db.execute(QUERIES["get"], scope_row(scope) | {"ids": json.dumps(ids)})
+    return [record_of(row) for row in rows]
+
+
+def head(db: apsw.Connection, where: Where) -> int | None:
+    """The last commit of the agent at the moment asked for: another agent's clock must not move its past."""
+    if where.as_of is None:
+        return None
+    name = {"tenant": where.scope.tenant, "agent": where.scope.agent, "as_of": where.as_of}
+    return int(db.execute(QUERIES["head_at"], name).get or 0)
+
+
+def find(db: apsw.Connection, where: Where, after: str | None, limit: int) -> list[Record]:
+    """A page of matching records; pages of rows are fetched until it is full or nothing is left."""
+    asked = conditions(where, head(db, where))
+    page = limit if asked.rest == EVERYTHING else max(limit, _PAGE)
+    found: list[Record] = []
+    while len(found) < limit:
+        rows = _page(db, asked, after, page)
+        found += [record for record in rows if asked.rest.matches(record)]
+        if len(rows) < page:
+            break
+        after = rows[-1].id
+    return found[:limit]
+
+
+def _page(db: apsw.Connection, asked: Conditions, after: str | None, limit: int) -> list[Record]:
+    sql = asked.sql if after is None else f"{asked.sql} AND {asked.id} > :after"
+    bindings = asked.bindings | {"after": after, "limit": limit}
+    return [record_of(row) for row in db.execute(QUERIES["find"].format(conditions=sql), bindings)]
+
+
+def count(db: apsw.Connection, where: Where) -> int:
+    asked = conditions(where, head(db, where))
+    if asked.rest == EVERYTHING:
+        return int(db.execute(QUERIES["count"].format(conditions=asked.sql), asked.bindings).get)
+    return sum(1 for _ in _checked_positions(db, asked))
+
+
+def positions(db: apsw.Connection, where: Where) -> list[int]:
+    """Where the matching versions stand in the file, in ascending order."""
+    asked = conditions(where, head(db, where))
+    if asked.rest == EVERYTHING:
+        rows = db.execute(QUERIES["positions"].format(conditions=asked.sql), asked.bindings)
+        return sorted(position for (position,) in rows)
+    return sorted(_checked_positions(db, asked))
+
+
+def _checked_positions(db: apsw.Connection, asked: Conditions) -> Iterator[int]:
+    for row in db.execute(QUERIES["scan"].format(conditions=asked.sql), asked.bindings):
+        if asked.rest.matches(record_of(row)):
+            yield position_of(row)
+
+
+def at_positions(db: apsw.Connection, positions: Sequence[int]) -> dict[int, Record]:
+    rows = db.execute(QUERIES["by_position"], {"positions": json.dumps(list(positions))})
+    return {position_of(row): record_of(row) for row in rows}
+
+
+def duplicate(db: apsw.Connection, record: Record, at: int) -> Record | None:
+    """The oldest live record of exactly this scope that says the same thing."""
+    name = scope_row(record.scope) | {"id": record.id, "digest": bytes.fromhex(record.digest), "at": at}
+    id = db.execute(QUERIES["same_content"], name).get
+    if id is None:
+        return None
+    return get(db, record.scope, [str(id)])[0]

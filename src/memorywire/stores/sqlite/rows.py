@@ -1,0 +1,179 @@
+"""Records as rows and rows as records."""
+
+import hashlib
+import json
+import struct
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from memorywire.model.change import Change, EndReason, Put, Version
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.record import Json, MemoryType, Record, Scope, Standing
+from memorywire.model.space import Space
+from memorywire.stores.text import terms
+
+Row: TypeAlias = tuple[Any, ...]  # as the engine gives it; the decoders below know each column's type
+Bindings: TypeAlias = dict[str, str | int | float | bytes | None]
+
+# One index entry of a version: the hash of a term, and how often it occurs.
+ENTRY = np.dtype([("term", "<i8"), ("count", "<u2")])
+_ENTRY = struct.Struct("<qH")
+_MOST = 0xFFFF
+
+# Where these stand in the view `record`.
+_ID, _NUMBER, _CONTENT, _POSITION = 3, 4, 19, 21
+_FIRST_OF_CHAIN = _POSITION + 1
+
+
+@lru_cache(maxsize=65_536)
+def term_hash(term: str) -> int:
+    """What the text index keeps of a word: 64 bits, from which the word cannot be read back."""
+    return int.from_bytes(hashlib.blake2b(term.encode(), digest_size=8).digest(), "little", signed=True)
+
+
+def version_row(put: Put, space: Space) -> Bindings:
+    """Everything a new version's row holds, except the sequence that begins it."""
+    record = put.record
+    found = terms(record.text)
+    structured = not isinstance(record.content, str)
+    row: Bindings = {
+        "tenant": record.scope.tenant,
+        "agent": record.scope.agent,
+        "user": record.scope.user,
+        "id": record.id,
+        "number": record.version,
+        "type": record.type.value,
+        "standing": record.standing.value,
+        "confidence": record.confidence,
+        "created_at": record.created_at,
+        "updated_at": record.updated_at,
+        "occurred_at": record.occurred_at,
+        "expires_at": record.expires_at,
+        "source": record.source,
+        "session": record.session_id,
+        "digest": bytes.fromhex(record.digest),
+        "length": found.total(),
+        "structured": int(structured),
+        "tags": _dumps(record.tags),
+        "metadata": _dumps(record.metadata),
+        "supersedes": _dumps(record.supersedes),
+        "merged_from": _dumps(record.merged_from),
+        "content": _dumps(record.content) if structured else str(record.content),
+        "vector": _half(put.vector, space),
+        "terms": b"".join(_ENTRY.pack(term_hash(term), min(n, _MOST)) for term, n in found.items()),
+    }
+    return _well_formed(row)
+
+
+def change_row(change: Change) -> Bindings:
+    row: Bindings = {
+        "id": change.id,
+        "tenant": change.scope.tenant,
+        "agent": change.scope.agent,
+        "user": change.scope.user,
+        "operation": change.operation,
+        "at": change.at,
+        "key": change.key,
+        "fingerprint": change.fingerprint,
+        "reason": change.reason,
+        "undoes": change.undoes,
+    }
+    return _well_formed(row)
+
+
+def scope_row(scope: Scope) -> Bindings:
+    return {"tenant": scope.tenant, "agent": scope.agent, "user": scope.user}
+
+
+def record_of(row: Row) -> Record:
+    """The record in a row of the view `record`."""
+    # fmt: off
+    (tenant, agent, user, id, number, type, standing, confidence, created_at, updated_at, occurred_at,
+     expires_at, source, session, structured, tags, metadata, supersedes, merged_from, content,
+     recalled_at, *_) = row
+    # fmt: on
+    return Record(
+        id=id,
+        scope=Scope(tenant=tenant, agent=agent, user=user),
+        type=MemoryType(type),
+        content=json.loads(content) if structured else content,
+        created_at=created_at,
+        updated_at=updated_at,
+        version=number,
+        confidence=confidence,
+        metadata=json.loads(metadata),
+        tags=tuple(json.loads(tags)),
+        source=source,
+        session_id=session,
+        occurred_at=occurred_at,
+        expires_at=expires_at,
+        standing=Standing(standing),
+        supersedes=tuple(json.loads(supersedes)),
+        merged_from=tuple(json.loads(merged_from)),
+        recalled_at=recalled_at,
+    )
+
+
+def position_of(row: Row) -> int:
+    """Where a row of the view `record` stands in the file."""
+    return int(row[_POSITION])
+
+
+def version_of(row: Row) -> Version:
+    """The version in a row of the view `record`, followed by the moments and names of its two changes."""
+    began, ended, reason, into, began_at, began_by, ended_at, ended_by = row[_FIRST_OF_CHAIN:]
+    erased = row[_CONTENT] is None
+    return Version(
+        id=row[_ID],
+        number=row[_NUMBER],
+        record=None if erased else replace(record_of(row), recalled_at=None),
+        began=began,
+        began_at=began_at,
+        began_by=began_by,
+        ended=ended,
+        ended_at=ended_at,
+        ended_by=ended_by,
+        reason=None if reason is None else EndReason(reason),
+        into=into,
+    )
+
+
+def change_of(row: Row) -> Change:
+    """A committed change, without what it put, ended and erased."""
+    _, id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes = row
+    return Change(
+        id=id,
+        operation=operation,
+        scope=Scope(tenant=tenant, agent=agent, user=user),
+        at=at,
+        key=key,
+        fingerprint=fingerprint,
+        reason=reason,
+        undoes=undoes,
+    )
+
+
+def _half(vector: bytes | None, space: Space) -> bytes | None:
+    if vector is None:
+        return None
+    if len(vector) != 4 * space.dimension:
+        raise InvalidRequest(f"the vector is not of the space {space}", field="vector")
+    return np.frombuffer(vector, "<f4").astype("<f2").tobytes()
+
+
+def _dumps(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _well_formed(row: Bindings) -> Bindings:
+    """Text that has no UTF-8 is refused here, before it could break a transaction others share."""
+    for name, value in row.items():
+        if isinstance(value, str):
+            try:
+                value.encode()
+            except UnicodeEncodeError as error:
+                raise InvalidRequest("the text holds a lone surrogate", field=name) from error
+    return row

@@ -1,0 +1,50 @@
+"""Answers a query from the agent's shelf and the file, as of one moment."""
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.query import Query, Scored
+from memorywire.model.space import Space
+from memorywire.model.where import Where
+from memorywire.stores.sqlite.connection import snapshot
+from memorywire.stores.sqlite.pushdown import needs_rows
+from memorywire.stores.sqlite.ranking import rank
+from memorywire.stores.sqlite.reading import at_positions, positions
+from memorywire.stores.sqlite.shelf import Shelf
+from memorywire.stores.sqlite.shelves import Shelves
+from memorywire.stores.text import terms
+
+
+def search(db: apsw.Connection, shelves: Shelves, space: Space, query: Query, limit: int) -> list[Scored]:
+    if query.vector is not None and len(query.vector) != 4 * space.dimension:
+        raise InvalidRequest(f"the vector is not of the space {space}", field="vector")
+    if query.where.as_of is not None:
+        with snapshot(db):
+            return _answer(db, _past(db, space, query.where), query, limit)
+    with shelves.take(query.where.scope.tenant, query.where.scope.agent) as shelf, snapshot(db):
+        shelf.catch_up(db)
+        return _answer(db, shelf, query, limit)
+
+
+def _past(db: apsw.Connection, space: Space, where: Where) -> Shelf:
+    """A shelf of what matched at a moment in the past, for this query alone."""
+    shelf = Shelf(where.scope.tenant, where.scope.agent, space.dimension)
+    shelf.load(db, positions(db, where))
+    return shelf
+
+
+def _answer(db: apsw.Connection, shelf: Shelf, query: Query, limit: int) -> list[Scored]:
+    mask = _mask(db, shelf, query.where)
+    ranked = rank(shelf, mask, query.vector, terms(query.text).keys(), limit)
+    records = at_positions(db, [hit.position for hit in ranked])
+    hits = [Scored(record=records[hit.position], score=hit.score, signals=hit.signals) for hit in ranked]
+    return [hit for hit in hits if query.where.matches(hit.record)]
+
+
+def _mask(db: apsw.Connection, shelf: Shelf, where: Where) -> NDArray[np.bool_]:
+    mask = shelf.matching(where)
+    if where.as_of is None and needs_rows(where) and mask.any():
+        mask &= np.isin(shelf.positions, positions(db, where))
+    return mask

@@ -1,0 +1,59 @@
+"""The shelves of a store: filled on first use, the least recently used ones leave when memory is short."""
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+
+from memorywire.stores.sqlite.shelf import Shelf
+
+MEMORY = 512 * 1024 * 1024
+
+
+class _Place:
+    def __init__(self, shelf: Shelf) -> None:
+        self.shelf = shelf
+        self.lock = Lock()
+        self.nbytes = 0
+
+
+class Shelves:
+    """At most `memory` bytes of shelves, beyond the one in use."""
+
+    def __init__(self, dimension: int, memory: int = MEMORY) -> None:
+        self._dimension = dimension
+        self._memory = memory
+        self._lock = Lock()
+        self._places: OrderedDict[tuple[str, str], _Place] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @contextmanager
+    def take(self, tenant: str, agent: str) -> Iterator[Shelf]:
+        """The agent's shelf, for this thread alone.
+
+        Take it before the snapshot begins: then no snapshot is older than what the shelf has seen.
+        """
+        key = (tenant, agent)
+        with self._lock:
+            place = self._places.setdefault(key, _Place(Shelf(tenant, agent, self._dimension)))
+            self._places.move_to_end(key)
+        with place.lock:
+            try:
+                yield place.shelf
+            except BaseException:
+                self._discard(key, place)  # it may have caught up half way
+                raise
+            place.nbytes = place.shelf.nbytes
+        self._make_room()
+
+    def _discard(self, key: tuple[str, str], place: _Place) -> None:
+        with self._lock:
+            if self._places.get(key) is place:
+                del self._places[key]
+
+    def _make_room(self) -> None:
+        with self._lock:
+            while len(self._places) > 1 and sum(p.nbytes for p in self._places.values()) > self._memory:
+                self._places.popitem(last=False)

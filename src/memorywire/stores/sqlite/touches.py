@@ -1,0 +1,77 @@
+"""Recalls that are not written yet: kept in memory, so that reading never waits for the disk."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import TypeAlias
+
+from memorywire.model.record import Record, Scope
+
+_Pending: TypeAlias = dict[tuple[Scope, str], "Touch"]
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """Recalls of one id in one scope: the last moment, and how many."""
+
+    scope: Scope
+    id: str
+    at: int
+    count: int = 1
+
+    def __add__(self, other: "Touch") -> "Touch":
+        return replace(self, at=max(self.at, other.at), count=self.count + other.count)
+
+
+class Touches:
+    """Collected by readers, taken by the writer, seen by readers until they are in the file."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._new: _Pending = {}
+        self._taken: _Pending = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._new)
+
+    def add(self, touches: Iterable[Touch]) -> None:
+        with self._lock:
+            _merge(self._new, touches)
+
+    def take(self) -> list[Touch]:
+        """What the writer is about to write; `settle` or `give_back` must follow."""
+        with self._lock:
+            self._taken, self._new = self._new, {}
+            return list(self._taken.values())
+
+    def settle(self) -> None:
+        with self._lock:
+            self._taken = {}
+
+    def give_back(self) -> None:
+        with self._lock:
+            _merge(self._new, self._taken.values())
+            self._taken = {}
+
+    def seen_on(self, record: Record) -> Record:
+        """The record as if everything pending were written."""
+        if not self._new and not self._taken:
+            return record
+        with self._lock:
+            at = max(self._moments(record), default=None)
+        if at is None or (record.recalled_at is not None and record.recalled_at >= at):
+            return record
+        return replace(record, recalled_at=at)
+
+    def _moments(self, record: Record) -> Iterator[int]:
+        for scope in {record.scope, replace(record.scope, user=None)}:
+            for pending in (self._new, self._taken):
+                touch = pending.get((scope, record.id))
+                if touch is not None:
+                    yield touch.at
+
+
+def _merge(pending: _Pending, touches: Iterable[Touch]) -> None:
+    for touch in touches:
+        key = (touch.scope, touch.id)
+        pending[key] = pending[key] + touch if key in pending else touch
