@@ -2,14 +2,15 @@
 
 from setuptools import Extension, setup
 
-# Single flags, not -ffast-math: that one changes how the whole process treats tiny numbers.
-FLAGS = ["-O3", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi"]
+# No fused multiply-add: numbers must round alike on every machine.
+FLAGS = ["-O3", "-g0", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi"]
 
 setup(
     ext_modules=[
         Extension(
             "memorywire_minilm._kernel",
-            ["src/memorywire_minilm/kernel.c"],
+            ["kernel/kernel.c"],
+            depends=["kernel/lanes.h", "kernel/products.h"],
             extra_compile_args=FLAGS,
             optional=True,
             py_limited_api=True,

@@ -21,9 +21,7 @@ class Ranges:
     def __init__(self, text: str) -> None:
         pairs = [part.partition("-") for part in text.split()]
         self._bounds = [
-            bound
-            for first, _, last in pairs
-            for bound in (int(first, 16), int(last or first, 16) + 1)
+            bound for first, _, last in pairs for bound in (int(first, 16), int(last or first, 16) + 1)
         ]
 
     def __contains__(self, point: int) -> bool:

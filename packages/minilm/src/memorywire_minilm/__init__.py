@@ -1,0 +1,25 @@
+"""The sentence embedder all-MiniLM-L6-v2 in 8 bits, offline and without a framework."""
+
+from memorywire_minilm.model import (
+    DIMENSION,
+    MODEL,
+    REVISION,
+    KernelUnavailable,
+    Model,
+    ModelDamaged,
+    kernels,
+    load,
+    verify,
+)
+
+__all__ = [
+    "DIMENSION",
+    "MODEL",
+    "REVISION",
+    "KernelUnavailable",
+    "Model",
+    "ModelDamaged",
+    "kernels",
+    "load",
+    "verify",
+]

@@ -1,0 +1,138 @@
+"""Loads the model and embeds texts with the fastest kernel this machine can run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import file_digest
+from mmap import ACCESS_COPY, mmap
+from pathlib import Path
+from typing import Protocol
+
+from memorywire_minilm.layout import HEADER, POSITIONS, file_size
+from memorywire_minilm.native import NativeKernel, find_library, levels
+from memorywire_minilm.tokenizer import Tokenizer
+
+MODEL = "all-MiniLM-L6-v2"
+REVISION = "int8-1"
+DIMENSION = 384
+
+# Numpy's matrix products are faster than plain C.
+PREFERRED = ("avx512-vnni", "avx2", "numpy", "c")
+
+FEW_TEXTS = 4
+MOST_THREADS = 4
+
+DATA = Path(__file__).parent / "data"
+WEIGHTS = DATA / "weights.bin"
+VOCABULARY = DATA / "vocab.txt"
+DIGESTS = {
+    WEIGHTS: "f7391fa2f6e45ae351ed86a893414c8088bb2055f6a58c0eaa3b4a732ea88eae",
+    VOCABULARY: "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+}
+
+
+class ModelDamaged(Exception):
+    """A file of the model is missing or is not the one that was published."""
+
+
+class KernelUnavailable(Exception):
+    """The kernel asked for is unknown, or this machine cannot run it."""
+
+
+class Kernel(Protocol):
+    """Embeds one row of token ids at a time."""
+
+    @property
+    def name(self) -> str:
+        """What the kernel is called in `kernels`."""
+
+    def embed(self, ids: Sequence[int]) -> bytes:
+        """The vector of one text: 384 float32 of length one, little-endian."""
+
+
+class Model:
+    """Turns texts into vectors; safe to share between threads."""
+
+    def __init__(self, tokenizer: Tokenizer, kernel: Kernel) -> None:
+        self._tokenizer = tokenizer
+        self._kernel = kernel
+
+    @property
+    def kernel(self) -> str:
+        """The name of the kernel in use."""
+        return self._kernel.name
+
+    def embed(self, texts: Sequence[str]) -> list[bytes]:
+        """A vector for each text: 384 float32 of length one, little-endian.
+
+        A vector depends on its text alone, of which the first 256 tokens count, and is the same
+        to the bit with every kernel.
+        """
+        rows = [self._tokenizer.encode(text) for text in texts]
+        # Numpy's matrix products use all processors by themselves.
+        if len(rows) < FEW_TEXTS or self.kernel == "numpy":
+            return [self._kernel.embed(row) for row in rows]
+        with ThreadPoolExecutor(min(MOST_THREADS, os.cpu_count() or 1)) as pool:
+            return list(pool.map(self._kernel.embed, rows))
+
+
+def load(kernel: str | None = None) -> Model:
+    """The model, ready to embed; `kernel` names one of `kernels()` instead of the best.
+
+    Raises `ModelDamaged` when the weights cannot be these, by size and opening bytes.
+    """
+    tokenizer = Tokenizer(read_vocabulary(), POSITIONS)
+    return Model(tokenizer, open_kernel(kernel or kernels()[0]))
+
+
+def kernels() -> tuple[str, ...]:
+    """The kernels this machine can run, the fastest first."""
+    runnable = {"numpy", *levels(find_library())}
+    return tuple(name for name in PREFERRED if name in runnable)
+
+
+def verify() -> None:
+    """Raises `ModelDamaged` unless every byte of the model is as published."""
+    for path, expected in DIGESTS.items():
+        try:
+            with path.open("rb") as file:
+                found = file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise ModelDamaged(f"{path.name} cannot be read: {error.strerror}") from error
+        if found != expected:
+            raise ModelDamaged(f"{path.name} has the digest {found}, expected {expected}")
+
+
+def read_vocabulary() -> list[str]:
+    """The word pieces in the order of their ids."""
+    try:
+        return VOCABULARY.read_text("utf-8").splitlines()
+    except OSError as error:
+        raise ModelDamaged(f"{VOCABULARY.name} cannot be read: {error.strerror}") from error
+
+
+def open_kernel(name: str) -> Kernel:
+    """The kernel of this name, with the weights mapped into memory."""
+    library = find_library()
+    if library and name in levels(library):
+        return NativeKernel(library, name, map_weights())
+    if name != "numpy":
+        raise KernelUnavailable(f"kernel {name!r} cannot run here, only {', '.join(kernels())}")
+    # Imported here, so that the C kernel needs no numpy.
+    from memorywire_minilm.portable import PortableKernel
+
+    return PortableKernel(memoryview(map_weights()))
+
+
+def map_weights() -> mmap:
+    """The weights file in memory, shared with other processes until written to."""
+    try:
+        with WEIGHTS.open("rb") as file:
+            weights = mmap(file.fileno(), 0, access=ACCESS_COPY)
+    except (OSError, ValueError) as error:
+        raise ModelDamaged(f"{WEIGHTS.name} cannot be read: {error}") from error
+    if len(weights) != file_size() or weights[: len(HEADER)] != HEADER:
+        raise ModelDamaged(f"{WEIGHTS.name} is not a weights file of this version")
+    return weights
