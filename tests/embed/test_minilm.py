@@ -1,0 +1,178 @@
+"""The packed model: one vector for a text, whatever machine, kernel or company."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+from functools import cache
+from hashlib import sha256
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import memorywire_minilm
+from memorywire.model.errors import EmbedderFailed
+from memorywire.retrieval.embed import open_embedder
+from memorywire_minilm import model as model_module
+
+TEXTS = [
+    "",
+    " \t\n",
+    "hello",
+    "Caroline went to the support group on 7 May 2023.",
+    "The quick brown fox jumps over the lazy dog, doesn't it?",
+    "中文字符 и кириллица और हिन्दी 👩‍👩‍👧‍👦 \x00\ufffd\ud800",
+    "x" * 500,
+    "word " * 30,
+    "a long text that goes on, and on. " * 100,
+]
+PARAPHRASES = [
+    ("How old is your brother?", "What is your brother's age?", "The train leaves from platform nine."),
+    ("She adopted a puppy last week.", "She got a new little dog.", "Interest rates were raised again."),
+    ("I am allergic to peanuts.", "Peanuts make me ill.", "He paints landscapes in oil."),
+    ("The meeting was moved to Friday.", "We will meet on Friday instead.", "Whales are mammals."),
+]
+
+DIGEST = "85ffb76eec3159cc36ef29ff6e061a7f33e22ac5765e1533bcc665cf15b2cd60"
+
+
+@cache
+def loaded(kernel: str | None = None) -> memorywire_minilm.Model:
+    return memorywire_minilm.load(kernel)
+
+
+def vectors(texts: list[str]) -> np.ndarray:
+    return np.stack([np.frombuffer(vector, "<f4") for vector in loaded().embed(texts)])
+
+
+def test_vectors_have_384_numbers_and_length_one():
+    lengths = np.linalg.norm(vectors(TEXTS), axis=1)
+    assert vectors(TEXTS).shape == (len(TEXTS), memorywire_minilm.DIMENSION)
+    np.testing.assert_allclose(lengths, 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", memorywire_minilm.kernels())
+def test_every_kernel_gives_the_bytes_of_this_revision(kernel):
+    vectors = loaded(kernel).embed(TEXTS)
+    assert loaded(kernel).kernel == kernel
+    assert (memorywire_minilm.REVISION, sha256(b"".join(vectors)).hexdigest()) == ("int8-1", DIGEST)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.text())
+def test_kernels_agree_on_any_text(text):
+    assert loaded().embed([text]) == loaded("numpy").embed([text])
+
+
+def test_every_number_of_tokens_has_its_vector():
+    texts = ["one " * count for count in range(36)]
+    assert loaded().embed(texts) == loaded("numpy").embed(texts)
+
+
+def test_a_vector_does_not_depend_on_the_rest_of_the_batch():
+    alone = [loaded().embed([text])[0] for text in TEXTS]
+    assert loaded().embed(TEXTS) == alone
+    assert loaded().embed(TEXTS[::-1]) == alone[::-1]
+
+
+def test_only_the_first_256_tokens_count():
+    start = "word " * 254
+    assert loaded().embed([start]) == loaded().embed([f"{start} and then some"])
+
+
+@pytest.mark.parametrize(("text", "paraphrase", "other"), PARAPHRASES)
+def test_a_paraphrase_is_nearer_than_another_sentence(text, paraphrase, other):
+    first, near, far = vectors([text, paraphrase, other])
+    assert first @ near > 0.5 > first @ far
+
+
+def test_threads_share_a_model():
+    expected = loaded().embed(TEXTS)
+    found: list[list[bytes]] = []
+    threads = [threading.Thread(target=lambda: found.append(loaded().embed(TEXTS))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 8
+
+
+def test_no_texts_give_no_vectors():
+    assert loaded().embed([]) == []
+
+
+def test_an_unknown_kernel_is_refused():
+    with pytest.raises(memorywire_minilm.KernelUnavailable, match="'abacus'"):
+        memorywire_minilm.load("abacus")
+
+
+def test_the_published_files_are_whole():
+    memorywire_minilm.verify()
+
+
+def test_a_changed_byte_is_noticed(tmp_path, monkeypatch):
+    copy = tmp_path / "weights.bin"
+    copy.write_bytes(model_module.WEIGHTS.read_bytes()[:-1] + b"\x07")
+    digest = model_module.DIGESTS[model_module.WEIGHTS]
+    monkeypatch.setattr(model_module, "DIGESTS", {copy: digest})
+    with pytest.raises(memorywire_minilm.ModelDamaged, match="digest"):
+        memorywire_minilm.verify()
+
+
+@pytest.mark.parametrize("content", [b"", b"short", b"\0" * 100])
+def test_weights_of_another_form_are_refused(tmp_path, monkeypatch, content):
+    damaged = tmp_path / "weights.bin"
+    damaged.write_bytes(content)
+    monkeypatch.setattr(model_module, "WEIGHTS", damaged)
+    with pytest.raises(memorywire_minilm.ModelDamaged):
+        memorywire_minilm.load()
+    with pytest.raises(EmbedderFailed, match="built-in model"):
+        asyncio.run(open_embedder("minilm").embed(["hello"]))
+
+
+def test_without_the_compiled_kernel_numpy_does_the_work(monkeypatch):
+    monkeypatch.setattr(model_module, "find_library", lambda: None)
+    model = memorywire_minilm.load()
+    assert model.kernel == "numpy"
+    assert model.embed(TEXTS) == loaded().embed(TEXTS)
+
+
+def test_importing_neither_loads_numpy_nor_reads_the_model():
+    script = (
+        "import sys\n"
+        "opened = []\n"
+        "sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == 'open' else None)\n"
+        "import memorywire_minilm\n"
+        "assert 'numpy' not in sys.modules\n"
+        "assert not [path for path in opened if path.endswith(('.bin', '.txt', '.so'))\n"
+        "            and 'memorywire_minilm' in path], opened\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_the_embedder_gives_the_models_vectors_in_order():
+    texts = [f"text number {index}" for index in range(150)]
+
+    async def embed() -> list[bytes]:
+        embedder = open_embedder()
+        try:
+            return await embedder.embed(texts)
+        finally:
+            await embedder.close()
+
+    assert asyncio.run(embed()) == loaded().embed(texts)
+
+
+def test_the_embedder_names_its_space_before_loading():
+    space = open_embedder("minilm").space
+    assert (space.model, space.dimension, space.normalised) == ("all-MiniLM-L6-v2", 384, True)
+
+
+def test_an_embedder_can_be_used_from_many_tasks():
+    async def embed() -> list[list[bytes]]:
+        embedder = open_embedder()
+        return await asyncio.gather(*(embedder.embed([text]) for text in TEXTS))
+
+    assert asyncio.run(embed()) == [[vector] for vector in loaded().embed(TEXTS)]
