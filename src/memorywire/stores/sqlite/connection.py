@@ -12,7 +12,7 @@ from typing import TypeAlias, TypeVar
 
 import apsw
 
-from memorywire.model.errors import StoreBusy, StoreCorrupt, StoreUnavailable
+from memorywire.model.errors import InvalidRequest, StoreBusy, StoreCorrupt, StoreUnavailable
 from memorywire.stores.sqlite.gate import require_safe_wal
 from memorywire.stores.sqlite.location import Location
 
@@ -22,6 +22,7 @@ T = TypeVar("T")
 # The engine's own busy wait only smooths short collisions: it is unfair under load, so the longer
 # wait is `Patience`, with jitter.
 _BUSY_MS = 10
+_LARGEST_LOG = 64 * 1024 * 1024  # bytes a log may keep on the disk once its content is in the file
 _FIRST_PAUSE = 0.001
 _LONGEST_PAUSE = 0.02
 
@@ -43,6 +44,7 @@ def configure(db: apsw.Connection, location: Location) -> apsw.Connection:
         "secure_delete = ON",
         "temp_store = MEMORY",
         "foreign_keys = ON",
+        f"journal_size_limit = {_LARGEST_LOG}",
     ):
         db.execute(f"PRAGMA {setting}").fetchall()
     return db
@@ -108,6 +110,8 @@ def fence(location: Location) -> Iterator[None]:
         ) from error
     except (apsw.ConnectionClosedError, OSError) as error:
         raise StoreUnavailable(f"{location}: {error}") from error
+    except UnicodeEncodeError as error:
+        raise InvalidRequest("the text holds a lone surrogate") from error
 
 
 @contextmanager

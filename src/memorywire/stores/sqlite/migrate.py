@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import apsw
 
-from memorywire.model.errors import SpaceMismatch, StoreCorrupt, StoreNewer
+from memorywire.model.errors import SpaceMismatch, StoreCorrupt, StoreNewer, StoreUnavailable
 from memorywire.model.space import Space
 from memorywire.stores.sqlite.connection import Patience, writing
 from memorywire.stores.sqlite.location import Location
@@ -32,11 +32,18 @@ def migrate(db: apsw.Connection, location: Location, space: Space, patience: Pat
     """
     _refuse_strangers(db, location)
     if location.path is not None:
-        db.execute("PRAGMA journal_mode = WAL").fetchall()
+        _log_ahead(db, location)
     for number, script in migrations():
         if _user_version(db) < number:
             _apply(db, location, patience, number, script)
     _settle_space(db, location, space, patience)
+
+
+def _log_ahead(db: apsw.Connection, location: Location) -> None:
+    if db.execute("PRAGMA journal_mode = WAL").get != "wal":
+        raise StoreUnavailable(
+            f"{location} cannot keep a write-ahead log", fix="put the file on a local, writable disk"
+        )
 
 
 def _apply(db: apsw.Connection, location: Location, patience: Patience, number: int, script: str) -> None:

@@ -169,8 +169,10 @@ def _dumps(value: Json) -> str:
 
 
 def _well_formed(row: Bindings) -> Bindings:
-    """Text that has no UTF-8 is refused here, before it could break a transaction others share."""
+    """What the engine cannot hold is refused here, before it could break a transaction others share."""
     for name, value in row.items():
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise InvalidRequest("the number does not fit into 64 bits", field=name)
         if isinstance(value, str):
             try:
                 value.encode()

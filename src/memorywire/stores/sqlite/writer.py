@@ -15,7 +15,7 @@ from memorywire.model.space import Space
 from memorywire.stores.sqlite.applying import Prepared, apply, prepare
 from memorywire.stores.sqlite.connection import Patience, Pool, fence, writing
 from memorywire.stores.sqlite.location import Location
-from memorywire.stores.sqlite.rows import scope_row
+from memorywire.stores.sqlite.rows import Bindings, scope_row
 from memorywire.stores.sqlite.sql import QUERIES
 from memorywire.stores.sqlite.touches import Touch, Touches
 
@@ -143,7 +143,7 @@ class Writer:
             return None
         try:
             return prepare(job.change, self._space)
-        except MemorywireError as refusal:
+        except (MemorywireError, TypeError, ValueError) as refusal:
             job.settle(refusal)
             return None
 
@@ -153,9 +153,7 @@ class Writer:
             return []
         try:
             with writing(db, self._patience):
-                for touch in touches:
-                    row = scope_row(touch.scope) | {"id": touch.id, "at": touch.at, "count": touch.count}
-                    db.execute(QUERIES["touch"], row)
+                db.executemany(QUERIES["touch"], [_touch_row(touch) for touch in touches])
                 outcomes = [_attempt(db, change) for change in changes]
         except BaseException:
             self._touches.give_back()
@@ -176,6 +174,10 @@ class Writer:
             return
         with writing(db, self._patience):
             db.execute(QUERIES["scrub_paid"], {"seq": int(owed)})
+
+
+def _touch_row(touch: Touch) -> Bindings:
+    return scope_row(touch.scope) | {"id": touch.id, "at": touch.at, "count": touch.count}
 
 
 def _attempt(db: apsw.Connection, prepared: Prepared) -> int | MemorywireError:

@@ -1,0 +1,87 @@
+"""The checks of scope and life can fail: a store that drops one of its predicates is caught."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memorywire.conformance import changing, finding, sharing
+from memorywire.conformance.expect import Broken
+from memorywire.stores.contract import Store
+from memorywire.stores.sqlite import pushdown
+from memorywire.stores.sqlite.shelf import Shelf
+from memorywire.stores.sqlite.sql import QUERIES
+from tests.sqlite.desk import opened, run
+
+Claim = Callable[[Store], Awaitable[None]]
+
+
+def _holds(claim: Claim) -> bool:
+    async def main() -> bool:
+        async with opened(None) as store:
+            try:
+                await claim(store)
+            except Broken:
+                return False
+            return True
+
+    return run(main())
+
+
+@pytest.mark.parametrize(
+    ("predicate", "claim"),
+    [
+        ("tenant = :tenant", sharing.another_tenant_sees_nothing),
+        ("agent = :agent", sharing.another_agent_sees_nothing),
+        ("user = :user", sharing.a_user_sees_exactly_its_own),
+        ("expires_at", finding.a_memory_is_dead_from_the_moment_it_expires),
+        ("ended IS NULL", changing.an_ended_memory_is_gone_from_every_reader),
+    ],
+)
+def test_a_find_without_a_predicate_is_caught(
+    predicate: str, claim: Claim, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert _holds(claim)
+    whole = pushdown._scope_and_life
+
+    def broken(*args: Any) -> list[str]:
+        return [part for part in whole(*args) if predicate not in part]
+
+    monkeypatch.setattr(pushdown, "_scope_and_life", broken)
+    assert not _holds(claim)
+
+
+@pytest.mark.parametrize(
+    ("query", "predicate", "claim"),
+    [
+        ("get", "tenant = :tenant AND", sharing.another_tenant_sees_nothing),
+        ("get", "agent = :agent AND", sharing.another_agent_sees_nothing),
+        ("get", "AND (:user IS NULL OR user = :user)", sharing.a_user_sees_exactly_its_own),
+        ("index_live", "tenant = :tenant AND", sharing.a_crowd_of_another_tenant_does_not_hide_mine),
+        ("index_live", "agent = :agent AND", sharing.a_crowd_of_another_agent_does_not_hide_mine),
+        ("history", "AND record.agent = :agent", sharing.history_is_hidden_from_strangers),
+    ],
+)
+def test_a_query_without_a_predicate_is_caught(
+    query: str, predicate: str, claim: Claim, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert _holds(claim)
+    assert predicate in QUERIES[query]
+    monkeypatch.setitem(QUERIES._blocks, query, QUERIES[query].replace(predicate, ""))
+    assert not _holds(claim)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        sharing.a_crowd_of_another_user_does_not_hide_mine,
+        sharing.a_crowd_of_expired_memories_does_not_hide_mine,
+        sharing.a_crowd_of_archived_memories_does_not_hide_mine,
+        sharing.a_crowd_of_another_type_does_not_hide_mine,
+    ],
+)
+def test_a_search_that_filters_after_ranking_is_caught(claim: Claim, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _holds(claim)
+    monkeypatch.setattr(Shelf, "matching", lambda shelf, where: np.ones(len(shelf), bool))
+    assert not _holds(claim)
