@@ -1,0 +1,1 @@
+"""Measuring what memory is worth: how well it recalls, and how fast it is."""

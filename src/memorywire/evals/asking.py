@@ -1,0 +1,123 @@
+"""The product from outside: a case's memory, filled and questioned through the public client."""
+
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from memorywire.evals.cases import Case, Item, Question
+from memorywire.facades.memory import Memory
+from memorywire.model.answers import Hit, Remembered
+from memorywire.model.clock import DAY_MS
+from memorywire.model.errors import MemorywireError
+from memorywire.model.record import DEFAULT_TENANT, Json
+from memorywire.retrieval.embed import Embedder
+
+
+class Moment:
+    """A clock that stands where it is put, so that "last week" means the week before the question."""
+
+    def __init__(self) -> None:
+        self.at = 0
+
+    def __call__(self) -> int:
+        return self.at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """What a recall said, as refs of the case, and how long it took with the query already embedded."""
+
+    hits: tuple[Hit, ...]
+    refs: tuple[str, ...]
+    relevance: float
+    ms: float
+
+
+class Sitting:
+    """One case's memory. An item's id is `<set>:<case>:<ref>`, so that hits lead back to it."""
+
+    def __init__(self, memory: Memory, prefix: str, moment: Moment, now: int) -> None:
+        self.memory = memory
+        self._prefix = prefix
+        self._moment = moment
+        self._now = now
+        moment.at = now
+
+    async def tell(self, items: Sequence[Item], marks: Mapping[str, Json] | None = None) -> tuple[str, ...]:
+        """Remember every item; what was not kept under its own id comes back, with the reason."""
+        plain = [item for item in items if not item.supersedes]
+        chained = [item for item in items if item.supersedes]
+        told = await self.memory.remember_many([self._fields(item, marks or {}) for item in plain])
+        for item in chained:  # what is superseded must be there first
+            told += await self.memory.remember_many([self._fields(item, marks or {})])
+        return tuple(
+            fault
+            for item, result in zip([*plain, *chained], told, strict=True)
+            if (fault := self._fault(item, result))
+        )
+
+    async def ask(self, question: Question, **options: Json) -> Heard:
+        self._moment.at = self._now if question.asked_at is None else question.asked_at
+        began = time.perf_counter()
+        recalled = await self.memory.recall(question.text, explain=True, **options)
+        ms = (time.perf_counter() - began) * 1000
+        hits = recalled.hits
+        return Heard(hits=hits, refs=self.refs(hits), relevance=_relevance(hits), ms=ms)
+
+    def refs(self, hits: Sequence[Hit]) -> tuple[str, ...]:
+        return tuple(hit.id.removeprefix(self._prefix) for hit in hits)
+
+    def id(self, ref: str) -> str:
+        return self._prefix + ref
+
+    def _fields(self, item: Item, marks: Mapping[str, Json]) -> dict[str, Json]:
+        fields = {
+            "id": self.id(item.ref),
+            "content": item.content,
+            "type": item.type,
+            "session_id": item.session,
+            "occurred_at": item.occurred_at,
+            "metadata": {**item.metadata, **marks},
+            "user_id": item.user,
+            "supersedes": [self.id(ref) for ref in item.supersedes] or None,
+        }
+        return {name: value for name, value in fields.items() if value is not None}
+
+    def _fault(self, item: Item, result: Remembered | MemorywireError) -> str | None:
+        if isinstance(result, MemorywireError):
+            return f"{item.ref}: {result.detail}"
+        if result.id != self.id(item.ref):
+            return f"{item.ref}: kept as {result.id.removeprefix(self._prefix)}, which says the same"
+        return None
+
+
+@asynccontextmanager
+async def sitting(
+    set_name: str,
+    case: Case,
+    *,
+    store: str,
+    embedder: Embedder,
+    agent: str | None = None,
+    tenant: str = DEFAULT_TENANT,
+) -> AsyncIterator[Sitting]:
+    """A memory for one case, with an agent of its own unless one is named."""
+    moment = Moment()
+    moments = [item.occurred_at for item in case.items if item.occurred_at is not None]
+    async with Memory(
+        agent or f"eval:{set_name}:{case.id}",
+        [store],
+        tenant=tenant,
+        embedder=embedder,
+        clock=moment,
+    ) as memory:
+        yield Sitting(memory, f"{set_name}:{case.id}:", moment, max(moments, default=0) + DAY_MS)
+
+
+def _relevance(hits: Sequence[Hit]) -> float:
+    """How much the best hit has to do with the query; nothing when there is none."""
+    if not hits:
+        return 0.0
+    best = hits[0]
+    return (best.signals or {}).get("relevance", best.score)

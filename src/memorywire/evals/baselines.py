@@ -1,0 +1,75 @@
+"""Four plain rankers over the same texts: BM25, the embedder alone, RRF and the sum of z-scores."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memorywire.stores.text import terms
+
+K1 = 0.9
+B = 0.4
+RRF_K = 60
+
+NAMES = ("bm25", "embedder", "rrf", "zsum")
+
+
+class Baselines:
+    """Ranks the texts of one case; ties go to the earlier text."""
+
+    def __init__(self, refs: Sequence[str], texts: Sequence[str], vectors: Sequence[bytes]) -> None:
+        self._refs = list(refs)
+        counts = [terms(text) for text in texts]
+        lengths = np.array([sum(count.values()) for count in counts], dtype=np.float64)
+        self._damping = K1 * (1 - B + B * lengths / max(float(lengths.mean()), 1.0))
+        self._postings = _postings([dict(count) for count in counts])
+        self._matrix = np.frombuffer(b"".join(vectors), "<f4").reshape(len(self._refs), -1)
+
+    def rank(self, query: str, vector: bytes, depth: int) -> dict[str, list[str]]:
+        """The refs in the order of each ranker, best first."""
+        text, dense = self._bm25(query), self._matrix @ np.frombuffer(vector, "<f4").astype(np.float64)
+        scores = {
+            "bm25": text,
+            "embedder": dense,
+            "rrf": _reciprocal(text) + _reciprocal(dense),
+            "zsum": _standard(text) + _standard(dense),
+        }
+        return {name: self._best(values, depth) for name, values in scores.items()}
+
+    def _bm25(self, query: str) -> NDArray[np.float64]:
+        scores = np.zeros(len(self._refs))
+        for term in terms(query):
+            if term in self._postings:
+                holding, counts = self._postings[term]
+                weight = np.log1p((len(scores) - len(holding) + 0.5) / (len(holding) + 0.5))
+                scores[holding] += weight * counts * (K1 + 1) / (counts + self._damping[holding])
+        return scores
+
+    def _best(self, scores: NDArray[np.float64], depth: int) -> list[str]:
+        return [self._refs[place] for place in np.argsort(-scores, kind="stable")[:depth]]
+
+
+def _postings(
+    counts: Sequence[dict[str, int]],
+) -> dict[str, tuple[NDArray[np.int64], NDArray[np.float64]]]:
+    found: dict[str, tuple[list[int], list[int]]] = {}
+    for place, words in enumerate(counts):
+        for term, count in words.items():
+            places, numbers = found.setdefault(term, ([], []))
+            places.append(place)
+            numbers.append(count)
+    return {
+        term: (np.array(places, dtype=np.int64), np.array(numbers, dtype=np.float64))
+        for term, (places, numbers) in found.items()
+    }
+
+
+def _reciprocal(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    ranks = np.empty(len(scores))
+    ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
+    return 1 / (RRF_K + ranks)
+
+
+def _standard(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    spread = float(scores.std())
+    return (scores - scores.mean()) / spread if spread else np.zeros(len(scores))

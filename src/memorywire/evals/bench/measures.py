@@ -1,0 +1,216 @@
+"""What is timed on a stage, each beside what it is compared with."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+from memorywire.evals.bench.linear import LinearStore
+from memorywire.evals.bench.report import Latency, Rate
+from memorywire.evals.bench.stage import AGENT, SMALL_USER, Stage, kept, mint, store_url
+from memorywire.evals.bench.timing import REST, WARM_UP, Spread, Step, side_by_side, spread, timed
+from memorywire.facades.memory import Memory
+
+Embed: TypeAlias = Callable[[str], bytes]
+
+CLIENTS = 8
+# Each client of the reference holds all vectors twice while it recalls.
+MOST_FOR_LINEAR_CLIENTS = 200_000
+
+_COLD_OPENINGS = 3
+
+
+async def recall(stage: Stage) -> list[Latency]:
+    """With the embedding step and without, questions from all over the store."""
+    count = stage.rounds + WARM_UP
+    cold, known = stage.asked(count), stage.asked(count, turn=1)
+    known = [f"{question} please" for question in known]  # so that no learned one is among the others
+    await stage.vectors.learn(known)
+    steps = {
+        "ours": _ours_recall(stage.ours, cold),
+        "ours known": _ours_recall(stage.ours, known),
+        "linear known": _linear_recall(stage, known, stage.vectors.known),
+    }
+    if stage.reference is not None:
+        steps["linear"] = _linear_recall(stage, cold, stage.reference.embed)
+    spreads = await side_by_side(stage.rounds, steps)
+    stage.vectors.unlearn(set(known))
+    return [
+        _latency(stage, "recall", spreads["ours"], spreads.get("linear")),
+        _latency(stage, "recall without embedding", spreads["ours known"], spreads["linear known"]),
+    ]
+
+
+async def remember(stage: Stage) -> list[Latency]:
+    """With the embedding step and without, and beside a bare insert into a file on the same disk."""
+    count = stage.rounds + WARM_UP
+    cold, known = stage.fresh(count), stage.fresh(count)
+    await stage.vectors.learn(known)
+    steps = {
+        "ours": _ours_remember(stage.ours, cold),
+        "ours known": _ours_remember(stage.ours, known),
+        "linear known": _linear_remember(stage, known, stage.vectors.known),
+        "bare": _bare_insert(stage, known),
+    }
+    if stage.reference is not None:
+        steps["linear"] = _linear_remember(stage, cold, stage.reference.embed)
+    spreads = await side_by_side(stage.rounds, steps)
+    stage.vectors.unlearn(known)
+    without = "remember without embedding"
+    return [
+        _latency(stage, "remember", spreads["ours"], spreads.get("linear")),
+        _latency(stage, without, spreads["ours known"], spreads["linear known"]),
+        _latency(stage, without, spreads["ours known"], spreads["bare"], "a bare durable insert"),
+    ]
+
+
+async def recall_after_remember(stage: Stage) -> list[Latency]:
+    """The first recall that has to see a new memory."""
+    count = stage.rounds + WARM_UP
+    new, questions = stage.fresh(count), stage.asked(count)
+    await stage.vectors.learn([*new, *questions])
+    samples: dict[str, list[float]] = {"ours": [], "linear": []}
+    ours = _ours_recall(stage.ours, questions)
+    linear = _linear_recall(stage, questions, stage.vectors.known)
+    for number in range(stage.rounds):
+        kept(await stage.ours.remember(new[number]))
+        samples["ours"].append(await timed(ours, number, rest=REST))
+        stage.linear.remember(AGENT, (new[number], None, stage.vectors.known(new[number])))
+        samples["linear"].append(await timed(linear, number, rest=REST))
+    stage.vectors.unlearn({*new, *questions})
+    measure = "first recall after a remember, without embedding"
+    return [_latency(stage, measure, spread(samples["ours"]), spread(samples["linear"]))]
+
+
+async def filtered_recall(stage: Stage) -> list[Latency]:
+    """A small user among many, beside the reference and beside the same user alone in a file."""
+    asked = [fact.question for fact in stage.small]
+    questions = [asked[at % len(asked)] for at in range(stage.rounds + WARM_UP)]
+    contents = [fact.content for fact in stage.small]
+    await stage.vectors.learn([*set(questions), *contents])
+    async with Memory(AGENT, [store_url(stage.folder, "alone")], embedder=stage.vectors) as alone:
+        for receipt in await alone.remember_many([{"content": c, "user_id": SMALL_USER} for c in contents]):
+            kept(receipt)
+        steps = {
+            "ours": _ours_recall(stage.ours, questions, SMALL_USER),
+            "linear": _linear_recall(stage, questions, stage.vectors.known, SMALL_USER),
+            "alone": _ours_recall(alone, questions, SMALL_USER),
+        }
+        spreads = await side_by_side(stage.rounds, steps)
+    stage.vectors.unlearn({*questions, *contents})
+    measure = f"recall of a user with {len(contents)}, without embedding"
+    return [
+        _latency(stage, measure, spreads["ours"], spreads["linear"]),
+        _latency(stage, measure, spreads["ours"], spreads["alone"], "the same user alone"),
+    ]
+
+
+async def cold_open(stage: Stage) -> list[Latency]:
+    """Opening the file and the first recall; the system may still have its pages in memory."""
+    question = stage.questions[0]
+    await stage.vectors.learn([question])
+
+    async def ours(number: int) -> None:
+        async with Memory(AGENT, [stage.url], embedder=stage.vectors) as memory:
+            await memory.recall(question)
+
+    async def linear(number: int) -> None:
+        with LinearStore(stage.linear_path, mint()) as store:
+            store.recall(AGENT, stage.vectors.known(question))
+
+    mine, its = [], []
+    for number in range(_COLD_OPENINGS):
+        mine.append(await timed(ours, number, rest=REST))
+        its.append(await timed(linear, number, rest=REST))
+    stage.vectors.unlearn([question])
+    measure = "open and first recall, without embedding"
+    return [_latency(stage, measure, spread(mine), spread(its))]
+
+
+async def clients(stage: Stage) -> tuple[list[Latency], list[Rate]]:
+    """Several clients at once, embedding included."""
+    each = max(1, stage.rounds // 4)
+    questions, new = stage.asked(each * CLIENTS), stage.fresh(each * CLIENTS)
+    recalled = await _together(each, _ours_recall(stage.ours, questions))
+    remembered = await _together(each, _ours_remember(stage.ours, new))
+    its_recalls = its_remembers = None
+    if stage.reference is not None and stage.size <= MOST_FOR_LINEAR_CLIENTS:
+        embed = stage.reference.embed
+        its_recalls, its_remembers = await _linear_clients(stage, each, questions, new, embed)
+    latencies, rates = [], []
+    for verb, mine, its in (("recall", recalled, its_recalls), ("remember", remembered, its_remembers)):
+        measure = f"{verb}, {CLIENTS} clients at once"
+        latencies.append(_latency(stage, measure, mine[0], its and its[0]))
+        rates.append(Rate(measure=measure, size=stage.size, ours=mine[1], other=its and its[1]))
+    return latencies, rates
+
+
+async def _linear_clients(
+    stage: Stage, each: int, questions: Sequence[str], new: Sequence[str], embed: Embed
+) -> tuple[tuple[Spread, float], tuple[Spread, float]]:
+    stores = [LinearStore(stage.linear_path, mint()) for _ in range(CLIENTS)]
+
+    def recall(number: int) -> None:
+        stores[number // each].recall(AGENT, embed(questions[number]))
+
+    def remember(number: int) -> None:
+        stores[number // each].remember(AGENT, (new[number], None, embed(new[number])))
+
+    recalled = await _together(each, lambda number: asyncio.to_thread(recall, number))
+    remembered = await _together(each, lambda number: asyncio.to_thread(remember, number))
+    for store in stores:
+        store.close()
+    return recalled, remembered
+
+
+async def _together(each: int, step: Step) -> tuple[Spread, float]:
+    """Every client does `each` steps, one after the other: how long they took, how many a second."""
+
+    async def client(first: int) -> list[float]:
+        return [await timed(step, number) for number in range(first, first + each)]
+
+    started = time.perf_counter()
+    samples = await asyncio.gather(*(client(at * each) for at in range(CLIENTS)))
+    seconds = time.perf_counter() - started
+    return spread([one for some in samples for one in some]), each * CLIENTS / seconds
+
+
+def _latency(
+    stage: Stage, measure: str, ours: Spread, other: Spread | None, against: str = "reference"
+) -> Latency:
+    return Latency(measure=measure, size=stage.size, ours=ours, other=other, against=against)
+
+
+def _ours_recall(memory: Memory, questions: Sequence[str], user: str | None = None) -> Step:
+    def step(number: int) -> Awaitable[object]:
+        return memory.recall(questions[number], user_id=user)
+
+    return step
+
+
+def _ours_remember(memory: Memory, contents: Sequence[str]) -> Step:
+    async def step(number: int) -> None:
+        kept(await memory.remember(contents[number]))
+
+    return step
+
+
+def _linear_recall(stage: Stage, questions: Sequence[str], embed: Embed, user: str | None = None) -> Step:
+    async def step(number: int) -> None:
+        stage.linear.recall(AGENT, embed(questions[number]), user=user)
+
+    return step
+
+
+def _linear_remember(stage: Stage, contents: Sequence[str], embed: Embed) -> Step:
+    async def step(number: int) -> None:
+        stage.linear.remember(AGENT, (contents[number], None, embed(contents[number])))
+
+    return step
+
+
+def _bare_insert(stage: Stage, contents: Sequence[str]) -> Step:
+    async def step(number: int) -> None:
+        stage.bare.insert(contents[number])
+
+    return step

@@ -1,0 +1,62 @@
+"""Timing things side by side, and what is kept of it."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Step: TypeAlias = Callable[[int], Awaitable[object]]
+"""One thing to time; it is given the number of the round."""
+
+WARM_UP = 5
+# Threads of numeric libraries go on turning for about 25 ms after their work is done, and one side's must
+# not take a processor from the other.
+REST = 0.03
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """Milliseconds of one thing done `count` times: the median and the 95th percentile."""
+
+    p50: float
+    p95: float
+    count: int
+
+
+def spread(seconds: Sequence[float]) -> Spread:
+    """Percentiles by linear interpolation between the two nearest samples."""
+    ordered = sorted(seconds)
+    return Spread(
+        p50=1000 * _percentile(ordered, 0.50), p95=1000 * _percentile(ordered, 0.95), count=len(ordered)
+    )
+
+
+def _percentile(ordered: Sequence[float], share: float) -> float:
+    place = share * (len(ordered) - 1)
+    low = int(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
+async def side_by_side(rounds: int, steps: Mapping[str, Step], *, rest: float = REST) -> dict[str, Spread]:
+    """Every step once a round, the order reversed in every other one, so that noise hits all alike.
+
+    A few unmeasured rounds come first; they have negative numbers.
+    """
+    samples: dict[str, list[float]] = {name: [] for name in steps}
+    for number in range(-WARM_UP, rounds):
+        order = list(steps.items())
+        for name, step in order if number % 2 else reversed(order):
+            seconds = await timed(step, number, rest=rest)
+            if number >= 0:
+                samples[name].append(seconds)
+    return {name: spread(seconds) for name, seconds in samples.items()}
+
+
+async def timed(step: Step, number: int, *, rest: float = 0.0) -> float:
+    """Seconds one step took, begun after a rest."""
+    await asyncio.sleep(rest)
+    started = time.perf_counter()
+    await step(number)
+    return time.perf_counter() - started

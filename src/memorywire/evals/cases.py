@@ -1,0 +1,119 @@
+"""What is measured: memories to keep, questions about them, and where the answers are."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from memorywire.model.record import Json
+
+STEP_MS = 1_000
+"""Between two turns of a session, so that their order is kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One memory of a case; `ref` names it inside the case."""
+
+    ref: str
+    content: str
+    type: str = "episodic"
+    session: str | None = None
+    occurred_at: int | None = None
+    metadata: Mapping[str, Json] = field(default_factory=dict)
+    user: str | None = None
+    supersedes: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """What the baselines index: "[8 May 2023] speaker: words"."""
+        speaker = self.metadata.get("speaker") or self.metadata.get("role")
+        named = f"{speaker}: {self.content}" if speaker else self.content
+        return named if self.occurred_at is None else f"[{day(self.occurred_at)}] {named}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectation:
+    """What a recall must bring up, tier by tier; None is no claim about that tier."""
+
+    scopes: tuple[str, ...]
+    user: str
+    most: int
+    only: tuple[str, ...] | None = None
+    excluded: tuple[str, ...] = ()
+    pinned: tuple[str, ...] = ()
+    not_pinned: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
+    not_open: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question and its evidence.
+
+    `gold` are refs of items, `audited` the same after known label faults are mended. `ages` are groups
+    of refs from the oldest statement to the newest. `answers` are strings of which one must occur in what
+    is recalled, `answer` is what a person would say. A question that is not `answerable` may still have
+    evidence of its topic.
+    """
+
+    id: str
+    text: str
+    category: str
+    gold: tuple[str, ...] = ()
+    audited: tuple[str, ...] = ()
+    gold_sessions: tuple[str, ...] = ()
+    ages: tuple[tuple[str, ...], ...] = ()
+    answers: tuple[str, ...] = ()
+    answer: str | None = None
+    asked_at: int | None = None
+    answerable: bool = True
+    marks: tuple[str, ...] = ()
+    expect: Expectation | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Two memories that look alike: to be kept apart, or to be recognised as one."""
+
+    id: str
+    first: str
+    second: str
+    contradict: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One memory of its own: a conversation, a haystack, a corpus.
+
+    `untrusted` are items that are false although nothing about them says so. `skipped` counts turns without
+    words, which no store keeps.
+    """
+
+    id: str
+    items: tuple[Item, ...]
+    questions: tuple[Question, ...]
+    pairs: tuple[Pair, ...] = ()
+    untrusted: frozenset[str] = frozenset()
+    skipped: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """The cases of one split, built one at a time so that a large set need not be held as values."""
+
+    name: str
+    split: str
+    digest: str
+    case_ids: tuple[str, ...]
+    build: Callable[[str], Case]
+
+
+def day(epoch_ms: int) -> str:
+    """A date as people write it."""
+    moment = datetime.fromtimestamp(epoch_ms / 1000, UTC)
+    return f"{moment.day} {moment:%B} {moment.year}"
+
+
+def epoch_ms(text: str, form: str) -> int:
+    """The moment a dataset's date stands for, read as UTC."""
+    return round(datetime.strptime(text, form).replace(tzinfo=UTC).timestamp() * 1000)

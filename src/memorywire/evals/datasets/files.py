@@ -1,0 +1,87 @@
+"""Finding and reading a set's files, and the part of it that a split names."""
+
+import hashlib
+import json
+import lzma
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.record import Json
+
+
+class NoData(InvalidRequest):
+    """The files of a set are not where they were looked for."""
+
+
+def find(data: Path, *patterns: str, without: str = "\0") -> Path:
+    """The file itself, or the first in the folder that fits a pattern, tried in order."""
+    if data.is_file():
+        return data
+    for pattern in patterns:
+        found = sorted(path for path in data.glob(pattern) if without not in path.name)
+        if found:
+            return found[0]
+    raise NoData(
+        f"no {' or '.join(patterns)} in {data}", field="data", fix="pass --data FOLDER or --data FILE"
+    )
+
+
+def beside(file: Path, pattern: str) -> Path | None:
+    """A companion of a file in its folder, when there is one."""
+    return next(iter(sorted(file.parent.glob(pattern))), None)
+
+
+def read_json(file: Path) -> Json:
+    """A JSON document, compressed or not."""
+    try:
+        if file.suffix == ".xz":
+            with lzma.open(file, "rb") as stream:
+                return json.load(stream)
+        return json.loads(file.read_bytes())
+    except (ValueError, lzma.LZMAError) as error:
+        raise InvalidRequest(f"{file} is not JSON: {error}", field="data") from error
+
+
+def read_lines(file: Path) -> list[tuple[int, Json]]:
+    """The JSON documents of a file, one a line, with their line numbers; empty lines are passed over."""
+    found = []
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+        if line.strip():
+            try:
+                found.append((number, json.loads(line)))
+            except ValueError as error:
+                raise InvalidRequest(f"{file} line {number} is not JSON: {error}", field="data") from error
+    return found
+
+
+def digest(*files: Path) -> str:
+    """Equal for equal data."""
+    total = hashlib.blake2b(digest_size=8)
+    for file in files:
+        total.update(file.read_bytes())
+    return total.hexdigest()
+
+
+def part(file: Path, key: str, split: str, ids: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """The ids of a split, in the order of the data, and the name of what was taken.
+
+    A set that `splits.json` beside it does not divide is taken whole, as `all`.
+    """
+    listing = beside(file, "splits.json")
+    parts: dict[str, list[str]] = read_json(listing).get(key, {}) if listing else {}
+    if split == "all" or len(parts) < 2:
+        return "all", tuple(ids)
+    if split not in parts:
+        raise InvalidRequest(
+            f"splits.json has no {split!r} for {key}",
+            field="split",
+            fix=f"one of: {', '.join([*parts, 'all'])}",
+        )
+    wanted = set(parts[split])
+    return split, tuple(id for id in ids if id in wanted)
+
+
+def unique(values: Iterable[str]) -> tuple[str, ...]:
+    """Each value once, in the order of its first appearance."""
+    return tuple(dict.fromkeys(values))

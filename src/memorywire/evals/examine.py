@@ -1,0 +1,109 @@
+"""Putting a case to the test: fill a memory, ask its questions and a stranger's, rank with the baselines."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from memorywire.evals.asking import Sitting, sitting
+from memorywire.evals.baselines import Baselines
+from memorywire.evals.cases import Case, Question
+from memorywire.evals.pairs import compare_pairs
+from memorywire.evals.precision import examine_beliefs
+from memorywire.evals.rows import OURS, PUBLISHED, Examined, Row
+from memorywire.evals.scoring import Key, default_figures, ranking_figures, recency_figures
+from memorywire.retrieval.embed import Embedder
+
+DEPTH = 200
+DEFAULT_K = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What every case is put to the test with."""
+
+    set_name: str
+    store: str
+    embedder: Embedder
+    baselines: bool = True
+
+
+async def examine(case: Case, foreign: Sequence[Question], bench: Bench) -> Examined:
+    """Everything one case can tell; `foreign` questions are about another case and have no answer here."""
+    key = Key.of(case)
+    rivals = await _rivals(case, bench) if bench.baselines and case.items else None
+    async with sitting(bench.set_name, case, store=bench.store, embedder=bench.embedder) as seat:
+        began = time.perf_counter()
+        shortfall = await seat.tell(case.items)
+        ingest_ms = (time.perf_counter() - began) * 1000
+        plain = [question for question in case.questions if question.expect is None]
+        rows = [await _own(case, question, key, seat, rivals, bench.embedder) for question in plain]
+        rows += [await _foreign(case, question, seat) for question in foreign]
+        rows += await examine_beliefs(case, seat, rivals, bench.embedder)
+    rows += await compare_pairs(case, set_name=bench.set_name, store=bench.store, embedder=bench.embedder)
+    return Examined(
+        case=case.id,
+        rows=tuple(rows),
+        items=len(case.items),
+        skipped=case.skipped,
+        shortfall=shortfall,
+        ingest_ms=ingest_ms,
+    )
+
+
+async def _rivals(case: Case, bench: Bench) -> Baselines:
+    texts = [item.text for item in case.items]
+    return Baselines([item.ref for item in case.items], texts, await bench.embedder.embed(texts))
+
+
+async def _own(
+    case: Case,
+    question: Question,
+    key: Key,
+    seat: Sitting,
+    rivals: Baselines | None,
+    embedder: Embedder,
+) -> Row:
+    ranked = await seat.ask(question, k=DEPTH, min_relevance="off")
+    kept = await seat.ask(question, k=DEFAULT_K)
+    vector, *others = await embedder.embed([question.text, *(key.texts[ref] for ref in kept.refs)])
+    figures = {OURS: ranking_figures(question, key, ranked.refs)}
+    figures[OURS] |= default_figures(question, key, kept.refs, _cosines(vector, others))
+    figures[OURS] |= recency_figures(question, key, ranked.refs)
+    if rivals is not None:
+        for name, refs in rivals.rank(question.text, vector, DEPTH).items():
+            figures[name] = ranking_figures(question, key, refs) | recency_figures(question, key, refs)
+    return Row(
+        case=case.id,
+        question=question.id,
+        category=question.category,
+        answerable=question.answerable,
+        marks=question.marks,
+        gold=question.gold,
+        ranks=ranked.refs[:PUBLISHED],
+        kept=kept.refs,
+        relevance=ranked.relevance,
+        ms=kept.ms,
+        figures=figures,
+    )
+
+
+async def _foreign(case: Case, question: Question, seat: Sitting) -> Row:
+    best = await seat.ask(question, k=1, min_relevance="off")
+    kept = await seat.ask(question, k=DEFAULT_K)
+    return Row(
+        case=case.id,
+        question=question.id,
+        category=question.category,
+        asked="foreign",
+        answerable=False,
+        kept=kept.refs,
+        relevance=best.relevance,
+        ms=kept.ms,
+    )
+
+
+def _cosines(asked: bytes, others: Sequence[bytes]) -> list[float]:
+    query = np.frombuffer(asked, "<f4")
+    return [float(np.frombuffer(other, "<f4") @ query) for other in others]

@@ -1,0 +1,137 @@
+"""What the figures mean: pure functions over ranked ids, nothing else.
+
+`rec@k` is |gold in the first k| / |gold|, `any@k` and `all@k` say whether some or all of it is there. A
+session ranks where its best turn ranks. A token is four characters.
+"""
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+Worth: TypeAlias = Callable[[int], float]
+
+CHARACTERS_PER_TOKEN = 4
+
+
+def recall_at(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
+    """The share of the gold that is among the first k."""
+    return len(set(gold) & set(ranked[:k])) / len(set(gold))
+
+
+def any_at(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
+    return float(bool(set(gold) & set(ranked[:k])))
+
+
+def all_at(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
+    return float(set(gold) <= set(ranked[:k]))
+
+
+def ceiling(sizes: Iterable[int], k: int) -> float:
+    """The best mean rec@k that gold sets of these sizes allow."""
+    shares = [min(k, size) / size for size in sizes]
+    return sum(shares) / len(shares)
+
+
+def reciprocal_rank(ranked: Sequence[str], gold: Collection[str]) -> float:
+    return next((1 / place for place, id in enumerate(ranked, start=1) if id in gold), 0.0)
+
+
+def ndcg_at(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
+    """Each hit at place i is worth 1/log2(i + 1), against the best order possible."""
+    return _gain(ranked, gold, k, lambda place: 1 / math.log2(place + 1))
+
+
+def official_ndcg_at(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
+    """LongMemEval's own: the first two places count in full, place i after them 1/log2(i)."""
+    return _gain(ranked, gold, k, lambda place: 1.0 if place < 3 else 1 / math.log2(place))
+
+
+def _gain(ranked: Sequence[str], gold: Collection[str], k: int, worth: Worth) -> float:
+    wanted = set(gold)
+    earned = sum(worth(place) for place, id in enumerate(ranked[:k], start=1) if id in wanted)
+    return earned / sum(worth(place) for place in range(1, min(k, len(wanted)) + 1))
+
+
+def rolled_up(ranked: Iterable[str], group: Mapping[str, str]) -> list[str]:
+    """Sessions in the order of their best turns."""
+    return list(dict.fromkeys(group[id] for id in ranked if id in group))
+
+
+def auroc(positives: Sequence[float], negatives: Sequence[float]) -> float:
+    """How often a positive outscores a negative, ties counting half: from average ranks."""
+    values = sorted([(value, True) for value in positives] + [(value, False) for value in negatives])
+    total, place = 0.0, 0
+    while place < len(values):
+        end = place
+        while end < len(values) and values[end][0] == values[place][0]:
+            end += 1
+        average = (place + 1 + end) / 2
+        total += average * sum(positive for _, positive in values[place:end])
+        place = end
+    count = len(positives)
+    return (total - count * (count + 1) / 2) / (count * len(negatives))
+
+
+def abstention_at(positives: Sequence[float], negatives: Sequence[float], loss: float = 0.02) -> float:
+    """The share of negatives below the highest threshold that costs no more than `loss` of the positives."""
+    threshold = sorted(positives)[math.floor(loss * len(positives))]
+    return sum(value < threshold for value in negatives) / len(negatives)
+
+
+def newest_first(ranked: Sequence[str], ages: Sequence[Collection[str]]) -> float:
+    """Whether the newest statement stands above every older one; `ages` go from oldest to newest."""
+    places = {id: place for place, id in enumerate(ranked)}
+    best = [min((places.get(id, len(ranked)) for id in group), default=len(ranked)) for group in ages]
+    return float(best[-1] < min(best[:-1]))
+
+
+def freshest_on_top(ranked: Sequence[str], gold: Collection[str], moments: Mapping[str, int]) -> float:
+    """Whether the freshest of the relevant memories is the very first hit."""
+    freshest = max(moments[id] for id in gold)
+    return float(bool(ranked) and ranked[0] in gold and moments[ranked[0]] == freshest)
+
+
+def contains_answer(texts: Sequence[str], answers: Sequence[str], k: int) -> float:
+    """SubEM@k: whether one of the answers occurs in one of the first k texts, case aside."""
+    seen = [text.casefold() for text in texts[:k]]
+    return float(any(answer.casefold() in text for answer in answers for text in seen))
+
+
+def tokens(text: str) -> int:
+    return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
+
+
+def packed(ranked: Iterable[str], sizes: Mapping[str, int], budget: int) -> list[str]:
+    """Hits in rank order as long as they fit; one that does not is skipped, the next may."""
+    taken, left = [], budget
+    for id in ranked:
+        if sizes[id] <= left:
+            taken.append(id)
+            left -= sizes[id]
+    return taken
+
+
+def precision(found: Collection[str], wanted: Collection[str]) -> float | None:
+    """The share of what was found that was wanted; no claim when nothing was, and nothing came."""
+    if not found:
+        return 0.0 if wanted else None
+    return len(set(found) & set(wanted)) / len(set(found))
+
+
+def recall(found: Collection[str], wanted: Collection[str]) -> float | None:
+    return len(set(found) & set(wanted)) / len(set(wanted)) if wanted else None
+
+
+def precision_recall(positives: Sequence[float], negatives: Sequence[float]) -> list[tuple[float, float]]:
+    """(recall, precision) of keeping everything from a threshold up, for every threshold, highest first."""
+    points = []
+    for threshold in sorted(set(positives), reverse=True):
+        kept = sum(value >= threshold for value in positives)
+        wrong = sum(value >= threshold for value in negatives)
+        points.append((kept / len(positives), kept / (kept + wrong)))
+    return points
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The smallest value that at least this share of the values does not exceed."""
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]

@@ -1,0 +1,106 @@
+"""One shared memory with a filter must answer exactly as memories of their own do."""
+
+from dataclasses import dataclass
+
+from memorywire.evals.asking import sitting
+from memorywire.evals.cases import Case
+from memorywire.evals.datasets import load
+from memorywire.evals.examine import Bench
+from memorywire.evals.rows import PUBLISHED
+from memorywire.evals.run import Plan, Told, tools
+
+SHARED_AGENT = "eval:shared"
+SHARED_TENANT = "eval-shared"
+MARK = "haystack"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parity:
+    """What the comparison found; `leaks` counts hits that belong to another case."""
+
+    cases: int
+    questions: int
+    memories: int
+    leaks: int
+    differences: tuple[str, ...]
+
+
+async def parity(plan: Plan, *, tell: Told) -> Parity:
+    """Fill both kinds of memory with the same items under the same ids, then ask both the same."""
+    dataset = load(plan.kind, plan.data, split=plan.split, roles=plan.roles)
+    wanted = dataset.case_ids[: plan.limit]
+    differences: list[str] = []
+    leaks = questions = memories = 0
+    async with tools(plan) as bench:
+        for place, id in enumerate(wanted):
+            tell(place, 2 * len(wanted), f"fill {id}")
+            case = dataset.build(id)
+            memories += len(case.items)
+            differences += await _fill(case, bench)
+        for place, id in enumerate(wanted, start=len(wanted)):
+            tell(place, 2 * len(wanted), f"ask {id}")
+            case = dataset.build(id)
+            questions += len(case.questions)
+            found, leaked = await _compare(case, bench)
+            differences += found
+            leaks += leaked
+    return Parity(
+        cases=len(wanted),
+        questions=questions,
+        memories=memories,
+        leaks=leaks,
+        differences=tuple(differences),
+    )
+
+
+async def _fill(case: Case, bench: Bench) -> list[str]:
+    """Both memories; what either did not keep. Everything is marked alike, so that the texts are equal."""
+    faults: list[str] = []
+    async with sitting(bench.set_name, case, store=bench.store, embedder=bench.embedder) as seat:
+        faults += [f"{case.id} alone lacks {fault}" for fault in await seat.tell(case.items, {MARK: case.id})]
+    async with sitting(
+        bench.set_name,
+        case,
+        store=bench.store,
+        embedder=bench.embedder,
+        agent=SHARED_AGENT,
+        tenant=SHARED_TENANT,
+    ) as seat:
+        faults += [
+            f"{case.id} shared lacks {fault}" for fault in await seat.tell(case.items, {MARK: case.id})
+        ]
+    return faults
+
+
+async def _compare(case: Case, bench: Bench) -> tuple[list[str], int]:
+    async with (
+        sitting(bench.set_name, case, store=bench.store, embedder=bench.embedder) as alone,
+        sitting(
+            bench.set_name,
+            case,
+            store=bench.store,
+            embedder=bench.embedder,
+            agent=SHARED_AGENT,
+            tenant=SHARED_TENANT,
+        ) as shared,
+    ):
+        differences, leaks = [], 0
+        known = {item.ref for item in case.items}
+        for question in case.questions:
+            own = await alone.ask(question, k=PUBLISHED, min_relevance="off")
+            filtered = await shared.ask(
+                question, k=PUBLISHED, min_relevance="off", filter={f"metadata.{MARK}": case.id}
+            )
+            leaks += sum(ref not in known for ref in filtered.refs)
+            if own.refs != filtered.refs:
+                differences.append(_difference(question.id, own.refs, filtered.refs))
+            elif known and not own.refs:  # a store that forgot everything is no proof
+                differences.append(f"{question.id}: nothing was recalled")
+        return differences, leaks
+
+
+def _difference(question: str, alone: tuple[str, ...], shared: tuple[str, ...]) -> str:
+    for place, (own, other) in enumerate(zip(alone, shared, strict=False), start=1):
+        if own != other:
+            return f"{question}: at place {place} {own} alone, {other} shared"
+    return f"{question}: {len(alone)} hits alone, {len(shared)} shared"

@@ -1,0 +1,95 @@
+"""Small charts as inline SVG: bars by category, lines over an axis. No script, no font, no network."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from math import log2
+
+# Told apart by people who cannot tell red from green (Okabe and Ito).
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
+
+_WIDTH, _HEIGHT = 720, 340
+_LEFT, _RIGHT, _TOP, _BOTTOM = 44, 12, 28, 104
+_SLANT = -18
+
+Points = Sequence[tuple[float, float]]
+
+
+def bars(title: str, groups: Mapping[str, Mapping[str, float]], series: Sequence[str]) -> str:
+    """A cluster of bars for every group, one bar a series, from 0 to 1."""
+    inner = _WIDTH - _LEFT - _RIGHT
+    slot = inner / max(len(groups), 1)
+    width = slot * 0.8 / max(len(series), 1)
+    shapes = []
+    for place, (name, figures) in enumerate(groups.items()):
+        start = _LEFT + place * slot + slot * 0.1
+        for order, one in enumerate(series):
+            if one in figures:
+                top = _y(figures[one])
+                shapes.append(
+                    f'<rect x="{start + order * width:.1f}" y="{top:.1f}" width="{width * 0.92:.1f}" '
+                    f'height="{_y(0) - top:.1f}" fill="{_colour(order)}">'
+                    f"<title>{escape(f'{name}, {one}: {figures[one]:.3f}')}</title></rect>"
+                )
+        shapes.append(_slanted(start + slot * 0.5, _HEIGHT - _BOTTOM + 14, name))
+    return _chart(title, [*_grid(), *shapes, *_legend(series)])
+
+
+def lines(title: str, curves: Mapping[str, Points], ticks: Sequence[float], axis: str, *, log: bool) -> str:
+    """A line for every curve; x over the ticks, logarithmic when told, y from 0 to 1."""
+    shapes = [_label(_x(tick, ticks, log), _HEIGHT - _BOTTOM + 16, f"{tick:g}", "middle") for tick in ticks]
+    for order, (name, points) in enumerate(curves.items()):
+        path = " ".join(f"{_x(x, ticks, log):.1f},{_y(y):.1f}" for x, y in points)
+        shapes.append(
+            f'<polyline points="{path}" fill="none" stroke="{_colour(order)}" stroke-width="2">'
+            f"<title>{escape(name)}</title></polyline>"
+        )
+    shapes.append(_label(_WIDTH / 2, _HEIGHT - _BOTTOM + 32, axis, "middle"))
+    return _chart(title, [*_grid(), *shapes, *_legend(list(curves))])
+
+
+def _chart(title: str, shapes: Sequence[str]) -> str:
+    return (
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(title)}">'
+        f'<text x="{_LEFT}" y="16" class="title">{escape(title)}</text>{"".join(shapes)}</svg>'
+    )
+
+
+def _grid() -> list[str]:
+    found = []
+    for step in range(6):
+        value, y = step / 5, _y(step / 5)
+        found.append(f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>')
+        found.append(_label(_LEFT - 6, y + 4, f"{value:.1f}", "end"))
+    return found
+
+
+def _legend(series: Sequence[str]) -> list[str]:
+    found, x = [], float(_LEFT)
+    for order, name in enumerate(series):
+        found.append(f'<rect x="{x:.0f}" y="{_HEIGHT - 18}" width="10" height="10" fill="{_colour(order)}"/>')
+        found.append(_label(x + 14, _HEIGHT - 9, name, "start"))
+        x += 34 + 7 * len(name)
+    return found
+
+
+def _label(x: float, y: float, text: str, anchor: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def _slanted(x: float, y: float, text: str) -> str:
+    """A label that leaves room for its neighbours."""
+    turned = f'transform="rotate({_SLANT} {x:.1f} {y:.1f})"'
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="end" {turned}>{escape(text)}</text>'
+
+
+def _colour(order: int) -> str:
+    return COLOURS[order % len(COLOURS)]
+
+
+def _x(value: float, ticks: Sequence[float], log: bool) -> float:
+    low, high, here = (log2(v) if log else v for v in (ticks[0], ticks[-1], value))
+    return _LEFT + (here - low) / (high - low) * (_WIDTH - _LEFT - _RIGHT - 20) + 10
+
+
+def _y(value: float) -> float:
+    return _TOP + (1 - value) * (_HEIGHT - _TOP - _BOTTOM)

@@ -1,0 +1,112 @@
+"""All results as one page that opens without a network: tables, charts, conditions."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from typing import TypeAlias
+
+from memorywire.evals import plots
+from memorywire.evals.rows import OURS
+from memorywire.evals.scoring import BUDGETS
+from memorywire.evals.sets import KINDS
+from memorywire.evals.tables import HEADERS, cells, notes
+from memorywire.model.record import Json
+
+Document: TypeAlias = Mapping[str, Json]
+
+# The first of these that a set measures is what its bars show.
+_BY_CATEGORY = ("turn.rec@5", "session.all@5", "subem@1", "precision", "merged")
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+body { color: #1b1b1b; }
+table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; }
+th, td { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #ddd; }
+th:first-child, td:first-child { text-align: left; }
+td:nth-child(2) { font-weight: 600; }
+svg { width: 100%; height: auto; margin: .5rem 0; }
+svg text { font-size: 11px; fill: #333; } svg .title { font-size: 13px; font-weight: 600; }
+svg .grid { stroke: #e3e3e3; } .note { color: #555; }
+@media (prefers-color-scheme: dark) {
+  body { background: #16181c; color: #e8e8e8; } th, td { border-color: #333; }
+  svg text { fill: #ccc; } svg .grid { stroke: #333; } .note { color: #aaa; }
+}
+"""
+
+
+def page(documents: Sequence[Document]) -> str:
+    """One HTML document with nothing to fetch."""
+    body = "".join(_section(document) for document in documents)
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>memorywire eval</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<style>{_STYLE}</style></head><body><h1>How well recall works</h1>"
+        '<p class="note">Every baseline ran in the same run on the same texts. Retrieval figures are not '
+        "answer accuracy; turn, session and budget figures are not comparable with each other.</p>"
+        f"{body}</body></html>\n"
+    )
+
+
+def _section(document: Document) -> str:
+    name = document["run"]["set"]
+    parts = [f"<h2>{escape(KINDS[name].about)}</h2>", _table(document)]
+    parts += [f'<p class="note">{escape(note)}</p>' for note in notes(document)]
+    parts += _charts(document)
+    run = ", ".join(f"{key} {value}" for key, value in sorted(document["run"].items()))
+    machine = ", ".join(f"{key} {value}" for key, value in sorted(document["machine"].items()))
+    parts.append(f'<p class="note">{escape("; ".join([document["date"], run, machine]))}</p>')
+    return "".join(parts)
+
+
+def _table(document: Document) -> str:
+    head = "".join(f"<th>{escape(header)}</th>" for header in HEADERS)
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in cells(document)
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _charts(document: Document) -> Iterator[str]:
+    summary = document["summary"]
+    for metric in _BY_CATEGORY:
+        groups = _groups(summary, metric)
+        if len(groups) > 1:
+            yield plots.bars(f"{metric} by category", groups, _systems(groups))
+            break
+    yield from _budget_chart(summary)
+    curves = {
+        name.removesuffix(" precision-recall"): [(x, y) for x, y in points]
+        for name, points in summary["admission"].items()
+        if name.endswith("precision-recall")
+    }
+    if curves:
+        ticks = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+        title = "admission: precision over recall, own questions against"
+        yield plots.lines(title, curves, ticks, "share of own questions kept", log=False)
+
+
+def _groups(summary: Mapping[str, Json], metric: str) -> dict[str, dict[str, float]]:
+    found = {}
+    for category, table in summary["categories"].items():
+        figures = {name: means[metric] for name, means in table["systems"].items() if metric in means}
+        if OURS in figures:
+            found[category] = figures
+    return found
+
+
+def _systems(groups: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """Ours first."""
+    return sorted(
+        {name for figures in groups.values() for name in figures}, key=lambda one: (one != OURS, one)
+    )
+
+
+def _budget_chart(summary: Mapping[str, Json]) -> Iterator[str]:
+    table = summary["views"].get(summary["view"], {"systems": {}})
+    curves = {
+        name: [(float(budget), means[f"evidence@{budget}"]) for budget in BUDGETS]
+        for name, means in sorted(table["systems"].items(), key=lambda one: (one[0] != OURS, one[0]))
+        if f"evidence@{BUDGETS[0]}" in means
+    }
+    if curves:
+        ticks = [float(budget) for budget in BUDGETS]
+        yield plots.lines("evidence recall by token budget", curves, ticks, "tokens", log=True)

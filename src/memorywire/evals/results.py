@@ -1,0 +1,129 @@
+"""Where results live: finished cases as lines, so that a run can go on, then one document and a ledger."""
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from memorywire.evals.rows import Examined, from_json, to_json
+from memorywire.model.errors import Conflict, InvalidRequest
+from memorywire.model.record import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """The files of one set and split under `<out>/<version>/`."""
+
+    out: Path
+    version: str
+    name: str
+
+    @property
+    def lines(self) -> Path:
+        return self.out / self.version / self.name / "cases.jsonl"
+
+    @property
+    def document(self) -> Path:
+        return self.out / self.version / f"{self.name}.json"
+
+    def begin(self, run: Mapping[str, Json], *, fresh: bool) -> list[Examined]:
+        """The cases that are done already; raises Conflict when they were done under other conditions."""
+        self.lines.parent.mkdir(parents=True, exist_ok=True)
+        if fresh or not self.lines.is_file():
+            self.lines.write_text(_line(run), encoding="utf-8")
+            return []
+        first, *rest = self.lines.read_text(encoding="utf-8").splitlines(keepends=True)
+        if json.loads(first) != run:
+            raise Conflict(
+                f"{self.lines.parent} holds another run: {_differences(json.loads(first), run)}",
+                field="out",
+                fix="pass --fresh to start over, or another --out",
+            )
+        # A line without an end was cut off in the middle of writing.
+        return [from_json(json.loads(line)) for line in rest if line.endswith("\n")]
+
+    def add(self, case: Examined) -> Examined:
+        """Append a finished case; give it as it will be read again, so that going on changes no figure."""
+        document = to_json(case)
+        with self.lines.open("r+b") as file:
+            end = file.seek(0, os.SEEK_END)
+            file.seek(end - 1)
+            if file.read(1) != b"\n":  # cut off in the middle of writing
+                file.truncate(self.lines.read_bytes().rfind(b"\n") + 1)
+            file.seek(0, os.SEEK_END)
+            file.write(_line(document).encode())
+        return from_json(document)
+
+    def finish(self, document: Mapping[str, Json]) -> None:
+        """Write the document: readable, with its many rows one a line."""
+        rest = {name: value for name, value in document.items() if name != "rows"}
+        head = json.dumps(rest, sort_keys=True, indent=1, ensure_ascii=False).removesuffix("\n}")
+        rows = ",\n".join(_line(row).rstrip("\n") for row in document["rows"])
+        self.document.write_text(f'{head},\n "rows": [\n{rows}\n ]\n}}\n', encoding="utf-8")
+
+
+def digest(document: Mapping[str, Json]) -> str:
+    """Equal for two runs that found the same, whenever and wherever they ran."""
+    lasting = {name: value for name, value in document.items() if name not in ("timing", "machine", "date")}
+    rows = [{**row, "ms": None} for row in lasting.get("rows", ())]
+    text = json.dumps({**lasting, "rows": rows}, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def record(out: Path, entry: Mapping[str, Json]) -> None:
+    """One line in the ledger of all runs."""
+    with (out / "ledger.jsonl").open("a", encoding="utf-8") as file:
+        file.write(_line(entry))
+
+
+def runs(folder: Path) -> list[dict[str, Json]]:
+    """The documents of all runs in a folder; other JSON is passed over."""
+    found = [json.loads(path.read_bytes()) for path in sorted(folder.rglob("*.json"))]
+    return [document for document in found if isinstance(document, dict) and "summary" in document]
+
+
+def load(path: Path) -> dict[str, Json]:
+    """The document of a run."""
+    try:
+        document = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise InvalidRequest(f"{path} cannot be read as results: {error}", field="results") from error
+    if not isinstance(document, dict) or "summary" not in document:
+        raise InvalidRequest(f"{path} is not the document of a run", field="results")
+    return document
+
+
+def code(package: Path) -> str:
+    """Equal for the same program: the doors and the harness itself aside, which change no ranking."""
+    total = hashlib.blake2b(digest_size=8)
+    for path in sorted(package.rglob("*")):
+        aside = path.relative_to(package).parts[0] in ("cli", "evals", "conformance")
+        if path.suffix in (".py", ".sql") and not aside:
+            total.update(path.read_bytes())
+    return total.hexdigest()
+
+
+def machine() -> dict[str, Json]:
+    """What ran it."""
+    return {
+        "system": platform.system(),
+        "processor": platform.machine(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+    }
+
+
+def _line(document: Mapping[str, Json]) -> str:
+    return json.dumps(document, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _differences(before: Mapping[str, Json], now: Mapping[str, Json]) -> str:
+    names = sorted(set(before) | set(now))
+    return ", ".join(
+        f"{name} was {before.get(name)!r}, is {now.get(name)!r}"
+        for name in names
+        if before.get(name) != now.get(name)
+    )

@@ -1,0 +1,119 @@
+"""A run: the cases of a set one after the other, each written down when it is done, then the summary."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from memorywire import __version__
+from memorywire.evals.cache import CachedEmbedder
+from memorywire.evals.cases import Dataset, Question
+from memorywire.evals.datasets import load
+from memorywire.evals.examine import Bench, examine
+from memorywire.evals.results import Folder, code, digest, machine, record
+from memorywire.evals.rows import Examined, to_json
+from memorywire.evals.sets import Kind
+from memorywire.evals.summary import summarise, timing
+from memorywire.evals.targets import targets
+from memorywire.model.record import Json
+from memorywire.retrieval.embed import open_embedder
+
+Told = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to run and where to put it; without a store URL, a temporary file that is deleted afterwards."""
+
+    kind: Kind
+    data: Path
+    out: Path
+    split: str = "test"
+    roles: str = "all"
+    store: str | None = None
+    limit: int | None = None
+    fresh: bool = False
+    baselines: bool = True
+    embedder: str = "minilm"
+    embedder_key: str | None = None
+    cache: Path | None = None
+
+    def conditions(self, dataset: Dataset) -> dict[str, Json]:
+        """What must be equal for two cases to belong to one run."""
+        return {
+            "set": dataset.name,
+            "split": dataset.split,
+            "data": dataset.digest,
+            "roles": self.roles,
+            "store": _scheme(self.store),
+            "embedder": self.embedder,
+            "baselines": self.baselines,
+            "version": __version__,
+            "code": code(Path(__file__).parents[1]),
+        }
+
+
+async def run(plan: Plan, *, date: str, command: str, tell: Told) -> dict[str, Json]:
+    """The document of the run; what was done before and written down is not done again."""
+    dataset = await asyncio.to_thread(load, plan.kind, plan.data, split=plan.split, roles=plan.roles)
+    conditions = await asyncio.to_thread(plan.conditions, dataset)
+    folder = Folder(out=plan.out, version=__version__, name=f"{dataset.name}-{dataset.split}")
+    done = {case.case: case for case in folder.begin(conditions, fresh=plan.fresh)}
+    wanted = dataset.case_ids[: plan.limit]
+    async with tools(plan) as bench:
+        for place, id in enumerate(wanted):
+            if id not in done:
+                tell(place, len(wanted), id)
+                case = await examine(dataset.build(id), foreign(plan.kind, dataset, id), bench)
+                done[id] = await asyncio.to_thread(folder.add, case)
+    tell(len(wanted), len(wanted), "summary")
+    cases = [done[id] for id in wanted]
+    document = await asyncio.to_thread(_document, plan, conditions, cases, len(dataset.case_ids))
+    document |= {"digest": digest(document), "date": date}
+    folder.finish(document)
+    entry = {name: document[name] for name in ("date", "digest", "machine", "run", "cases")}
+    record(plan.out, {**entry, "command": command, "void": document["summary"]["void"]})
+    return document
+
+
+def foreign(kind: Kind, dataset: Dataset, id: str) -> tuple[Question, ...]:
+    """The next case's answerable questions, which this case cannot answer."""
+    if not kind.foreign or len(dataset.case_ids) < 2:
+        return ()
+    following = dataset.case_ids[(dataset.case_ids.index(id) + 1) % len(dataset.case_ids)]
+    return tuple(question for question in dataset.build(following).questions if question.answerable)
+
+
+@asynccontextmanager
+async def tools(plan: Plan) -> AsyncIterator[Bench]:
+    """Store and embedder for the time of a run."""
+    embedder = CachedEmbedder(open_embedder(plan.embedder, api_key=plan.embedder_key), plan.cache)
+    try:
+        with tempfile.TemporaryDirectory(prefix="memorywire-eval-") as folder:
+            yield Bench(
+                set_name=plan.kind.name,
+                store=plan.store or f"sqlite:///{folder}/eval.db",
+                embedder=embedder,
+                baselines=plan.baselines,
+            )
+    finally:
+        await embedder.release()
+
+
+def _document(plan: Plan, conditions: dict[str, Json], cases: list[Examined], whole: int) -> dict[str, Json]:
+    headlines = [target.metric for target in targets(plan.kind.name)]
+    return {
+        "run": conditions,
+        "cases": {"done": len(cases), "of": whole},
+        "summary": summarise(plan.kind, cases, headlines),
+        "timing": timing(cases),
+        "machine": machine(),
+        "rows": [row for case in cases for row in to_json(case)["rows"]],
+    }
+
+
+def _scheme(store: str | None) -> str:
+    """The kind of store, without its path and without a password."""
+    return "sqlite (temporary file)" if store is None else store.partition("://")[0]

@@ -1,0 +1,71 @@
+"""The sets that can be measured, by name; nothing is read or loaded here."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A set: what it is called, the module that reads it, and how its questions are put.
+
+    `view` says which questions the headline figures are taken over. `clustered` sets are resampled by case,
+    because questions about one conversation are not independent. `foreign` sets ask each case the next one's
+    questions too. `parity` sets can be checked for equal answers from one shared memory.
+    """
+
+    name: str
+    about: str
+    module: str
+    view: str = "answerable"
+    clustered: bool = False
+    foreign: bool = False
+    parity: bool = False
+    needs_data: bool = True
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            name="locomo",
+            about="LoCoMo: which turns of a long conversation hold the evidence",
+            module="locomo",
+            view="all",
+            clustered=True,
+            foreign=True,
+        ),
+        Kind(
+            name="longmemeval",
+            about="LongMemEval_S: which sessions and turns of a haystack hold the evidence",
+            module="longmemeval",
+            foreign=True,
+            parity=True,
+        ),
+        Kind(name="beam", about="BEAM: which messages of a long chat hold the evidence", module="beam"),
+        Kind(
+            name="factconsolidation",
+            about="FactConsolidation: the newest of contradicting facts comes first",
+            module="facts",
+        ),
+        Kind(
+            name="precision",
+            about="PrecisionMemBench: the right beliefs and no others",
+            module="precision",
+            view="all",
+        ),
+        Kind(
+            name="halumem",
+            about="HaluMem: evidence, interference, contradictory near-duplicates",
+            module="halumem",
+        ),
+        Kind(
+            name="micro",
+            about="100 facts and 50 queries that come along: paraphrase, exact, multi-hit, no match",
+            module="micro",
+            needs_data=False,
+        ),
+        Kind(name="own", about="your own data, as documented JSON lines", module="own"),
+    )
+}
+
+WHOLE = tuple(name for name in KINDS if name != "own")
+"""What `all` stands for."""

@@ -1,0 +1,75 @@
+"""A run as lines to read: our figure, the baselines of the same run, and what is to be reached."""
+
+from collections.abc import Iterator, Mapping
+
+from memorywire.evals.baselines import NAMES
+from memorywire.evals.rows import OURS
+from memorywire.evals.targets import Target, targets
+from memorywire.model.record import Json
+
+HEADERS = ("", OURS, "95 %", *NAMES, "at least", "aim", "stands")
+
+
+def cells(document: Mapping[str, Json]) -> Iterator[list[str]]:
+    """A row for every line of the set's table that was measured."""
+    summary = document["summary"]
+    for target in targets(document["run"]["set"]):
+        if target.figure(summary) is not None:
+            yield _cells(target, summary)
+
+
+def notes(document: Mapping[str, Json]) -> Iterator[str]:
+    """What must be known to read the table."""
+    summary, run, cases = document["summary"], document["run"], document["cases"]
+    yield (
+        f"{run['set']}, {run['split']}: {cases['done']} of {cases['of']} cases, "
+        f"{summary['views'].get('all', {'n': 0})['n']} questions, {summary['ingest']['items']} memories, "
+        f"store {run['store']}, embedder {run['embedder']} (each text embedded once), "
+        f"digest {document['digest']}"
+    )
+    if summary["void"]:
+        count, first = summary["ingest"]["shortfall count"], summary["ingest"]["shortfall"][0]
+        yield f"VOID: {count} memories were not kept, the first: {first}"
+    ceilings = {name: value for name, value in summary["ceilings"].items() if value < 0.9995}
+    if ceilings:
+        best = ", ".join(f"{name} {value:.3f}" for name, value in ceilings.items())
+        yield f"no ranking can exceed {best}: some questions have more evidence than places"
+    yield from _four(summary)
+    if "recall_ms" in document["timing"]:
+        spent = document["timing"]["recall_ms"]
+        yield f"recall p50 {spent['p50']} ms, p95 {spent['p95']} ms, query embedded beforehand"
+
+
+def _four(summary: Mapping[str, Json]) -> Iterator[str]:
+    ours = summary["views"].get("answerable", summary["views"].get("all", {"systems": {}}))["systems"]
+    means = ours.get(OURS, {})
+    said = {
+        "recency": "freshest relevant memory first",
+        "efficiency": "share of all tokens that the default recall returns",
+        "relevancy": "mean cosine of what it returns",
+        "accuracy-bound": "all evidence within 1,024 tokens",
+    }
+    parts = [f"{name} {means[name]:.3f} ({what})" for name, what in said.items() if name in means]
+    if parts:
+        yield "; ".join(parts)
+
+
+def _cells(target: Target, summary: Mapping[str, Json]) -> list[str]:
+    ours = target.figure(summary)
+    rivals = [_shown(target.figure(summary, name)) for name in NAMES]
+    headline = target.where == f"views/{summary['view']}/{target.metric}"
+    sure = summary["intervals"].get(target.metric, {}) if headline else {}
+    span = f"{sure[OURS]['low']:.3f}-{sure[OURS]['high']:.3f}" if sure else ""
+    return [
+        target.label,
+        _shown(ours),
+        span,
+        *rivals,
+        _shown(target.floor),
+        _shown(target.aim),
+        target.verdict(ours),
+    ]
+
+
+def _shown(figure: float | None) -> str:
+    return "" if figure is None else f"{figure:.3f}"

@@ -1,0 +1,186 @@
+"""Answer and judge: four cells, every call counted, none made twice."""
+
+import asyncio
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memorywire.evals.answers import TREATMENT, Cell, Grid, answer_all, says_yes
+from memorywire.evals.readers import ReaderFailed, Reply, open_reader
+from memorywire.evals.run import Plan
+from memorywire.evals.sets import KINDS
+from memorywire.model.errors import InvalidRequest, TooManyAffected
+from tests.cli.shell import Shell
+
+# Knows only what the prompt says; as a judge, is content when the right answer's first word was given.
+PROGRAM = """
+import sys
+prompt = sys.stdin.read()
+if "Given answer:" in prompt:
+    right = prompt.split("Right answer: ")[1].split()[0]
+    print("yes" if right in prompt.split("Given answer: ")[1] else "no")
+elif "Biscuit" in prompt:
+    print("The puppy is called Biscuit")
+else:
+    print("I do not know")
+"""
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> str:
+    program = tmp_path / "reader.py"
+    program.write_text(PROGRAM, encoding="utf-8")
+    return f"cmd:{sys.executable} {program}"
+
+
+@pytest.fixture
+def plan(data: Path, tmp_path: Path) -> Plan:
+    return Plan(kind=KINDS["locomo"], data=data, split="test", out=tmp_path / "results", baselines=False)
+
+
+def _grid(spec: str, **more: Any) -> Grid:
+    asked = open_reader(spec, key=None)
+    cells = (Cell(name=TREATMENT, reader=asked, memory=True), Cell(name="lower bound", reader=asked))
+    return Grid(cells=cells, judge=asked, **more)
+
+
+def _answer(plan: Plan, grid: Grid) -> dict:
+    return asyncio.run(answer_all(plan, grid, date="2026-01-01", command="eval", tell=lambda *_: None))
+
+
+def test_a_reader_with_memory_is_told_from_the_same_one_without(plan, reader):
+    document = _answer(plan, _grid(reader))
+    correct = {(row["cell"], row["question"]): row["correct"] for row in document["rows"]}
+    assert correct[TREATMENT, "conv-1#0"]
+    assert not correct["lower bound", "conv-1#0"]
+    cells = document["answers"]["cells"]
+    assert cells[TREATMENT]["questions"] == cells["lower bound"]["questions"] == 5
+    assert document["answers"]["treatment minus"]["lower bound"]["mean"] == pytest.approx(
+        cells[TREATMENT]["accuracy"] - cells["lower bound"]["accuracy"]
+    )
+
+
+def test_who_answered_who_judged_and_what_was_asked_are_recorded(plan, reader):
+    row = _answer(replace(plan, split="dev"), _grid(reader))["rows"][0]
+    assert (row["reader"], row["judge"]) == (sys.executable, sys.executable)
+    assert len(row["prompt"]) == 16
+    assert row["tokens"] > 0
+    assert "answer" not in row
+
+
+def test_nothing_is_asked_twice_even_after_a_cut(plan, reader, tmp_path):
+    plan = replace(plan, split="dev")
+    first = _answer(plan, _grid(reader))
+    [lines] = (tmp_path / "results").rglob("*-answers.jsonl")
+    lines.write_text(lines.read_text(encoding="utf-8")[:-9], encoding="utf-8")
+    program = tmp_path / "reader.py"
+    program.write_text(f"open({str(tmp_path / 'calls')!r}, 'a').write('x')\n{PROGRAM}", encoding="utf-8")
+    assert _answer(plan, _grid(reader))["answers"] == first["answers"]
+    assert (tmp_path / "calls").read_text(encoding="utf-8") == "xx"
+    assert len(lines.read_text(encoding="utf-8").splitlines()) == 2
+
+
+def test_what_would_cost_too_much_is_refused_before_the_first_call(plan):
+    with pytest.raises(TooManyAffected, match="up to 20 calls"):
+        _answer(plan, _grid("cmd:/does/not/exist", most_calls=19))
+
+
+def test_a_program_that_fails_says_why(plan):
+    with pytest.raises(ReaderFailed, match="ended with 3"):
+        asyncio.run(open_reader(f"cmd:{sys.executable} -c 'import sys; sys.exit(3)'", key=None).ask("x"))
+    with pytest.raises(ReaderFailed, match="cannot be started"):
+        asyncio.run(open_reader("cmd:/does/not/exist", key=None).ask("x"))
+
+
+@contextmanager
+def _serving(status: int, answer: Any) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    asked: list[dict[str, Any]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            asked.append({"path": self.path, "headers": dict(self.headers), "body": body})
+            said = json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(said)))
+            self.end_headers()
+            self.wfile.write(said)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"127.0.0.1:{server.server_port}", asked
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_an_openai_like_endpoint_is_asked_in_its_words():
+    answer = {"choices": [{"message": {"content": " tea "}}], "usage": {"total_tokens": 7}}
+    with _serving(200, answer) as (host, asked):
+        reply = asyncio.run(open_reader(f"openai+http://{host}/v1?model=small", key="k").ask("what?"))
+    assert reply == Reply(text="tea", tokens=7)
+    assert asked[0]["path"] == "/v1/chat/completions"
+    assert asked[0]["headers"]["Authorization"] == "Bearer k"
+    assert asked[0]["body"]["model"] == "small"
+    assert asked[0]["body"]["messages"] == [{"role": "user", "content": "what?"}]
+
+
+def test_an_anthropic_like_endpoint_is_asked_in_its_words():
+    answer = {
+        "content": [{"type": "text", "text": "tea"}],
+        "usage": {"input_tokens": 3, "output_tokens": 1},
+    }
+    with _serving(200, answer) as (host, asked):
+        reply = asyncio.run(open_reader(f"anthropic+http://{host}/v1?model=m", key="k").ask("what?"))
+    assert reply == Reply(text="tea", tokens=4)
+    assert asked[0]["path"] == "/v1/messages"
+    assert asked[0]["headers"]["x-api-key"] == "k"
+    assert asked[0]["headers"]["anthropic-version"]
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "said"), [(500, {}, "answered 500"), (200, {"choices": []}, "shape")]
+)
+def test_an_endpoint_that_makes_no_sense_is_a_failure_of_the_reader(status, answer, said):
+    with (
+        _serving(status, answer) as (host, _),
+        pytest.raises(ReaderFailed, match=said),
+    ):
+        asyncio.run(open_reader(f"openai+http://{host}/v1?model=m", key=None).ask("x"))
+
+
+@pytest.mark.parametrize("spec", ["gpt", "openai+ftp://x/v1?model=m", "openai+https://x/v1", "cmd:"])
+def test_a_reader_nobody_knows_is_refused(spec):
+    with pytest.raises(InvalidRequest):
+        open_reader(spec, key=None)
+
+
+@pytest.mark.parametrize(
+    ("text", "yes"), [("Yes.", True), ("**yes**", True), ("no", False), ("", False), ("not yes", False)]
+)
+def test_a_verdict_is_its_first_word(text, yes):
+    assert says_yes(Reply(text=text, tokens=1)) is yes
+
+
+def test_the_grid_can_be_typed(data, tmp_path, reader):
+    shell = Shell(tmp_path / "home")
+    out = ("--out", str(tmp_path / "r"), "--data", str(data), "--split", "dev")
+    done = shell("eval", "answer", "locomo", "--reader", reader, *out)
+    assert done.code == 0, done.err
+    assert "treatment" in done.out
+    assert "lower bound" in done.out
+    failed = shell("eval", "answer", "locomo", "--reader", "cmd:/does/not/exist", *out)
+    assert failed.code == 4
+    assert "cannot be started" in failed.err

@@ -1,0 +1,166 @@
+"""The benchmark measures what it says, on the stores it says."""
+
+import asyncio
+import json
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from memorywire.cli.bench import command
+from memorywire.evals.bench.corpus import facts
+from memorywire.evals.bench.embedders import open_reference
+from memorywire.evals.bench.known import Known
+from memorywire.evals.bench.linear import LinearStore
+from memorywire.evals.bench.measures import CLIENTS
+from memorywire.evals.bench.report import Latency, Rate
+from memorywire.evals.bench.stage import AGENT, SMALL_USER, kept, mint, open_stage, user_of
+from memorywire.evals.bench.timing import Spread, side_by_side, spread
+from memorywire.model.answers import Remembered, Status
+from memorywire.model.errors import CapabilityUnsupported, Conflict, InvalidRequest
+from memorywire.retrieval.embed import open_embedder
+
+
+def test_the_same_seed_tells_the_same_facts_and_never_one_twice():
+    some = list(islice(facts(1), 3000))
+    assert some == list(islice(facts(1), 3000))
+    assert some != list(islice(facts(2), 3000))
+    assert len({fact.content for fact in some}) == 3000
+
+
+def test_a_question_names_what_its_fact_is_about_in_other_words():
+    for fact in islice(facts(), 200):
+        words = set(fact.content.split())
+        shared = words & set(fact.question.rstrip("?").split())
+        assert shared
+        assert fact.question.rstrip("?") not in fact.content
+
+
+def test_percentiles_lie_between_the_nearest_samples():
+    found = spread([0.004, 0.001, 0.003, 0.002, 0.005])
+    assert (round(found.p50, 6), round(found.p95, 6), found.count) == (3.0, 4.8, 5)
+    assert spread([0.002]) == Spread(p50=2.0, p95=2.0, count=1)
+
+
+def test_sides_are_measured_in_turn_and_each_goes_first_every_other_round():
+    calls: list[tuple[str, int]] = []
+
+    def step(name):
+        async def once(number: int) -> None:
+            calls.append((name, number))
+
+        return once
+
+    found = asyncio.run(side_by_side(4, {"a": step("a"), "b": step("b")}, rest=0))
+    assert {name: one.count for name, one in found.items()} == {"a": 4, "b": 4}
+    measured = [name for name, number in calls if number >= 0]
+    assert measured in (list("abbaabba"), list("baabbaab"))
+    assert any(number < 0 for _, number in calls)
+
+
+def test_the_linear_store_finds_the_nearest_of_the_agent_and_of_the_user(tmp_path: Path):
+    rows = np.eye(8, dtype="<f4")
+    with LinearStore(tmp_path / "linear.db", mint()) as store:
+        store.fill("a", [(f"row {at}", f"user {at % 2}", rows[at].tobytes()) for at in range(8)])
+        store.fill("b", [("another's", None, rows[3].tobytes())])
+        asked = (rows[3] + rows[4] / 2).tobytes()
+        assert store.recall("a", asked)[:2] == ["row 3", "row 4"]
+        assert store.recall("a", asked, user="user 0")[0] == "row 4"
+        assert len(store.recall("a", asked, user="user 0")) == 4
+        assert store.recall("nobody", asked) == []
+        store.remember("a", ("nearer", None, (asked)))
+        assert store.recall("a", asked)[0] == "nearer"
+
+
+def test_a_learned_text_is_not_embedded_again():
+    class Counting:
+        space = open_embedder("minilm").space
+        asked = 0
+
+        async def embed(self, texts):
+            self.asked += len(texts)
+            return [text.encode() for text in texts]
+
+        async def close(self):
+            return None
+
+    async def story():
+        inner = Counting()
+        known = Known(inner)
+        await known.learn(["a", "b"])
+        learned = await known.embed(["b", "a"]), inner.asked
+        known.unlearn(["a"])
+        return learned, await known.embed(["a", "b"]), inner.asked
+
+    assert asyncio.run(story()) == (([b"b", b"a"], 2), [b"a", b"b"], 4)
+
+
+def test_both_stores_are_filled_alike_and_answer_alike(tmp_path: Path):
+    async def story():
+        vectors = Known(open_embedder("minilm"))
+        async with open_stage(
+            60, rounds=3, folder=tmp_path, vectors=vectors, reference=None, watch=lambda _: None
+        ) as (stage, rates):
+            await vectors.learn(stage.questions)
+            total = (await stage.ours.list(limit=1)).total
+            small = (await stage.ours.list(limit=1, user_id=SMALL_USER)).total
+            agreed = 0
+            for question in stage.questions:
+                ours = await stage.ours.recall(question, min_relevance="off")
+                its = stage.linear.recall(AGENT, vectors.known(question))
+                agreed += ours.hits[0].content in its
+            return total, small, len(stage.small), agreed / len(stage.questions), rates
+
+    total, small, facts_of_small, agreed, rates = asyncio.run(story())
+    assert (total, small, facts_of_small) == (60, 10, 10)
+    assert agreed > 0.9
+    assert [rate.size for rate in rates] == [60, 60]
+
+
+@pytest.mark.parametrize(("size", "expected"), [(100, 10), (3000, 10), (20_000, 20), (5, 5)])
+def test_the_small_user_owns_one_in_a_thousand_and_at_least_ten(size: int, expected: int):
+    owned = sum(user_of(number, size) == SMALL_USER for number in range(size))
+    assert owned == expected
+
+
+def test_a_memory_that_was_not_kept_stops_the_benchmark():
+    receipt = Remembered(id="x", version=1, stored_at=0, status=Status.COMMITTED, stores=())
+    kept(receipt)
+    with pytest.raises(Conflict):
+        kept(Remembered(id="x", version=1, stored_at=0, status=Status.DUPLICATE, stores=()))
+    with pytest.raises(InvalidRequest):
+        kept(InvalidRequest("no"))
+
+
+def test_ratios_say_how_many_times_faster_ours_is():
+    slow, fast = Spread(p50=8.0, p95=9.0, count=3), Spread(p50=2.0, p95=3.0, count=3)
+    assert Latency(measure="m", size=1, ours=fast, other=slow).ratio == 4
+    assert Rate(measure="m", size=1, ours=10, other=40).ratio == 0.25
+    assert Latency(measure="m", size=1, ours=fast).ratio is None
+
+
+def test_a_reference_that_is_not_there_is_named_with_what_to_do(tmp_path: Path):
+    with pytest.raises(CapabilityUnsupported) as problem:
+        open_reference("onnx", tmp_path)
+    assert problem.value.field == "reference"
+    assert "reference_onnx.py" in str(problem.value.fix)
+
+
+def test_the_command_reports_every_measure_as_tables_json_and_markdown(tmp_path: Path):
+    report, page = tmp_path / "report.json", tmp_path / "report.md"
+    arguments = ["--size", "30", "--rounds", "2", "--reference", "none", "--folder", str(tmp_path)]
+    done = CliRunner().invoke(command, [*arguments, "--json", str(report), "--markdown", str(page)])
+    assert done.exit_code == 0, done.output
+    found = json.loads(report.read_text(encoding="utf-8"))
+    compared = {row["measure"]: row["ratio"] for row in found["latencies_ms"]}
+    assert compared["recall"] is None
+    assert compared["recall without embedding"] > 0
+    assert compared["remember without embedding"] > 0
+    assert f"recall, {CLIENTS} clients at once" in compared
+    for measure in compared:
+        assert measure in done.output
+        assert measure in page.read_text(encoding="utf-8")
+    assert found["machine"]["kernel"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.json", "report.md"]

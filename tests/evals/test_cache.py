@@ -1,0 +1,59 @@
+"""A text is embedded once, in this run and the next, and never across embedding spaces."""
+
+import asyncio
+from collections.abc import Sequence
+
+from memorywire.evals.cache import CachedEmbedder
+from memorywire.model.space import Space
+
+
+class Counting:
+    """An embedder of a space, that remembers what it was asked."""
+
+    def __init__(self, model: str = "letters") -> None:
+        self.space = Space(model=model, revision="1", dimension=1)
+        self.asked: list[str] = []
+
+    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        self.asked += texts
+        return [f"{self.space.model}:{text}".encode() for text in texts]
+
+    async def close(self) -> None:
+        self.asked = []
+
+
+def _embed(embedder: CachedEmbedder, *texts: str) -> list[bytes]:
+    return asyncio.run(embedder.embed(texts))
+
+
+def test_vectors_come_in_the_order_asked_and_each_text_is_embedded_once():
+    inner = Counting()
+    embedder = CachedEmbedder(inner)
+    assert _embed(embedder, "b", "a", "b") == [b"letters:b", b"letters:a", b"letters:b"]
+    assert _embed(embedder, "a", "c") == [b"letters:a", b"letters:c"]
+    assert inner.asked == ["b", "a", "c"]
+    assert (embedder.hits, embedder.misses) == (2, 3)
+
+
+def test_a_later_run_finds_them_in_the_file(tmp_path):
+    path = tmp_path / "folder" / "vectors.db"
+    _embed(first := CachedEmbedder(Counting(), path), "a")
+    asyncio.run(first.release())
+    again = Counting()
+    assert _embed(CachedEmbedder(again, path), "a") == [b"letters:a"]
+    assert again.asked == []
+
+
+def test_another_space_has_vectors_of_its_own(tmp_path):
+    path = tmp_path / "vectors.db"
+    _embed(CachedEmbedder(Counting(), path), "a")
+    assert _embed(CachedEmbedder(Counting("other"), path), "a") == [b"other:a"]
+
+
+def test_closing_a_memory_leaves_the_embedder_to_the_next(tmp_path):
+    inner = Counting()
+    embedder = CachedEmbedder(inner)
+    _embed(embedder, "a")
+    asyncio.run(embedder.close())
+    assert inner.asked == ["a"]
+    assert _embed(embedder, "a", "b") == [b"letters:a", b"letters:b"]

@@ -1,0 +1,61 @@
+"""`memorywire eval` as it is typed."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import Shell
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path / "home")
+
+
+def test_a_set_is_measured_compared_and_reported(shell, data, tmp_path):
+    out = tmp_path / "results"
+    done = shell("eval", "precision", "--data", str(data), "--out", str(out))
+    assert done.code == 0, done.err
+    assert "mean precision" in done.out
+    assert "precision: 0/1 beliefs" in done.err
+    [document] = out.rglob("precision-*.json")
+    same = shell("eval", "compare", str(document), str(document))
+    assert "may be chance" in same.out
+    shown = shell("eval", "report", str(out))
+    assert shown.out == f"wrote {out / 'report.html'}\n"
+    assert (out / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_all_leaves_out_what_is_not_in_the_folder(shell, data, tmp_path):
+    for gone in ("locomo2.json", "longmemeval_s_3.json.xz", "beam_100k.json"):
+        (data / gone).unlink()
+    done = shell("eval", "all", "--data", str(data), "--out", str(tmp_path / "r"), "--no-baselines", "--json")
+    assert [document["run"]["set"] for document in done.json] == [
+        "factconsolidation",
+        "precision",
+        "halumem",
+        "micro",
+    ]
+    assert done.err.count("left out, no") == 3
+
+
+def test_results_can_be_had_as_json(shell, data, tmp_path):
+    done = shell("eval", "beam", "--data", str(data), "--out", str(tmp_path / "r"), "--json")
+    assert done.json["run"]["set"] == "beam"
+
+
+def test_parity_is_a_yes_or_no(shell, data, tmp_path):
+    done = shell("eval", "longmemeval", "--data", str(data), "--split", "test", "--parity", "--limit", "1")
+    assert done.code == 0, done.out + done.err
+    assert "0 answered differently, 0 hits from another case" in done.out
+
+
+def test_a_set_without_data_says_what_to_pass(shell):
+    done = shell("eval", "locomo", "--json")
+    assert done.code == 2
+    assert json.loads(done.err)["field"] == "data"
+
+
+def test_every_set_is_listed(shell):
+    assert all(name in shell("eval", "--help").out for name in ("locomo", "own", "all", "compare", "report"))

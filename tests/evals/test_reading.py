@@ -1,0 +1,120 @@
+"""What people read: tables, comparisons, the page of all results."""
+
+import asyncio
+import json
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from memorywire.evals.compare import compared, lines
+from memorywire.evals.report import page
+from memorywire.evals.results import load
+from memorywire.evals.run import Plan, run
+from memorywire.evals.sets import KINDS
+from memorywire.evals.tables import HEADERS, cells, notes
+from memorywire.evals.targets import Target, targets
+from memorywire.model.errors import InvalidRequest
+from tests.evals import tiny
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> dict:
+    folder = tmp_path_factory.mktemp("reading")
+    plan = Plan(kind=KINDS["locomo"], data=tiny.write(folder / "data"), split="all", out=folder / "results")
+    return asyncio.run(run(plan, date="2026-01-01", command="eval", tell=lambda done, of, note: None))
+
+
+def test_a_table_shows_ours_the_baselines_and_what_is_to_be_reached(document):
+    first = next(iter(cells(document)))
+    assert len(first) == len(HEADERS)
+    assert first[0] == "turn R@5"
+    assert first[-3:-1] == ["0.660", "0.700"]
+    assert all(re.fullmatch(r"[01]\.\d{3}", cell) for cell in (first[1], *first[3:7]))
+
+
+def test_the_notes_say_what_was_run_and_where_figures_end(document):
+    said = "\n".join(notes(document))
+    assert document["digest"] in said
+    assert "2 of 2 cases, 6 questions, 9 memories" in said
+    assert "each text embedded once" in said
+    assert "no ranking can exceed" in said
+
+
+def test_a_void_run_says_so_first(document):
+    void = json.loads(json.dumps(document))
+    void["summary"] |= {"void": True}
+    void["summary"]["ingest"] |= {"shortfall": ["conv-1/D1:1: lost"], "shortfall count": 1}
+    assert any(note.startswith("VOID: 1 memories") for note in notes(void))
+
+
+@pytest.mark.parametrize(
+    ("figure", "less", "said"),
+    [(0.8, False, "aim"), (0.6, False, "floor"), (0.4, False, "0.100 short"), (0.9, True, "0.400 short")],
+)
+def test_a_figure_stands_at_the_aim_above_the_floor_or_short_of_it(figure, less, said):
+    assert (
+        Target(label="x", where="views/all/x", floor=0.5, aim=0.5 if less else 0.7, less=less).verdict(figure)
+        == said
+    )
+
+
+def test_every_set_has_lines_to_show_and_none_is_nonsense():
+    for name in KINDS:
+        assert targets(name), name
+        for target in targets(name):
+            assert target.where.split("/")[0] in ("views", "categories", "admission")
+            if target.floor is not None and target.aim is not None:
+                assert target.aim <= target.floor if target.less else target.aim >= target.floor
+
+
+def _worse(document: dict, metric: str) -> dict:
+    copy = json.loads(json.dumps(document))
+    for row in copy["rows"]:
+        row["figures"].get("memorywire", {}).pop(metric, None)
+        if metric in row["figures"].get("bm25", {}):
+            row["figures"]["memorywire"][metric] = 0.0
+    return copy
+
+
+def test_a_comparison_pairs_questions_and_names_what_is_more_than_chance(document):
+    worse = _worse(document, "turn.rec@1")
+    found = {one["metric"]: one for one in compared(document, worse)}
+    lost = found["turn.rec@1"]
+    assert lost["before"] > lost["after"] == 0
+    assert (lost["questions"], lost["p"]) == (5, 0)
+    assert found["turn.mrr"]["difference"] == 0
+    headers, rows = lines(list(found.values()))
+    said = {row[0]: row[-1] for row in rows}
+    assert (said["turn.rec@1"], said["turn.mrr"]) == ("lower", "may be chance")
+    assert all(len(row) == len(headers) for row in rows)
+
+
+def test_different_sets_are_not_compared(document):
+    other = {**document, "run": {**document["run"], "set": "beam"}}
+    with pytest.raises(InvalidRequest, match="different sets"):
+        compared(document, other)
+
+
+def test_the_page_is_well_formed_and_fetches_nothing(document):
+    html = page([document])
+    assert "LoCoMo" in html
+    charts = re.findall(r"<svg.*?</svg>", html, re.DOTALL)
+    assert len(charts) == 3
+    for chart in charts:
+        ET.fromstring(chart)
+    assert not re.search(r"(src|href)=|https?://|@import|url\(", html)
+
+
+def test_the_page_escapes_what_it_shows(document):
+    hostile = json.loads(json.dumps(document))
+    hostile["summary"]["categories"]["<script>"] = hostile["summary"]["categories"]["single-hop"]
+    assert "<script>" not in page([hostile])
+
+
+def test_something_else_is_not_taken_for_results(tmp_path: Path):
+    file = tmp_path / "x.json"
+    file.write_text("[]", encoding="utf-8")
+    with pytest.raises(InvalidRequest, match="not the document of a run"):
+        load(file)

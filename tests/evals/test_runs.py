@@ -1,0 +1,194 @@
+"""A run, from data to figures, on a real store through the public client."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from memorywire.evals.parity import parity
+from memorywire.evals.results import digest
+from memorywire.evals.rows import OURS
+from memorywire.evals.run import Plan, run
+from memorywire.evals.sets import KINDS
+from memorywire.model.errors import Conflict
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache") / "vectors.db"
+
+
+@pytest.fixture
+def plan(data: Path, tmp_path: Path, cache: Path):
+    def make(name: str, **more: object) -> Plan:
+        settings = {"split": "all", "out": tmp_path / "results", "cache": cache, **more}
+        return Plan(kind=KINDS[name], data=data, **settings)
+
+    return make
+
+
+def _run(plan: Plan, told: list[str] | None = None) -> dict:
+    seen = [] if told is None else told
+    return asyncio.run(
+        run(plan, date="2026-01-01", command="eval", tell=lambda done, of, note: seen.append(note))
+    )
+
+
+def _row(document: dict, question: str, asked: str = "own") -> dict:
+    return next(row for row in document["rows"] if (row["question"], row["asked"]) == (question, asked))
+
+
+def test_a_conversation_is_ranked_and_scored_with_every_baseline(plan):
+    document = _run(plan("locomo"))
+    row = _row(document, "conv-1#0")
+    assert row["ranks"][0] == "D1:1"
+    assert row["figures"][OURS]["turn.rec@1"] == 1
+    assert row["figures"][OURS]["audited.rec@1"] == 0.5
+    assert set(row["figures"]) == {OURS, "bm25", "embedder", "rrf", "zsum"}
+    assert document["summary"]["views"]["all"]["n"] == 6
+    assert document["summary"]["views"]["answerable"]["n"] == 5
+    assert not document["summary"]["void"]
+
+
+def test_questions_about_another_case_are_asked_as_foreign(plan):
+    document = _run(plan("locomo"))
+    foreign = [(row["case"], row["question"]) for row in document["rows"] if row["asked"] == "foreign"]
+    assert ("conv-2", "conv-1#0") in foreign
+    assert ("conv-1", "conv-2#0") in foreign
+    assert not any(question == "conv-1#4" for _, question in foreign)
+    assert document["summary"]["admission"]["foreign n"] == 5
+
+
+def test_results_hold_ids_and_figures_but_no_words_of_the_data(plan):
+    document = _run(plan("locomo"))
+    assert "Biscuit" not in json.dumps(document)
+
+
+def test_two_runs_find_the_same(plan, tmp_path):
+    first, second = (_run(plan("locomo", out=tmp_path / name)) for name in ("one", "two"))
+    assert first["digest"] == second["digest"]
+    changed = {**first, "rows": first["rows"][1:]}
+    assert digest(changed) != first["digest"]
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(plan):
+    told: list[str] = []
+    _run(plan("locomo", limit=1))
+    whole = _run(plan("locomo"), told)
+    assert told == ["conv-2", "summary"]
+    assert whole["cases"] == {"done": 2, "of": 2}
+
+
+def test_a_line_cut_off_in_the_middle_is_done_again(plan, tmp_path):
+    whole = _run(plan("locomo"))
+    [lines] = (tmp_path / "results").rglob("cases.jsonl")
+    text = lines.read_bytes()
+    lines.write_bytes(text[:-40])
+    told: list[str] = []
+    again = _run(plan("locomo"), told)
+    assert told == ["conv-2", "summary"]
+    assert again["digest"] == whole["digest"]
+    assert len(lines.read_text(encoding="utf-8").splitlines()) == 3
+
+
+def test_a_run_under_other_conditions_is_not_mixed_in(plan):
+    _run(plan("locomo", limit=1))
+    with pytest.raises(Conflict, match="baselines was True, is False"):
+        _run(plan("locomo", baselines=False))
+    told: list[str] = []
+    _run(plan("locomo", baselines=False, fresh=True), told)
+    assert told == ["conv-1", "conv-2", "summary"]
+
+
+def test_every_run_is_entered_in_the_ledger(plan, tmp_path):
+    first = _run(plan("factconsolidation"))
+    _run(plan("factconsolidation"))
+    lines = (tmp_path / "results" / "ledger.jsonl").read_text(encoding="utf-8").splitlines()
+    entries = [json.loads(line) for line in lines]
+    assert [entry["digest"] for entry in entries] == [first["digest"]] * 2
+    assert {"date", "command", "machine", "run", "void"} <= set(entries[0])
+
+
+def test_a_memory_that_was_not_kept_voids_the_run(plan, tmp_path):
+    file = tmp_path / "mine.jsonl"
+    lines = [
+        {"id": "m1", "memory": "Ana drinks tea"},
+        {"id": "m2", "memory": "Ana drinks tea"},
+        {"question": "what does Ana drink?", "gold": ["m1"]},
+    ]
+    file.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
+    plain = plan("own")
+    document = _run(Plan(kind=plain.kind, data=file, out=plain.out, cache=plain.cache))
+    assert document["summary"]["void"]
+    [fault] = document["summary"]["ingest"]["shortfall"]
+    assert fault in (f"own/{a}: kept as {b}, which says the same" for a, b in (("m1", "m2"), ("m2", "m1")))
+
+
+def test_a_haystack_is_scored_by_turn_and_by_session(plan):
+    document = _run(plan("longmemeval"))
+    update = _row(document, "q1")["figures"][OURS]
+    assert update["session.any@1"] == 1
+    assert "session.all@5" not in update  # there are three sessions, so five places prove nothing
+    assert update["newest-above-older"] in (0, 1)
+    abstained = _row(document, "q2_abs")["figures"][OURS]
+    assert "session.any@1" in abstained
+    assert "turn.rec@1" not in abstained
+    views = document["summary"]["views"]
+    assert [views[name]["n"] for name in ("all", "answerable", "said-by-user")] == [3, 2, 1]
+
+
+def test_the_newest_fact_counts_only_when_it_is_on_top(plan):
+    row = _row(_run(plan("factconsolidation")), "factconsolidation_sh_6k#0")
+    top = row["ranks"][0]
+    assert row["figures"][OURS]["subem@1"] == float(top == "1")
+    assert row["figures"][OURS]["subem@2"] == 1
+
+
+def test_messages_that_replace_others_are_compared_with_them(plan):
+    figures = _row(_run(plan("beam")), "b1")["figures"]
+    assert all("newest-above-older" in figures[system] for system in figures)
+
+
+def test_beliefs_are_found_within_scope_user_and_time(plan):
+    document = _run(plan("precision"))
+    assert _row(document, "alias")["figures"][OURS]["passed"] == 1
+    assert _row(document, "alias")["kept"] == ["b-tomato"]
+    assert _row(document, "empty")["figures"][OURS] == {"passed": 1}
+    assert _row(document, "no-room")["figures"][OURS]["passed"] == 1
+    assert _row(document, "newcomer")["figures"][OURS] == {"passed": 1}
+    assert _row(document, "wrong-wish")["figures"][OURS]["passed"] == 0
+    assert _row(document, "alias")["figures"]["bm25"]["precision"] < 1
+
+
+def test_contradictory_twins_are_told_to_an_empty_memory_each(plan):
+    document = _run(plan("halumem"))
+    pair = _row(document, "0:2/contradiction", asked="pair")
+    assert pair["figures"][OURS]["merged.on-write"] == 0
+    assert set(document["summary"]["categories"]) >= {"contradiction", "copy"}
+    assert _row(document, "0#0")["figures"][OURS]["untrusted@5"] > 0
+
+
+def test_one_shared_memory_with_a_filter_answers_as_isolated_ones_do(plan):
+    found = asyncio.run(parity(plan("longmemeval"), tell=lambda done, of, note: None))
+    assert (found.cases, found.questions, found.leaks) == (3, 3, 0)
+    assert found.differences == ()
+
+
+def test_a_store_that_forgets_between_filling_and_asking_proves_nothing(plan):
+    forgetful = plan("longmemeval", store="memory://", limit=1)
+    found = asyncio.run(parity(forgetful, tell=lambda done, of, note: None))
+    assert found.differences == ("q1: nothing was recalled",)
+
+
+def test_the_document_on_disk_is_the_one_returned(plan, tmp_path):
+    document = _run(plan("beam"))
+    [file] = (tmp_path / "results").rglob("beam-all.json")
+    assert json.loads(file.read_bytes()) == document
+
+
+def test_any_store_can_be_measured_by_its_url(plan, tmp_path):
+    document = _run(plan("micro", store="memory://", baselines=False))
+    assert document["run"]["store"] == "memory"
+    assert document["summary"]["categories"]["exact"]["systems"][OURS]["turn.rec@5"] == 1
+    assert document["summary"]["admission"]["unanswerable n"] == 8
