@@ -158,7 +158,7 @@ def test_what_is_not_wired_is_refused_or_marked_degraded(url):
 def test_the_same_question_gets_the_same_answer_in_the_same_order(url):
     async def story(memory, clock):
         for n in range(40):
-            await memory.remember("a note", occurred_at=n)
+            await memory.remember("a note", user_id=f"user {n}")
         first = [hit.id for hit in await memory.recall("a note", k=20)]
         again = [hit.id for hit in await memory.recall("a note", k=20)]
         assert first == again == sorted(first)

@@ -22,7 +22,7 @@ from memorywire.model.change import Base, Put
 from memorywire.model.query import Scored
 from memorywire.model.record import DEMOTED_FACTOR, MemoryType, Record, Scope, Standing
 from memorywire.stores.contract import Store
-from memorywire.stores.relevance import idf, relevance, saturation
+from memorywire.stores.relevance import evidence, idf, relevance, saturation
 
 
 async def _said(store: Store, *contents: str) -> tuple[Scope, list[Record]]:
@@ -114,7 +114,7 @@ async def a_score_is_the_relevance_of_its_signals(store: Store) -> None:
     leanings = (a_vector(1), a_vector(1, 1), a_vector(-1))
     await store.write(a_change(scope, *(beginning(r, v) for r, v in zip(kept, leanings, strict=True))))
     for hit in await store.search(a_query(scope, "zebra crossing", a_vector(1)), 10):
-        close_to(hit.score, relevance(hit.signals["vector"], hit.signals["text"]))
+        close_to(hit.score, relevance(evidence(hit.signals["vector"], hit.signals["text"])))
         holds(0 <= hit.score <= 1, f"a score of {hit.score} is not in 0..1")
         holds(all(math.isfinite(value) for value in hit.signals.values()), "a signal is not finite")
 

@@ -8,6 +8,7 @@ from memorywire.model.record import RECALLABLE, Standing
 from memorywire.model.requests import Recall
 from memorywire.model.where import Where
 from memorywire.retrieval.admit import Admission, admit
+from memorywire.retrieval.when import stretches
 from memorywire.stores.contract import Tracker
 
 _NEAR_MISSES = 5
@@ -21,6 +22,7 @@ async def recall(request: Recall, tools: Tools) -> Recalled:
         where=_where(request, started),
         text=request.query,
         vector=(await tools.embedder.embed([request.query]))[0],
+        times=stretches(request.query, started),
     )
     candidates = await tools.store.search(query, request.k + _NEAR_MISSES)
     admission = admit(candidates, request.min_relevance)

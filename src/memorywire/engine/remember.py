@@ -35,7 +35,7 @@ async def remember(request: Remember, tools: Tools, vector: bytes | None = None)
 async def _remember_once(request: Remember, tools: Tools, vector: bytes | None) -> Remembered:
     now = tools.clock()
     current = await _current(request, tools)
-    record = _record(request, tools, now)
+    record = _record(request, request.id or tools.mint(), now)
     if current is not None:
         record = _next_version(record, current, request.if_version)
     replaced = await _superseded(request, tools)
@@ -67,10 +67,15 @@ async def _current(request: Remember, tools: Tools) -> Record | None:
     return found[0] if found else None
 
 
-def _record(request: Remember, tools: Tools, now: int) -> Record:
+def indexed_text(request: Remember) -> str:
+    """The words a memory of this request is indexed and embedded by."""
+    return _record(request, "", 0).text
+
+
+def _record(request: Remember, id: str, now: int) -> Record:
     """The first version of what is to be kept."""
     return Record(
-        id=request.id or tools.mint(),
+        id=id,
         scope=request.scope,
         type=request.type,
         content=request.content,

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TypeAlias
 
-from memorywire.engine.remember import remember
+from memorywire.engine.remember import indexed_text, remember
 from memorywire.engine.tools import Tools
 from memorywire.model.answers import Remembered
 from memorywire.model.errors import MemorywireError
-from memorywire.model.record import Json, Record
+from memorywire.model.record import Json
 from memorywire.model.requests import Remember
 from memorywire.wire import validate
 from memorywire.wire.codec import decode
@@ -31,7 +31,7 @@ async def remember_each(
 async def _remember_batch(payloads: list[Mapping[str, Json]], tools: Tools, tenant: str) -> list[Result]:
     requests = [_decoded(payload, tenant) for payload in payloads]
     sound = [request for request in requests if isinstance(request, Remember)]
-    vectors = await tools.embedder.embed([_text(request) for request in sound])
+    vectors = await tools.embedder.embed([indexed_text(request) for request in sound])
     kept: Iterator[Result] = iter(
         await asyncio.gather(
             *(_attempt(request, tools, vector) for request, vector in zip(sound, vectors, strict=True))
@@ -55,10 +55,3 @@ async def _attempt(request: Remember, tools: Tools, vector: bytes) -> Result:
         return await remember(request, tools, vector)
     except MemorywireError as problem:
         return problem
-
-
-def _text(request: Remember) -> str:
-    """The words a record of this request will be indexed by."""
-    return Record(
-        id="", scope=request.scope, type=request.type, content=request.content, created_at=0, updated_at=0
-    ).text

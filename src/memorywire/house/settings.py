@@ -4,6 +4,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
@@ -64,7 +65,7 @@ def data_home(env: Mapping[str, str]) -> Path:
 
 def default_store(env: Mapping[str, str]) -> str:
     """The URL of the embedded store that is used when none is named."""
-    return "sqlite:///" + str((data_home(env) / "memory.db").absolute())
+    return "sqlite://" + quote(str((data_home(env) / "memory.db").absolute()))
 
 
 def _from_env(env: Mapping[str, str]) -> dict[str, Json]:

@@ -9,11 +9,15 @@ from memorywire.model.where import Where
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """Words and their vector (float32, little endian), inside a `Where`."""
+    """Words and their vector (float32, little endian), inside a `Where`.
+
+    `times` are stretches the words speak of: from, up to but not including, in epoch milliseconds.
+    """
 
     where: Where
     text: str
     vector: bytes | None = None
+    times: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

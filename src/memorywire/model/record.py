@@ -5,12 +5,16 @@ import json
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, TypeAlias
 
 Json: TypeAlias = Any  # a JSON value; closing the recursion buys nothing that mypy could check here
 
 DEFAULT_TENANT = "default"
+
+# Written out because strftime would speak the machine's language.
+_MONTHS = "January February March April May June July August September October November December".split()
 
 
 class MemoryType(StrEnum):
@@ -76,11 +80,24 @@ class Record:
         return self.expires_at is None or at < self.expires_at
 
     @property
+    def moment(self) -> int:
+        """When it happened, as far as anybody said; else when it was first kept."""
+        return self.created_at if self.occurred_at is None else self.occurred_at
+
+    @property
+    def speaker(self) -> str | None:
+        """Who said it, by the convention that `metadata.speaker`, else `metadata.role`, names them."""
+        for name in ("speaker", "role"):
+            if isinstance(self.metadata.get(name), str):
+                return str(self.metadata[name])
+        return None
+
+    @property
     def text(self) -> str:
-        """The words to index and embed: the content itself, or the strings inside a structured one."""
-        if isinstance(self.content, str):
-            return self.content
-        return " ".join(_strings(self.content))
+        """The words to index and embed: the content, behind its time and its speaker where they are known."""
+        words = self.content if isinstance(self.content, str) else " ".join(_strings(self.content))
+        said = f"{self.speaker}: {words}" if self.speaker else words
+        return said if self.occurred_at is None else f"[{_spoken(self.occurred_at)}] {said}"
 
     @property
     def digest(self) -> str:
@@ -89,6 +106,12 @@ class Record:
             [self.type, _normalised(self.content), self.occurred_at], sort_keys=True, ensure_ascii=True
         )
         return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
+
+
+def _spoken(moment: int) -> str:
+    at = datetime.fromtimestamp(moment // 1000, UTC)
+    half = "am" if at.hour < 12 else "pm"
+    return f"{at.hour % 12 or 12}:{at.minute:02} {half} on {at.day} {_MONTHS[at.month - 1]}, {at.year}"
 
 
 def _normalised(content: Json) -> Json:

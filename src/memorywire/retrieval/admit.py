@@ -8,10 +8,10 @@ from memorywire.model.query import Scored
 from memorywire.model.record import DEMOTED_FACTOR, Standing
 from memorywire.model.requests import MinRelevance
 
-WEAK = 0.45
+WEAK = 0.27
 """Below this, a candidate is not shown unless the caller lowers the floor."""
 
-MATCH = 0.7
+MATCH = 0.6
 """From here on, the best candidate is said to answer the query."""
 
 

@@ -13,10 +13,10 @@ from memorywire.model.capabilities import Feature
 from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
 from memorywire.model.errors import Conflict, Duplicate, IdempotencyConflict, InvalidRequest
 from memorywire.model.query import Query, Scored
-from memorywire.model.record import DEMOTED_FACTOR, Json, Record, Scope, Standing
+from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
 from memorywire.model.where import Where
-from memorywire.stores.relevance import idf, relevance, saturation
+from memorywire.stores.ranking import Candidate, rank
 from memorywire.stores.text import terms
 
 
@@ -102,14 +102,11 @@ class MemoryStore:
         return sum(1 for _ in self._matching(where))
 
     async def search(self, query: Query, limit: int) -> list[Scored]:
-        candidates = list(self._matching(query.where))
-        shares = _shares(terms(query.text), [link.terms for _, link in candidates])
-        asked = None if query.vector is None else _floats(query.vector)
-        scored = [
-            _scored(record, _cosine(asked, link.vector), share)
-            for (record, link), share in zip(candidates, shares, strict=True)
+        candidates = [
+            Candidate(record, link.vector, link.terms) for record, link in self._matching(query.where)
         ]
-        return sorted(scored, key=lambda hit: (-hit.score, hit.record.id))[:limit]
+        asked = None if query.vector is None else _floats(query.vector)
+        return rank(candidates, asked, query, limit)
 
     async def duplicate(self, record: Record, at: int) -> Record | None:
         found = _same_content(self._chains, record, at)
@@ -324,32 +321,6 @@ def _same_content(chains: Mapping[_Key, _Chain], record: Record, at: int) -> Rec
     same = [link.version.record for link in live if link.version.record and link.scope == record.scope]
     others = [other for other in same if other.id != record.id and other.alive(at)]
     return min(others, key=lambda other: other.id, default=None)
-
-
-def _scored(record: Record, cosine: float, share: float) -> Scored:
-    signals = {"vector": cosine, "text": share}
-    score = relevance(cosine, share)
-    if record.standing is Standing.DEMOTED:
-        return Scored(record=record, score=score * DEMOTED_FACTOR, signals={**signals, "demoted": 1.0})
-    return Scored(record=record, score=score, signals=signals)
-
-
-def _shares(asked: Counter[str], documents: list[Counter[str]]) -> list[float]:
-    """For each document, the share of the query's term weight that it earns, among these documents."""
-    weights = {term: idf(len(documents), sum(1 for d in documents if term in d)) for term in asked}
-    total = sum(weights.values())
-    lengths = [document.total() for document in documents]
-    average = sum(lengths) / len(lengths) if lengths else 0.0
-    return [
-        sum(weights[t] * saturation(document[t], length, average) for t in weights) / total if total else 0.0
-        for document, length in zip(documents, lengths, strict=True)
-    ]
-
-
-def _cosine(asked: tuple[float, ...] | None, kept: tuple[float, ...] | None) -> float:
-    if asked is None or kept is None:
-        return 0.0
-    return sum(a * b for a, b in zip(asked, kept, strict=True))
 
 
 def _floats(vector: bytes) -> tuple[float, ...]:

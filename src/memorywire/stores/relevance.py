@@ -1,18 +1,43 @@
-"""How relevant a memory is to a query, from absolute signals: cosine and scope-local BM25.
+"""How relevant a memory is to a query: the formulas every store ranks by.
 
-Statistics are taken over the memories the query may see, never over the whole store, so a tenant's
-scores do not depend on who shares the file.
+Evidence is absolute. It is made of the cosine of the vectors and of the share of the query's term
+weight (BM25) that a memory earns; statistics are taken over the memories the query may see, never
+over the whole store, so a tenant's scores do not depend on who shares the file.
 """
 
 import math
 
 K1 = 0.9
-B = 0.4
+B = 0.6
 
-# Logistic regression: evidence turns of a conversation against the best turns of a foreign one.
-BIAS = -4.72
-COSINE = 9.77
-TEXT = 9.77
+# Fitted on the development split of conversations; see docs/decisions/0006.
+TEXT_WEIGHT = 2.0
+TEXT_POWER = 1.5
+COSINE_POWER = 2.0
+SLOPE = 10.0
+MIDDLE = 0.4
+
+NEIGHBOURS = ((1, 0.3), (2, 0.15))
+"""What the turns around a turn of the same session lend it: distance, share of their evidence."""
+
+MACHINE_SAID = 0.67
+"""An assistant's words tell what it said, less what is so."""
+
+IN_TIME = 1.3
+"""A memory of the time that the query speaks of."""
+
+CONTEST = 50
+"""So many of the best contend for being the newest word on the matter."""
+
+NEAR_TIE = 0.7
+SAME_TERMS = 0.8
+TERMS_COVERED = 0.5
+ALIKE = 0.5
+"""Two memories answer the same question when both cover half of its term weight, by nearly the same
+terms, are alike as vectors, and the newer has at least this share of the older one's evidence."""
+
+A_NOSE = 1e-9
+"""By how much the newer of two such memories is put ahead."""
 
 
 def idf(documents: int, containing: int) -> float:
@@ -25,6 +50,11 @@ def saturation(count: float, length: float, average: float) -> float:
     return count / (count + K1 * (1 - B + B * length / average)) if count else 0.0
 
 
-def relevance(cosine: float, text: float) -> float:
-    """0..1 from a cosine and the share of the query's term weight that the memory earned."""
-    return 1 / (1 + math.exp(-(BIAS + COSINE * cosine + TEXT * text)))
+def evidence(cosine: float, share: float) -> float:
+    """What vector and text say for a memory, together."""
+    return float(max(cosine, 0.0) ** COSINE_POWER + TEXT_WEIGHT * share**TEXT_POWER)
+
+
+def relevance(weight: float) -> float:
+    """Evidence as a calibrated 0..1."""
+    return 1 / (1 + math.exp(-SLOPE * (weight - MIDDLE)))

@@ -107,12 +107,14 @@ SELECT position FROM record WHERE {conditions};
 SELECT record.* FROM json_each(:positions) AS wanted CROSS JOIN record ON record.position = wanted.value;
 
 -- name: index_live
-SELECT position, id, user, type, standing, created_at, expires_at, length, vector, terms
+SELECT position, id, user, type, standing, created_at, expires_at, length, occurred_at, session,
+  metadata ->> '$.role', vector, terms
 FROM version
 WHERE tenant = :tenant AND agent = :agent AND ended IS NULL;
 
 -- name: index_began
-SELECT position, id, user, type, standing, created_at, expires_at, length, vector, terms
+SELECT position, id, user, type, standing, created_at, expires_at, length, occurred_at, session,
+  metadata ->> '$.role', vector, terms
 FROM version
 WHERE tenant = :tenant AND agent = :agent AND began > :seen AND began > 0 AND ended IS NULL;
 
@@ -121,7 +123,8 @@ SELECT position FROM version
 WHERE tenant = :tenant AND agent = :agent AND ended > :seen AND began <= :seen;
 
 -- name: index_at
-SELECT position, id, user, type, standing, created_at, expires_at, length, vector, terms
+SELECT position, id, user, type, standing, created_at, expires_at, length, occurred_at, session,
+  metadata ->> '$.role', vector, terms
 FROM version
 WHERE position IN (SELECT value FROM json_each(:positions))
 ORDER BY position;

@@ -14,7 +14,6 @@ from memorywire.stores.sqlite.ranking import rank
 from memorywire.stores.sqlite.reading import at_positions, positions
 from memorywire.stores.sqlite.shelf import Shelf
 from memorywire.stores.sqlite.shelves import Shelves
-from memorywire.stores.text import terms
 
 
 def search(db: apsw.Connection, shelves: Shelves, space: Space, query: Query, limit: int) -> list[Scored]:
@@ -37,7 +36,7 @@ def _past(db: apsw.Connection, space: Space, where: Where) -> Shelf:
 
 def _answer(db: apsw.Connection, shelf: Shelf, query: Query, limit: int) -> list[Scored]:
     mask = _mask(db, shelf, query.where)
-    ranked = rank(shelf, mask, query.vector, terms(query.text).keys(), limit)
+    ranked = rank(shelf, mask, query, limit)
     records = at_positions(db, [hit.position for hit in ranked])
     hits = [Scored(record=records[hit.position], score=hit.score, signals=hit.signals) for hit in ranked]
     return [hit for hit in hits if query.where.matches(hit.record)]

@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from memorywire.model.record import MemoryType, Standing
 from memorywire.model.where import Where
+from memorywire.stores.sqlite.neighbourhood import Neighbourhood
 from memorywire.stores.sqlite.postings import Growing, Postings
 from memorywire.stores.sqlite.rows import Row
 from memorywire.stores.sqlite.sql import QUERIES
 
 _BATCH = 4096
 _NEVER = 2**63 - 1
+_UNSAID = -(2**63)
 _MOST_GAPS = 1024
 _ID_BYTES = 100  # of a Python string and its place in a list; an estimate
 
@@ -44,6 +46,10 @@ class Shelf:
         self._expires = Growing("i8")
         self._position = Growing("i8")
         self._length = Growing("f8")
+        self._occurred = Growing("i8")
+        self._moment = Growing("i8")
+        self._session = Growing("i4")
+        self._machine = Growing("?")
         self._current = Growing("?")
         self._matrix = Growing("f4", dimension)
         self._columns = (
@@ -54,9 +60,15 @@ class Shelf:
             self._expires,
             self._position,
             self._length,
+            self._occurred,
+            self._moment,
+            self._session,
+            self._machine,
             self._current,
             self._matrix,
         )
+        self._sessions: dict[tuple[str | None, str], int] = {}
+        self._in_order: NDArray[np.int64] | None = None
         self.ids: list[str] = []
         self.postings = Postings()
 
@@ -79,6 +91,35 @@ class Shelf:
     @property
     def matrix(self) -> NDArray[np.float32]:
         return self._matrix.values
+
+    @property
+    def occurred(self) -> NDArray[np.int64]:
+        """When each happened, as somebody said; before all time where nobody did."""
+        return self._occurred.values
+
+    @property
+    def moments(self) -> NDArray[np.int64]:
+        return self._moment.values
+
+    @property
+    def machine_said(self) -> NDArray[np.bool_]:
+        return self._machine.values
+
+    def neighbourhood(self, mask: NDArray[np.bool_], rows: NDArray[np.int64]) -> Neighbourhood:
+        """Who stands beside whom in a session, among the masked rows."""
+        if self._in_order is None:
+            self._in_order = self._session_order()
+        ordered = self._in_order[mask[self._in_order]]
+        number = np.cumsum(mask) - 1
+        return Neighbourhood(number[ordered], self._session.values[ordered], len(rows))
+
+    def _session_order(self) -> NDArray[np.int64]:
+        """Rows that belong to a session, by session, moment and id."""
+        belonging = np.flatnonzero(self._session.values >= 0)
+        ids = np.array([self.ids[row] for row in belonging.tolist()], dtype=object)
+        by_id = belonging[np.argsort(ids, kind="stable")] if len(ids) else belonging
+        keys = (self._moment.values[by_id], self._session.values[by_id])
+        return by_id[np.lexsort(keys)]
 
     @property
     def demoted(self) -> NDArray[np.bool_]:
@@ -121,7 +162,22 @@ class Shelf:
             self._append(batch)
 
     def _append(self, rows: Sequence[Row]) -> None:
-        position, id, user, type_, standing, created, expires, length, vector, terms = zip(*rows, strict=True)
+        (
+            position,
+            id,
+            user,
+            type_,
+            standing,
+            created,
+            expires,
+            length,
+            occurred,
+            session,
+            role,
+            vector,
+            terms,
+        ) = zip(*rows, strict=True)
+        self._in_order = None
         self.postings.append(len(self), list(terms))
         self.ids.extend(id)
         codes = [self._users.setdefault(name, len(self._users)) for name in user]
@@ -132,9 +188,20 @@ class Shelf:
         self._expires.extend(np.array([_NEVER if moment is None else moment for moment in expires]))
         self._position.extend(np.array(position))
         self._length.extend(np.array(length))
+        self._occurred.extend(np.array([_UNSAID if moment is None else moment for moment in occurred]))
+        self._moment.extend(
+            np.array([made if said is None else said for said, made in zip(occurred, created, strict=True)])
+        )
+        self._session.extend(
+            np.array([self._session_code(*pair) for pair in zip(user, session, strict=True)])
+        )
+        self._machine.extend(np.array([name == "assistant" for name in role]))
         self._current.extend(np.ones(len(rows), bool))
         halves = np.frombuffer(b"".join(blob or self._no_vector for blob in vector), "<f2")
         self._matrix.extend(halves.reshape(len(rows), -1))
+
+    def _session_code(self, user: str | None, session: str | None) -> int:
+        return -1 if session is None else self._sessions.setdefault((user, session), len(self._sessions))
 
     def _remove(self, positions: Sequence[int]) -> None:
         """Leave gaps where these stood, without their vectors; too many gaps are closed."""
@@ -152,3 +219,4 @@ class Shelf:
         for column in self._columns:
             column.keep(kept)
         self._gaps = 0
+        self._in_order = None

@@ -1,0 +1,29 @@
+"""`memorywire changes`: what was done to memory, newest first."""
+
+import click
+
+from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.screen import moment, table, terminal_width
+
+
+@click.command("changes")
+@click.option("--limit", type=int, metavar="N", help="How many to show.")
+@shared
+def command(desk: Desk, limit: int | None) -> None:
+    """Show the newest changes: what an undo can take back."""
+    desk.show(desk.call("changes", limit=limit), sentences)
+
+
+def sentences(answer: Answer) -> list[str]:
+    if not answer["changes"]:
+        return ["nothing was changed yet"]
+    rows = [
+        [
+            moment(change["at"]),
+            change["operation"],
+            change["id"],
+            f"undoes {change['undoes']}" if change.get("undoes") else change.get("reason") or "",
+        ]
+        for change in answer["changes"]
+    ]
+    return table(["AT", "OPERATION", "CHANGE", "REASON"], rows, elastic="REASON", width=terminal_width())

@@ -1,0 +1,99 @@
+"""The table of verbs, and the boundary of the process: exit codes, problems, no tracebacks."""
+
+import importlib
+import io
+import sys
+from types import TracebackType
+
+import click
+
+from memorywire.cli.problems import REFUSED, USAGE, bug, problem_lines
+
+VERBS = (
+    "remember",
+    "recall",
+    "forget",
+    "merge",
+    "expire",
+    "get",
+    "list",
+    "history",
+    "undo",
+    "changes",
+    "import-lines",
+    "call",
+    "capabilities",
+    "doctor",
+    "demo",
+    "bench",
+    "eval",
+    "version",
+    "completion",
+)
+
+
+class Verbs(click.Group):
+    """Loads a verb's file when the verb is named, so that no command pays for the others."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        module = importlib.import_module(f"memorywire.cli.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
+
+
+@click.group(
+    cls=Verbs,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    invoke_without_command=True,
+    epilog="Exit codes: 0 done, 2 wrong usage or request, 3 refused or not found, 4 store failure.",
+)
+@click.pass_context
+def memorywire(context: click.Context) -> None:
+    """Memory for AI agents, with a receipt for every write."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+        context.exit(USAGE)
+
+
+def run() -> None:
+    sys.excepthook = _last_resort
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal without the letter is no failure
+    sys.exit(_exit_code())
+
+
+def _exit_code() -> int:
+    try:
+        code = memorywire.main(prog_name="memorywire", standalone_mode=False)
+    except click.Abort:
+        click.echo("stopped; nothing more was done", err=True)
+        return REFUSED
+    except click.ClickException as error:
+        _show_usage(error)
+        return USAGE
+    return code if isinstance(code, int) else 0
+
+
+def _show_usage(error: click.ClickException) -> None:
+    """As a problem, so that wrong options and wrong requests read the same."""
+    problem = {"code": "validation_error", "detail": error.format_message()}
+    if isinstance(error, click.BadParameter) and error.param is not None and error.param.name:
+        problem["field"] = error.param.name
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        problem["fix"] = f"see `{error.ctx.command_path} --help`"
+    for line in problem_lines(problem, as_json="--json" in sys.argv[1:]):
+        click.echo(line, err=True)
+
+
+def _last_resort(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if sys.flags.dev_mode or issubclass(kind, KeyboardInterrupt):
+        sys.__excepthook__(kind, error, trace)
+        return
+    for line in problem_lines(bug(error), as_json="--json" in sys.argv[1:]):
+        click.echo(line, err=True)

@@ -1,0 +1,145 @@
+"""What every verb shares: where the memory is, whose it is, and how the answer is handed over."""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from memorywire.cli.problems import exit_code, problem_lines
+from memorywire.model.clock import Clock, system_clock
+from memorywire.model.errors import MemorywireError
+from memorywire.model.record import Json
+
+if TYPE_CHECKING:  # the house is opened by verbs that need it, not to show --help
+    from memorywire.house.settings import Settings
+    from memorywire.sync import Memory
+
+Answer = dict[str, Json]
+Render = Callable[[Answer], Iterable[str]]
+
+_SHARED = (
+    click.option(
+        "--store", "stores", multiple=True, metavar="URL", help="Where memories are kept; repeatable."
+    ),
+    click.option("--agent", metavar="ID", help="Whose memory."),
+    click.option(
+        "--user", metavar="ID", help="The one user of the agent who is meant; default: all of them."
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Print the wire response as one JSON document."),
+    click.option(
+        "--config",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="A settings file to read instead of the usual one.",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """Where a verb stands: the settings it works under and the form its answer takes."""
+
+    settings: "Settings"
+    as_json: bool
+
+    @contextmanager
+    def memory(self, clock: Clock = system_clock) -> Iterator["Memory"]:
+        from memorywire.sync import Memory
+
+        with Memory(
+            self.settings.agent,
+            self.settings.stores,
+            user_id=self.settings.user,
+            embedder=self.settings.embedder,
+            embedder_key=self.settings.embedder_key,
+            clock=clock,
+        ) as memory:
+            yield memory
+
+    def call(self, operation: str, **fields: Json) -> Answer:
+        """One request in this scope; a field that was not given is not sent."""
+        with self.memory() as memory:
+            return memory.call(operation, self.payload(**fields))
+
+    def payload(self, **fields: Json) -> Answer:
+        return {**self.scope(), **{name: value for name, value in fields.items() if _given(value)}}
+
+    def scope(self) -> Answer:
+        user = {} if self.settings.user is None else {"user_id": self.settings.user}
+        return {"agent_id": self.settings.agent, **user}
+
+    def show(self, answer: Answer, render: Render) -> None:
+        """The wire response itself, or what it means to a reader."""
+        if self.as_json:
+            self.print_json(answer)
+            return
+        for line in render(answer):
+            click.echo(line)
+        if answer.get("degraded"):
+            click.echo(f"(not everything that was asked for could be done: {', '.join(answer['degraded'])})")
+
+    @staticmethod
+    def print_json(document: Json) -> None:
+        """As UTF-8 whatever the terminal speaks, because JSON is UTF-8."""
+        click.echo(json.dumps(document, ensure_ascii=False, indent=2).encode())
+
+
+def shared(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb the options all verbs have, a desk to work at, and problems instead of tracebacks."""
+
+    @wraps(function)
+    def at_a_desk(
+        *,
+        stores: tuple[str, ...],
+        agent: str | None,
+        user: str | None,
+        as_json: bool,
+        config: Path | None,
+        **rest: Json,
+    ) -> None:
+        try:
+            settings = _settings(config, stores, agent, user)
+            function(Desk(settings=settings, as_json=as_json), **rest)
+        except MemorywireError as error:
+            for line in problem_lines(error.problem(), as_json=as_json):
+                click.echo(line, err=True)
+            raise click.exceptions.Exit(exit_code(type(error))) from error
+
+    for option in reversed(_SHARED):
+        option(at_a_desk)
+    return at_a_desk
+
+
+def _settings(
+    config: Path | None, stores: tuple[str, ...], agent: str | None, user: str | None
+) -> "Settings":
+    """What was typed wins over the environment and the file."""
+    from memorywire.house.settings import load_settings
+
+    settings = load_settings(env=os.environ, config=config)
+    return replace(
+        settings,
+        stores=stores or settings.stores,
+        agent=settings.agent if agent is None else agent,
+        user=settings.user if user is None else user,
+    )
+
+
+def _given(value: Json) -> bool:
+    """Zero is a value; an option that was left out is not."""
+    return value is not None and value is not False and value != []
+
+
+def listing(values: Iterable[str]) -> list[str]:
+    """Click gives tuples; the wire has arrays."""
+    return list(values)
+
+
+def names(outcomes: Iterable[Mapping[str, Json] | str]) -> str:
+    """The stores of a receipt, in words."""
+    return ", ".join(one if isinstance(one, str) else one["store"] for one in outcomes) or "no store"

@@ -1,0 +1,181 @@
+"""`memorywire doctor`: what is installed, where the data is, whether it is healthy, what would be fixed."""
+
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+
+from memorywire import __version__
+from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.problems import STORE_FAILURE
+from memorywire.cli.screen import safe
+from memorywire.model.errors import MemorywireError
+from memorywire.model.record import Json
+
+_PRIVATE = 0o600
+
+
+@click.command("doctor")
+@shared
+def command(desk: Desk) -> None:
+    """Examine the installation and the data.
+
+    Says what is installed, which settings were read, whether the embedder answers and the data is
+    healthy, and what would be fixed. Exits with 4 when something is not healthy. A store that does
+    not exist yet is not created.
+    """
+    answer = _examined(desk)
+    desk.show(answer, sentences)
+    if not answer["ok"]:
+        raise click.exceptions.Exit(STORE_FAILURE)
+
+
+def _examined(desk: Desk) -> Answer:
+    import asyncio
+
+    sqlite, embedder = _sqlite(), asyncio.run(_embedder(desk))
+    stores = [_store(desk, url) for url in desk.settings.stores]
+    findings = [*_engine_findings(sqlite), *_findings("embedder", embedder)]
+    findings += [finding for store in stores for finding in _store_findings(store)]
+    return {
+        "ok": not any(finding["serious"] for finding in findings),
+        "memorywire": __version__,
+        "python": {"version": sys.version.split()[0], "executable": sys.executable},
+        "sqlite": sqlite,
+        "embedder": embedder,
+        "stores": stores,
+        "settings": {
+            "agent": desk.settings.agent,
+            "user": desk.settings.user,
+            "home": str(desk.settings.home),
+            "sources": list(desk.settings.sources),
+        },
+        "findings": findings,
+    }
+
+
+def _sqlite() -> dict[str, Json]:
+    import apsw
+
+    from memorywire.stores.sqlite.gate import wal_is_safe
+
+    version = apsw.sqlite_lib_version()
+    return {"version": version, "safe": wal_is_safe(version)}
+
+
+async def _embedder(desk: Desk) -> dict[str, Json]:
+    from memorywire.retrieval.embed import open_embedder
+
+    began = time.perf_counter()
+    try:
+        embedder = open_embedder(desk.settings.embedder, api_key=desk.settings.embedder_key)
+        await embedder.embed(["are you there?"])
+        await embedder.close()
+    except MemorywireError as error:
+        return {"name": _without_secrets(desk.settings.embedder), "problem": error.problem()}
+    return {
+        "name": _without_secrets(desk.settings.embedder),
+        "space": str(embedder.space),
+        "first_answer_ms": round((time.perf_counter() - began) * 1000),
+        **(_built_in() if desk.settings.embedder == "minilm" else {}),
+    }
+
+
+def _built_in() -> dict[str, Json]:
+    """Which kernel the built-in model runs on, and whether every byte of it is as published."""
+    import memorywire_minilm
+
+    kernel = {"kernel": memorywire_minilm.kernels()[0]}
+    try:
+        memorywire_minilm.verify()
+    except memorywire_minilm.ModelDamaged as error:
+        return {**kernel, "problem": {"detail": str(error), "fix": "install memorywire-minilm again"}}
+    return kernel
+
+
+def _store(desk: Desk, url: str) -> dict[str, Json]:
+    named: dict[str, Json] = {"url": _without_secrets(url)}
+    try:
+        if not _exists(url):
+            return {**named, "exists": False}
+        with replace(desk, settings=replace(desk.settings, stores=(url,))).memory() as memory:
+            return {**named, "exists": True, **memory.health()["stores"][0]}
+    except MemorywireError as error:
+        return {**named, "problem": error.problem()}
+
+
+def _exists(url: str) -> bool:
+    """Whether looking at the store finds one; only a missing file is known not to be there."""
+    if not url.startswith("sqlite:"):
+        return True
+    from memorywire.stores.sqlite.location import locate
+
+    path = locate(url).path
+    return path is None or path.exists()
+
+
+def _without_secrets(url: str) -> str:
+    """A URL as it may be shown: without user and password."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl() if "@" in parts.netloc else url
+
+
+def _findings(what: str, examined: dict[str, Json]) -> Iterator[dict[str, Json]]:
+    if "problem" in examined:
+        problem = examined["problem"]
+        yield _finding(f"{what}: {problem['detail']}", problem.get("fix", "see the detail"), serious=True)
+
+
+def _engine_findings(sqlite: dict[str, Json]) -> Iterator[dict[str, Json]]:
+    if not sqlite["safe"]:
+        what = f"SQLite {sqlite['version']} can lose committed writes"
+        yield _finding(what, "install apsw 3.51.3.0 or newer", serious=True)
+
+
+def _store_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
+    yield from _findings(store["url"], store)
+    if store.get("ok") is False:
+        what = f"{store['url']}: damaged: {store.get('integrity', 'the store says it is not fit for use')}"
+        yield _finding(what, "restore it from a copy", serious=True)
+    path = store.get("path")
+    if path and Path(path).is_file() and Path(path).stat().st_mode & 0o777 & ~_PRIVATE:
+        yield _finding(f"{path} can be read by others", f"chmod 600 {path}", serious=False)
+    if store.get("erase_pending"):
+        what = f"{store['url']}: erased content is still in the write-ahead log"
+        yield _finding(what, "close the other processes that read it and run doctor again", serious=False)
+
+
+def _finding(what: str, fix: str, *, serious: bool) -> dict[str, Json]:
+    return {"what": what, "fix": fix, "serious": serious}
+
+
+def sentences(answer: Answer) -> Iterator[str]:
+    settings, embedder, sqlite = answer["settings"], answer["embedder"], answer["sqlite"]
+    yield f"memorywire  {answer['memorywire']}"
+    yield f"python      {answer['python']['version']}  {answer['python']['executable']}"
+    yield f"sqlite      {sqlite['version']}  {'safe' if sqlite['safe'] else 'NOT SAFE'}"
+    if "space" in embedder:
+        kernel = f"  kernel {embedder['kernel']}" if "kernel" in embedder else ""
+        yield f"embedder    {embedder['space']}{kernel}  first answer after {embedder['first_answer_ms']} ms"
+    yield f"agent       {safe(settings['agent'])}"
+    yield f"user        {safe(settings['user']) if settings['user'] is not None else 'all'}"
+    yield f"settings    {', '.join(settings['sources']) or 'defaults only'}"
+    for store in answer["stores"]:
+        yield from _store_sentences(store)
+    for finding in answer["findings"]:
+        yield f"{'problem' if finding['serious'] else 'advice':12}{safe(finding['what'])}"
+        yield f"  fix: {safe(finding['fix'])}"
+    yield "healthy" if answer["ok"] else "not healthy"
+
+
+def _store_sentences(store: dict[str, Json]) -> Iterator[str]:
+    yield f"store       {safe(store['url'])}"
+    if store.get("exists") is False:
+        yield "  not there yet; the first remember makes it"
+    for name, value in store.items():
+        if name not in ("url", "exists", "problem"):
+            yield f"  {name:14}{safe(str(value))}"

@@ -1,0 +1,58 @@
+"""`memorywire expire`: end, archive or demote what a policy selects."""
+
+from collections.abc import Iterator
+
+import click
+
+from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.inputs import TYPES
+from memorywire.model.record import Json
+from memorywire.model.requests import Action
+
+_ACTIONS = click.Choice([action.value for action in Action])
+_DONE = {"forget": "forgot", "archive": "archived", "demote": "demoted"}
+
+
+@click.command("expire")
+@click.option("--older-than-days", type=int, metavar="N", help="Created at least N days ago.")
+@click.option("--type", "type_", type=TYPES, help="Of this kind.")
+@click.option("--confidence-below", type=float, metavar="0..1", help="Less sure than this.")
+@click.option("--no-recall-in-days", type=int, metavar="N", help="Not recalled in the last N days.")
+@click.option("--action", type=_ACTIONS, help="What happens to them; forget when not given.")
+@click.option("--dry-run", is_flag=True, help="Say what would happen and change nothing.")
+@click.option("--max-affected", type=int, metavar="N", help="Refuse when more than N would be touched.")
+@shared
+def command(
+    desk: Desk,
+    older_than_days: int | None,
+    type_: str | None,
+    confidence_below: float | None,
+    no_recall_in_days: int | None,
+    **fields: Json,
+) -> None:
+    """Forget, archive or demote by policy.
+
+    Every condition that is given must hold; at least one is needed.
+    """
+    conditions = {
+        "older_than_days": older_than_days,
+        "type": type_,
+        "confidence_below": confidence_below,
+        "no_recall_in_days": no_recall_in_days,
+    }
+    policy = {name: value for name, value in conditions.items() if value is not None}
+    answer = desk.call("expire", policy=policy, **fields)
+    desk.show(answer, sentences)
+
+
+def sentences(answer: Answer) -> Iterator[str]:
+    count, action = answer["matched_count"], answer["action_taken"]
+    if not count:
+        yield "nothing matches that policy"
+    elif answer.get("dry_run"):
+        yield f"would {action} {count}:"
+    else:
+        yield f"{_DONE[action]} {count}:"
+    yield from (f"  {id}" for id in answer["matched_ids"])
+    if answer.get("change_id"):
+        yield f"  undo with: memorywire undo {answer['change_id']}"

@@ -1,0 +1,71 @@
+"""`memorywire forget`: end memories, by id or by filter."""
+
+import sys
+from collections.abc import Iterator
+
+import click
+
+from memorywire.cli.desk import Answer, Desk, listing, shared
+from memorywire.cli.inputs import json_value
+from memorywire.cli.problems import REFUSED
+from memorywire.model.record import Json
+
+
+@click.command("forget")
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option(
+    "--filter", "filter_", type=json_value, metavar="JSON", help="Also everything that matches this filter."
+)
+@click.option("--hard", "hard_delete", is_flag=True, help="Erase the content everywhere; cannot be undone.")
+@click.option("--reason", metavar="TEXT", help="Why; kept with the change.")
+@click.option("--dry-run", is_flag=True, help="Say what would be forgotten and change nothing.")
+@click.option("--max-affected", type=int, metavar="N", help="Refuse when more than N would go.")
+@click.option("--yes", is_flag=True, help="Do not ask before a filter is applied.")
+@shared
+def command(
+    desk: Desk,
+    ids: tuple[str, ...],
+    filter_: Json,
+    dry_run: bool,
+    max_affected: int | None,
+    yes: bool,
+    **fields: Json,
+) -> None:
+    """End memories by ID or by filter.
+
+    A forgotten memory is not recalled any more; its history stays and an undo brings it back. With
+    --hard its content is erased everywhere, and nothing brings it back.
+    """
+    request = {"ids": listing(ids), "filter": filter_, **fields}
+    if filter_ is not None and not dry_run and not yes and max_affected is None:
+        max_affected = _confirmed(desk, request)
+    answer = desk.call("forget", **request, dry_run=dry_run, max_affected=max_affected)
+    desk.show(answer, sentences)
+    if not answer["forgotten_ids"]:
+        raise click.exceptions.Exit(REFUSED)
+
+
+def _confirmed(desk: Desk, request: dict[str, Json]) -> int:
+    """How many the person at the terminal agreed to; the forget is held to that number."""
+    if not sys.stdin.isatty():
+        raise click.UsageError("a filter without a terminal to ask needs --yes or --max-affected N")
+    count = len(desk.call("forget", **request, dry_run=True)["forgotten_ids"])
+    deed = "erase" if request["hard_delete"] else "forget"
+    click.confirm(f"{deed} {count} memories?", abort=True, err=True)
+    return count
+
+
+def sentences(answer: Answer) -> Iterator[str]:
+    deed = "erased" if answer["hard_delete"] else "forgot"
+    found = answer["forgotten_ids"]
+    if not found:
+        yield "nothing was found to forget"
+    elif answer.get("dry_run"):
+        yield f"would have {'erased' if answer['hard_delete'] else 'forgotten'} {len(found)}:"
+    else:
+        yield f"{deed} {len(found)}:"
+    yield from (f"  {id}" for id in found)
+    yield from (f"  not found: {id}" for id in answer["missing_ids"])
+    yield from (f"  {one['store']}: {one['error']}" for one in answer["stores"] if one.get("error"))
+    if answer.get("change_id") and not answer["hard_delete"]:
+        yield f"  undo with: memorywire undo {answer['change_id']}"

@@ -1,0 +1,80 @@
+"""What is typed or piped in, made into wire values: text, JSON, moments."""
+
+import re
+import sys
+from datetime import UTC, datetime
+from typing import Literal
+
+import click
+
+from memorywire.model.clock import system_clock
+from memorywire.model.errors import InvalidRequest, MemorywireError
+from memorywire.model.record import Json, MemoryType
+
+_SPAN = re.compile(r"(\d+)\s*(s|m|h|d|w)")
+_UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+
+TYPES = click.Choice([kind.value for kind in MemoryType])
+
+
+def json_value(text: str) -> Json:
+    """A JSON document, as strict as the wire."""
+    from memorywire.wire.strict import parse
+
+    try:
+        return parse(text)
+    except MemorywireError as error:
+        raise click.BadParameter(error.detail) from error
+
+
+def ahead(text: str) -> int:
+    """A moment as epoch milliseconds: given so, as ISO 8601, or as a span (`7d`) from now."""
+    return _moment(text, sign=1)
+
+
+def ago(text: str) -> int:
+    """A moment as epoch milliseconds: given so, as ISO 8601, or as a span (`7d`) before now."""
+    return _moment(text, sign=-1)
+
+
+def _moment(text: str, sign: Literal[1, -1]) -> int:
+    span = _SPAN.fullmatch(text)
+    if span:
+        return system_clock() + sign * int(span[1]) * _UNIT_MS[span[2]]
+    if text.isdecimal():
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise click.BadParameter(
+            f"{text!r} is not epoch milliseconds, ISO 8601 or a span such as 7d"
+        ) from error
+    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def min_relevance(text: str) -> float | str:
+    """`auto`, `off`, or a number."""
+    if text in ("auto", "off"):
+        return text
+    try:
+        return float(text)
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r} is not auto, off or a number") from error
+
+
+def text_from(argument: str | None, *, field: str) -> str:
+    """The argument itself, or standard input for `-` and for nothing in a pipe, as UTF-8."""
+    if argument is not None and argument != "-":
+        return argument
+    if argument is None and sys.stdin.isatty():
+        raise click.UsageError(f"give {field.upper()}, or `-` to read standard input")
+    return decoded(sys.stdin.buffer.read(), field=field).removesuffix("\n").removesuffix("\r")
+
+
+def decoded(data: bytes, *, field: str) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(
+            f"not UTF-8 at byte {error.start}", field=field, fix="convert it, e.g. with `iconv -t UTF-8`"
+        ) from error

@@ -1,0 +1,67 @@
+"""`memorywire list`: page through what is kept."""
+
+from collections.abc import Iterator
+
+import click
+
+from memorywire.cli.desk import Answer, Desk, listing, shared
+from memorywire.cli.inputs import TYPES, json_value
+from memorywire.cli.recall import content_words
+from memorywire.cli.screen import moment, table, terminal_width
+from memorywire.model.record import Json
+
+_PAGE = 20
+_LONGEST_PAGE = 1000
+
+
+@click.command("list")
+@click.option("--type", "types", type=TYPES, multiple=True, help="Only this kind; repeatable.")
+@click.option("--filter", "filter_", type=json_value, metavar="JSON", help="Only what matches this filter.")
+@click.option("--include-archived", is_flag=True, help="Archived memories too.")
+@click.option("--limit", type=int, metavar="N", help=f"How many to show; {_PAGE} when not given.")
+@click.option("--after", metavar="ID", help="Start behind this id.")
+@click.option("--all", "everything", is_flag=True, help="Every page.")
+@shared
+def command(
+    desk: Desk,
+    types: tuple[str, ...],
+    filter_: Json,
+    include_archived: bool,
+    limit: int | None,
+    after: str | None,
+    everything: bool,
+) -> None:
+    """Show what is kept, oldest first."""
+    request = desk.payload(
+        types=listing(types),
+        filter=filter_,
+        include=["archived"] if include_archived else None,
+        limit=_LONGEST_PAGE if everything else _PAGE if limit is None else limit,
+        after=after,
+    )
+    with desk.memory() as memory:
+        page = memory.call("list", request)
+        while everything and page.get("next"):
+            more = memory.call("list", {**request, "after": page["next"]})
+            page = {**more, "items": page["items"] + more["items"]}
+    desk.show(page, sentences)
+
+
+def sentences(answer: Answer) -> Iterator[str]:
+    if not answer["items"]:
+        yield "nothing is kept here"
+        return
+    rows = [
+        [
+            item["type"],
+            moment(item["created_at"]),
+            str(item["version"]),
+            content_words(item["content"]),
+            item["id"],
+        ]
+        for item in answer["items"]
+    ]
+    headers = ["TYPE", "CREATED", "VERSION", "CONTENT", "ID"]
+    yield from table(headers, rows, elastic="CONTENT", width=terminal_width())
+    if answer.get("next"):
+        yield f"{len(rows)} of {answer['total']}; more with: memorywire list --after {answer['next']}"

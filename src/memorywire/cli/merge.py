@@ -1,0 +1,31 @@
+"""`memorywire merge`: make several memories one."""
+
+from collections.abc import Iterator
+
+import click
+
+from memorywire.cli.desk import Answer, Desk, listing, names, shared
+from memorywire.model.record import Json
+from memorywire.model.requests import Strategy
+
+_STRATEGIES = click.Choice([strategy.value for strategy in Strategy])
+
+
+@click.command("merge")
+@click.argument("canonical")
+@click.argument("duplicates", nargs=-1, required=True, metavar="DUPLICATE...")
+@click.option("--strategy", type=_STRATEGIES, help="What survives; keep_canonical when not given.")
+@click.option("--if-version", type=int, metavar="N", help="Only while CANONICAL is at version N.")
+@shared
+def command(desk: Desk, canonical: str, duplicates: tuple[str, ...], **fields: Json) -> None:
+    """Merge every DUPLICATE into CANONICAL."""
+    answer = desk.call("merge", canonical=canonical, duplicates=listing(duplicates), **fields)
+    desk.show(answer, sentences)
+
+
+def sentences(answer: Answer) -> Iterator[str]:
+    yield f"merged {answer['merged_count']} into {answer['canonical']}"
+    yield f"  version {answer['version']}, {answer['status']} in {names(answer['stores'])}"
+    yield f"  strategy {answer['strategy_used']}"
+    if answer.get("change_id"):
+        yield f"  undo with: memorywire undo {answer['change_id']}"

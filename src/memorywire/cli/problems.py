@@ -1,0 +1,52 @@
+"""Errors as a person or a program reads them, and the exit code each one ends the process with."""
+
+import json
+from collections.abc import Mapping
+
+from memorywire.model.errors import (
+    CapabilityUnsupported,
+    Conflict,
+    EmbedderFailed,
+    InvalidRequest,
+    MemorywireError,
+    NotFound,
+    StoreError,
+    TooManyAffected,
+)
+
+USAGE = 2
+REFUSED = 3
+STORE_FAILURE = 4
+_BUG = 1
+
+_CODES: Mapping[type[MemorywireError], int] = {
+    InvalidRequest: USAGE,
+    NotFound: REFUSED,
+    Conflict: REFUSED,
+    TooManyAffected: REFUSED,
+    CapabilityUnsupported: REFUSED,
+    StoreError: STORE_FAILURE,
+    EmbedderFailed: STORE_FAILURE,
+}
+
+
+def exit_code(error: type[MemorywireError]) -> int:
+    """The code of the nearest named ancestor in the error tree."""
+    return next((_CODES[kind] for kind in error.__mro__ if kind in _CODES), _BUG)
+
+
+def problem_lines(problem: Mapping[str, str], *, as_json: bool) -> list[str]:
+    if as_json:
+        return [json.dumps(problem, ensure_ascii=True)]
+    field = f" (field: {problem['field']})" if "field" in problem else ""
+    lines = [f"error: {problem['detail']}{field}"]
+    return [*lines, f"  fix: {problem['fix']}"] if "fix" in problem else lines
+
+
+def bug(error: BaseException) -> dict[str, str]:
+    """An error nobody foresaw, as a problem."""
+    return {
+        "code": "internal",
+        "detail": f"{type(error).__name__}: {error}",
+        "fix": "this is a bug in memorywire; `python -X dev -m memorywire.cli ...` shows where",
+    }

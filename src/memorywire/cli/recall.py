@@ -1,0 +1,96 @@
+"""`memorywire recall`: ask memory a question."""
+
+import json
+from collections.abc import Iterator, Mapping
+
+import click
+
+from memorywire.cli.desk import Answer, Desk, listing, shared
+from memorywire.cli.inputs import TYPES, ago, json_value, min_relevance, text_from
+from memorywire.cli.screen import moment, safe, table, terminal_width
+from memorywire.model.record import Json
+from memorywire.model.requests import Fusion
+
+_FUSIONS = click.Choice([fusion.value for fusion in Fusion])
+
+
+@click.command("recall")
+@click.argument("query", required=False)
+@click.option("-k", "k", type=int, metavar="N", help="How many at most; 5 when not given.")
+@click.option("--type", "types", type=TYPES, multiple=True, help="Only this kind; repeatable.")
+@click.option("--filter", "filter_", type=json_value, metavar="JSON", help="Only what matches this filter.")
+@click.option("--fresher-than-days", type=int, metavar="N", help="Only what was created in the last N days.")
+@click.option(
+    "--min-relevance",
+    type=min_relevance,
+    metavar="auto|off|0..1",
+    help="The floor below which nothing is an answer.",
+)
+@click.option("--as-of", type=ago, metavar="WHEN", help="As memory was then: epoch ms, ISO 8601, or 7d ago.")
+@click.option("--include-archived", is_flag=True, help="Archived memories may answer too.")
+@click.option("--hops", type=int, metavar="0..3", help="Follow links this far.")
+@click.option("--fusion", type=_FUSIONS, help="How several stores' answers are joined.")
+@click.option("--explain", is_flag=True, help="Show the signals behind every score, and the near misses.")
+@shared
+def command(
+    desk: Desk,
+    query: str | None,
+    types: tuple[str, ...],
+    filter_: Json,
+    include_archived: bool,
+    **fields: Json,
+) -> None:
+    """Ask memory QUERY, or standard input for `-`."""
+    answer = desk.call(
+        "recall",
+        query=text_from(query, field="query"),
+        types=listing(types),
+        filter=filter_,
+        include=["archived"] if include_archived else None,
+        **fields,
+    )
+    desk.show(answer, sentences)
+
+
+def sentences(answer: Answer) -> Iterator[str]:
+    if answer["results"]:
+        yield from _hits(answer)
+    else:
+        yield "nothing in memory answers that"
+    if answer["verdict"] == "weak":
+        yield "(a weak match: none of these clearly answers it)"
+    yield from (f"{one['store']}: {one['error']}" for one in answer["outcomes"] if one.get("error"))
+    yield from _near_misses(answer)
+
+
+def _hits(answer: Answer) -> list[str]:
+    explained = any("explain" in hit for hit in answer["results"])
+    headers = ["SCORE", "TYPE", "CREATED", "CONTENT", *(["SIGNALS"] if explained else []), "ID"]
+    rows = [
+        [
+            f"{hit['score']:.3f}",
+            hit["type"],
+            moment(hit["created_at"]),
+            content_words(hit["content"]),
+            *([_signals(hit["explain"]["signals"])] if explained else []),
+            hit["id"],
+        ]
+        for hit in answer["results"]
+    ]
+    return table(headers, rows, elastic="CONTENT", width=terminal_width())
+
+
+def _near_misses(answer: Answer) -> Iterator[str]:
+    if answer.get("floor") is not None:
+        yield f"floor {answer['floor']:.3f}"
+    for miss in answer.get("near_misses") or ():
+        yield f"cut  {miss['score']:.3f}  {miss['id']}  {safe(miss['reason'])}  {_signals(miss['signals'])}"
+
+
+def _signals(signals: Mapping[str, float]) -> str:
+    return " ".join(f"{name} {value:.2f}" for name, value in signals.items())
+
+
+def content_words(content: Json) -> str:
+    """A memory's content in one line; structured content as compact JSON."""
+    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)

@@ -1,0 +1,108 @@
+"""What a terminal needs and no more: aligned tables, safe text, moments, a progress bar."""
+
+import shutil
+import sys
+import unicodedata
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self, TextIO
+
+_GAP = "  "
+_NARROWEST = 20
+
+
+def safe(text: str) -> str:
+    """One line that cannot steer the terminal: control characters are shown, line breaks become spaces."""
+    flat = " ".join(text.split())
+    return "".join(c if c.isprintable() or c == "\u200d" else f"\\u{ord(c):04x}" for c in flat)
+
+
+def moment(epoch_ms: int | None) -> str:
+    """A moment in UTC, to the second; nothing when there is none."""
+    if epoch_ms is None:
+        return ""
+    return datetime.fromtimestamp(epoch_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def terminal_width() -> int | None:
+    """How wide lines may be, or None when nobody looks: a pipe gets every character."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def table(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], *, elastic: str, width: int | None
+) -> list[str]:
+    """Aligned columns; the elastic one is cut so that lines fit the width, where one is given."""
+    cells = [list(headers), *([safe(cell) for cell in row] for row in rows)]
+    sizes = [max(columns(row[i]) for row in cells) for i in range(len(headers))]
+    bend = headers.index(elastic)
+    if width is not None:
+        others = sum(sizes) - sizes[bend] + len(_GAP) * (len(sizes) - 1)
+        sizes[bend] = min(sizes[bend], max(width - others, _NARROWEST))
+    return [_line(row, sizes) for row in cells]
+
+
+def columns(text: str) -> int:
+    """How many terminal columns a text takes: wide characters two, combining marks none."""
+    return sum(_character_columns(character) for character in text)
+
+
+def _character_columns(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _line(row: Sequence[str], sizes: Sequence[int]) -> str:
+    return _GAP.join(_padded(cell, size) for cell, size in zip(row, sizes, strict=True)).rstrip()
+
+
+def _padded(cell: str, size: int) -> str:
+    if columns(cell) > size:
+        cell = _cut(cell, size - 1) + "…"
+    return cell + " " * (size - columns(cell))
+
+
+def _cut(text: str, size: int) -> str:
+    taken = 0
+    for position, character in enumerate(text):
+        taken += _character_columns(character)
+        if taken > size:
+            return text[:position]
+    return text
+
+
+class Progress:
+    """A bar on a terminal's standard error; silent everywhere else."""
+
+    def __init__(self, label: str, total: int | None, stream: TextIO | None = None) -> None:
+        self._label = label
+        self._total = total
+        self._stream = stream or sys.stderr
+        self._shown = self._stream.isatty()
+        self._drawn = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._drawn:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+    def reached(self, done: int, note: str = "") -> None:
+        line = f"{self._label} {self._bar(done)} {note}".rstrip()
+        if self._shown and line != self._drawn:
+            self._stream.write(f"\r\x1b[K{line}")
+            self._stream.flush()
+            self._drawn = line
+
+    def _bar(self, done: int) -> str:
+        if not self._total:
+            return ""
+        share = min(done / self._total, 1.0)
+        full = round(share * 24)
+        return f"[{'#' * full}{'.' * (24 - full)}] {share:4.0%}"

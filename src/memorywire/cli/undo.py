@@ -1,0 +1,26 @@
+"""`memorywire undo`: take one change back."""
+
+from collections.abc import Iterator
+
+import click
+
+from memorywire.cli.desk import Answer, Desk, names, shared
+
+
+@click.command("undo")
+@click.argument("change_id", metavar="CHANGE")
+@shared
+def command(desk: Desk, change_id: str) -> None:
+    """Take CHANGE back.
+
+    An undo is a change too, so it can be undone. `memorywire changes` lists what can be taken back.
+    """
+    desk.show(desk.call("undo", change_id=change_id), sentences)
+
+
+def sentences(answer: Answer) -> Iterator[str]:
+    yield f"undid {answer['undone']}"
+    yield from (f"  restored {id}" for id in answer["restored_ids"])
+    yield from (f"  ended {id}" for id in answer["ended_ids"])
+    yield f"  {answer['status']} in {names(answer['stores'])}"
+    yield f"  undo with: memorywire undo {answer['change_id']}"

@@ -1,0 +1,174 @@
+"""When a question speaks of: calendar words resolved to stretches of time, relative to a moment.
+
+English only, and deliberately modest: what is not understood is simply not used.
+"""
+
+import re
+from calendar import monthrange
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import TypeAlias
+
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "january jan",
+            "february feb",
+            "march mar",
+            "april apr",
+            "may",
+            "june jun",
+            "july jul",
+            "august aug",
+            "september sept sep",
+            "october oct",
+            "november nov",
+            "december dec",
+        ),
+        start=1,
+    )
+    for name in names.split()
+}
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+_COUNTS = {
+    word: number
+    for number, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), 1)
+} | {"a": 1, "an": 1, "couple of": 2, "a couple of": 2, "few": 3, "a few": 3}
+
+_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
+_YEAR = r"(?:19|20)\d{2}"
+_SEASON = "|".join(_SEASONS)
+_COUNT = "|".join(sorted(_COUNTS, key=len, reverse=True)) + r"|\d{1,3}"
+
+
+Stretch: TypeAlias = tuple[int, int]  # from, up to but not including; epoch milliseconds
+
+
+def stretches(text: str, now: int) -> tuple[Stretch, ...]:
+    """Every stretch of time the text names, in the order it names them; earlier rules win a word."""
+    today = datetime.fromtimestamp(now / 1000, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    found: list[tuple[int, Stretch]] = []
+    rest = text.lower()
+    for pattern, read in _RULES:
+        for match in pattern.finditer(rest):
+            days = read(match, today)
+            if days is not None:
+                found.append((match.start(), _stretch(*days)))
+        rest = pattern.sub(lambda match: " " * len(match.group()), rest)
+    return tuple(stretch for _, stretch in sorted(found, key=lambda pair: pair[0]))
+
+
+_Days = tuple[datetime, datetime]
+_Read = Callable[[re.Match[str], datetime], _Days | None]
+
+
+def _stretch(first: datetime, behind: datetime) -> Stretch:
+    return int(first.timestamp() * 1000), int(behind.timestamp() * 1000)
+
+
+def _date(match: re.Match[str], today: datetime) -> _Days | None:
+    """A full date, or a day and month: then the latest such day that is not in the future."""
+    month, day = _MONTHS[match["month"]], int(match["day"])
+    year = match["year"]
+    for candidate in [int(year)] if year else [today.year, today.year - 1]:
+        if 1 <= day <= monthrange(candidate, month)[1]:
+            first = datetime(candidate, month, day, tzinfo=UTC)
+            if year or first <= today:
+                return first, first + timedelta(days=1)
+    return None
+
+
+def _month(match: re.Match[str], today: datetime) -> _Days:
+    """A month: of the year named, else the latest that is not in the future."""
+    month = _MONTHS[match["month"]]
+    year = int(match["year"]) if match["year"] else today.year - (month > today.month)
+    return _months(datetime(year, month, 1, tzinfo=UTC), 1)
+
+
+def _year(match: re.Match[str], today: datetime) -> _Days:
+    return _months(datetime(int(match["year"]), 1, 1, tzinfo=UTC), 12)
+
+
+def _ago(match: re.Match[str], today: datetime) -> _Days:
+    """A time ago, as wide on both sides as people are vague: half of the unit."""
+    count = int(match["count"]) if match["count"].isdigit() else _COUNTS[match["count"]]
+    width = {"day": 1, "week": 7, "month": 30, "year": 365}[match["unit"]]
+    middle = today - timedelta(days=count * width)
+    slack = timedelta(days=width // 2)
+    return middle - slack, middle + slack + timedelta(days=1)
+
+
+def _last_unit(match: re.Match[str], today: datetime) -> _Days:
+    back = match["which"] in ("last", "previous", "past")
+    match match["unit"]:
+        case "week":
+            monday = today - timedelta(days=today.weekday() + (7 if back else 0))
+            return monday, monday + timedelta(days=7)
+        case "month":
+            first = today.replace(day=1)
+            return _months(_shifted(first, -1) if back else first, 1)
+        case _:
+            return _months(datetime(today.year - back, 1, 1, tzinfo=UTC), 12)
+
+
+def _weekday(match: re.Match[str], today: datetime) -> _Days:
+    behind = (today.weekday() - _WEEKDAYS.index(match["day"])) % 7 or 7
+    first = today - timedelta(days=behind)
+    return first, first + timedelta(days=1)
+
+
+def _season_of(match: re.Match[str], today: datetime) -> _Days:
+    return _months(datetime(int(match["year"]), _SEASONS[match["season"]], 1, tzinfo=UTC), 3)
+
+
+def _season(match: re.Match[str], today: datetime) -> _Days:
+    """The latest such season that has begun; "last": that has ended."""
+    days = _months(datetime(today.year, _SEASONS[match["season"]], 1, tzinfo=UTC), 3)
+    while days[0] > today or (match["which"] == "last" and days[1] > today):
+        days = _months(days[0].replace(year=days[0].year - 1), 3)
+    return days
+
+
+def _day(match: re.Match[str], today: datetime) -> _Days:
+    first = today - timedelta(days=1 if match.group() == "yesterday" else 0)
+    return first, first + timedelta(days=1)
+
+
+def _months(first: datetime, count: int) -> _Days:
+    return first, _shifted(first, count)
+
+
+def _shifted(first: datetime, months: int) -> datetime:
+    """The first of a month, some months later or earlier."""
+    index = first.year * 12 + first.month - 1 + months
+    return datetime(index // 12, index % 12 + 1, 1, tzinfo=UTC)
+
+
+_RULES: tuple[tuple[re.Pattern[str], _Read], ...] = (
+    (
+        re.compile(
+            rf"\b(?P<month>{_MONTH})\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<year>{_YEAR}))?"
+        ),
+        _date,
+    ),
+    (
+        re.compile(
+            rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{_MONTH})\b(?:,? (?P<year>{_YEAR}))?"
+        ),
+        _date,
+    ),
+    (re.compile(rf"\b(?P<season>{_SEASON}) (?:of )?(?P<year>{_YEAR})\b"), _season_of),
+    (re.compile(rf"\b(?P<which>last|this|in|in the|during the) (?P<season>{_SEASON})\b"), _season),
+    (
+        re.compile(rf"\b(?:in|during|since|last|this|of) (?P<month>{_MONTH})\b(?:,? (?P<year>{_YEAR}))?"),
+        _month,
+    ),
+    (re.compile(rf"\b(?P<month>{_MONTH}),? (?P<year>{_YEAR})\b"), _month),
+    (re.compile(rf"\b(?P<count>{_COUNT}) (?P<unit>day|week|month|year)s? ago\b"), _ago),
+    (re.compile(r"\b(?P<which>last|previous|past|this) (?P<unit>week|month|year)\b"), _last_unit),
+    (re.compile(rf"\b(?:last|on|this past) (?P<day>{'|'.join(_WEEKDAYS)})\b"), _weekday),
+    (re.compile(r"\byesterday\b|\btoday\b"), _day),
+    (re.compile(rf"\b(?:in|during|of|since) (?P<year>{_YEAR})\b"), _year),
+)

@@ -1,0 +1,57 @@
+"""The doctor says what is installed, where the data is, and what would be fixed."""
+
+from pathlib import Path
+
+from tests.cli.shell import Shell
+
+
+def test_a_store_that_is_not_there_yet_is_not_made(shell: Shell):
+    done = shell("doctor")
+    assert done.code == 0
+    assert "not there yet" in done.out
+    assert not shell.home.exists()
+
+
+def test_a_healthy_installation_is_described(shell: Shell):
+    shell.remember("Ana drinks tea")
+    seen = shell("doctor", "--json").json
+    [store] = seen["stores"]
+    assert (seen["ok"], seen["findings"]) == (True, [])
+    assert seen["sqlite"]["safe"] is True
+    assert seen["embedder"]["kernel"]
+    assert Path(store["path"]) == shell.home / "memory.db"
+    assert (store["integrity"], store["mode"], store["records"]) == ("ok", "0600", 1)
+
+
+def test_a_file_others_can_read_is_advice_with_its_fix(shell: Shell):
+    shell.remember("Ana drinks tea")
+    file = shell.home / "memory.db"
+    file.chmod(0o644)
+    done = shell("doctor", "--json")
+    assert done.code == 0
+    assert [finding["fix"] for finding in done.json["findings"]] == [f"chmod 600 {file}"]
+
+
+def test_a_damaged_file_is_not_healthy(shell: Shell):
+    shell.remember("Ana drinks tea")
+    file = shell.home / "memory.db"
+    damaged = bytearray(file.read_bytes())
+    damaged[4096:] = b"\xa5" * (len(damaged) - 4096)
+    file.write_bytes(damaged)
+    done = shell("doctor")
+    assert done.code == 4
+    assert "not healthy" in done.out
+
+
+def test_a_file_of_another_embedding_space_is_not_healthy(shell: Shell):
+    shell.remember("Ana drinks tea")
+    other = "openai+http://127.0.0.1:9/v1?model=m&dimension=8"
+    done = shell("doctor", "--json", MEMORYWIRE_EMBEDDER=other)
+    codes = {store["problem"]["code"] for store in done.json["stores"]}
+    assert (done.code, codes) == (4, {"space_mismatch"})
+
+
+def test_passwords_in_a_url_are_not_shown(shell: Shell):
+    done = shell("doctor", "--store", "postgresql://ana:secret@db/memories")
+    assert done.code == 4
+    assert "secret" not in done.out + done.err

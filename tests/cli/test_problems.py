@@ -1,0 +1,142 @@
+"""Whatever goes wrong ends in a problem and the right exit code, never in a traceback."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import Shell
+
+WRONG_USAGE = [
+    ("no-such-verb",),
+    ("recall", "--no-such-option", "x"),
+    ("remember", "x", "--type", "gossip"),
+    ("remember", "x", "--confidence", "much"),
+    ("remember", "x", "--metadata", "{not json"),
+    ("remember", "x", "--metadata", '{"a": 1, "a": 2}'),
+    ("remember", "x", "--metadata", '{"a": NaN}'),
+    ("remember", "x", "--expires-at", "soon"),
+    ("remember", "x", "--structured"),
+    ("recall", "x", "--min-relevance", "some"),
+    ("merge", "only-one"),
+    ("completion", "powershell"),
+    ("recall", "x", "--config", "no-such-file.toml"),
+]
+
+WRONG_REQUESTS = [
+    (("remember", ""), "content"),
+    (("remember", "x", "--confidence", "1.5"), "confidence"),
+    (("remember", "x", "--if-version", "1"), "id"),
+    (("remember", "x", "--expires-at", "2001-01-01"), "expires_at"),
+    (("recall", ""), "query"),
+    (("recall", "x", "--filter", '{"source": {"like": "c"}}'), "filter.source.like"),
+    (("forget",), "ids"),
+    (("call", "remember", '{"type": "semantic", "content": "x", "tgs": []}'), "tgs"),
+    (("call", "gossip", "{}"), "operation"),
+    (("call", "remember", '{"content": "x", "content": "y"}'), "content"),
+    (("list", "--store", "nowhere"), "store"),
+    (("list", "--store", "gopher://hole"), "store"),
+]
+
+REFUSALS = [
+    (("get", "nothing"), "not_found"),
+    (("history", "nothing"), "not_found"),
+    (("undo", "nothing"), "not_found"),
+    (("merge", "nothing", "either"), "not_found"),
+    (("remember", "x", "--supersedes", "nothing"), "not_found"),
+    (("remember", "x", "--approval-required"), "capability_unsupported"),
+    (("remember", "x", "--id", "x1", "--if-version", "3"), "conflict"),
+]
+
+
+@pytest.mark.parametrize("typed", WRONG_USAGE, ids=" ".join)
+def test_wrong_usage_exits_with_2(shell: Shell, typed: tuple[str, ...]):
+    done = shell(*typed)
+    assert done.code == 2
+    assert done.err.startswith("error: ")
+    assert done.out == ""
+
+
+@pytest.mark.parametrize(("typed", "field"), WRONG_REQUESTS, ids=lambda part: str(part))
+def test_a_wrong_request_exits_with_2_and_names_the_field(shell: Shell, typed: tuple[str, ...], field: str):
+    done = shell(*typed, "--json")
+    assert (done.code, done.problem["field"]) == (2, field)
+
+
+@pytest.mark.parametrize(("typed", "code"), REFUSALS, ids=lambda part: str(part))
+def test_a_refusal_exits_with_3(shell: Shell, typed: tuple[str, ...], code: str):
+    done = shell(*typed, "--json")
+    assert (done.code, done.problem["code"]) == (3, code)
+
+
+def test_a_conflict_exits_with_3(shell: Shell):
+    shell.remember("Ana drinks tea", "--id", "tea")
+    done = shell("remember", "Ana drinks coffee", "--id", "tea", "--json")
+    assert (done.code, done.problem["code"], done.problem["field"]) == (3, "conflict", "id")
+
+
+def test_a_used_idempotency_key_exits_with_3(shell: Shell):
+    shell.remember("Ana drinks tea", "--idempotency-key", "once")
+    done = shell("remember", "Ana drinks coffee", "--idempotency-key", "once", "--json")
+    assert (done.code, done.problem["code"]) == (3, "idempotency_conflict")
+
+
+def test_a_file_that_is_no_database_exits_with_4(shell: Shell, tmp_path: Path):
+    (tmp_path / "letter.txt").write_text("Dear Ana, " * 100, encoding="utf-8")
+    done = shell("list", "--store", f"sqlite://{tmp_path}/letter.txt", "--json")
+    assert done.code == 4
+    assert done.problem["code"].startswith("store_")
+
+
+def test_a_folder_that_cannot_be_made_exits_with_4(shell: Shell, tmp_path: Path):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    assert shell("list", "--store", f"sqlite://{tmp_path}/file/memory.db").code == 4
+
+
+def test_an_embedder_that_does_not_answer_exits_with_4(shell: Shell):
+    done = shell(
+        "remember", "x", "--json", MEMORYWIRE_EMBEDDER="openai+http://127.0.0.1:9/v1?model=m&dimension=8"
+    )
+    assert (done.code, done.problem["code"]) == (4, "embedder_failed")
+
+
+def test_a_problem_reads_as_a_sentence_with_its_fix(shell: Shell):
+    done = shell("call", "remember", '{"contnt": "x", "type": "semantic"}')
+    assert done.err.splitlines()[0].endswith("(field: contnt)")
+    assert done.err.splitlines()[1].startswith("  fix: ")
+
+
+def test_bytes_that_are_not_utf_8_are_refused(shell: Shell):
+    piped = shell("remember", "-", "--json", stdin=b"caf\xe9")
+    assert (piped.code, piped.problem["field"]) == (2, "content")
+    typed = shell("remember", os.fsdecode(b"caf\xe9"), "--json")
+    assert (typed.code, typed.problem["field"]) == (2, "content")
+    raw = shell("call", "remember", "-", stdin=b'{"content": "caf\xe9", "type": "semantic"}')
+    assert raw.code == 2
+    assert shell("list", "--json").json["total"] == 0
+
+
+def test_a_nul_byte_and_ten_megabytes_are_refused(shell: Shell):
+    assert shell("remember", "-", "--json", stdin=b"a\x00b").problem["field"] == "content"
+    assert shell("remember", "-", "--json", stdin=b"x" * 10_000_000).problem["field"] == "content"
+    assert shell("list", "--json").json["total"] == 0
+
+
+def test_json_that_is_no_request_is_refused(shell: Shell):
+    for payload in (b"[]", b"null", b"{", b"[" * 100_000, b'{"k": 1e999}'):
+        done = shell("call", "recall", "-", "--json", stdin=payload)
+        assert (done.code, done.out) == (2, ""), payload[:20]
+
+
+def test_a_memory_cannot_steer_the_terminal(shell: Shell):
+    receipt = shell.remember("calm \x1b[2J\x1b]0;owned\x07 words")
+    shown = shell("list").out + shell("get", receipt["id"]).out + shell("history", receipt["id"]).out
+    assert "calm" in shown
+    assert "\x1b" not in shown
+
+
+def test_a_terminal_without_the_letters_is_no_failure(shell: Shell):
+    shell.remember("東京 🗼 café")
+    done = shell("list", PYTHONIOENCODING="ascii")
+    assert done.code == 0
+    assert shell("list", "--json", PYTHONIOENCODING="ascii").json["items"][0]["content"] == "東京 🗼 café"

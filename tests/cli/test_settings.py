@@ -1,0 +1,58 @@
+"""Options come before the environment, the environment before the file, the file before defaults."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import Shell
+
+READS = ["recall x", "list", "changes", "capabilities", "doctor", "version"]
+WRITES = ["remember x", "forget nothing", "expire --type semantic"]
+
+
+@pytest.mark.parametrize("typed", READS + WRITES)
+def test_every_verb_answers_with_one_json_document(shell: Shell, typed: str):
+    assert isinstance(shell(*typed.split(), "--json").json, dict)
+
+
+def test_an_option_wins_over_the_environment_and_the_file(shell: Shell, tmp_path: Path):
+    config = tmp_path / "settings.toml"
+    config.write_text('agent = "from-file"\nstore = "memory://"\n', encoding="utf-8")
+    asked = ("doctor", "--json", "--config", str(config))
+    assert shell(*asked).json["settings"]["agent"] == "from-file"
+    assert shell(*asked, MEMORYWIRE_AGENT="from-env").json["settings"]["agent"] == "from-env"
+    typed = shell(*asked, "--agent", "typed", MEMORYWIRE_AGENT="from-env").json
+    assert typed["settings"]["agent"] == "typed"
+    assert str(config) in typed["settings"]["sources"]
+
+
+def test_a_settings_file_with_an_unknown_key_is_refused(shell: Shell, tmp_path: Path):
+    config = tmp_path / "settings.toml"
+    config.write_text('agnet = "x"\n', encoding="utf-8")
+    done = shell("list", "--config", str(config), "--json")
+    assert (done.code, done.problem["field"]) == (2, "agnet")
+
+
+def test_the_store_can_be_named_in_the_url(shell: Shell, tmp_path: Path):
+    url = f"sqlite://{tmp_path}/elsewhere/own.db"
+    shell.remember("Ana drinks tea", "--store", url)
+    assert (tmp_path / "elsewhere" / "own.db").is_file()
+    assert not shell.home.exists()
+    assert shell("list", "--json", MEMORYWIRE_STORE=url).json["total"] == 1
+
+
+def test_standard_input_is_read_for_a_dash_and_in_a_pipe(shell: Shell):
+    assert shell("remember", "-", stdin="naïve café\n".encode()).code == 0
+    assert shell("remember", stdin=b"second\n").code == 0
+    assert [item["content"] for item in shell("list", "--json").json["items"]] == ["naïve café", "second"]
+    assert shell("recall", "-", "--json", stdin=b"cafe").json["results"]
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+def test_completion_gives_a_script_for_the_shell(shell: Shell, name: str):
+    assert "_MEMORYWIRE_COMPLETE" in shell("completion", name).out
+
+
+def test_completion_knows_the_verbs(shell: Shell):
+    done = shell(_MEMORYWIRE_COMPLETE="bash_complete", COMP_WORDS="memorywire re", COMP_CWORD="1")
+    assert {"plain,remember", "plain,recall"} <= set(done.out.splitlines())

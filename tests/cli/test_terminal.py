@@ -1,0 +1,79 @@
+"""What a person at a terminal sees: a question before a filter acts, a bar, lines that fit."""
+
+import os
+import pty
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from memorywire.cli.screen import columns, table
+from tests.cli.shell import COMMAND, Shell
+
+
+def at_a_terminal(shell: Shell, *arguments: str, typed: str = "") -> tuple[int, str]:
+    """The exit code and everything that appeared on an 80-column terminal."""
+    ours, theirs = pty.openpty()
+    environment = shell.environment(COLUMNS="80", TERM="xterm")
+    with subprocess.Popen(
+        [*COMMAND, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=environment
+    ) as process:
+        os.close(theirs)
+        os.write(ours, typed.encode())
+        seen = b""
+        while chunk := _read(ours):
+            seen += chunk
+    os.close(ours)
+    return process.returncode, seen.decode()
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65_536)
+    except OSError:  # the other end has hung up
+        return b""
+
+
+@pytest.mark.parametrize(("typed", "left"), [("y\n", 0), ("n\n", 2)])
+def test_a_filter_is_applied_when_the_person_agrees(shell: Shell, typed: str, left: int):
+    shell.remember("Ana drinks tea", "--source", "chat")
+    shell.remember("Ben drinks coffee", "--source", "chat")
+    _, seen = at_a_terminal(shell, "forget", "--filter", '{"source": "chat"}', typed=typed)
+    assert "forget 2 memories?" in seen
+    assert shell("list", "--json").json["total"] == left
+
+
+def test_lines_fit_the_terminal_and_a_pipe_gets_everything(shell: Shell):
+    shell.remember("word " * 60)
+    _, seen = at_a_terminal(shell, "list")
+    assert "…" in seen
+    assert shell("list").out.count("word") == 60
+
+
+def test_an_import_shows_its_progress_on_a_terminal_only(shell: Shell, tmp_path: Path):
+    notes = tmp_path / "notes.txt"
+    notes.write_text("Ana drinks tea\n", encoding="utf-8")
+    _, seen = at_a_terminal(shell, "import-lines", str(notes))
+    assert "100%" in seen
+    assert shell("import-lines", str(notes)).err == ""
+
+
+def test_a_closed_pipe_ends_quietly(shell: Shell):
+    shell.remember("Ana drinks tea")
+    done = subprocess.run(
+        ["bash", "-c", f"{' '.join(COMMAND)} list --json | true"],
+        capture_output=True,
+        env=shell.environment(),
+    )
+    assert b"Traceback" not in done.stderr
+
+
+def test_wide_characters_keep_the_columns_straight():
+    lines = table(["A", "B"], [["東京", "x"], ["cafe\u0301", "y"]], elastic="A", width=None)
+    assert {columns(line[: line.index(last)]) for line, last in zip(lines, "Bxy", strict=True)} == {6}
+
+
+def test_only_the_elastic_column_is_cut():
+    lines = table(["ID", "CONTENT"], [["0123456789", "y" * 90]], elastic="CONTENT", width=40)
+    assert lines[1].startswith("0123456789  yyy")
+    assert columns(lines[1]) == 40

@@ -1,0 +1,176 @@
+"""Each verb does what it says, across processes that share one file."""
+
+from tests.cli.shell import Shell
+
+
+def test_what_one_process_remembers_another_recalls(shell: Shell):
+    receipt = shell.remember("Ana prefers green tea to coffee")
+    answer = shell("recall", "what does Ana like to drink?", "--json").json
+    assert [hit["id"] for hit in answer["results"]] == [receipt["id"]]
+    assert answer["verdict"] == "match"
+
+
+def test_every_field_of_a_remember_is_kept(shell: Shell):
+    receipt = shell.remember(
+        "Ben was nervous before the talk",
+        *(
+            "--type",
+            "emotional",
+            "--source",
+            "chat",
+            "--confidence",
+            "0.5",
+            "--metadata",
+            '{"mood": {"level": 3}}',
+        ),
+        *("--tag", "talk", "--tag", "ben", "--session", "s1", "--occurred-at", "2026-05-12T10:00:00Z"),
+        *("--expires-at", "7d", "--id", "ben-1", "--idempotency-key", "key-1", "--user", "ben"),
+    )
+    kept = shell("get", "ben-1", "--json").json
+    assert receipt["id"] == "ben-1"
+    assert kept["expires_at"] - kept["created_at"] - 7 * 86_400_000 < 60_000
+    assert kept | {"expires_at": 0, "created_at": 0, "updated_at": 0} == {
+        "id": "ben-1",
+        "agent_id": "default",
+        "user_id": "ben",
+        "type": "emotional",
+        "content": "Ben was nervous before the talk",
+        "metadata": {"mood": {"level": 3}},
+        "confidence": 0.5,
+        "source": "chat",
+        "tags": ["talk", "ben"],
+        "session_id": "s1",
+        "occurred_at": 1_778_580_000_000,
+        "expires_at": 0,
+        "created_at": 0,
+        "updated_at": 0,
+        "version": 1,
+        "standing": "active",
+        "supersedes": [],
+        "merged_from": [],
+    }
+
+
+def test_a_structured_procedure_is_kept_as_an_object(shell: Shell):
+    receipt = shell.remember('{"steps": ["stop", "start"]}', "--type", "procedural", "--structured")
+    assert shell("get", receipt["id"], "--json").json["content"] == {"steps": ["stop", "start"]}
+
+
+def test_a_question_without_an_answer_is_no_failure(shell: Shell):
+    shell.remember("Ana prefers green tea to coffee")
+    done = shell("recall", "which telescope discovered the ninth planet?")
+    assert (done.code, done.out) == (0, "nothing in memory answers that\n")
+
+
+def test_explain_shows_the_signals_and_the_near_misses(shell: Shell):
+    shell.remember("Ana prefers green tea to coffee")
+    done = shell("recall", "what does Ana like to drink?", "--explain")
+    assert "SIGNALS" in done.out
+    assert "vector" in done.out
+    missed = shell("recall", "which telescope discovered the ninth planet?", "--explain", "--json").json
+    assert missed["near_misses"]
+
+
+def test_zero_is_a_value_and_reaches_the_wire(shell: Shell):
+    shell.remember("Ana prefers green tea to coffee", "--confidence", "0")
+    assert shell("list", "--json").json["items"][0]["confidence"] == 0
+    assert shell("recall", "tea", "-k", "0", "--json").problem["field"] == "k"
+
+
+def test_forget_ends_a_memory_and_undo_restores_it(shell: Shell):
+    receipt = shell.remember("Ana prefers green tea to coffee")
+    forgotten = shell("forget", receipt["id"], "--reason", "asked", "--json").json
+    assert shell("get", receipt["id"]).code == 3
+    undone = shell("undo", forgotten["change_id"], "--json").json
+    assert undone["restored_ids"] == [receipt["id"]]
+    assert shell("get", receipt["id"]).code == 0
+    history = shell("history", receipt["id"])
+    assert "forgotten" in history.out
+    assert "current" in history.out
+
+
+def test_forgetting_what_is_not_there_says_so(shell: Shell):
+    done = shell("forget", "nothing-like-it")
+    assert (done.code, done.out.splitlines()[0]) == (3, "nothing was found to forget")
+
+
+def test_a_filter_is_not_applied_unasked_without_a_terminal(shell: Shell):
+    shell.remember("Ana prefers green tea to coffee", "--source", "chat")
+    chat = ("--filter", '{"source": "chat"}')
+    assert shell("forget", *chat).code == 2
+    assert shell("list", "--json").json["total"] == 1
+    assert shell("forget", *chat, "--dry-run", "--json").json["dry_run"] is True
+    assert shell("forget", *chat, "--max-affected", "0").code == 3
+    assert shell("list", "--json").json["total"] == 1
+    assert shell("forget", *chat, "--yes").code == 0
+    assert shell("list", "--json").json["total"] == 0
+
+
+def test_a_hard_forget_leaves_no_content_in_the_history(shell: Shell):
+    receipt = shell.remember("The door code is 4711")
+    assert shell("forget", "--hard", receipt["id"]).code == 0
+    assert "(erased)" in shell("history", receipt["id"]).out
+
+
+def test_merge_keeps_one_of_two(shell: Shell):
+    kept = shell.remember("Ana likes tea")
+    gone = shell.remember("Ana drinks tea every day")
+    merged = shell("merge", kept["id"], gone["id"], "--strategy", "merge_content", "--json").json
+    assert merged["merged_ids"] == [gone["id"]]
+    assert shell("get", kept["id"], "--json").json["content"] == "Ana likes tea\nAna drinks tea every day"
+    assert shell("get", gone["id"]).code == 3
+
+
+def test_expire_archives_and_recall_finds_it_only_when_asked(shell: Shell):
+    shell.remember("Ana prefers green tea to coffee", "--confidence", "0.2")
+    policy = ("expire", "--confidence-below", "0.5", "--action", "archive")
+    assert "would archive 1" in shell(*policy, "--dry-run").out
+    assert "archived 1" in shell(*policy).out
+    question = "what does Ana like to drink?"
+    assert shell("recall", question, "--json").json["results"] == []
+    assert len(shell("recall", question, "--include-archived", "--json").json["results"]) == 1
+
+
+def test_an_expire_without_a_condition_is_refused(shell: Shell):
+    done = shell("expire", "--json")
+    assert done.code == 2
+    assert done.problem["field"] == "policy"
+
+
+def test_list_pages_through_everything(shell: Shell):
+    lines = "\n".join(f"fact number {n}" for n in range(45)).encode()
+    assert shell("import-lines", "-", stdin=lines).code == 0
+    page = shell("list", "--limit", "40", "--json").json
+    rest = shell("list", "--after", page["next"], "--json").json
+    assert [len(page["items"]), len(rest["items"]), page["total"]] == [40, 5, 45]
+    assert len(shell("list", "--all", "--json").json["items"]) == 45
+    assert "20 of 45" in shell("list").out
+
+
+def test_changes_lists_what_can_be_undone(shell: Shell):
+    receipt = shell.remember("Ana prefers green tea to coffee")
+    changes = shell("changes", "--json").json["changes"]
+    assert [(change["id"], change["operation"]) for change in changes] == [(receipt["change_id"], "remember")]
+    assert receipt["change_id"] in shell("changes").out
+
+
+def test_users_of_an_agent_are_kept_apart(shell: Shell):
+    shell.remember("Ana prefers green tea to coffee", "--user", "ana")
+    question = ("recall", "what does Ana like to drink?", "--json")
+    assert len(shell(*question, "--user", "ana").json["results"]) == 1
+    assert shell(*question, "--user", "ben").json["results"] == []
+    assert shell(*question, "--agent", "other").json["results"] == []
+    assert len(shell(*question).json["results"]) == 1
+
+
+def test_the_demo_tells_its_story_and_leaves_nothing_behind(shell: Shell):
+    done = shell("demo")
+    assert done.code == 0
+    assert done.out.count("(no_match: nothing)") == 2  # the unknown, and the forgotten
+    assert "duplicate" in done.out
+    assert not shell.home.exists()
+
+
+def test_the_demo_as_json_is_the_list_of_its_calls(shell: Shell):
+    calls = shell("demo", "--json").json
+    assert {"remember", "recall", "forget", "undo", "history"} <= {call["operation"] for call in calls}

@@ -1,0 +1,74 @@
+"""What the documents say is true: examples run, references are current, links lead somewhere."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import memorywire
+from tests.gates.source import ROOT
+
+_FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#]+)")
+_PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+_RUNNABLE = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs" / "start").glob("*.md")),
+    *sorted((ROOT / "docs" / "how-to").glob("*.md")),
+]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> dict[str, str]:
+    """An environment in which `memorywire` is the command under test and keeps its data to itself."""
+    command = tmp_path / "bin" / "memorywire"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m memorywire.cli "$@"\n', encoding="utf-8")
+    command.chmod(0o755)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMORYWIRE_")}
+    return kept | {
+        "MEMORYWIRE_HOME": str(tmp_path / "home"),
+        "PATH": f"{command.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT / "src"),
+    }
+
+
+@pytest.mark.parametrize("page", _RUNNABLE, ids=lambda page: page.stem)
+def test_the_examples_of_a_page_run_from_top_to_bottom(page: Path, tmp_path: Path, desk: dict[str, str]):
+    for language, code in _FENCE.findall(page.read_text(encoding="utf-8")):
+        if language == "python":
+            command = [sys.executable, "-c", code]
+        elif language == "console":
+            command = ["bash", "-euo", "pipefail", "-c", _typed(code)]
+        else:
+            continue
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=desk)
+        assert done.returncode == 0, f"{code}\n{done.stdout}\n{done.stderr}"
+
+
+def _typed(session: str) -> str:
+    """The lines after a prompt, without what the terminal answered."""
+    return "\n".join(line[2:] for line in session.splitlines() if line.startswith(("$ ", "> ")))
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_of_a_page_leads_somewhere(page: Path):
+    targets = _LINK.findall(page.read_text(encoding="utf-8"))
+    assert not [target for target in targets if not (page.parent / target).exists()]
+
+
+def test_the_changelog_speaks_of_this_release():
+    assert f"## {memorywire.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_the_reference_is_what_the_program_says_of_itself():
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools" / "reference.py", "--check"],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+    )
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}write it again with `make docs`"
