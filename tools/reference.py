@@ -1,0 +1,188 @@
+"""Writes docs/reference from the program itself; `--check` only says whether it is current."""
+
+import inspect
+import re
+import sys
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import click
+
+from memorywire import spec
+from memorywire.cli import version
+from memorywire.cli.command import VERBS, memorywire
+from memorywire.cli.problems import exit_code
+from memorywire.house import settings
+from memorywire.model import errors
+from memorywire.wire.codec import REQUESTS
+
+FOLDER = Path(__file__).parents[1] / "docs" / "reference"
+_TREE_LINE = re.compile(r"(\w+)\s{2,}(\S.*)$", re.MULTILINE)
+
+_SETTINGS = {
+    "home": "The folder of the default store and of `memorywire.toml`.",
+    "stores": "Where memories are kept: the URL of a store.",
+    "agent": "Whose memory, when a request does not say.",
+    "user": "The one user of the agent who is meant; without it, all of them.",
+    "embedder": "`minilm`, or an endpoint: `openai+https://HOST/v1?model=NAME&dimension=N`.",
+    "embedder_key": "The key of that endpoint. Environment only, so that it is in no file.",
+}
+
+
+def cli_page() -> Iterator[str]:
+    yield "# Command line"
+    yield f"{memorywire.help} {memorywire.epilog}"
+    context = click.Context(memorywire, info_name="memorywire")
+    verbs = {verb: memorywire.get_command(context, verb) for verb in VERBS}
+    shared = {option.opts[0]: option for option in _options(version.command, context)}
+    others = [
+        verb for verb, command in verbs.items() if not shared.keys() <= _names(_options(command, context))
+    ]
+    yield f"Every verb but {' and '.join(f'`{verb}`' for verb in others)} takes these:"
+    yield "\n".join(_option_rows(shared.values()))
+    for verb, command in verbs.items():
+        yield from _command(command, context, verb, {} if verb in others else shared)
+
+
+def _command(
+    command: click.Command, parent: click.Context, name: str, known: Container[str], level: int = 2
+) -> Iterator[str]:
+    """The usage, help and options of a verb; of a verb with verbs of its own, theirs too."""
+    context = click.Context(command, parent=parent, info_name=name)
+    usage = f"{context.command_path} {' '.join(command.collect_usage_pieces(context))}"
+    yield f"{'#' * level} {name}\n\n```text\n{usage}\n```"
+    yield inspect.cleandoc(command.help or "")
+    own = [option for option in _options(command, context) if option.opts[0] not in known]
+    yield "\n".join(_option_rows(own))
+    if isinstance(command, click.Group):
+        for inner in command.list_commands(context):
+            yield from _command(command.get_command(context, inner), context, inner, {}, level + 1)
+
+
+def _options(command: click.Command, context: click.Context) -> list[click.Option]:
+    return [
+        option
+        for option in command.get_params(context)
+        if isinstance(option, click.Option) and not option.hidden and "--help" not in option.opts
+    ]
+
+
+def _names(options: Iterable[click.Option]) -> set[str]:
+    return {option.opts[0] for option in options}
+
+
+def _option_rows(options: Iterable[click.Option]) -> Iterator[str]:
+    rows = [
+        f"| {', '.join(f'`{name}`' for name in option.opts)} | {_value(option)} | {option.help} |"
+        for option in options
+    ]
+    if rows:
+        yield "| option | value | |\n|---|---|---|"
+        yield from rows
+
+
+def _value(option: click.Option) -> str:
+    if option.is_flag:
+        return ""
+    if isinstance(option.type, click.Choice):
+        return ", ".join(f"`{choice}`" for choice in option.type.choices)
+    return (option.metavar or option.type.name.upper()).replace("|", "\\|")
+
+
+def errors_page() -> Iterator[str]:
+    yield "# Errors"
+    yield "Every problem is `{code, detail, field?, fix?}`: raised in Python, printed by the command line."
+    said = dict(_TREE_LINE.findall(errors.__doc__ or ""))
+    rows = [
+        f"| `{kind.code}` | `{kind.__name__}` | {said[kind.__name__]} | {exit_code(kind)} |"
+        for kind in _descendants(errors.MemorywireError)
+    ]
+    yield "\n".join(["| code | class | meaning | exit code |", "|---|---|---|---|", *rows])
+    yield "The classes are in `memorywire.model.errors`; each is a `MemorywireError`."
+
+
+def _descendants(kind: type[errors.MemorywireError]) -> Iterator[type[errors.MemorywireError]]:
+    for child in kind.__subclasses__():
+        yield child
+        yield from _descendants(child)
+
+
+def settings_page() -> Iterator[str]:
+    yield "# Settings"
+    yield (
+        "What is typed as an option comes first, then the environment, then a TOML file, then the default. "
+        f"The file is `--config FILE`, else `MEMORYWIRE_CONFIG`, else `{settings.CONFIG_NAME}` in the home "
+        "folder when there is one. A file with an unknown key is refused."
+    )
+    keys = {field: key for key, field in settings._KEYS.items()}
+    rows = ["| option | environment | TOML | default | |", "|---|---|---|---|---|"]
+    for field in fields(settings.Settings):
+        if field.name != "sources":
+            key = keys.get(field.name)
+            option = f"`--{key}`" if key in ("store", "agent", "user") else ""
+            toml = f"`{key}`" if key else ""
+            variable = f"`MEMORYWIRE_{(key or field.name).upper()}`"
+            rows.append(f"| {option} | {variable} | {toml} | {_default(field)} | {_SETTINGS[field.name]} |")
+    yield "\n".join(rows)
+    yield '```toml\n# memorywire.toml\nstore = "sqlite:///srv/agents/memory.db"\nagent = "support"\n```'
+
+
+def _default(field: object) -> str:
+    name, default = getattr(field, "name", ""), getattr(field, "default", None)
+    if name == "home":
+        return "the platform's data folder"
+    if name == "stores":
+        return "`memory.db` in the home folder"
+    return f"`{default}`" if default is not None else ""
+
+
+def operations_page() -> Iterator[str]:
+    yield "# Operations"
+    yield (
+        "The fields of every request, from the schemas in `memorywire/spec/v0/schemas`; the rules are in "
+        "[the specification](../spec/v0.md). "
+        "Send one with `memory.call(operation, payload)` or `memorywire call`."
+    )
+    for operation in REQUESTS:
+        schema = spec.schema(f"{operation}.request")
+        rows = ["| field | | |", "|---|---|---|"]
+        for name, rule in schema["properties"].items():
+            need = "required" if name in schema.get("required", []) else _implied(rule)
+            rows.append(f"| `{name}` | {need} | {_meaning(rule)} |")
+        yield f"## {operation}\n\n" + "\n".join(rows)
+
+
+def _implied(rule: dict[str, object]) -> str:
+    return f"default `{str(rule['default']).lower()}`" if "default" in rule else ""
+
+
+def _meaning(rule: dict[str, object]) -> str:
+    return str(rule.get("description", "")).replace("|", "\\|")
+
+
+PAGES = {
+    "cli.md": cli_page,
+    "errors.md": errors_page,
+    "operations.md": operations_page,
+    "settings.md": settings_page,
+}
+
+
+def main() -> int:
+    stale = []
+    for name, page in PAGES.items():
+        text = "\n\n".join(part.strip() for part in page() if part) + "\n"
+        path = FOLDER / name
+        if path.is_file() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale.append(name)
+        if "--check" not in sys.argv:
+            FOLDER.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    print(f"stale: {', '.join(stale)}" if stale else "docs/reference is current")
+    return int(bool(stale) and "--check" in sys.argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
