@@ -250,7 +250,7 @@ def test_vectors_of_another_space_are_refused_by_name(tmp_path: Path, other: dic
                 pass
         assert str(SPACE) in str(refusal.value)
         assert str(theirs) in str(refusal.value)
-        assert f"memorywire reembed --to {theirs}" in str(refusal.value.fix)
+        assert f"memorywire reembed --store sqlite://{tmp_path}/m.db" in str(refusal.value.fix)
 
     run(main())
 

@@ -112,6 +112,7 @@ def _erase(db: apsw.Connection, change: Change, sequence: int, id: str) -> None:
     name = {"tenant": change.scope.tenant, "id": id}
     db.execute(QUERIES["erase_versions"], name | {"seq": sequence})
     db.execute(QUERIES["erase_recall"], name)
+    db.execute(QUERIES["erase_reembedded"], name)
     db.execute(QUERIES["erase_fingerprints"], name)
     # Kept in the file, so that a crash before the log is truncated does not leave the words in it.
     db.execute(QUERIES["owe_scrub"], {"seq": str(sequence)})

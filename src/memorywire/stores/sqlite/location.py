@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from memorywire.model.errors import InvalidRequest
 
@@ -19,6 +19,11 @@ class Location:
 
     def __str__(self) -> str:
         return "memory" if self.path is None else str(self.path)
+
+    @property
+    def url(self) -> str:
+        """What names this database on a command line."""
+        return "sqlite://" if self.path is None else f"sqlite://{quote(str(self.path.absolute()))}"
 
 
 def locate(url: str) -> Location:

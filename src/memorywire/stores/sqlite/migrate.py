@@ -30,13 +30,18 @@ def migrate(db: apsw.Connection, location: Location, space: Space, patience: Pat
 
     Can be repeated: it raises apsw.BusyError while another process keeps the file to itself.
     """
+    bring_up_to_date(db, location, patience)
+    _settle_space(db, location, space, patience)
+
+
+def bring_up_to_date(db: apsw.Connection, location: Location, patience: Patience) -> None:
+    """Apply the migrations that the file has not seen, whatever its embedding space."""
     _refuse_strangers(db, location)
     if location.path is not None:
         _log_ahead(db, location)
     for number, script in migrations():
         if _user_version(db) < number:
             _apply(db, location, patience, number, script)
-    _settle_space(db, location, space, patience)
 
 
 def _log_ahead(db: apsw.Connection, location: Location) -> None:
@@ -75,19 +80,20 @@ def _user_version(db: apsw.Connection) -> int:
 
 
 def _settle_space(db: apsw.Connection, location: Location, space: Space, patience: Patience) -> None:
-    kept = _kept_space(db)
+    kept = kept_space(db)
     if kept is None:
         with writing(db, patience):
             db.executemany(QUERIES["keep_meta"], [(key, str(value)) for key, value in asdict(space).items()])
-            kept = _kept_space(db)
+            kept = kept_space(db)
     if kept != space:
         raise SpaceMismatch(
             f"{location} holds vectors of {kept}, but the embedder makes {space}",
-            fix=f"open it with the embedder of {kept}, or run: memorywire reembed --to {space}",
+            fix=f"open it with the embedder of {kept}, or run: memorywire reembed --store {location.url}",
         )
 
 
-def _kept_space(db: apsw.Connection) -> Space | None:
+def kept_space(db: apsw.Connection) -> Space | None:
+    """The embedding space of the file's vectors, once it has one."""
     kept = {str(key): str(value) for key, value in db.execute(QUERIES["all_meta"])}
     if "model" not in kept:
         return None

@@ -67,6 +67,10 @@ DELETE FROM recall WHERE tenant = :tenant AND id = :id;
 UPDATE change SET fingerprint = NULL
 WHERE seq IN (SELECT began FROM version WHERE tenant = :tenant AND id = :id);
 
+-- name: erase_reembedded
+DELETE FROM reembed
+WHERE position IN (SELECT position FROM version WHERE tenant = :tenant AND id = :id);
+
 -- name: owe_scrub
 INSERT INTO meta (key, value) VALUES ('scrub_owed', :seq)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value;
@@ -172,3 +176,25 @@ ORDER BY seq DESC LIMIT :limit;
 SELECT
   (SELECT count(*) FROM version WHERE ended IS NULL),
   (SELECT count(*) FROM version);
+
+-- name: reembed_total
+SELECT count(*) FROM version WHERE content IS NOT NULL;
+
+-- name: reembed_next
+SELECT record.* FROM record
+WHERE record.content IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM reembed WHERE space = :space AND reembed.position = record.position)
+ORDER BY record.position LIMIT :limit;
+
+-- name: reembed_keep
+INSERT OR REPLACE INTO reembed (space, position, vector) VALUES (?, ?, ?);
+
+-- name: reembed_swap
+UPDATE version SET vector = reembed.vector FROM reembed
+WHERE reembed.space = :space AND reembed.position = version.position AND version.content IS NOT NULL;
+
+-- name: reembed_meta
+INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?);
+
+-- name: reembed_done
+DELETE FROM reembed;

@@ -83,6 +83,14 @@ CREATE TABLE recall (
   PRIMARY KEY (tenant, id)
 ) STRICT, WITHOUT ROWID;
 
+-- Vectors of another embedding space, made beside the current ones until all are there.
+CREATE TABLE reembed (
+  position INTEGER NOT NULL,
+  space    TEXT NOT NULL,
+  vector   BLOB NOT NULL,
+  PRIMARY KEY (position, space)
+) STRICT, WITHOUT ROWID;
+
 -- A version as readers see it: everything but the search index.
 CREATE VIEW record AS
 SELECT

@@ -1,0 +1,89 @@
+"""New vectors for a whole file: made beside the old ones, swapped in by one transaction.
+
+Interrupted, it goes on where it stopped. A process that has the file open keeps writing vectors of
+the old space, so the file should be closed elsewhere while this runs.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict
+from typing import TypeAlias
+
+import apsw
+import numpy as np
+
+from memorywire.model.errors import NotFound
+from memorywire.model.record import Record
+from memorywire.model.space import Space
+from memorywire.stores.sqlite.connection import Patience, connect, fence, writing
+from memorywire.stores.sqlite.location import locate
+from memorywire.stores.sqlite.migrate import bring_up_to_date, kept_space
+from memorywire.stores.sqlite.rows import position_of, record_of
+from memorywire.stores.sqlite.sql import QUERIES
+
+Embed: TypeAlias = Callable[[Sequence[str]], Awaitable[list[bytes]]]
+Progress: TypeAlias = Callable[[int, int], None]
+
+_BATCH = 256
+
+
+async def reembed(url: str, *, space: Space, embed: Embed, on_progress: Progress) -> int:
+    """Bring the file into `space`; gives how many versions got new vectors."""
+    location = locate(url)
+    if location.path is None or not location.path.exists():
+        raise NotFound(f"there is no file {location}", field="store")
+    with fence(location):
+        db = await asyncio.to_thread(connect, location)
+        try:
+            bring_up_to_date(db, location, Patience())
+            if kept_space(db) in (None, space):
+                return 0
+            return await _Desk(db, space).work(embed, on_progress)
+        finally:
+            db.close()
+
+
+class _Desk:
+    """The file being worked on, and the space it is to be in."""
+
+    def __init__(self, db: apsw.Connection, space: Space) -> None:
+        self._db = db
+        self._space = space
+        self._patience = Patience()
+
+    async def work(self, embed: Embed, on_progress: Progress) -> int:
+        total = int(self._db.execute(QUERIES["reembed_total"]).get)
+        done = 0
+        while True:
+            batch = await asyncio.to_thread(self._next)
+            if batch:
+                vectors = await embed([record.text for _, record in batch])
+                await asyncio.to_thread(self._keep, [position for position, _ in batch], vectors)
+                done += len(batch)
+                on_progress(done, total)
+            elif await asyncio.to_thread(self._swapped):
+                return total
+
+    def _next(self) -> list[tuple[int, Record]]:
+        wanted = {"space": str(self._space), "limit": _BATCH}
+        rows = self._db.execute(QUERIES["reembed_next"], wanted).fetchall()
+        return [(position_of(row), record_of(row)) for row in rows]
+
+    def _keep(self, positions: Sequence[int], vectors: Sequence[bytes]) -> None:
+        rows = [
+            (str(self._space), position, np.frombuffer(vector, "<f4").astype("<f2").tobytes())
+            for position, vector in zip(positions, vectors, strict=True)
+        ]
+        with writing(self._db, self._patience):
+            self._db.executemany(QUERIES["reembed_keep"], rows)
+
+    def _swapped(self) -> bool:
+        """Swap everything at once; False when something was written meanwhile and must be embedded too."""
+        with writing(self._db, self._patience):
+            if self._next():
+                return False
+            self._db.execute(QUERIES["reembed_swap"], {"space": str(self._space)})
+            named = [(key, str(value)) for key, value in asdict(self._space).items()]
+            self._db.executemany(QUERIES["reembed_meta"], named)
+            self._db.execute(QUERIES["reembed_done"])
+        return True
