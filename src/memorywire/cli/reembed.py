@@ -1,6 +1,5 @@
 """`memorywire reembed`: new vectors for every memory of a file, by another embedder."""
 
-import asyncio
 from collections.abc import Iterator
 
 import click
@@ -19,6 +18,8 @@ def command(desk: Desk, to: str | None) -> None:
     They are made beside the old ones and swapped in at once; interrupted, it goes on where it
     stopped. Close the file elsewhere first.
     """
+    import asyncio
+
     answers = [
         asyncio.run(_reembedded(desk, url, to or desk.settings.embedder)) for url in desk.settings.stores
     ]

@@ -13,6 +13,8 @@ Json: TypeAlias = Any  # a JSON value; closing the recursion buys nothing that m
 
 DEFAULT_TENANT = "default"
 
+_END_OF_CALENDAR = 253_402_300_800_000  # the year 10,000
+
 # Written out because strftime would speak the machine's language.
 _MONTHS = "January February March April May June July August September October November December".split()
 
@@ -97,7 +99,7 @@ class Record:
         """The words to index and embed: the content, behind its time and its speaker where they are known."""
         words = self.content if isinstance(self.content, str) else " ".join(_strings(self.content))
         said = f"{self.speaker}: {words}" if self.speaker else words
-        return said if self.occurred_at is None else f"[{_spoken(self.occurred_at)}] {said}"
+        return said if self.occurred_at is None else f"{_spoken(self.occurred_at)}{said}"
 
     @property
     def digest(self) -> str:
@@ -109,9 +111,12 @@ class Record:
 
 
 def _spoken(moment: int) -> str:
+    """The time as people say it, in brackets; nothing for a moment no calendar has."""
+    if not 0 <= moment < _END_OF_CALENDAR:
+        return ""
     at = datetime.fromtimestamp(moment // 1000, UTC)
     half = "am" if at.hour < 12 else "pm"
-    return f"{at.hour % 12 or 12}:{at.minute:02} {half} on {at.day} {_MONTHS[at.month - 1]}, {at.year}"
+    return f"[{at.hour % 12 or 12}:{at.minute:02} {half} on {at.day} {_MONTHS[at.month - 1]}, {at.year}] "
 
 
 def _normalised(content: Json) -> Json:
