@@ -17,7 +17,19 @@ from memorywire.model.record import Record, Scope, Standing
 from memorywire.model.where import Where
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.registry import open_store
-from tests.stores.worlds import AGENTS, ENDINGS, IDS, MOMENTS, NAMES, RECORDS, SCOPES, TEXTS, VECTORS, wheres
+from tests.stores.worlds import (
+    AGENTS,
+    ENDINGS,
+    IDS,
+    MOMENTS,
+    NAMES,
+    RECORDS,
+    SCOPES,
+    TEXTS,
+    TIMES,
+    VECTORS,
+    wheres,
+)
 
 T = TypeVar("T")
 Fields = dict[str, Any]
@@ -161,9 +173,11 @@ class Lives(RuleBasedStateMachine):
         self.agree("find", where, after, limit)
         self.agree("count", where)
 
-    @rule(where=wheres(), text=TEXTS, vector=VECTORS, limit=st.integers(1, 8))
-    def search(self, where: Where, text: str, vector: bytes | None, limit: int) -> None:
-        self.compare_search(Query(where=where, text=text, vector=vector), limit)
+    @rule(where=wheres(), text=TEXTS, vector=VECTORS, times=TIMES, limit=st.integers(1, 8))
+    def search(
+        self, where: Where, text: str, vector: bytes | None, times: tuple[tuple[int, int], ...], limit: int
+    ) -> None:
+        self.compare_search(Query(where=where, text=text, vector=vector, times=times), limit)
 
     @rule(scope=SCOPES, id=IDS)
     def history(self, scope: Scope, id: str) -> None:

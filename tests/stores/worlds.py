@@ -25,6 +25,7 @@ VECTORS = st.sampled_from(
     [None, a_vector(1), a_vector(1, 1), a_vector(0, 1, 0.2), a_vector(-1, 0.3), a_vector(0, 0, 1)]
 )
 MOMENTS = st.integers(min_value=NOW - 20, max_value=NOW + 20)
+TIMES = st.sampled_from([(), (), ((NOW - 2, NOW + 1),), ((NOW - 9, NOW - 3), (NOW + 2, NOW + 9))])
 RECORDS = st.fixed_dictionaries(
     {
         "content": st.sampled_from(
@@ -41,8 +42,21 @@ RECORDS = st.fixed_dictionaries(
         ),
         "type": st.sampled_from(MemoryType),
         "metadata": st.sampled_from(
-            [{}, {"k": 1}, {"k": True}, {"k": "1"}, {"k": None}, {"k": ["a", 1]}, {"k": {"a": "50%"}}]
+            [
+                {},
+                {"k": 1},
+                {"k": True},
+                {"k": "1"},
+                {"k": None},
+                {"k": ["a", 1]},
+                {"k": {"a": "50%"}},
+                {"role": "assistant"},
+                {"role": "user"},
+                {"speaker": "Zebedee"},
+            ]
         ),
+        "session_id": st.sampled_from([None, "s", "s", "t"]),
+        "occurred_at": st.none() | st.integers(min_value=NOW - 5, max_value=NOW + 5),
         "confidence": st.sampled_from([0.0, 0.25, 1.0]),
         "tags": st.sampled_from([(), ("a",), ("a", "b")]),
         "standing": st.sampled_from([Standing.ACTIVE, Standing.ACTIVE, Standing.DEMOTED, Standing.ARCHIVED]),

@@ -1,0 +1,1 @@
+"""The retrieval room: pure functions over values."""
