@@ -27,6 +27,7 @@ _SETTINGS = {
     "user": "The one user of the agent who is meant; without it, all of them.",
     "embedder": "`minilm`, or an endpoint: `openai+https://HOST/v1?model=NAME&dimension=N`.",
     "embedder_key": "The key of that endpoint. Environment only, so that it is in no file.",
+    "floor": "What `min_relevance: auto` means, 0 to 1, as `memorywire calibrate` fitted it.",
 }
 
 

@@ -23,6 +23,7 @@ VERBS = (
     "import-lines",
     "call",
     "capabilities",
+    "calibrate",
     "reembed",
     "doctor",
     "demo",

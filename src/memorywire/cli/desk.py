@@ -57,6 +57,7 @@ class Desk:
             user_id=self.settings.user,
             embedder=self.settings.embedder,
             embedder_key=self.settings.embedder_key,
+            floor=self.settings.floor,
             clock=clock,
         ) as memory:
             yield memory

@@ -9,8 +9,9 @@ from memorywire.cli.desk import Answer, Desk, listing, shared
 from memorywire.cli.inputs import TYPES, ago, json_value, min_relevance, text_from
 from memorywire.cli.screen import moment, safe, table, terminal_width
 from memorywire.model.record import Json
-from memorywire.model.requests import Fusion
+from memorywire.model.requests import DedupMode, Fusion
 
+_DEDUP = click.Choice([mode.value for mode in DedupMode])
 _FUSIONS = click.Choice([fusion.value for fusion in Fusion])
 
 
@@ -30,6 +31,17 @@ _FUSIONS = click.Choice([fusion.value for fusion in Fusion])
 @click.option("--include-archived", is_flag=True, help="Archived memories may answer too.")
 @click.option("--hops", type=int, metavar="0..3", help="Follow links this far.")
 @click.option("--fusion", type=_FUSIONS, help="How several stores' answers are joined.")
+@click.option("--max-tokens", type=int, metavar="N", help="Only what fits in so many tokens of content.")
+@click.option(
+    "--rank",
+    type=json_value,
+    metavar="JSON",
+    help='Weights, e.g. {"recency": 1, "half_life_days": 7}; also semantic, source, frequency.',
+)
+@click.option("--dedup", type=_DEDUP, help="What becomes of results that repeat a better one.")
+@click.option(
+    "--dedup-threshold", type=float, metavar="0..1", help="How alike repetitions are; 0.95 when not given."
+)
 @click.option("--explain", is_flag=True, help="Show the signals behind every score, and the near misses.")
 @shared
 def command(
@@ -38,18 +50,29 @@ def command(
     types: tuple[str, ...],
     filter_: Json,
     include_archived: bool,
+    dedup: str | None,
+    dedup_threshold: float | None,
     **fields: Json,
 ) -> None:
     """Ask memory QUERY, or standard input for `-`."""
+    if dedup_threshold is not None and dedup is None:
+        raise click.UsageError("--dedup-threshold needs --dedup")
     answer = desk.call(
         "recall",
         query=text_from(query, field="query"),
         types=listing(types),
         filter=filter_,
         include=["archived"] if include_archived else None,
+        dedup=_dedup(dedup, dedup_threshold),
         **fields,
     )
     desk.show(answer, sentences)
+
+
+def _dedup(mode: str | None, threshold: float | None) -> Json:
+    if mode is None:
+        return None
+    return {"mode": mode, **({} if threshold is None else {"threshold": threshold})}
 
 
 def sentences(answer: Answer) -> Iterator[str]:
@@ -60,6 +83,11 @@ def sentences(answer: Answer) -> Iterator[str]:
     if answer["verdict"] == "weak":
         yield "(a weak match: none of these clearly answers it)"
     yield from (f"{one['store']}: {one['error']}" for one in answer["outcomes"] if one.get("error"))
+    yield from (
+        f"{hit['id']} is also said by {', '.join(hit['supporting'])}"
+        for hit in answer["results"]
+        if hit["supporting"]
+    )
     yield from _near_misses(answer)
 
 

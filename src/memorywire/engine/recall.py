@@ -1,5 +1,6 @@
 """Recall: embed once, ask inside the scope, admit on absolute evidence, say when nothing matches."""
 
+from memorywire.engine.choose import Chosen, choose, pool
 from memorywire.engine.tools import Tools, unsupported
 from memorywire.model.answers import Hit, NearMiss, Outcome, Recalled
 from memorywire.model.clock import DAY_MS
@@ -8,6 +9,7 @@ from memorywire.model.record import RECALLABLE, Standing
 from memorywire.model.requests import Recall
 from memorywire.model.where import Where
 from memorywire.retrieval.admit import Admission, admit
+from memorywire.retrieval.rank import counts_recalls
 from memorywire.retrieval.when import stretches
 from memorywire.stores.contract import Tracker
 
@@ -24,9 +26,10 @@ async def recall(request: Recall, tools: Tools) -> Recalled:
         vector=(await tools.embedder.embed([request.query]))[0],
         times=stretches(request.query, started),
     )
-    candidates = await tools.store.search(query, request.k + _NEAR_MISSES)
-    admission = admit(candidates, request.min_relevance)
-    hits = tuple(_hit(scored, tools, request.explain) for scored in admission.admitted[: request.k])
+    candidates = await tools.store.search(query, pool(request, _NEAR_MISSES))
+    admission = admit(candidates, request.min_relevance, tools.floors)
+    chosen = await choose(admission.admitted, request, query.where.alive_at, tools.embedder)
+    hits = tuple(_hit(scored, chosen, tools, request.explain) for scored in chosen.hits)
     if isinstance(tools.store, Tracker) and hits and request.as_of is None:
         await tools.store.touch(request.scope, [hit.id for hit in hits], started)
     return Recalled(
@@ -36,10 +39,10 @@ async def recall(request: Recall, tools: Tools) -> Recalled:
         fusion_used=request.fusion,
         stores_queried=(tools.store.name,),
         outcomes=(Outcome(store=tools.store.name, count=len(hits)),),
-        degraded=("hops",) if request.hops else (),
+        degraded=_degraded(request, tools, admission),
         latency_ms=max(0, tools.clock() - started),
         floor=admission.floor if request.explain else None,
-        near_misses=_near_misses(admission, request.k) if request.explain else None,
+        near_misses=_near_misses(chosen, admission) if request.explain else None,
     )
 
 
@@ -58,27 +61,35 @@ def _where(request: Recall, now: int) -> Where:
     )
 
 
-def _hit(scored: Scored, tools: Tools, explain: bool) -> Hit:
+def _hit(scored: Scored, chosen: Chosen, tools: Tools, explain: bool) -> Hit:
     return Hit(
         record=scored.record,
         score=scored.score,
         stores=(tools.store.name,),
+        supporting=chosen.supporting.get(scored.record.id, ()),
         signals=scored.signals if explain else None,
     )
 
 
-def _near_misses(admission: Admission, k: int) -> tuple[NearMiss, ...]:
-    beyond = [(scored, "beyond k") for scored in admission.admitted[k:]]
+def _near_misses(chosen: Chosen, admission: Admission) -> tuple[NearMiss, ...]:
     below = [(scored, "below the relevance floor") for scored in admission.cut]
     return tuple(
         NearMiss(id=scored.record.id, score=scored.score, reason=reason, signals=scored.signals)
-        for scored, reason in (beyond + below)[:_NEAR_MISSES]
+        for scored, reason in (*chosen.passed_over, *below)[:_NEAR_MISSES]
     )
+
+
+def _degraded(request: Recall, tools: Tools, admission: Admission) -> tuple[str, ...]:
+    """What was asked for and could not be done, by name."""
+    by_use = request.rank is not None and request.rank.frequency > 0
+    asked = {
+        "hops": request.hops > 0,
+        "min_relevance": request.min_relevance == "auto" and not tools.floors.fitted,
+        "rank.frequency": by_use and not counts_recalls(admission.admitted),
+    }
+    return tuple(name for name, missing in asked.items() if missing)
 
 
 def _refuse_what_is_not_wired(request: Recall) -> None:
     if request.quorum_k > 1:
         raise unsupported("quorum_k", "one store is wired, so no two can agree")
-    for field in ("rank", "dedup", "max_tokens"):
-        if getattr(request, field) is not None:
-            raise unsupported(field, "this release does not rank, compare or pack hits on request")

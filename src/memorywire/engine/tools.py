@@ -8,6 +8,7 @@ from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.ids import IdMint
 from memorywire.model.record import Record
 from memorywire.model.where import Where
+from memorywire.retrieval.admit import Floors
 from memorywire.retrieval.embed import Embedder
 from memorywire.stores.contract import Historian, Store, Tracker
 
@@ -16,10 +17,11 @@ PAGE = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """A store, an embedder, a clock and a mint."""
+    """A store, an embedder and the floors of its space, a clock and a mint."""
 
     store: Store
     embedder: Embedder
+    floors: Floors
     clock: Clock
     mint: IdMint
 

@@ -55,7 +55,8 @@ class Memory:
 
     Nothing is opened before the first call. Without `stores`, memories are kept in one SQLite file
     under MEMORYWIRE_HOME or the platform's data folder. `user_id` narrows every call to one user
-    unless the call names another.
+    unless the call names another. `floor` is what `min_relevance="auto"` means, as `memorywire calibrate`
+    fitted it; without it, what was fitted for the default embedder.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Memory:
         tenant: str = DEFAULT_TENANT,
         embedder: str | Embedder = DEFAULT_EMBEDDER,
         embedder_key: str | None = None,
+        floor: float | None = None,
         clock: Clock = system_clock,
     ) -> None:
         self.agent_id = agent_id
@@ -75,6 +77,7 @@ class Memory:
         self._stores = stores
         self._embedder = embedder
         self._embedder_key = embedder_key
+        self._floor = floor
         self._clock = clock
         self._house: House | None = None
         self._opening = asyncio.Lock()
@@ -199,6 +202,7 @@ class Memory:
                     stores=self._stores or (default_store(os.environ),),
                     embedder=self._embedder,
                     embedder_key=self._embedder_key,
+                    floor=self._floor,
                     clock=self._clock,
                 )
         return self._house

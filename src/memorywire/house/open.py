@@ -8,6 +8,7 @@ from memorywire.model.capabilities import Capabilities, StoreCapabilities
 from memorywire.model.clock import Clock
 from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.ids import IdMint
+from memorywire.retrieval.admit import floors_of
 from memorywire.retrieval.embed import Embedder, open_embedder
 from memorywire.stores.contract import Store
 from memorywire.stores.registry import open_store
@@ -37,8 +38,12 @@ async def open_house(
     embedder: str | Embedder,
     embedder_key: str | None,
     clock: Clock,
+    floor: float | None = None,
 ) -> House:
-    """Open what the URLs name; a store or embedder object is taken as it is."""
+    """Open what the URLs name; a store or embedder object is taken as it is.
+
+    `floor` is what `min_relevance: auto` means, when it was fitted to the data.
+    """
     if len(stores) != 1:
         raise CapabilityUnsupported(
             f"{len(stores)} stores were named, and this release serves one at a time",
@@ -48,4 +53,12 @@ async def open_house(
     speaker = open_embedder(embedder, api_key=embedder_key) if isinstance(embedder, str) else embedder
     first = stores[0]
     store = await open_store(first, space=speaker.space) if isinstance(first, str) else first
-    return House(tools=Tools(store=store, embedder=speaker, clock=clock, mint=IdMint(clock)))
+    return House(
+        tools=Tools(
+            store=store,
+            embedder=speaker,
+            floors=floors_of(speaker.space, floor),
+            clock=clock,
+            mint=IdMint(clock),
+        )
+    )

@@ -1,5 +1,6 @@
 """Where things are and who is asking: the environment before a TOML file before the defaults."""
 
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ DEFAULT_AGENT = "default"
 DEFAULT_EMBEDDER = "minilm"
 CONFIG_NAME = "memorywire.toml"
 
-_KEYS = {"store": "stores", "agent": "agent", "user": "user", "embedder": "embedder"}
+_KEYS = {"store": "stores", "agent": "agent", "user": "user", "embedder": "embedder", "floor": "floor"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,7 @@ class Settings:
     user: str | None = None
     embedder: str = DEFAULT_EMBEDDER
     embedder_key: str | None = None
+    floor: float | None = None
     sources: tuple[str, ...] = ()
 
 
@@ -50,6 +52,7 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
         user=given.get("user"),
         embedder=given.get("embedder", DEFAULT_EMBEDDER),
         embedder_key=env.get("MEMORYWIRE_EMBEDDER_KEY"),
+        floor=None if "floor" not in given else _share(given["floor"]),
         sources=(*((str(path),) if document else ()), *variables),
     )
 
@@ -88,9 +91,20 @@ def _read_toml(path: Path) -> dict[str, Json]:
             fix=f"known keys: {', '.join(_KEYS)}",
         )
     for key, value in document.items():
-        if not isinstance(value, str) and not (key == "store" and _is_texts(value)):
+        if not isinstance(value, str) and not (key == "store" and _is_texts(value)) and key != "floor":
             raise InvalidRequest(f"{key} in {path} must be text", field=key)
     return {_KEYS[key]: value for key, value in document.items()}
+
+
+def _share(value: Json) -> float:
+    """A number from 0 to 1, from a file or as text from the environment."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if isinstance(value, bool) or not 0 <= number <= 1:
+        raise InvalidRequest(f"floor is {value!r}, not a number from 0 to 1", field="floor")
+    return number
 
 
 def _is_texts(value: Json) -> bool:

@@ -22,7 +22,10 @@ class Query:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """A candidate with its relevance in 0..1 and the raw signals it was made of."""
+    """A candidate with its relevance in 0..1 and the raw signals it was made of.
+
+    A store that counts recalls may add their number as the signal `recalls`.
+    """
 
     record: Record
     score: float

@@ -1,0 +1,134 @@
+"""`memorywire calibrate`: fit the relevance floor to questions of one's own."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, BinaryIO
+
+import click
+
+from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.inputs import decoded
+from memorywire.cli.screen import Progress, table, terminal_width
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.record import Json
+
+if TYPE_CHECKING:
+    from memorywire.sync import Memory
+
+_DEPTH = 50
+"""How far down a named memory is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, and what should come of it: an answer or none, or one of these memories."""
+
+    query: str
+    answerable: bool
+    ids: frozenset[str]
+
+
+@click.command("calibrate")
+@click.option(
+    "--file",
+    "file",
+    type=click.File("rb"),
+    default="-",
+    metavar="FILE",
+    help='Lines of {"query": ..., "answerable": true|false} or {"query": ..., "ids": [...]}; `-` is stdin.',
+)
+@shared
+def command(desk: Desk, file: BinaryIO) -> None:
+    """Fit the floor of `min_relevance: auto` to questions of your own.
+
+    Asks every question of FILE and looks at how relevant the best answer is. The floor found keeps at
+    least 98 % of the questions that memory answers and cuts most of the others. Nothing is changed;
+    recalls made here do not count as use.
+    """
+    questions = [_question(number, line) for number, line in enumerate(file, start=1) if line.strip()]
+    with desk.memory() as memory:
+        answer = _calibrated(memory, questions)
+    desk.show(answer, sentences)
+
+
+def _question(number: int, line: bytes) -> Asked:
+    from memorywire.wire.strict import parse
+
+    document = parse(decoded(line, field=f"line {number}"))
+    if not isinstance(document, dict) or not isinstance(document.get("query"), str):
+        raise _unfit(number, "needs a query")
+    match {name: value for name, value in document.items() if name != "query"}:
+        case {"answerable": bool(answerable), **rest} if not rest:
+            return Asked(document["query"], answerable, frozenset())
+        case {"ids": list(ids), **rest} if not rest and all(isinstance(id, str) for id in ids):
+            return Asked(document["query"], bool(ids), frozenset(ids))
+    raise _unfit(number, "needs either answerable (true or false) or ids (a list), and nothing else")
+
+
+def _unfit(number: int, why: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"line {number} {why}",
+        field="file",
+        fix='write lines such as {"query": "Where does Ana live?", "answerable": true}',
+    )
+
+
+def _calibrated(memory: "Memory", questions: list[Asked]) -> Answer:
+    from memorywire.retrieval import calibrate
+
+    answerable: list[float] = []
+    others: list[float] = []
+    unfound = 0
+    with Progress("asking", len(questions)) as progress:
+        for done, question in enumerate(questions, start=1):
+            relevance = _relevance(memory, question)
+            if relevance is None:
+                unfound += 1
+            else:
+                (answerable if question.answerable else others).append(relevance)
+            progress.reached(done, f"{done} questions")
+    if not answerable or not others:
+        raise InvalidRequest(
+            "a floor separates two kinds of question, and there is only one kind here",
+            field="file",
+            fix="give questions that memory answers and questions that it does not",
+        )
+    floor = calibrate.fit(answerable, others)
+    return {
+        "space": str(memory.capabilities().space),
+        "answerable": len(answerable),
+        "others": len(others),
+        "unfound": unfound,
+        **asdict(calibrate.cut_at(floor, answerable, others)),
+        "table": [asdict(cut) for cut in calibrate.table(floor, answerable, others)],
+    }
+
+
+def _relevance(memory: "Memory", question: Asked) -> float | None:
+    """How relevant the best answer is, or the best of the named ones; None when none of those was found.
+
+    Asked of this very moment by name (`as_of`), because looking at the past leaves no mark of use.
+    """
+    from memorywire.model.clock import system_clock
+    from memorywire.retrieval.admit import evidence
+
+    found = memory.recall(question.query, k=_DEPTH, min_relevance="off", as_of=system_clock())
+    hits = [hit for hit in found if not question.ids or hit.id in question.ids]
+    if question.ids and not hits:
+        return None
+    return max((evidence(hit) for hit in hits), default=0.0)
+
+
+def sentences(answer: Answer) -> Iterator[str]:
+    floor = answer["floor"]
+    rows = [_row(cut, "<- use this" if cut["floor"] == floor else "") for cut in answer["table"]]
+    headers = ["FLOOR", "ANSWERABLE KEPT", "OTHERS CUT", "NOTE"]
+    yield from table(headers, rows, elastic="NOTE", width=terminal_width())
+    yield f"{answer['answerable']} answerable questions and {answer['others']} others, in {answer['space']}"
+    if answer["unfound"]:
+        yield f"{answer['unfound']} more name a memory that is not among the first {_DEPTH}: no floor helps"
+    yield f"put `floor = {floor:g}` into memorywire.toml, or set MEMORYWIRE_FLOOR={floor:g}"
+
+
+def _row(cut: Mapping[str, Json], note: str) -> list[str]:
+    return [f"{cut['floor']:.3f}", f"{cut['kept']:.1%}", f"{cut['cut']:.1%}", note]

@@ -1,0 +1,68 @@
+"""Which of the admitted candidates are handed over: ranked, without repetitions, within the budget."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from memorywire.model.query import Scored
+from memorywire.model.requests import Dedup, DedupMode, Recall
+from memorywire.retrieval.dedup import lookalikes, repeats, statement
+from memorywire.retrieval.embed import Embedder
+from memorywire.retrieval.pack import pack
+from memorywire.retrieval.rank import rank
+
+_LEAST_POOL = 50
+_POOL_PER_HIT = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """The hits, what else says the same as each, and who was passed over and why, the best first."""
+
+    hits: tuple[Scored, ...]
+    supporting: Mapping[str, tuple[str, ...]]
+    passed_over: tuple[tuple[Scored, str], ...]
+
+
+def pool(request: Recall, spare: int) -> int:
+    """How many candidates to look at: more than will be shown, where their order or number may change."""
+    reordered = request.rank is not None or request.dedup is not None or request.max_tokens is not None
+    return max(_LEAST_POOL, _POOL_PER_HIT * request.k) if reordered else request.k + spare
+
+
+async def choose(admitted: Sequence[Scored], request: Recall, now: int, embedder: Embedder) -> Chosen:
+    """At most `k` of the admitted, as the request's `rank`, `dedup` and `max_tokens` would have it."""
+    ranked = list(admitted) if request.rank is None else rank(admitted, request.rank, now)
+    found = {} if request.dedup is None else await _repeats(ranked, request.dedup, embedder)
+    mode = None if request.dedup is None else request.dedup.mode
+    removed = {} if mode is DedupMode.KEEP else found
+    told_by = {} if mode is DedupMode.DROP else found
+    distinct = [scored for scored in ranked if scored.record.id not in removed]
+    packed, skipped = pack(distinct, request.max_tokens, request.k)
+    taken = {scored.record.id for scored in (*packed, *skipped)}
+    beyond = [scored for scored in distinct if scored.record.id not in taken]
+    return Chosen(
+        hits=tuple(packed),
+        supporting=_supporting(told_by),
+        passed_over=(
+            *((scored, "over the token budget") for scored in skipped),
+            *((s, f"says the same as {removed[s.record.id]}") for s in ranked if s.record.id in removed),
+            *((scored, "beyond k") for scored in beyond),
+        ),
+    )
+
+
+async def _repeats(ranked: Sequence[Scored], dedup: Dedup, embedder: Embedder) -> dict[str, str]:
+    """Vectors are made only for what agrees in every slot, so mostly none."""
+    groups = await asyncio.to_thread(lookalikes, ranked)
+    alike = [record for group in groups for record, _ in group]
+    vectors = await embedder.embed([statement(record) for record in alike]) if alike else []
+    by_id = {record.id: vector for record, vector in zip(alike, vectors, strict=True)}
+    return repeats(groups, by_id, dedup.threshold)
+
+
+def _supporting(told_by: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    support: dict[str, list[str]] = {}
+    for repeat, better in told_by.items():
+        support.setdefault(better, []).append(repeat)
+    return {better: tuple(ids) for better, ids in support.items()}

@@ -1,0 +1,46 @@
+"""Fitting the floor: the relevance that keeps what should be found and cuts what should not."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+KEEP = 0.98
+"""The share of answerable questions that a fitted floor still answers, at least."""
+
+_GRID = tuple(step / 20 for step in range(20))
+_STEPS = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """What a floor would do: the share of answerable questions it keeps, and of the others it cuts."""
+
+    floor: float
+    kept: float
+    cut: float
+
+
+def fit(answerable: Sequence[float], others: Sequence[float]) -> float:
+    """The floor for these best relevances, one a question; neither may be empty.
+
+    Of all floors that keep enough, those between the least relevance to be kept and the greatest below
+    it that may go cut the most; the middle of them is taken.
+    """
+    kept = sorted(answerable)
+    highest = kept[int(len(kept) * (1 - KEEP) + 1e-9)]
+    below = [relevance for relevance in (*kept, *others) if relevance < highest]
+    floor = (highest + max(below)) / 2 if below else highest
+    return math.floor(floor * _STEPS) / _STEPS
+
+
+def cut_at(floor: float, answerable: Sequence[float], others: Sequence[float]) -> Cut:
+    return Cut(
+        floor=floor,
+        kept=sum(relevance >= floor for relevance in answerable) / len(answerable),
+        cut=sum(relevance < floor for relevance in others) / len(others),
+    )
+
+
+def table(floor: float, answerable: Sequence[float], others: Sequence[float]) -> list[Cut]:
+    """What the fitted floor and others around it would do, from low to high."""
+    return [cut_at(step, answerable, others) for step in sorted({*_GRID, floor})]

@@ -1,0 +1,34 @@
+"""Fitting hits into a budget of tokens."""
+
+import json
+import math
+from collections.abc import Sequence
+
+from memorywire.model.query import Scored
+from memorywire.model.record import Record
+
+CHARACTERS_PER_TOKEN = 4
+
+
+def tokens(record: Record) -> int:
+    """What a memory's content costs: four characters a token, rounded up; an object as its JSON."""
+    content = record.content
+    text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
+
+
+def pack(ranked: Sequence[Scored], most: int | None, k: int) -> tuple[list[Scored], list[Scored]]:
+    """The best `k` that fit together, whole and in order, and those passed over because they did not fit."""
+    packed: list[Scored] = []
+    skipped: list[Scored] = []
+    left = math.inf if most is None else most
+    for scored in ranked:
+        if len(packed) == k:
+            break
+        cost = tokens(scored.record)
+        if cost <= left:
+            packed.append(scored)
+            left -= cost
+        else:
+            skipped.append(scored)
+    return packed, skipped

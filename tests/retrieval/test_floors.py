@@ -1,0 +1,75 @@
+"""The floor belongs to an embedding space; a floor fitted to data replaces it."""
+
+import pytest
+
+from memorywire.model.answers import Verdict
+from memorywire.model.query import Scored
+from memorywire.model.record import MemoryType, Record, Scope
+from memorywire.model.space import Space
+from memorywire.retrieval.admit import MATCH, WEAK, admit, floors_of
+from memorywire.retrieval.calibrate import cut_at, fit, table
+from memorywire.retrieval.embed import open_embedder
+
+DEFAULT = open_embedder().space
+OTHER = Space(model="another", revision="1", dimension=8)
+
+
+def verdict(floors, *scores, min_relevance="auto"):
+    record = Record(
+        id="1", scope=Scope(agent="a"), type=MemoryType.SEMANTIC, content="x", created_at=0, updated_at=0
+    )
+    admission = admit([Scored(record=record, score=s, signals={}) for s in scores], min_relevance, floors)
+    return len(admission.admitted), admission.verdict
+
+
+def test_the_default_space_is_fitted():
+    floors = floors_of(DEFAULT)
+    assert (floors.weak, floors.match, floors.fitted) == (WEAK, MATCH, True)
+
+
+def test_a_space_nobody_fitted_cuts_nothing_and_claims_no_match():
+    floors = floors_of(OTHER)
+    assert not floors.fitted
+    assert verdict(floors, 0.99, 0.01) == (2, Verdict.WEAK)
+    assert verdict(floors) == (0, Verdict.NO_MATCH)
+    assert verdict(floors, 0.99, 0.01, min_relevance=0.5) == (1, Verdict.WEAK)
+
+
+@pytest.mark.parametrize("space", [DEFAULT, OTHER])
+def test_a_fitted_floor_is_the_floor_of_any_space(space):
+    floors = floors_of(space, 0.4)
+    assert floors.fitted
+    assert verdict(floors, 0.39) == (0, Verdict.NO_MATCH)
+    assert verdict(floors, 0.41) == (1, Verdict.WEAK)
+    assert verdict(floors, 0.99) == (1, Verdict.MATCH)
+
+
+def test_fitting_the_floor_there_is_changes_nothing():
+    assert floors_of(DEFAULT, WEAK).match == pytest.approx(MATCH)
+
+
+def test_a_floor_of_zero_cuts_nothing_and_claims_no_match():
+    assert verdict(floors_of(DEFAULT, 0.0), 0.99, 0.0) == (2, Verdict.WEAK)
+
+
+def test_the_fitted_floor_parts_the_two_kinds_in_the_middle():
+    assert fit([0.9, 0.6, 0.8], [0.1, 0.2, 0.4]) == 0.5
+
+
+def test_the_fitted_floor_gives_up_at_most_two_in_a_hundred():
+    answerable = [0.1, 0.2] + [0.5 + n / 1000 for n in range(98)]
+    floor = fit(answerable, [0.3] * 10)
+    assert floor == 0.4
+    assert cut_at(floor, answerable, [0.3] * 10).kept == 0.98
+    assert cut_at(fit(answerable[1:], [0.3] * 10), answerable[1:], [0.3]).kept >= 0.98
+
+
+def test_a_floor_never_cuts_the_answerable_to_cut_the_others():
+    floor = fit([0.3, 0.4], [0.5, 0.9])
+    assert (cut_at(floor, [0.3, 0.4], [0.5, 0.9]).kept, floor) == (1.0, 0.3)
+
+
+def test_the_table_shows_the_fitted_floor_among_others():
+    rows = table(0.123, [0.5], [0.1])
+    assert [row.floor for row in rows] == sorted({row.floor for row in rows})
+    assert any(row.floor == 0.123 and (row.kept, row.cut) == (1.0, 1.0) for row in rows)

@@ -1,0 +1,91 @@
+"""Two memories are one only when names, numbers, denials and their order agree."""
+
+import pytest
+
+from memorywire.model.record import MemoryType, Record, Scope
+from memorywire.retrieval.slots import agree, slots, stated
+
+SAID_TWICE = [
+    ("Ana likes tea", "ana  likes tea."),
+    ("ANA LIKES TEA!", "Ana likes tea"),
+    ("Ana does not eat meat", "Ana doesn't eat meat"),
+    ("I'm allergic to nuts", "I am allergic to nuts"),
+    ("She has two cats", "She has 2 cats"),
+    ("The house has twenty-five rooms", "The house has 25 rooms"),
+    ("It seats two hundred people", "It seats 200 people"),
+    ("He lives on the third floor", "He lives on the 3rd floor"),
+    ("The limit is 1,000 a minute", "The limit is 1000 a minute"),
+    ("On Friday we ship the release", "We ship the release on Friday"),
+    ("User prefers dark mode", "The user has a preference for dark mode"),
+    ("I really like tea", "I like tea"),
+    ("Ana’s cat is grey", "Ana's cat is grey"),
+    ('Ana said "yes" (twice)', "Ana said yes - twice"),
+]
+
+LOOK_ALIKES = [
+    ("Ana has two cats", "Ana has three cats"),
+    ("The port is 5432", "The port is 5433"),
+    ("It runs Python 3.1", "It runs Python 3.10"),
+    ("It is -5 degrees outside", "It is 5 degrees outside"),
+    ("It costs $5 a month", "It costs €5 a month"),
+    ("Ana eats meat", "Ana doesn't eat meat"),
+    ("Ana never eats meat", "Ana rarely eats meat"),
+    ("The printer works", "The printer hardly works"),
+    ("Ana lives in Porto", "Bea lives in Porto"),
+    ("Ben gave Ana a book", "Ana gave Ben a book"),
+    ("Tea is better than coffee", "Coffee is better than tea"),
+    ("We moved from Porto to Lisbon", "We moved to Porto from Lisbon"),
+    ("The meeting is before lunch", "The meeting is after lunch"),
+    ("Ana lived in Porto", "Ana lives in Porto"),
+    ("Is Ana vegan?", "Ana is vegan"),
+    ("He writes C", "He writes C++"),
+    ("The new menu 👍", "The new menu 👎"),
+    ("👍", "👎"),
+    ("We play an Organ piece", "We play an Organization piece"),
+    ("Ana plays board games on Sunday", "Ana plays games on Sunday"),
+    ("All of the keys were rotated", "Some of the keys were rotated"),
+    ("他喜欢茶", "他不喜欢茶"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAID_TWICE)
+def test_the_same_thing_said_again_agrees(one, other):
+    assert agree(stated(one), stated(other))
+    assert agree(stated(other), stated(one))
+
+
+@pytest.mark.parametrize(("one", "other"), LOOK_ALIKES)
+def test_a_look_alike_does_not_agree(one, other):
+    """Proves RC-13."""
+    assert not agree(stated(one), stated(other))
+    assert not agree(stated(other), stated(one))
+
+
+def _record(content, **fields):
+    fields = {"type": MemoryType.SEMANTIC, "scope": Scope(agent="a")} | fields
+    return Record(id="1", content=content, created_at=0, updated_at=0, **fields)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"scope": Scope(agent="a", user="ana")},
+        {"metadata": {"speaker": "Ben"}},
+        {"type": MemoryType.EMOTIONAL},
+    ],
+)
+def test_the_same_words_of_another_are_another_statement(fields):
+    assert not agree(slots(_record("I live in Porto")), slots(_record("I live in Porto", **fields)))
+
+
+def test_an_event_is_told_by_its_moment_and_a_fact_is_not():
+    facts = [slots(_record("tea with Ana", occurred_at=at)) for at in (1000, 2000)]
+    events = [slots(_record("tea with Ana", occurred_at=at, type=MemoryType.EPISODIC)) for at in (1000, 2000)]
+    assert agree(*facts)
+    assert not agree(*events)
+
+
+def test_numbers_inside_structured_content_count():
+    steps = [slots(_record({"steps": ["wait"], "minutes": n}, type=MemoryType.PROCEDURAL)) for n in (5, 6, 5)]
+    assert not agree(steps[0], steps[1])
+    assert agree(steps[0], steps[2])
