@@ -68,14 +68,18 @@ class Model:
         """A vector for each text: 384 float32 of length one, little-endian.
 
         A vector depends on its text alone, of which the first 256 tokens count, and is the same
-        to the bit with every kernel.
+        to the bit with every kernel. A text that the model mostly cannot read, such as emoji or
+        another script, has no direction: its vector is zero, and so is its cosine with anything.
         """
         rows = [self._tokenizer.encode(text) for text in texts]
         # Numpy's matrix products use all processors by themselves.
         if len(rows) < FEW_TEXTS or self.kernel == "numpy":
-            return [self._kernel.embed(row) for row in rows]
+            return [self._vector(row) for row in rows]
         with ThreadPoolExecutor(min(MOST_THREADS, os.cpu_count() or 1)) as pool:
-            return list(pool.map(self._kernel.embed, rows))
+            return list(pool.map(self._vector, rows))
+
+    def _vector(self, row: Sequence[int]) -> bytes:
+        return self._kernel.embed(row) if self._tokenizer.understood(row) else bytes(4 * DIMENSION)
 
 
 def load(kernel: str | None = None) -> Model:

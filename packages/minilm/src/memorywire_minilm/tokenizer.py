@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from unicodedata import normalize
 
@@ -74,6 +74,12 @@ class Normaliser:
         return self._clean(point).lower()
 
 
+def _is_mute(piece: str) -> bool:
+    """The unknown piece, and single letters of scripts that the English vocabulary only spells."""
+    letter = piece.removeprefix("##")
+    return piece == "[UNK]" or (len(letter) == 1 and not letter.isascii())
+
+
 class Tokenizer:
     """Encodes texts with a fixed vocabulary; safe to share between threads."""
 
@@ -84,6 +90,12 @@ class Tokenizer:
         self._limit = limit
         self._words = Normaliser().words
         self._pieces = lru_cache(CACHED_WORDS)(self._split)
+        self._mute = frozenset(index for piece, index in self._ids.items() if _is_mute(piece))
+
+    def understood(self, ids: Sequence[int]) -> bool:
+        """Whether at least half of the pieces of an encoded text mean something to the model."""
+        pieces = ids[1:-1]
+        return 2 * sum(index in self._mute for index in pieces) <= len(pieces)
 
     def encode(self, text: str) -> list[int]:
         """The ids of `text`, opened by [CLS], closed by [SEP], cut to the limit."""
