@@ -1,5 +1,6 @@
 """Opens a store by URL: the scheme names the room, and other packages add rooms by entry point."""
 
+import asyncio
 import re
 from collections.abc import Awaitable
 from importlib import import_module
@@ -32,7 +33,9 @@ async def open_store(url: str, *, space: Space) -> Store:
 
     Raises InvalidRequest for a URL nobody can open. No error repeats the URL, which may hold a password.
     """
-    return await _opener(_scheme(url))(url, space=space)
+    # On a thread: loading a store's module takes long enough for an event loop to notice.
+    opener = await asyncio.to_thread(_opener, _scheme(url))
+    return await opener(url, space=space)
 
 
 def known_schemes() -> list[str]:

@@ -5,7 +5,6 @@ from urllib.parse import SplitResult, parse_qs, urlsplit
 from memorywire.model.errors import InvalidRequest
 from memorywire.retrieval.embed.contract import Embedder
 from memorywire.retrieval.embed.minilm import MiniLmEmbedder
-from memorywire.retrieval.embed.openai import OpenAiEmbedder
 
 SCHEMES = {"openai+http": "http", "openai+https": "https"}
 MOST_NUMBERS = 65_536
@@ -27,6 +26,9 @@ def open_embedder(url: str = "minilm", *, api_key: str | None = None) -> Embedde
     if api_key and not (api_key.isascii() and api_key.isprintable()):
         raise _unknown("the embedder's API key holds characters no header can carry")
     model, dimension = _parameters(parts.query)
+    # Loaded here, so that nobody pays for an HTTP client who has no endpoint.
+    from memorywire.retrieval.embed.openai import OpenAiEmbedder
+
     return OpenAiEmbedder(
         endpoint=f"{SCHEMES[parts.scheme]}://{parts.netloc}{parts.path.rstrip('/')}/embeddings",
         model=model,
