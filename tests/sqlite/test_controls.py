@@ -3,13 +3,13 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 from memorywire.conformance import changing, finding, sharing
 from memorywire.conformance.expect import Broken
 from memorywire.stores.contract import Store
 from memorywire.stores.sqlite import pushdown
+from memorywire.stores.sqlite.selection import Selection
 from memorywire.stores.sqlite.shelf import Shelf
 from memorywire.stores.sqlite.sql import QUERIES
 from tests.sqlite.desk import opened, run
@@ -83,5 +83,5 @@ def test_a_query_without_a_predicate_is_caught(
 )
 def test_a_search_that_filters_after_ranking_is_caught(claim: Claim, monkeypatch: pytest.MonkeyPatch) -> None:
     assert _holds(claim)
-    monkeypatch.setattr(Shelf, "matching", lambda shelf, where: np.ones(len(shelf), bool))
+    monkeypatch.setattr(Shelf, "matching", lambda shelf, where: Selection.of_all(len(shelf)))
     assert not _holds(claim)

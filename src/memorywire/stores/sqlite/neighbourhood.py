@@ -1,51 +1,58 @@
 """Turns of a session beside each other: what they lend, among the rows a query may see."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memorywire.stores.relevance import NEIGHBOURS
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
+Floats = NDArray[np.floating[Any]]
+Places = NDArray[np.signedinteger[Any]]
 
 STEPS = tuple((sign * distance, share) for distance, share in NEIGHBOURS for sign in (-1, 1))
+ALL_LENT = sum(share for _, share in STEPS)
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """`order` numbers the rows that belong to a session, in session order; `session` runs beside it.
+    """`order` has the places of rows that belong to a session, in session order; `session` runs beside it.
 
-    `size` is how many rows there are in all; it also stands for a neighbour that is not there.
+    `size` is how many places there are in all; it also stands for a neighbour that is not there.
     """
 
-    order: Rows
-    session: Rows
+    order: Places
+    session: NDArray[np.int32]
     size: int
 
+    def __bool__(self) -> bool:
+        return bool(len(self.order))
+
     def lent(self, own: Floats) -> Floats:
-        """What each row borrows from its neighbours."""
-        lent = np.zeros(self.size)
+        """What each of `order` borrows from its neighbours."""
+        given = own[self.order]
+        lent = np.zeros_like(given)
         for distance, share in NEIGHBOURS:
-            before, behind = self.order[:-distance], self.order[distance:]
             same = self.session[:-distance] == self.session[distance:]
-            before, behind = before[same], behind[same]
-            lent[behind] += share * own[before]
-            lent[before] += share * own[behind]
+            lent[distance:] += share * (given[:-distance] * same)
+            lent[:-distance] += share * (given[distance:] * same)
         return lent
 
-    def around(self, rows: Rows) -> list[Rows]:
-        """For each of STEPS, the neighbour of each of the rows at that step."""
-        place = np.full(self.size, -1)
-        place[self.order] = np.arange(len(self.order))
-        return [self._at(place[rows], step) for step, _ in STEPS]
+    def around(self, places: Places) -> list[Places]:
+        """For each of STEPS, the neighbour at that step of each of the places, which ascend."""
+        wanted = np.zeros(self.size, bool)
+        wanted[places] = True
+        standing = np.flatnonzero(wanted[self.order])
+        here = np.full(len(places), -1)
+        here[np.searchsorted(places, self.order[standing])] = standing
+        return [self._at(here, step) for step, _ in STEPS]
 
-    def _at(self, places: Rows, step: int) -> Rows:
-        there = places + step
-        valid = (places >= 0) & (there >= 0) & (there < len(self.order))
-        safe_there, safe_here = np.where(valid, there, 0), np.where(valid, places, 0)
+    def _at(self, here: Places, step: int) -> Places:
+        there = here + step
+        valid = (here >= 0) & (there >= 0) & (there < len(self.order))
+        safe_there, safe_here = np.where(valid, there, 0), np.where(valid, here, 0)
         if not len(self.order):
-            return np.full(len(places), self.size)
+            return np.full(len(here), self.size)
         valid &= self.session[safe_there] == self.session[safe_here]
         return np.where(valid, self.order[safe_there], self.size)

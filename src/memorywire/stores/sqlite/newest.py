@@ -23,10 +23,9 @@ def put_newest_ahead(
     passes &= moments[:, None] > moments[None, :]
     passes &= weights[:, None] >= NEAR_TIE * weights[None, :]
     after = weights.copy()
-    for newer in np.argsort(moments, kind="stable"):
-        older = np.flatnonzero(passes[newer])
-        if len(older):
-            after[newer] = max(after[newer], after[older].max() + A_NOSE)
+    some = np.flatnonzero(passes.any(axis=1))
+    for newer in some[np.argsort(moments[some], kind="stable")]:
+        after[newer] = max(after[newer], after[passes[newer]].max() + A_NOSE)
     return after
 
 

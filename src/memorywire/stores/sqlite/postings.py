@@ -1,10 +1,12 @@
 """Which documents hold a term, and how often: arrays sorted by term, and a short unsorted tail."""
 
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memorywire.stores.sqlite.growing import Growing
 from memorywire.stores.sqlite.rows import ENTRY
 
 Ints: TypeAlias = NDArray[np.int64]
@@ -14,38 +16,6 @@ Counts: TypeAlias = NDArray[np.uint16]
 # A tail is searched from end to end, so it stays short beside the sorted part.
 _SHORTEST_TAIL = 4096
 _TAIL_SHARE = 4
-
-
-class Growing:
-    """An array that is appended to, in amortised constant time."""
-
-    def __init__(self, dtype: str, *shape: int) -> None:
-        self._room: NDArray[Any] = np.empty((0, *shape), dtype)
-        self._size = 0
-
-    def __len__(self) -> int:
-        return self._size
-
-    @property
-    def values(self) -> NDArray[Any]:
-        return self._room[: self._size]
-
-    @property
-    def nbytes(self) -> int:
-        return self._room.nbytes
-
-    def extend(self, values: NDArray[Any]) -> None:
-        wanted = self._size + len(values)
-        if wanted > len(self._room):
-            room = np.empty((max(wanted, 2 * len(self._room)), *self._room.shape[1:]), self._room.dtype)
-            room[: self._size] = self.values
-            self._room = room
-        self._room[self._size : wanted] = values
-        self._size = wanted
-
-    def keep(self, kept: NDArray[np.bool_]) -> None:
-        self._room = self.values[kept]
-        self._size = len(self._room)
 
 
 class Postings:
@@ -66,19 +36,23 @@ class Postings:
         tail = (self._tail_terms, self._tail_documents, self._tail_counts)
         return sum(array.nbytes for array in (*settled, *tail))
 
-    def append(self, first: int, blobs: list[bytes]) -> None:
+    def append(self, first: int, blobs: Sequence[bytes]) -> None:
         """Index these documents, numbered from `first` on."""
         entries = np.frombuffer(b"".join(blobs), ENTRY)
         sizes = [len(blob) // ENTRY.itemsize for blob in blobs]
         numbers = np.arange(first, first + len(blobs), dtype=np.int32)
-        self._tail_terms.extend(entries["term"])
-        self._tail_documents.extend(np.repeat(numbers, sizes))
-        self._tail_counts.extend(entries["count"])
-        if len(self._tail_terms) > max(_SHORTEST_TAIL, len(self._documents) // _TAIL_SHARE):
-            self._settle()
+        self.add(entries["term"], np.repeat(numbers, sizes), entries["count"])
+
+    def add(self, terms: Ints, documents: Documents, counts: Counts) -> None:
+        """More entries, of documents that come behind all others."""
+        self._tail_terms.extend(terms)
+        self._tail_documents.extend(documents)
+        self._tail_counts.extend(counts)
 
     def holding(self, term: int) -> tuple[Documents, Counts]:
-        """The documents that hold a term, and how often each does."""
+        """The documents that hold a term, in ascending order, and how often each does."""
+        if len(self._tail_terms) > max(_SHORTEST_TAIL, len(self._documents) // _TAIL_SHARE):
+            self._settle()
         at = int(np.searchsorted(self._terms, term))
         documents, counts = self._documents[:0], self._counts[:0]
         if at < len(self._terms) and self._terms[at] == term:
@@ -112,8 +86,9 @@ class Postings:
 
     def _sort(self, terms: Ints, documents: Documents, counts: Counts) -> None:
         order = np.argsort(terms, kind="stable")
-        self._terms, starts = np.unique(terms[order], return_index=True)
-        self._starts = np.append(starts, len(terms)).astype(np.int64)
+        terms = terms[order]
+        starts = np.flatnonzero(np.append(len(terms[:1]), terms[1:] != terms[:-1]))
+        self._terms, self._starts = terms[starts], np.append(starts, len(terms))
         self._documents, self._counts = documents[order], counts[order]
         self._tail_terms, self._tail_documents = Growing("i8"), Growing("i4")
         self._tail_counts = Growing("u2")

@@ -110,15 +110,19 @@ SELECT position FROM record WHERE {conditions};
 -- name: by_position
 SELECT record.* FROM json_each(:positions) AS wanted CROSS JOIN record ON record.position = wanted.value;
 
+-- name: index_size
+SELECT count(*) FROM version WHERE tenant = :tenant AND agent = :agent AND ended IS NULL;
+
 -- name: index_live
-SELECT position, id, user, type, standing, created_at, expires_at, length, occurred_at, session,
-  metadata ->> '$.role', vector, terms
+SELECT position, id, user, type, standing, created_at, expires_at, length, occurred_at,
+  IFNULL(occurred_at, created_at), session, IFNULL(metadata ->> '$.role' = 'assistant', 0), vector, terms
 FROM version
-WHERE tenant = :tenant AND agent = :agent AND ended IS NULL;
+WHERE tenant = :tenant AND agent = :agent AND ended IS NULL
+ORDER BY id;
 
 -- name: index_began
-SELECT position, id, user, type, standing, created_at, expires_at, length, occurred_at, session,
-  metadata ->> '$.role', vector, terms
+SELECT position, id, user, type, standing, created_at, expires_at, length, occurred_at,
+  IFNULL(occurred_at, created_at), session, IFNULL(metadata ->> '$.role' = 'assistant', 0), vector, terms
 FROM version
 WHERE tenant = :tenant AND agent = :agent AND began > :seen AND began > 0 AND ended IS NULL;
 
@@ -127,11 +131,19 @@ SELECT position FROM version
 WHERE tenant = :tenant AND agent = :agent AND ended > :seen AND began <= :seen;
 
 -- name: index_at
-SELECT position, id, user, type, standing, created_at, expires_at, length, occurred_at, session,
-  metadata ->> '$.role', vector, terms
+SELECT position, id, user, type, standing, created_at, expires_at, length, occurred_at,
+  IFNULL(occurred_at, created_at), session, IFNULL(metadata ->> '$.role' = 'assistant', 0), vector, terms
 FROM version
 WHERE position IN (SELECT value FROM json_each(:positions))
 ORDER BY position;
+
+-- name: ids_at
+SELECT version.id FROM json_each(:positions) AS wanted CROSS JOIN version ON version.position = wanted.value
+ORDER BY wanted.key;
+
+-- name: vectors_at
+SELECT position, version.id, vector
+FROM json_each(:positions) AS wanted CROSS JOIN version ON version.position = wanted.value;
 
 -- name: history
 SELECT record.*, b.at, b.id, e.at, e.id

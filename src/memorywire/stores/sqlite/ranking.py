@@ -1,9 +1,15 @@
-"""Ranks the rows of a shelf as stores/ranking.py says, with arrays: exact for every row that could win."""
+"""Ranks the rows of a shelf as stores/ranking.py says, with arrays: exact for every row that could win.
+
+The contenders are chosen by what the shelf knows nearly; what they are ranked by is computed from
+their vectors in the file.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import apsw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,21 +27,22 @@ from memorywire.stores.relevance import (
     idf,
     relevance,
 )
-from memorywire.stores.sqlite.neighbourhood import STEPS
+from memorywire.stores.sqlite.neighbourhood import ALL_LENT, STEPS
 from memorywire.stores.sqlite.newest import put_newest_ahead
+from memorywire.stores.sqlite.reading import ids_at, vectors_at
 from memorywire.stores.sqlite.rows import term_hash
+from memorywire.stores.sqlite.selection import Rows, Selection, holding
 from memorywire.stores.sqlite.shelf import Shelf
 from memorywire.stores.text import terms
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.signedinteger[Any]]
+Floats = NDArray[np.floating[Any]]
+Places = NDArray[np.signedinteger[Any]]
 Mask = NDArray[np.bool_]
 
 # How far evidence computed in single precision may be from the exact one.
 _SLACK = 1e-5
-_BATCH = 4096
-# A smaller share of the shelf is cheaper to copy out than to scan the rest for.
-_GATHER_SHARE = 4
+_NOBODY = -1.0
+_GROUP = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,156 +56,216 @@ class Ranked:
 
 @dataclass(slots=True)
 class _Runner:
-    """One row on its way through the ranking; `at` numbers it among the masked rows."""
+    """One row on its way through the ranking; `at` is its number among the known, `place` in the field."""
 
     at: int
+    place: int
     row: int
     id: str
     weight: float
+    cosine: float
+    borrowed: float
     demoted: bool
-    signals: dict[str, float]
+    newest: bool = False
 
     @property
     def score(self) -> float:
         return relevance(self.weight) * (DEMOTED_FACTOR if self.demoted else 1.0)
 
     @property
-    def place(self) -> tuple[float, float, str]:
+    def standing(self) -> tuple[float, float, str]:
         return -self.score, -self.weight, self.id
 
 
-def rank(shelf: Shelf, mask: Mask, query: Query, limit: int) -> list[Ranked]:
-    """The best `limit` of the masked rows, best first; statistics are taken over the masked rows only."""
-    rows = np.flatnonzero(mask)
-    if not len(rows) or limit < 1:
+def rank(db: apsw.Connection, shelf: Shelf, selection: Selection, query: Query, limit: int) -> list[Ranked]:
+    """The best `limit` of the selected rows, best first; statistics are taken over the selected only."""
+    if not selection.size or limit < 1:
         return []
-    field = _Field(shelf, mask, rows, query)
+    field = _Field(db, shelf, selection, query)
     runners = field.runners(max(limit, CONTEST))
-    runners.sort(key=lambda runner: runner.place)
+    runners.sort(key=lambda runner: runner.standing)
     contest = runners[:CONTEST]
     field.put_newest_ahead(contest)
-    ranked = sorted(contest, key=lambda runner: runner.place) + runners[CONTEST:]
+    ranked = sorted(contest, key=lambda runner: runner.standing) + runners[CONTEST:]
     return [
-        Ranked(int(shelf.positions[runner.row]), runner.score, runner.signals) for runner in ranked[:limit]
+        Ranked(int(shelf.positions[runner.row]), runner.score, field.signals(runner))
+        for runner in ranked[:limit]
     ]
 
 
 class _Field:
-    """What is known of all masked rows, as arrays that run beside `rows`."""
+    """What is known of all selected rows, as arrays that run beside the selection."""
 
-    def __init__(self, shelf: Shelf, mask: Mask, rows: Rows, query: Query) -> None:
+    def __init__(self, db: apsw.Connection, shelf: Shelf, selection: Selection, query: Query) -> None:
+        self._db = db
         self._shelf = shelf
-        self._rows = rows
+        self._selection = selection
+        self._times = query.times
         self._asked = None if query.vector is None else np.frombuffer(query.vector, "<f4")
         self._holding: list[tuple[float, Rows]] = []
-        self._share = self._text_shares(mask, query.text)[rows]
-        self._machine = shelf.machine_said[rows]
-        self._in_time = _within(shelf.occurred[rows], query.times)
-        self._prior = np.where(self._machine, MACHINE_SAID, 1.0) * np.where(self._in_time, IN_TIME, 1.0)
-        self._near = shelf.neighbourhood(mask, rows)
+        self._share = self._text_shares(query.text)
+        self._near = shelf.sessions.neighbourhood(
+            selection, shelf.rising, lambda rows: ids_at(db, shelf.positions[rows].tolist())
+        )
 
-    def _text_shares(self, mask: Mask, text: str) -> Floats:
-        """For every row of the shelf, the share of the query's term weight it earns among the masked."""
-        lengths = self._shelf.lengths
-        shares, total = np.zeros(len(self._shelf)), 0.0
-        average = float(lengths[mask].mean()) or 1.0
+    def _text_shares(self, text: str) -> Floats:
+        """The share of the query's term weight that each earns among the selected."""
+        lengths = self._selection.pick(self._shelf.lengths)
+        shares, total = np.zeros(self._selection.width), 0.0
+        said = lengths.sum() if self._selection.whole else lengths[self._selection.mask].sum()
+        average = float(said) / self._selection.size or 1.0
         for term in terms(text):
             found, counts = self._shelf.postings.holding(term_hash(term))
-            seen = mask[found]
-            found, counts = found[seen], counts[seen]
-            weight = idf(len(self._rows), len(found))
+            places, which = self._selection.among(found)
+            weight = idf(self._selection.size, len(places))
             self._holding.append((weight, found))
             total += weight
-            shares[found] += weight * (counts / (counts + K1 * (1 - B + B * lengths[found] / average)))
-        return shares / total if total else shares
+            often = counts[which].astype(np.float64)
+            shares[places] += weight * (often / (often + K1 * (1 - B + B * lengths[places] / average)))
+        if total:
+            shares /= total
+        return shares
+
+    @cached_property
+    def _demoted(self) -> Mask:
+        demoted: Mask = self._selection.pick(self._shelf.demoted)
+        return demoted
 
     def runners(self, wanted: int) -> list[_Runner]:
         """The rows that could be among the best `wanted`, each with its exact evidence."""
         chosen = self._contenders(wanted)
-        around = self._near.around(chosen)
-        known = np.unique(np.concatenate((chosen, *around)))
-        known = known[known < len(self._rows)]
-        cosines = np.zeros(len(self._rows))
-        own = np.zeros(len(self._rows) + 1)  # the last stands for a neighbour that is not there
-        cosines[known] = self._exact_cosines(self._rows[known])
-        own[known] = _evidence(cosines[known], self._share[known]) * self._prior[known]
-        lent = sum((share * own[other] for (_, share), other in zip(STEPS, around, strict=True)), 0.0)
+        around = self._near.around(chosen) if self._near else []
+        known = np.unique(np.concatenate((chosen, *around))) if around else chosen
+        known = known[known < self._selection.width]
+        rows = self._selection.numbers(known)
+        positions = self._shelf.positions[rows].tolist()
+        self._vectors = vectors_at(self._db, positions, self._shelf.codes.dimension)
+        cosines = self._vectors.cosines(self._asked)
+        own = np.append(self._weighed(known, rows, cosines), 0.0)  # the last: a neighbour that is not there
+        lent = np.zeros(len(chosen))
+        for (_, share), other in zip(STEPS, around, strict=bool(around)):
+            lent += share * own[np.searchsorted(known, other)]
+        at = np.searchsorted(known, chosen)
+        weights = own[at] + lent
+        demoted = self._demoted[chosen]
+        best = np.concatenate([_best(weights, kind, wanted, 0.0) for kind in (~demoted, demoted)])
+        at = at[best]
+        columns = (at, chosen[best], rows[at], weights[best], cosines[at], lent[best], demoted[best])
         return [
-            self._runner(at, weight, cosine, borrowed)
-            for at, weight, cosine, borrowed in zip(
-                chosen.tolist(),
-                (own[chosen] + lent).tolist(),
-                cosines[chosen].tolist(),
-                np.broadcast_to(lent, len(chosen)).tolist(),
-                strict=True,
-            )
+            _Runner(number, place, row, self._vectors.ids[number], *rest)
+            for number, place, row, *rest in zip(*(column.tolist() for column in columns), strict=True)
         ]
 
-    def _runner(self, at: int, weight: float, cosine: float, borrowed: float) -> _Runner:
-        row = int(self._rows[at])
-        demoted = bool(self._shelf.demoted[row])
+    def _weighed(self, places: Places, rows: Rows, cosines: Floats) -> Floats:
+        """What these earn by themselves."""
+        own = np.maximum(cosines, 0.0) ** COSINE_POWER + TEXT_WEIGHT * self._share[places] ** TEXT_POWER
+        own[self._shelf.machine_said[rows]] *= MACHINE_SAID
+        own[_within(self._shelf.occurred[rows], self._times)] *= IN_TIME
+        return own
+
+    def signals(self, runner: _Runner) -> dict[str, float]:
+        """What a runner's weight was made of."""
+        row = slice(runner.row, runner.row + 1)
         flags = {
-            "machine_said": bool(self._machine[at]),
-            "in_time": bool(self._in_time[at]),
-            "demoted": demoted,
+            "machine_said": self._shelf.machine_said[runner.row],
+            "in_time": _within(self._shelf.occurred[row], self._times).any(),
+            "demoted": runner.demoted,
+            "newest": runner.newest,
         }
-        signals = {"vector": cosine, "text": float(self._share[at])}
+        signals = {"vector": runner.cosine, "text": float(self._share[runner.place])}
         signals |= {name: 1.0 for name, raised in flags.items() if raised}
-        if borrowed:
-            signals["neighbours"] = borrowed
-        return _Runner(at, row, self._shelf.ids[row], weight, demoted, signals)
+        if runner.borrowed:
+            signals["neighbours"] = runner.borrowed
+        return signals
 
-    def _contenders(self, wanted: int) -> Rows:
-        """Which rows could be among the best, ties at the edge included; demoted ones run by themselves."""
-        if len(self._rows) <= wanted:
-            return np.arange(len(self._rows))
-        own = _evidence(self._cosines(), self._share) * self._prior
-        weights = own + self._near.lent(own)
-        demoted = self._shelf.demoted[self._rows]
-        return np.concatenate([_best(weights, np.flatnonzero(kind), wanted) for kind in (~demoted, demoted)])
-
-    def _cosines(self) -> Floats:
-        if self._asked is None:
-            return np.zeros(len(self._rows))
-        if len(self._rows) * _GATHER_SHARE < len(self._shelf):
-            near = self._shelf.matrix[self._rows] @ self._asked
+    def _contenders(self, wanted: int) -> Places:
+        """Which could be among the best, ties at the edge included; demoted ones run by themselves."""
+        if self._selection.size <= wanted:
+            return self._selection.places
+        weights, slack = self._near_weights()
+        seen = None if self._selection.whole else self._selection.mask
+        demoted = self._demoted
+        if not demoted.any():
+            chosen = _best(weights, seen, wanted, slack)
         else:
-            near = (self._shelf.matrix @ self._asked)[self._rows]
-        return np.asarray(near, np.float64)
+            kinds = (~demoted, demoted) if seen is None else (seen & ~demoted, seen & demoted)
+            chosen = np.sort(np.concatenate([_best(weights, kind, wanted, slack) for kind in kinds]))
+        return chosen if self._asked is not None else self._without_the_silent(chosen, weights, wanted)
 
-    def _exact_cosines(self, rows: Rows) -> Floats:
-        """Row by row in double precision; rounded, so that equal vectors tie wherever they stand."""
+    def _without_the_silent(self, chosen: Places, weights: Floats, wanted: int) -> Places:
+        """Of rows with no evidence the first by id are enough, as far as the rows are in that order."""
+        silent = (weights[chosen] == 0) & (self._selection.numbers(chosen) < self._shelf.rising)
+        for kind in (True, False):
+            crowd = np.flatnonzero(silent & (self._demoted[chosen] == kind))
+            silent[crowd[:wanted]] = False
+        return np.asarray(chosen[~silent])
+
+    def _near_weights(self) -> tuple[Floats, float]:
+        """What each weighs, nearly, and by how much the difference of two may be wrong."""
+        near, error = self._cosines()
+        np.maximum(near, 0.0, out=near)
+        steepest = COSINE_POWER * (float(near.max()) + error)
+        weights = near**COSINE_POWER
+        said = np.flatnonzero(self._share)
+        weights[said] += TEXT_WEIGHT * self._share[said].astype(np.float32) ** TEXT_POWER
+        machine = self._selection.pick(self._shelf.machine_said)
+        if machine.any():
+            weights[machine] *= MACHINE_SAID
+        if self._times:
+            weights[_within(self._selection.pick(self._shelf.occurred), self._times)] *= IN_TIME
+            error *= IN_TIME
+        if self._near:
+            weights[self._near.order] += self._near.lent(weights)
+            error *= 1 + ALL_LENT
+        return weights, 2 * steepest * error + _SLACK
+
+    def _cosines(self) -> tuple[NDArray[np.float32], float]:
         if self._asked is None:
-            return np.zeros(len(rows))
-        wide = self._asked.astype(np.float64)
-        batches = [rows[start : start + _BATCH] for start in range(0, len(rows), _BATCH)]
-        return np.concatenate([np.round((self._shelf.matrix[b] * wide).sum(axis=1), 12) for b in batches])
+            return np.zeros(self._selection.width, np.float32), 0.0
+        return self._shelf.codes.near(self._asked, self._selection.rows)
 
     def put_newest_ahead(self, contest: Sequence[_Runner]) -> None:
-        rows = np.array([runner.row for runner in contest])
+        rows = np.array([runner.row for runner in contest], np.int32)
         passed = put_newest_ahead(
             weights=np.array([runner.weight for runner in contest]),
             moments=self._shelf.moments[rows],
-            vectors=self._shelf.matrix[rows].astype(np.float64),
-            holding=[(weight, np.isin(rows, found)) for weight, found in self._holding],
+            vectors=self._vectors.matrix[[runner.at for runner in contest]].astype(np.float64),
+            holding=[(weight, _hold(rows, found)) for weight, found in self._holding],
         )
         for runner, weight in zip(contest, passed.tolist(), strict=True):
             if weight > runner.weight:
                 runner.weight = weight
-                runner.signals["newest"] = 1.0
+                runner.newest = True
 
 
-def _evidence(cosines: Floats, shares: Floats) -> Floats:
-    earned: Floats = np.maximum(cosines, 0.0) ** COSINE_POWER + TEXT_WEIGHT * shares**TEXT_POWER
-    return earned
+def _best(weights: Floats, among: Mask | None, wanted: int, slack: float) -> Places:
+    """The places of the best, with all that are nearer than `slack` to the last of them."""
+    values = weights if among is None else np.where(among, weights, _NOBODY)
+    if len(values) <= wanted:
+        return np.flatnonzero(values > _NOBODY)
+    likely = np.flatnonzero(values >= max(_edge(_largest_of_each_group(values, wanted), wanted) - slack, 0.0))
+    return likely[values[likely] >= max(_edge(values[likely], wanted) - slack, 0.0)]
 
 
-def _best(weights: Floats, among: Rows, wanted: int) -> Rows:
-    if len(among) <= wanted:
-        return among
-    values = weights[among]
-    edge = np.partition(values, len(values) - wanted)[len(values) - wanted]
-    return np.asarray(among[values >= edge - _SLACK])
+def _edge(values: Floats, wanted: int) -> float:
+    """The last of the largest `wanted`; of fewer, none."""
+    if len(values) < wanted:
+        return _NOBODY
+    return float(np.partition(values, len(values) - wanted)[len(values) - wanted])
+
+
+def _largest_of_each_group(values: Floats, wanted: int) -> Floats:
+    """So many groups that the last of their `wanted` largest is no larger than that of all values."""
+    groups = max(wanted, len(values) // _GROUP)
+    whole = len(values) // groups * groups
+    largest: Floats = values[:whole].reshape(-1, groups).max(axis=0)
+    return largest
+
+
+def _hold(rows: Rows, found: Rows) -> Mask:
+    held = np.zeros(len(rows), bool)
+    held[holding(rows, found)[0]] = True
+    return held
 
 
 def _within(moments: NDArray[np.int64], times: Sequence[tuple[int, int]]) -> Mask:

@@ -2,7 +2,6 @@
 
 import apsw
 import numpy as np
-from numpy.typing import NDArray
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.query import Query, Scored
@@ -12,6 +11,7 @@ from memorywire.stores.sqlite.connection import snapshot
 from memorywire.stores.sqlite.pushdown import needs_rows
 from memorywire.stores.sqlite.ranking import rank
 from memorywire.stores.sqlite.reading import at_positions, positions
+from memorywire.stores.sqlite.selection import Selection
 from memorywire.stores.sqlite.shelf import Shelf
 from memorywire.stores.sqlite.shelves import Shelves
 
@@ -35,15 +35,14 @@ def _past(db: apsw.Connection, space: Space, where: Where) -> Shelf:
 
 
 def _answer(db: apsw.Connection, shelf: Shelf, query: Query, limit: int) -> list[Scored]:
-    mask = _mask(db, shelf, query.where)
-    ranked = rank(shelf, mask, query, limit)
+    ranked = rank(db, shelf, _selection(db, shelf, query.where), query, limit)
     records = at_positions(db, [hit.position for hit in ranked])
     hits = [Scored(record=records[hit.position], score=hit.score, signals=hit.signals) for hit in ranked]
     return [hit for hit in hits if query.where.matches(hit.record)]
 
 
-def _mask(db: apsw.Connection, shelf: Shelf, where: Where) -> NDArray[np.bool_]:
-    mask = shelf.matching(where)
-    if where.as_of is None and needs_rows(where) and mask.any():
-        mask &= np.isin(shelf.positions, positions(db, where))
-    return mask
+def _selection(db: apsw.Connection, shelf: Shelf, where: Where) -> Selection:
+    found = shelf.matching(where)
+    if where.as_of is None and needs_rows(where) and found.size:
+        found = found.where(np.isin(found.pick(shelf.positions), positions(db, where)))
+    return found

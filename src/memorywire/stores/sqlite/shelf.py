@@ -5,7 +5,7 @@ query that uses it, so it never shows anything the file does not hold.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 import apsw
@@ -14,16 +14,18 @@ from numpy.typing import NDArray
 
 from memorywire.model.record import MemoryType, Standing
 from memorywire.model.where import Where
-from memorywire.stores.sqlite.neighbourhood import Neighbourhood
-from memorywire.stores.sqlite.postings import Growing, Postings
+from memorywire.stores.sqlite.codes import Codes
+from memorywire.stores.sqlite.growing import Growing
+from memorywire.stores.sqlite.postings import Postings
 from memorywire.stores.sqlite.rows import Row
+from memorywire.stores.sqlite.selection import Selection
+from memorywire.stores.sqlite.sessions import Sessions
 from memorywire.stores.sqlite.sql import QUERIES
 
 _BATCH = 4096
 _NEVER = 2**63 - 1
 _UNSAID = -(2**63)
 _MOST_GAPS = 1024
-_ID_BYTES = 100  # of a Python string and its place in a list; an estimate
 
 _TYPES = {kind.value: code for code, kind in enumerate(MemoryType)}
 _STANDINGS = {standing.value: code for code, standing in enumerate(Standing)}
@@ -37,6 +39,7 @@ class Shelf:
         self._name = {"tenant": tenant, "agent": agent}
         self._seen = 0
         self._gaps = 0
+        self._last_id = ""
         self._no_vector = bytes(2 * dimension)
         self._users: dict[str | None, int] = {}
         self._user = Growing("i4")
@@ -45,13 +48,12 @@ class Shelf:
         self._created = Growing("i8")
         self._expires = Growing("i8")
         self._position = Growing("i8")
-        self._length = Growing("f8")
+        self._length = Growing("i4")
         self._occurred = Growing("i8")
-        self._moment = Growing("i8")
-        self._session = Growing("i4")
         self._machine = Growing("?")
         self._current = Growing("?")
-        self._matrix = Growing("f4", dimension)
+        self.codes = Codes(dimension)
+        self.sessions = Sessions()
         self._columns = (
             self._user,
             self._type,
@@ -61,36 +63,31 @@ class Shelf:
             self._position,
             self._length,
             self._occurred,
-            self._moment,
-            self._session,
             self._machine,
             self._current,
-            self._matrix,
+            self.sessions.codes,
+            self.sessions.moments,
+            *self.codes.columns,
         )
-        self._sessions: dict[tuple[str | None, str], int] = {}
-        self._in_order: NDArray[np.int64] | None = None
-        self.ids: list[str] = []
+        self._of_user = Postings()
         self.postings = Postings()
+        self.rising = 0
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self._position)
 
     @property
     def nbytes(self) -> int:
-        arrays = sum(column.nbytes for column in self._columns)
-        return arrays + self.postings.nbytes + _ID_BYTES * len(self.ids)
+        parts = (*self._columns, self._of_user, self.postings, self.sessions)
+        return sum(part.nbytes for part in parts)
 
     @property
     def positions(self) -> NDArray[np.int64]:
         return self._position.values
 
     @property
-    def lengths(self) -> NDArray[np.float64]:
+    def lengths(self) -> NDArray[np.int32]:
         return self._length.values
-
-    @property
-    def matrix(self) -> NDArray[np.float32]:
-        return self._matrix.values
 
     @property
     def occurred(self) -> NDArray[np.int64]:
@@ -99,27 +96,11 @@ class Shelf:
 
     @property
     def moments(self) -> NDArray[np.int64]:
-        return self._moment.values
+        return self.sessions.moments.values
 
     @property
     def machine_said(self) -> NDArray[np.bool_]:
         return self._machine.values
-
-    def neighbourhood(self, mask: NDArray[np.bool_], rows: NDArray[np.int64]) -> Neighbourhood:
-        """Who stands beside whom in a session, among the masked rows."""
-        if self._in_order is None:
-            self._in_order = self._session_order()
-        ordered = self._in_order[mask[self._in_order]]
-        number = np.cumsum(mask) - 1
-        return Neighbourhood(number[ordered], self._session.values[ordered], len(rows))
-
-    def _session_order(self) -> NDArray[np.int64]:
-        """Rows that belong to a session, by session, moment and id."""
-        belonging = np.flatnonzero(self._session.values >= 0)
-        ids = np.array([self.ids[row] for row in belonging.tolist()], dtype=object)
-        by_id = belonging[np.argsort(ids, kind="stable")] if len(ids) else belonging
-        keys = (self._moment.values[by_id], self._session.values[by_id])
-        return by_id[np.lexsort(keys)]
 
     @property
     def demoted(self) -> NDArray[np.bool_]:
@@ -134,54 +115,59 @@ class Shelf:
         since = self._name | {"seen": self._seen}
         if self._seen:
             self._remove([row[0] for row in db.execute(QUERIES["index_ended"], since)])
-        query = "index_began" if self._seen else "index_live"
-        self._fill(db.execute(QUERIES[query], since))
+            self._fill(db.execute(QUERIES["index_began"], since))
+        else:
+            self._expect(int(db.execute(QUERIES["index_size"], since).get))
+            self._fill(db.execute(QUERIES["index_live"], since))
         self._seen = head
 
     def load(self, db: apsw.Connection, positions: Sequence[int]) -> None:
         """Add the versions at these places of the file."""
         self._fill(db.execute(QUERIES["index_at"], {"positions": json.dumps(positions)}))
 
-    def matching(self, where: Where) -> NDArray[np.bool_]:
+    def matching(self, where: Where) -> Selection:
         """Which rows match, as far as the shelf can tell: all but filter, idleness and confidence."""
-        mask = self._current.values & (self._expires.values > where.alive_at)
-        if where.scope.user is not None:
-            mask &= self._user.values == self._users.get(where.scope.user, -1)
+        found = self._of(where.scope.user)
+        found = found.where(
+            found.pick(self._current.values) & (found.pick(self._expires.values) > where.alive_at)
+        )
         if where.types:
-            mask &= np.isin(self._type.values, [_TYPES[kind] for kind in where.types])
+            found = found.where(_listed(_TYPES, where.types)[found.pick(self._type.values)])
         if where.standings != frozenset(Standing):
-            mask &= np.isin(self._standing.values, [_STANDINGS[standing] for standing in where.standings])
+            found = found.where(_listed(_STANDINGS, where.standings)[found.pick(self._standing.values)])
         if where.created_since is not None:
-            mask &= self._created.values >= where.created_since
+            found = found.where(found.pick(self._created.values) >= where.created_since)
         if where.created_until is not None:
-            mask &= self._created.values <= where.created_until
-        return mask
+            found = found.where(found.pick(self._created.values) <= where.created_until)
+        return found
+
+    def _of(self, user: str | None) -> Selection:
+        if user is None:
+            return Selection.of_all(len(self))
+        rows, _ = self._of_user.holding(self._users.get(user, -1))
+        return Selection.of_rows(rows, len(self))
+
+    def _expect(self, rows: int) -> None:
+        for column in self._columns:
+            column.expect(rows)
 
     def _fill(self, rows: Iterator[Row]) -> None:
         while batch := list(islice(rows, _BATCH)):
             self._append(batch)
 
     def _append(self, rows: Sequence[Row]) -> None:
-        (
-            position,
-            id,
-            user,
-            type_,
-            standing,
-            created,
-            expires,
-            length,
-            occurred,
-            session,
-            role,
-            vector,
-            terms,
-        ) = zip(*rows, strict=True)
-        self._in_order = None
-        self.postings.append(len(self), list(terms))
-        self.ids.extend(id)
-        codes = [self._users.setdefault(name, len(self._users)) for name in user]
-        self._user.extend(np.array(codes))
+        # fmt: off
+        (position, id, user, type_, standing, created, expires, length, occurred, moment, session, machine,
+         vector, terms) = zip(*rows, strict=True)
+        # fmt: on
+        self._rise(id)
+        first = len(self)
+        users = np.array([self._users.setdefault(name, len(self._users)) for name in user])
+        self._of_user.add(
+            users, np.arange(first, first + len(rows), dtype=np.int32), np.ones(len(rows), np.uint16)
+        )
+        self.postings.append(first, terms)
+        self._user.extend(users)
         self._type.extend(np.array([_TYPES[name] for name in type_]))
         self._standing.extend(np.array([_STANDINGS[name] for name in standing]))
         self._created.extend(np.array(created))
@@ -189,34 +175,45 @@ class Shelf:
         self._position.extend(np.array(position))
         self._length.extend(np.array(length))
         self._occurred.extend(np.array([_UNSAID if moment is None else moment for moment in occurred]))
-        self._moment.extend(
-            np.array([made if said is None else said for said, made in zip(occurred, created, strict=True)])
-        )
-        self._session.extend(
-            np.array([self._session_code(*pair) for pair in zip(user, session, strict=True)])
-        )
-        self._machine.extend(np.array([name == "assistant" for name in role]))
+        self._machine.extend(np.array(machine))
         self._current.extend(np.ones(len(rows), bool))
-        halves = np.frombuffer(b"".join(blob or self._no_vector for blob in vector), "<f2")
-        self._matrix.extend(halves.reshape(len(rows), -1))
+        self.sessions.extend(user, session, moment)
+        halves = np.frombuffer(b"".join([blob or self._no_vector for blob in vector]), "<u2")
+        self.codes.extend(halves.reshape(len(rows), -1))
 
-    def _session_code(self, user: str | None, session: str | None) -> int:
-        return -1 if session is None else self._sessions.setdefault((user, session), len(self._sessions))
+    def _rise(self, ids: Sequence[str]) -> None:
+        """Note as far as the rows stand in order of id."""
+        if self.rising == len(self):
+            for id in ids:
+                if id <= self._last_id:
+                    return
+                self._last_id = id
+                self.rising += 1
 
     def _remove(self, positions: Sequence[int]) -> None:
         """Leave gaps where these stood, without their vectors; too many gaps are closed."""
+        if not positions:
+            return
         gone = np.flatnonzero(np.isin(self._position.values, positions))
         self._current.values[gone] = False
-        self._matrix.values[gone] = 0
+        self.codes.clear(gone)
         self._gaps += len(gone)
         if self._gaps > max(_MOST_GAPS, len(self) // 2):
             self._close_gaps()
 
     def _close_gaps(self) -> None:
         kept = self._current.values.copy()
+        self.rising = int(np.count_nonzero(kept[: self.rising]))
         self.postings.keep(kept)
-        self.ids = [id for id, stays in zip(self.ids, kept, strict=True) if stays]
+        self._of_user.keep(kept)
         for column in self._columns:
             column.keep(kept)
         self._gaps = 0
-        self._in_order = None
+        self.sessions.forget_order()
+
+
+def _listed(codes: Mapping[str, int], names: Iterable[str]) -> NDArray[np.bool_]:
+    """For each code, whether its name is among these."""
+    listed = np.zeros(len(codes), bool)
+    listed[[codes[name] for name in names]] = True
+    return listed

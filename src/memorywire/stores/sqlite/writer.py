@@ -90,8 +90,10 @@ class Writer:
         """Write these with the next group, or after an idle moment."""
         with self._turn:
             self._must_be_open()
+            waiting = bool(self._touches)
             self._touches.add(touches)
-            self._turn.notify()
+            if not waiting:  # else it is told already, and a recall need not wake it again
+                self._turn.notify()
 
     def close(self) -> None:
         """Write what waits, and end the thread."""
@@ -129,7 +131,8 @@ class Writer:
             outcomes = self._commit(db, [prepared for _, prepared in ready])
             try:
                 erases = any(prepared.change.erase for _, prepared in ready)
-                self._scrub(db, _ERASE_SECONDS if erases else 0)
+                if erases or self._scrub_owed or not jobs:
+                    self._scrub(db, _ERASE_SECONDS if erases else 0)
             finally:
                 for (job, _), outcome in zip(ready, outcomes, strict=True):
                     job.settle(outcome)
@@ -163,7 +166,8 @@ class Writer:
 
     def _scrub(self, db: apsw.Connection, seconds: float) -> None:
         """Truncate the log, so that erased words leave it too. What readers of another process prevent
-        stays owed, in the file, and is tried again with every group and after every idle moment."""
+        stays owed, in the file, and is tried again with every group and after every idle moment. What
+        another process owes is seen when this one opens the file, and after idle moments."""
         owed = db.execute(QUERIES["scrub_owed"]).get
         self._scrub_owed = owed is not None
         if owed is None:

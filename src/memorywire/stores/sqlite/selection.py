@@ -1,0 +1,93 @@
+"""The rows of a shelf that a query may see: few by their numbers, or many by a mask."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = NDArray[np.int32]
+Mask = NDArray[np.bool_]
+
+# A smaller share of a shelf is cheaper to copy out than to look at among the rest.
+_FEW = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """`rows` in ascending order, or else a `mask` over the whole shelf; `size` is how many they are.
+
+    Arrays that run beside a selection have one place for each of `rows`, or for each row of the shelf.
+    """
+
+    size: int
+    rows: Rows | None
+    mask: Mask
+
+    @classmethod
+    def of_all(cls, width: int) -> Self:
+        return cls(width, None, np.ones(width, bool))
+
+    @classmethod
+    def of_rows(cls, rows: Rows, width: int) -> Self:
+        if len(rows) * _FEW < width:
+            return cls(len(rows), rows, np.ones(0, bool))
+        mask = np.zeros(width, bool)
+        mask[rows] = True
+        return cls(len(rows), None, mask)
+
+    @property
+    def width(self) -> int:
+        """How long an array is that runs beside this selection."""
+        return len(self.mask) if self.rows is None else len(self.rows)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every place of such an array is of a selected row."""
+        return self.size == self.width
+
+    @property
+    def places(self) -> NDArray[np.intp]:
+        """The places of the selected rows in such an array."""
+        return np.flatnonzero(self.mask) if self.rows is None else np.arange(len(self.rows))
+
+    def pick(self, column: NDArray[Any]) -> NDArray[Any]:
+        """The part of a column that runs beside this selection."""
+        return column if self.rows is None else column[self.rows]
+
+    def numbers(self, places: NDArray[Any]) -> Rows:
+        """The rows at these places."""
+        return places.astype(np.int32) if self.rows is None else self.rows[places]
+
+    def where(self, holds: Mask) -> "Selection":
+        """Those of which it holds; `holds` runs beside this selection."""
+        if self.rows is not None:
+            kept = self.rows[holds]
+            return Selection(len(kept), kept, self.mask)
+        mask = self.mask & holds
+        size = int(np.count_nonzero(mask))
+        if size * _FEW < len(mask):
+            return Selection(size, np.flatnonzero(mask).astype(np.int32), mask[:0])
+        return Selection(size, None, mask)
+
+    def among(self, found: Rows) -> tuple[NDArray[Any], NDArray[Any] | slice]:
+        """The places of those of `found` (ascending) that are selected, and which of `found` they are."""
+        if self.rows is None:
+            if self.whole:
+                return found, slice(None)
+            seen = self.mask[found]
+            return found[seen], seen
+        if len(self.rows) < len(found):
+            places, at = holding(self.rows, found)
+            return places, at
+        at, places = holding(found, self.rows)
+        return places, at
+
+
+def holding(wanted: Rows, sorted_: Rows) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Which of `wanted` are in the sorted rows, and where there each of them stands."""
+    if not len(sorted_):
+        return np.empty(0, np.intp), np.empty(0, np.intp)
+    at = np.minimum(np.searchsorted(sorted_, wanted), len(sorted_) - 1)
+    hits = np.flatnonzero(sorted_[at] == wanted)
+    return hits, at[hits]
