@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar, Unpack
 
 from memorywire.facades.bulk import Result
 from memorywire.facades.memory import Memory as AsyncMemory
+from memorywire.facades.memory import closed
 from memorywire.facades.options import (
     ExpireOptions,
     ForgetOptions,
@@ -43,6 +44,9 @@ class Memory:
         self._thread.start()
 
     def _run(self, work: Coroutine[Any, Any, A]) -> A:
+        if self._loop.is_closed():
+            work.close()
+            raise closed()
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def remember(self, content: str | Mapping[str, Any], **options: Unpack[RememberOptions]) -> Remembered:

@@ -83,6 +83,35 @@ def test_a_retry_with_the_same_key_gives_the_same_receipt(url):
     play(url, story)
 
 
+def test_a_retry_of_a_duplicate_gives_the_same_receipt_whatever_became_of_its_twin(url):
+    async def story(memory, clock):
+        twin = await memory.remember("Paid invoice 7", id="seven")
+        first = await memory.remember("Paid invoice 7", idempotency_key="k1")
+        await memory.remember("Paid invoice 7 late", id="seven", if_version=1)
+        clock.now += 5
+        assert await memory.remember("Paid invoice 7", idempotency_key="k1") == first
+        assert (first.status, first.id, first.version) == (Status.DUPLICATE, twin.id, 1)
+        with pytest.raises(IdempotencyConflict, match="another request"):
+            await memory.remember("Paid invoice 8", idempotency_key="k1")
+        await memory.forget(twin.id, hard_delete=True)
+        with pytest.raises(IdempotencyConflict, match="erased"):
+            await memory.remember("Paid invoice 7", idempotency_key="k1")
+        assert (await memory.list()).total == 0
+
+    play(url, story)
+
+
+def test_simultaneous_duplicates_with_one_key_are_recorded_once(url):
+    async def story(memory, clock):
+        await memory.remember("Paid invoice 9")
+        sent = (memory.remember("Paid invoice 9", idempotency_key="k2") for _ in range(30))
+        receipts = await asyncio.gather(*sent)
+        assert {receipt.status for receipt in receipts} == {Status.DUPLICATE}
+        assert len(await memory.changes()) == 2
+
+    play(url, story)
+
+
 def test_simultaneous_retries_with_one_key_write_once(url):
     async def story(memory, clock):
         sent = (memory.remember("Paid invoice 9", idempotency_key="k2") for _ in range(30))
@@ -115,6 +144,29 @@ def test_a_new_version_needs_the_current_one(url):
         assert second.version == 2
         assert caught.value.field == "if_version"
         assert (await memory.get("bo")).content == "Bo likes blues"
+
+    play(url, story)
+
+
+def test_a_new_version_that_another_memory_already_says_is_refused_by_its_name(url):
+    async def story(memory, clock):
+        await memory.remember("Bo likes jazz", id="bo")
+        await memory.remember("Bo likes blues", id="rumour")
+        with pytest.raises(Conflict) as caught:
+            await memory.remember("Bo likes blues", id="bo", if_version=1)
+        assert caught.value.field == "content"
+        assert "rumour" in caught.value.detail
+
+    play(url, story)
+
+
+def test_a_key_whose_memory_was_erased_says_so(url):
+    async def story(memory, clock):
+        kept = await memory.remember("Paid invoice 7", idempotency_key="k1")
+        await memory.forget(kept.id, hard_delete=True)
+        with pytest.raises(IdempotencyConflict) as caught:
+            await memory.remember("Paid invoice 7", idempotency_key="k1")
+        assert "erased" in caught.value.detail
 
     play(url, story)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import doctest
+import gc
 import json
 import subprocess
 import sys
@@ -54,6 +55,31 @@ def test_a_closed_client_says_so_and_closing_twice_is_fine():
             await memory.recall("x")
 
     asyncio.run(story())
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_closed_blocking_client_says_so_and_closing_twice_is_fine():
+    with BlockingMemory("a", ["memory://"]) as memory:
+        memory.remember("x")
+    memory.close()
+    with pytest.raises(StoreUnavailable, match="this memory was closed"):
+        memory.recall("x")
+    with pytest.raises(StoreUnavailable, match="this memory was closed"):
+        memory.__enter__()
+    gc.collect()  # a coroutine that nobody awaited would complain now
+
+
+def test_one_store_needs_no_list():
+    with BlockingMemory("a", "memory://") as memory:
+        assert [store.name for store in memory.capabilities().stores] == ["memory"]
+
+
+def test_a_page_is_iterated_and_counted_like_a_recall():
+    with BlockingMemory("a", ["memory://"]) as memory:
+        memory.remember_many(["one", "two", "three"])
+        page = memory.list(limit=2)
+        assert (len(page), page.total) == (2, 3)
+        assert [record.content for record in page] == ["one", "two"]
 
 
 def test_threads_may_share_a_blocking_client():

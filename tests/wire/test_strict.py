@@ -118,3 +118,43 @@ def test_an_unknown_operation_lists_the_known_ones():
 
 def test_the_two_kinds_of_refusal_have_their_own_codes():
     assert (InvalidJson.code, InvalidRequest.code) == ("invalid_json", "validation_error")
+
+
+@pytest.mark.parametrize(("given", "fix"), [("user", "did you mean user_id?"), ("tenant", None)])
+def test_only_a_near_miss_is_taken_for_a_field(given, fix):
+    with pytest.raises(InvalidRequest) as caught:
+        validate.check("remember", {**GOOD, given: "x"})
+    assert (caught.value.field, caught.value.fix) == (given, fix)
+
+
+def test_a_problem_of_the_whole_request_names_no_field():
+    with pytest.raises(InvalidRequest) as caught:
+        validate.check("remember", [])
+    assert set(caught.value.problem()) == {"code", "detail"}
+
+
+def test_a_forget_of_nothing_says_what_to_give():
+    with pytest.raises(InvalidRequest) as caught:
+        validate.check("forget", {"agent_id": "a"})
+    assert (caught.value.detail, caught.value.field) == ("give ids, filter, or both", "ids")
+
+
+def test_an_unknown_operator_lists_the_known_ones():
+    with pytest.raises(InvalidRequest) as caught:
+        validate.check("list", {"agent_id": "a", "filter": {"source": {"contain": "x"}}})
+    assert caught.value.field == "filter.source.contain"
+    assert "eq, ne," in caught.value.detail
+    assert caught.value.fix == "did you mean contains?"
+
+
+@pytest.mark.parametrize("word", ["AND", "Or", "NOT"])
+def test_a_combination_in_capitals_is_refused_with_the_right_spelling(word):
+    with pytest.raises(InvalidRequest) as caught:
+        validate.check("list", {"agent_id": "a", "filter": {"not": {word: [{"x": 1}]}}})
+    assert (caught.value.field, caught.value.fix) == (f"filter.not.{word}", f"use {word.lower()}")
+
+
+def test_blank_content_is_called_blank():
+    with pytest.raises(InvalidRequest) as caught:
+        validate.check("remember", {**GOOD, "content": "\u200b \n"})
+    assert caught.value.detail == "content must not be blank"

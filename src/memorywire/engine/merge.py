@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from memorywire import spec
 from memorywire.engine.commit import commit
+from memorywire.engine.limits import refuse_large
 from memorywire.engine.tools import Tools
 from memorywire.model.answers import Merged, Outcome, Status
 from memorywire.model.change import Base, Change, End, EndReason, Put
@@ -57,6 +58,8 @@ async def _read(request: Merge, tools: Tools) -> tuple[Record, list[Record]]:
     if missing:
         raise NotFound(f"no live memory {missing[0]}", field="duplicates")
     canonical = alive[request.canonical]
+    if any(record.scope != canonical.scope for record in alive.values()):
+        raise InvalidRequest("a merge cannot cross users", field="duplicates")
     if request.if_version is not None and canonical.version != request.if_version:
         raise Conflict(
             f"{canonical.id} is at version {canonical.version}, not {request.if_version}",
@@ -85,6 +88,7 @@ def _merged(survivor: Record, losers: Sequence[Record], strategy: Strategy, now:
     metadata: dict[str, Json] = {}
     for record in by_age:
         metadata |= record.metadata
+    refuse_large(metadata, "strategy")
     return replace(
         following,
         content=_joined([survivor, *(record for record in by_age if record is not survivor)]),

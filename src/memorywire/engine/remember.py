@@ -2,13 +2,15 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from memorywire.engine.commit import commit
+from memorywire.engine.limits import refuse_large
 from memorywire.engine.tools import Tools, unsupported
 from memorywire.model.answers import Outcome, Remembered, Status
-from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put
-from memorywire.model.errors import Conflict, IdempotencyConflict, InvalidRequest, NotFound
+from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
+from memorywire.model.errors import Conflict, Duplicate, IdempotencyConflict, InvalidRequest, NotFound
 from memorywire.model.record import Record, Scope
 from memorywire.model.requests import Remember
 
@@ -18,6 +20,7 @@ _ATTEMPTS = 3  # a race moves the base at most once per rival; after that the ca
 async def remember(request: Remember, tools: Tools, vector: bytes | None = None) -> Remembered:
     """Plan and commit; plan again when a rival moved what the plan had read."""
     _refuse_what_is_not_wired(request)
+    refuse_large(request.metadata, "metadata")
     for attempt in range(_ATTEMPTS):
         replayed = await _replayed(request, tools)
         if replayed is not None:
@@ -41,8 +44,10 @@ async def _remember_once(request: Remember, tools: Tools, vector: bytes | None) 
     replaced = await _superseded(request, tools)
     retried = current if request.if_version is None else None
     twin = retried or await tools.store.duplicate(record, now)
-    if twin is not None:
+    if twin is not None and request.if_version is None:
         return await _duplicate(request, tools, twin, replaced, now)
+    if twin is not None and twin.id not in request.supersedes:
+        raise Duplicate(twin.id)
     change = Change(
         id=tools.mint(),
         operation="remember",
@@ -67,9 +72,9 @@ async def _current(request: Remember, tools: Tools) -> Record | None:
     return found[0] if found else None
 
 
-def indexed_text(request: Remember) -> str:
-    """The words a memory of this request is indexed and embedded by."""
-    return _record(request, "", 0).text
+def draft(request: Remember) -> Record:
+    """What a request would keep, before it has an id and a moment: its text and its digest are final."""
+    return _record(request, "", 0)
 
 
 def _record(request: Remember, id: str, now: int) -> Record:
@@ -135,13 +140,24 @@ def _ends(replaced: list[Record], by: str) -> tuple[End, ...]:
 async def _duplicate(
     request: Remember, tools: Tools, twin: Record, replaced: list[Record], now: int
 ) -> Remembered:
-    """Nothing new is kept; what the request supersedes still ends, in favour of the existing twin."""
-    ends = _ends([old for old in replaced if old.id != twin.id], twin.id)
-    if not ends:
-        return _receipt(tools, twin.id, twin.version, twin.updated_at, Status.DUPLICATE, None)
-    change = Change(id=tools.mint(), operation="remember", scope=request.scope, at=now, end=ends)
-    await commit(change, tools)
-    return _receipt(tools, twin.id, twin.version, twin.updated_at, Status.DUPLICATE, change.id)
+    """Nothing new is kept; what the request supersedes still ends, in favour of the existing twin.
+
+    The answer to a key is kept even when nothing else is, so that a retry gets it again.
+    """
+    change = Change(
+        id=tools.mint(),
+        operation="remember",
+        scope=request.scope,
+        at=now,
+        end=_ends([old for old in replaced if old.id != twin.id], twin.id),
+        key=request.idempotency_key,
+        fingerprint=_fingerprint(request),
+        about=twin.id,
+    )
+    if change.end or change.key is not None:
+        await commit(change, tools)
+    named = change.id if change.end else None
+    return _receipt(tools, twin.id, twin.version, twin.updated_at, Status.DUPLICATE, named)
 
 
 def _receipt(
@@ -168,18 +184,30 @@ async def _replayed(request: Remember, tools: Tools) -> Remembered | None:
     earlier = await historian.committed(agent, request.idempotency_key)
     if earlier is None:
         return None
+    if earlier.change.fingerprint is None:
+        raise IdempotencyConflict(
+            "what this key wrote or found was erased since; nobody can tell if this is the same request",
+            field="idempotency_key",
+            fix="use a new key to write it again",
+        )
     if earlier.change.fingerprint != _fingerprint(request):
         raise IdempotencyConflict(
             "this idempotency_key was used for another request",
             field="idempotency_key",
             fix="use a new key for a new request",
         )
-    return _receipt_again(earlier, tools)
-
-
-def _receipt_again(earlier: Footprint, tools: Tools) -> Remembered:
+    if earlier.change.about is not None:
+        chain = await historian.history(agent, earlier.change.about)
+        return _found_again(earlier, chain, tools)
     written = earlier.began[0]
     return _receipt(tools, written.id, written.number, earlier.change.at, Status.COMMITTED, earlier.change.id)
+
+
+def _found_again(earlier: Footprint, chain: Sequence[Version], tools: Tools) -> Remembered:
+    """The receipt of a duplicate: its twin as it was when the key was first used."""
+    twin = [version for version in chain if version.began <= earlier.sequence][-1]
+    named = earlier.change.id if earlier.ended else None
+    return _receipt(tools, twin.id, twin.number, twin.began_at, Status.DUPLICATE, named)
 
 
 def _fingerprint(request: Remember) -> str | None:

@@ -33,7 +33,7 @@ async def _plan(request: Undo, footprint: Footprint, tools: Tools) -> Change:
     ended = {version.id: version for version in footprint.ended}
     if not began and not ended:
         raise Conflict(
-            "that change erased its memories, or undid nothing: it cannot be taken back", field="change_id"
+            "that change erased its memories, or changed none: it cannot be taken back", field="change_id"
         )
     await _refuse_if_moved(request, began, ended, tools)
     return Change(

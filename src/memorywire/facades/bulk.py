@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TypeAlias
 
-from memorywire.engine.remember import indexed_text, remember
+from memorywire.engine.remember import draft, remember
 from memorywire.engine.tools import Tools
 from memorywire.model.answers import Remembered
 from memorywire.model.errors import MemorywireError
-from memorywire.model.record import Json
+from memorywire.model.record import Json, Record
 from memorywire.model.requests import Remember
 from memorywire.wire import validate
 from memorywire.wire.codec import decode
@@ -22,7 +22,7 @@ Result: TypeAlias = Remembered | MemorywireError
 async def remember_each(
     payloads: Iterable[Mapping[str, Json]], tools: Tools, *, tenant: str
 ) -> AsyncIterator[list[Result]]:
-    """Receipts or problems in the order of the payloads, a batch at a time."""
+    """Receipts or problems, a batch at a time, as if the payloads had been sent one after the other."""
     source = iter(payloads)
     while batch := list(islice(source, BATCH)):
         yield await _remember_batch(batch, tools, tenant)
@@ -31,13 +31,39 @@ async def remember_each(
 async def _remember_batch(payloads: list[Mapping[str, Json]], tools: Tools, tenant: str) -> list[Result]:
     requests = [_decoded(payload, tenant) for payload in payloads]
     sound = [request for request in requests if isinstance(request, Remember)]
-    vectors = await tools.embedder.embed([indexed_text(request) for request in sound])
-    kept: Iterator[Result] = iter(
-        await asyncio.gather(
-            *(_attempt(request, tools, vector) for request, vector in zip(sound, vectors, strict=True))
+    drafts = [draft(request) for request in sound]
+    vectors = await tools.embedder.embed([record.text for record in drafts])
+    kept: list[Result] = []
+    for run in _runs(zip(sound, drafts, strict=True)):
+        mine = vectors[len(kept) : len(kept) + len(run)]
+        kept += await asyncio.gather(
+            *(_attempt(request, tools, vector) for request, vector in zip(run, mine, strict=True))
         )
-    )
-    return [next(kept) if isinstance(request, Remember) else request for request in requests]
+    results = iter(kept)
+    return [next(results) if isinstance(request, Remember) else request for request in requests]
+
+
+def _runs(items: Iterable[tuple[Remember, Record]]) -> Iterator[list[Remember]]:
+    """Stretches whose members cannot notice each other, so that order only matters between stretches.
+
+    What ends or replaces a memory stands alone: nobody can tell from here what that makes room for.
+    """
+    run: list[Remember] = []
+    named: set[tuple[str, str | None]] = set()
+    for request, record in items:
+        names = {("content", record.digest), ("id", request.id), ("key", request.idempotency_key)}
+        names -= {("id", None), ("key", None)}
+        alone = bool(request.supersedes) or request.if_version is not None
+        if run and (alone or not named.isdisjoint(names)):
+            yield run
+            run, named = [], set()
+        run.append(request)
+        named |= names
+        if alone:
+            yield run
+            run, named = [], set()
+    if run:
+        yield run
 
 
 def _decoded(payload: Mapping[str, Json], tenant: str) -> Remember | MemorywireError:

@@ -32,7 +32,7 @@ from memorywire.model.answers import (
 from memorywire.model.capabilities import Capabilities
 from memorywire.model.change import Change, Version
 from memorywire.model.clock import Clock, system_clock
-from memorywire.model.errors import StoreUnavailable
+from memorywire.model.errors import InvalidRequest, StoreUnavailable
 from memorywire.model.record import DEFAULT_TENANT, Json, Record
 from memorywire.retrieval.embed import Embedder
 from memorywire.stores.contract import Store
@@ -62,7 +62,7 @@ class Memory:
     def __init__(
         self,
         agent_id: str = DEFAULT_AGENT,
-        stores: Sequence[str | Store] = (),
+        stores: str | Sequence[str | Store] = (),
         *,
         user_id: str | None = None,
         tenant: str = DEFAULT_TENANT,
@@ -74,7 +74,7 @@ class Memory:
         self.agent_id = agent_id
         self.user_id = user_id
         self.tenant = tenant
-        self._stores = stores
+        self._stores = (stores,) if isinstance(stores, str) else stores
         self._embedder = embedder
         self._embedder_key = embedder_key
         self._floor = floor
@@ -101,8 +101,10 @@ class Memory:
     ) -> list[Result]:
         """Keep many memories; each item, text or the fields of a remember, gets a receipt or a problem.
 
-        `on_progress` is called with the number of items done so far.
+        An item sees everything before it. `on_progress` is called with the number of items done so far.
         """
+        if isinstance(items, str | bytes | Mapping):
+            raise InvalidRequest("one item is not a list of items", field="items", fix="use remember")
         house = await self._open()
         results: list[Result] = []
         payloads = (self._item(item) for item in items)
@@ -196,7 +198,7 @@ class Memory:
             return self._house
         async with self._opening:
             if self._closed:
-                raise StoreUnavailable("this memory was closed", fix="open a new Memory")
+                raise closed()
             if self._house is None:
                 self._house = await open_house(
                     stores=self._stores or (default_store(os.environ),),
@@ -213,7 +215,7 @@ class Memory:
         return answer
 
     def _item(self, item: str | Mapping[str, Any]) -> dict[str, Json]:
-        fields = {"content": item} if isinstance(item, str) else item
+        fields = item if isinstance(item, Mapping) else {"content": item}
         return self._payload({"type": "semantic", **fields})
 
     def _payload(self, options: Mapping[str, Any], **named: Any) -> dict[str, Json]:
@@ -225,3 +227,8 @@ class Memory:
             for name, value in said.items()
             if value is not None
         }
+
+
+def closed() -> StoreUnavailable:
+    """What either client says when it is used after its end."""
+    return StoreUnavailable("this memory was closed", fix="open a new Memory")

@@ -170,11 +170,17 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Memories in id order; `next` is the `after` of the following page, None on the last."""
+    """Memories in id order, to iterate; `next` is the `after` of the following page, None on the last."""
 
     items: tuple[Record, ...]
     total: int
     next: str | None = None
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,7 +58,8 @@ class Change:
 
     `erase` names records of which every version is scrubbed: content, metadata, text index and
     vectors leave the file; id, version numbers and times stay as the receipt.
-    `key` and `fingerprint` make a retry recognisable.
+    `key` and `fingerprint` make a retry recognisable; what is erased takes the fingerprint with it.
+    `about` names the memory that made a put unnecessary because it already says the same.
     """
 
     id: str
@@ -72,6 +73,7 @@ class Change:
     fingerprint: str | None = None
     reason: str | None = None
     undoes: str | None = None
+    about: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,9 @@ class DedupMode(StrEnum):
     KEEP = "keep"
 
 
+METADATA_BYTES_MAX = 65_536
+"""As JSON in UTF-8 without spaces; a schema can count characters and keys, but not this."""
+
 MinRelevance: TypeAlias = float | Literal["auto", "off"]
 
 

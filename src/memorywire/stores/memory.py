@@ -200,10 +200,12 @@ class MemoryStore:
     def _forget_traces(self, key: _Key) -> None:
         """What else could betray an erased content: a request's fingerprint, and when it was recalled."""
         self._recalled.pop(key, None)
-        for link in self._chains[key]:
-            begun_by = (key[0], link.version.began_by)
-            commit = self._commits[begun_by]
-            self._commits[begun_by] = replace(commit, change=replace(commit.change, fingerprint=None))
+        tenant, id = key
+        begun_by = {link.version.began_by for link in self._chains[key]}
+        for (owner, change_id), commit in self._commits.items():
+            if owner == tenant and (change_id in begun_by or commit.change.about == id):
+                forgetful = replace(commit.change, fingerprint=None)
+                self._commits[owner, change_id] = replace(commit, change=forgetful)
 
 
 class _Draft:

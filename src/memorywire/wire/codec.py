@@ -11,6 +11,7 @@ from memorywire.model.capabilities import Capabilities
 from memorywire.model.change import Change, Version
 from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType, Record, Scope
 from memorywire.model.requests import (
+    METADATA_BYTES_MAX,
     Action,
     Changes,
     Dedup,
@@ -208,6 +209,7 @@ def _encode_capabilities(capabilities: Capabilities) -> dict[str, Json]:
             "content_max": spec.schema("remember.request")["properties"]["content"]["maxLength"],
             "k_max": spec.schema("recall.request")["properties"]["k"]["maximum"],
             "ids_max": spec.schema("forget.request")["properties"]["ids"]["maxItems"],
+            "metadata_bytes_max": METADATA_BYTES_MAX,
             "payload_bytes_max": strict.MAX_BYTES,
             "depth_max": strict.MAX_DEPTH,
         },

@@ -9,10 +9,13 @@ import jsonschema_rs
 from memorywire import spec
 from memorywire.model.errors import InvalidRequest, UnknownOperation
 from memorywire.model.record import Json
+from memorywire.model.where import Operator
 from memorywire.wire import strict
 
 OPERATIONS = ("remember", "recall", "forget", "merge", "expire")
 READS = ("get", "list", "history", "undo", "changes", "capabilities")
+
+_ALIKE = 0.7  # "user" is taken for user_id, "tenant" is not taken for content
 
 _SAYINGS = {
     "type": "has the wrong type",
@@ -28,7 +31,7 @@ _SAYINGS = {
     "minProperties": "must not be empty",
     "maxProperties": "has too many properties",
     "pattern": "has a character that is not allowed",
-    "falseSchema": "is not allowed here",
+    "not": "must not be blank",
 }
 
 
@@ -57,8 +60,9 @@ def _problem(errors: list[jsonschema_rs.ValidationError], operation: str) -> Inv
     """The most telling error: an unknown field (it explains a missing one), else the deepest."""
     error = max(errors, key=lambda e: (e.kind.name == "additionalProperties", len(e.instance_path)))
     problem = _describe(error)
-    if error.kind.name == "additionalProperties":
-        problem.fix = _spelling(error.kind.as_dict()["unexpected"][0], operation)
+    if error.kind.name == "additionalProperties" and problem.fix is None:
+        names = _property_names(spec.schema(f"{operation}.request"))
+        problem.fix = _spelling(error.kind.as_dict()["unexpected"][0], names)
     return problem
 
 
@@ -68,15 +72,26 @@ def _describe(error: jsonschema_rs.ValidationError) -> InvalidRequest:
     if name in ("anyOf", "oneOf"):
         return _closest(error, path)
     if name in ("additionalProperties", "unevaluatedProperties"):
-        field = _dotted([*path, error.kind.as_dict()["unexpected"][0]])
-        return InvalidRequest(f"{field} is not a field here", field=field)
+        return _unexpected(path, error.kind.as_dict()["unexpected"][0], error.schema_path)
     if name == "required":
         field = _dotted([*path, error.kind.as_dict()["property"]])
         return InvalidRequest(f"{field} is required", field=field)
     where = _dotted(path)
+    if name == "falseSchema":
+        return InvalidRequest(f"{where} is not allowed here", field=where, fix=f"use {path[-1].lower()}")
     return InvalidRequest(
-        f"{where or 'the request'} {_SAYINGS.get(name, 'is not valid')}{_bound(error)}", field=where
+        f"{where or 'the request'} {_SAYINGS.get(name, 'is not valid')}{_bound(error)}", field=where or None
     )
+
+
+def _unexpected(path: list[str], name: str, schema_path: list[str | int]) -> InvalidRequest:
+    """A key that is not known: an operator inside a condition, a field everywhere else."""
+    field = _dotted([*path, name])
+    if "operators" not in schema_path:
+        return InvalidRequest(f"{field} is not a field here", field=field)
+    known = ", ".join(Operator)
+    fix = _spelling(name, list(Operator)) or f"use one of: {known}"
+    return InvalidRequest(f"{field} is not an operator; there are {known}", field=field, fix=fix)
 
 
 def _closest(error: jsonschema_rs.ValidationError, path: list[str]) -> InvalidRequest:
@@ -88,8 +103,8 @@ def _closest(error: jsonschema_rs.ValidationError, path: list[str]) -> InvalidRe
     missing = [fault.kind.as_dict()["property"] for fault in faults if fault.kind.name == "required"]
     if missing:
         names = [_dotted([*path, name]) for name in missing]
-        return InvalidRequest(f"give at least one of: {', '.join(names)}", field=names[0])
-    return InvalidRequest(f"{_dotted(path)} is none of the allowed forms", field=_dotted(path))
+        return InvalidRequest(f"give {', '.join(names)}, or both", field=names[0])
+    return InvalidRequest(f"{_dotted(path)} is none of the allowed forms", field=_dotted(path) or None)
 
 
 def _bound(error: jsonschema_rs.ValidationError) -> str:
@@ -103,8 +118,8 @@ def _bound(error: jsonschema_rs.ValidationError) -> str:
     return ""
 
 
-def _spelling(unknown: str, operation: str) -> str | None:
-    near = get_close_matches(unknown, _property_names(spec.schema(f"{operation}.request")), n=1)
+def _spelling(unknown: str, known: list[str]) -> str | None:
+    near = get_close_matches(unknown, known, n=1, cutoff=_ALIKE)
     return f"did you mean {near[0]}?" if near else None
 
 

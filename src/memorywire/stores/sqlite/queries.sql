@@ -19,8 +19,8 @@ SELECT seq FROM change WHERE tenant = :tenant AND id = :id;
 SELECT seq FROM change WHERE tenant = :tenant AND agent = :agent AND key = :key;
 
 -- name: begin_change
-INSERT INTO change (id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes)
-VALUES (:id, :tenant, :agent, :user, :operation, :at, :key, :fingerprint, :reason, :undoes)
+INSERT INTO change (id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes, about)
+VALUES (:id, :tenant, :agent, :user, :operation, :at, :key, :fingerprint, :reason, :undoes, :about)
 RETURNING seq;
 
 -- name: newest
@@ -65,7 +65,11 @@ DELETE FROM recall WHERE tenant = :tenant AND id = :id;
 
 -- name: erase_fingerprints
 UPDATE change SET fingerprint = NULL
-WHERE seq IN (SELECT began FROM version WHERE tenant = :tenant AND id = :id);
+WHERE seq IN (
+  SELECT began FROM version WHERE tenant = :tenant AND id = :id
+  UNION ALL
+  SELECT seq FROM change WHERE tenant = :tenant AND about = :id
+);
 
 -- name: erase_reembedded
 DELETE FROM reembed
@@ -171,15 +175,15 @@ WHERE record.tenant = :tenant AND record.agent = :agent AND record.ended = :seq
 ORDER BY +record.id, record.number;
 
 -- name: committed_by_id
-SELECT seq, id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes
+SELECT seq, id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes, about
 FROM change WHERE tenant = :tenant AND id = :id;
 
 -- name: committed_by_key
-SELECT seq, id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes
+SELECT seq, id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes, about
 FROM change WHERE tenant = :tenant AND agent = :agent AND key = :key;
 
 -- name: newest_changes
-SELECT seq, id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes
+SELECT seq, id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes, about
 FROM change
 WHERE tenant = :tenant AND agent = :agent AND (:user IS NULL OR user = :user)
 ORDER BY seq DESC LIMIT :limit;

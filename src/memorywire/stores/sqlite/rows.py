@@ -80,6 +80,7 @@ def change_row(change: Change) -> Bindings:
         "fingerprint": change.fingerprint,
         "reason": change.reason,
         "undoes": change.undoes,
+        "about": change.about,
     }
     return _well_formed(row)
 
@@ -143,7 +144,7 @@ def version_of(row: Row) -> Version:
 
 def change_of(row: Row) -> Change:
     """A committed change, without what it put, ended and erased."""
-    _, id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes = row
+    _, id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes, about = row
     return Change(
         id=id,
         operation=operation,
@@ -153,6 +154,7 @@ def change_of(row: Row) -> Change:
         fingerprint=fingerprint,
         reason=reason,
         undoes=undoes,
+        about=about,
     )
 
 

@@ -17,11 +17,13 @@ CREATE TABLE change (
   fingerprint TEXT,
   reason      TEXT,
   undoes      TEXT,
+  about       TEXT,
   UNIQUE (tenant, id)
 ) STRICT;
 
 CREATE UNIQUE INDEX change_key ON change (tenant, agent, key) WHERE key IS NOT NULL;
 CREATE INDEX change_agent ON change (tenant, agent);
+CREATE INDEX change_about ON change (tenant, about) WHERE about IS NOT NULL;
 
 -- Every version of every record. It is current from change `began` until change `ended`.
 -- An erased version keeps its name, numbers and sequences; everything it said is NULL.
