@@ -124,6 +124,8 @@ def _same_request(fresh: Record, current: Record) -> bool:
 
 
 async def _superseded(request: Remember, tools: Tools) -> list[Record]:
+    if not request.supersedes:
+        return []
     found = await tools.store.get(request.scope, request.supersedes)
     missing = set(request.supersedes) - {record.id for record in found}
     if missing:
