@@ -1,8 +1,11 @@
 """Many memories at once, from a file or a pipe."""
 
+import json
+import signal
+import subprocess
 from pathlib import Path
 
-from tests.cli.shell import Shell
+from tests.cli.shell import COMMAND, Shell
 
 
 def test_plain_lines_and_objects_are_remembered(shell: Shell, tmp_path: Path):
@@ -43,3 +46,50 @@ def test_bad_lines_are_named_and_the_others_are_kept(shell: Shell):
 
 def test_a_missing_file_is_wrong_usage(shell: Shell):
     assert shell("import-lines", "no-such-file").code == 2
+
+
+def test_a_store_that_fails_stops_the_import_with_one_message(shell: Shell):
+    done = shell(
+        "import-lines",
+        "-",
+        "--json",
+        stdin=b"{bad\n" + b"".join(b"fact %d\n" % number for number in range(300)),
+        MEMORYWIRE_EMBEDDER="openai+http://127.0.0.1:9/v1?model=m&dimension=8",
+    )
+    assert done.code == 4
+    assert (done.json["committed"], len(done.json["failed"])) == (0, 1)
+    assert (done.json["stopped"]["line"], done.json["stopped"]["problem"]["code"]) == (2, "embedder_failed")
+
+
+def test_ctrl_c_says_what_was_kept(shell: Shell):
+    with subprocess.Popen(
+        [*COMMAND, "import-lines", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=shell.environment(),
+    ) as process:
+        process.stdin.write("".join(f"fact number {number}\n" for number in range(128)))
+        process.stdin.flush()
+        while shell("list", "--json").json["total"] < 128:
+            pass
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+    assert (process.returncode, err) == (130, "")
+    assert out.startswith("remembered 128, already known 0, failed 0\n")
+
+
+def test_a_full_disk_stops_the_import_and_the_count_is_what_was_kept(shell: Shell):
+    shell("list")
+    done = subprocess.run(
+        ["bash", "-c", f"ulimit -f 1500; {' '.join(COMMAND)} import-lines - --json"],
+        input="".join(f"fact number {number}\n" for number in range(1500)),
+        capture_output=True,
+        text=True,
+        env=shell.environment(),
+    )
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["failed"], done.stderr) == (4, [], "")
+    assert told["stopped"]["problem"]["code"].startswith("store_")
+    assert told["committed"] == shell("list", "--json").json["total"] > 0

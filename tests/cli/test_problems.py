@@ -1,11 +1,14 @@
 """Whatever goes wrong ends in a problem and the right exit code, never in a traceback."""
 
 import os
+import signal
+import socket
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.cli.shell import Shell
+from tests.cli.shell import COMMAND, Shell
 
 WRONG_USAGE = [
     ("no-such-verb",),
@@ -34,6 +37,12 @@ WRONG_REQUESTS = [
     (("call", "remember", '{"type": "semantic", "content": "x", "tgs": []}'), "tgs"),
     (("call", "gossip", "{}"), "operation"),
     (("call", "remember", '{"content": "x", "content": "y"}'), "content"),
+    (("forget", "x", "--filter", "null"), "filter"),
+    (("forget", "x", "--filter", "[]"), "filter"),
+    (("list", "--filter", "null"), "filter"),
+    (("recall", "x", "--rank", "false"), "rank"),
+    (("remember", "x", "--metadata", "[]"), "metadata"),
+    (("remember", "x", "--type", "gossip"), "type"),
     (("list", "--store", "nowhere"), "store"),
     (("list", "--store", "gopher://hole"), "store"),
 ]
@@ -140,3 +149,41 @@ def test_a_terminal_without_the_letters_is_no_failure(shell: Shell):
     done = shell("list", PYTHONIOENCODING="ascii")
     assert done.code == 0
     assert shell("list", "--json", PYTHONIOENCODING="ascii").json["items"][0]["content"] == "東京 🗼 café"
+
+
+def test_a_misspelt_verb_is_told_the_nearest(shell: Shell):
+    assert "'recall'" in shell("recal", "x").err
+
+
+def test_an_answer_that_cannot_be_written_exits_with_4(shell: Shell):
+    done = subprocess.run(
+        ["bash", "-c", f"{' '.join(COMMAND)} list > /dev/full"],
+        capture_output=True,
+        text=True,
+        env=shell.environment(),
+    )
+    assert (done.returncode, done.stderr) == (
+        4,
+        "error: the answer could not be written: No space left on device\n",
+    )
+
+
+def test_the_demo_takes_no_store(shell: Shell):
+    done = shell("demo", "--store", "memory://")
+    assert (done.code, "--store" in done.err) == (2, True)
+
+
+def test_ctrl_c_ends_a_wait_for_the_network_at_once(shell: Shell):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        endpoint = f"openai+http://127.0.0.1:{silent.getsockname()[1]}/v1?model=m&dimension=8"
+        with subprocess.Popen(
+            [*COMMAND, "remember", "x"],
+            stderr=subprocess.PIPE,
+            text=True,
+            env=shell.environment(MEMORYWIRE_EMBEDDER=endpoint),
+        ) as process:
+            connection, _ = silent.accept()
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate()
+            connection.close()
+    assert (process.returncode, err.strip()) == (130, "stopped; nothing more was done")

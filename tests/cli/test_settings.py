@@ -1,9 +1,13 @@
 """Options come before the environment, the environment before the file, the file before defaults."""
 
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from memorywire import __version__
 from tests.cli.shell import Shell
 
 READS = ["recall x", "list", "changes", "capabilities", "doctor", "version"]
@@ -46,6 +50,44 @@ def test_standard_input_is_read_for_a_dash_and_in_a_pipe(shell: Shell):
     assert shell("remember", stdin=b"second\n").code == 0
     assert [item["content"] for item in shell("list", "--json").json["items"]] == ["naïve café", "second"]
     assert shell("recall", "-", "--json", stdin=b"cafe").json["results"]
+
+
+def test_the_mark_before_utf_8_is_no_content(shell: Shell):
+    shell("remember", "-", stdin=b"\xef\xbb\xbfAna drinks tea\n")
+    shell("import-lines", "-", stdin=b"\xef\xbb\xbfBen runs\n")
+    assert [item["content"] for item in shell("list", "--json").json["items"]] == [
+        "Ana drinks tea",
+        "Ben runs",
+    ]
+    assert shell("call", "list", "-", stdin=b"\xef\xbb\xbf{}").json["total"] == 2
+
+
+def test_a_call_without_a_payload_is_about_the_agent_of_the_settings(shell: Shell):
+    shell.remember("Ana drinks tea", "--agent", "a")
+    assert shell("call", "list", "--agent", "a").json["total"] == 1
+    assert shell("call", "list").json["total"] == 0
+    assert "operations" in shell("call", "capabilities").json
+
+
+def test_the_next_command_is_about_the_same_memory(shell: Shell, tmp_path: Path):
+    place = ("--store", f"sqlite://{tmp_path}/own.db", "--agent", "a b", "--user", "ana")
+    shell("remember", "first", *place)
+    receipt = shell("remember", "second", *place)
+    assert shell(*shlex.split(receipt.out.split("undo with: memorywire ")[1])).code == 0
+    shell("remember", "second", *place)
+    page = shell("list", "--limit", "1", "--type", "semantic", "--filter", '{"user_id": "ana"}', *place)
+    more = shell(*shlex.split(page.out.split("more with: memorywire ")[1]), "--json")
+    assert [item["content"] for item in more.json["items"]] == ["second"]
+
+
+def test_the_package_is_the_command_too(shell: Shell):
+    done = subprocess.run(
+        [sys.executable, "-m", "memorywire", "--version"],
+        capture_output=True,
+        text=True,
+        env=shell.environment(),
+    )
+    assert done.stdout == f"memorywire {__version__}\n"
 
 
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])

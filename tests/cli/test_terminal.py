@@ -11,16 +11,22 @@ from memorywire.cli.screen import columns, table
 from tests.cli.shell import COMMAND, Shell
 
 
-def at_a_terminal(shell: Shell, *arguments: str, typed: str = "") -> tuple[int, str]:
-    """The exit code and everything that appeared on an 80-column terminal."""
+def at_a_terminal(shell: Shell, *arguments: str, typed: str = "", until: str = "") -> tuple[int, str]:
+    """The exit code and everything that appeared on an 80-column terminal; typed when `until` was seen."""
     ours, theirs = pty.openpty()
     environment = shell.environment(COLUMNS="80", TERM="xterm")
     with subprocess.Popen(
-        [*COMMAND, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=environment
+        ["setsid", "--ctty", "--wait", *COMMAND, *arguments],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=environment,
     ) as process:
         os.close(theirs)
-        os.write(ours, typed.encode())
         seen = b""
+        while until.encode() not in seen and (chunk := _read(ours)):
+            seen += chunk
+        os.write(ours, typed.encode())
         while chunk := _read(ours):
             seen += chunk
     os.close(ours)
@@ -50,6 +56,32 @@ def test_lines_fit_the_terminal_and_a_pipe_gets_everything(shell: Shell):
     assert shell("list").out.count("word") == 60
 
 
+def test_a_recall_shows_sixty_characters_of_content_and_the_whole_id(shell: Shell):
+    said = "Ana prefers green tea to coffee, black tea to green, and water from the well to both"
+    id = shell.remember(said)["id"]
+    for typed in (("recall", "what does Ana like to drink?"), ("list",)):
+        _, seen = at_a_terminal(shell, *typed)
+        lines = seen.splitlines()
+        assert any(said[:60] in line for line in lines)
+        assert any(line.split()[:1] == [id] for line in lines)
+        assert all(columns(line) <= 80 for line in lines)
+
+
+def test_what_a_filter_would_take_is_shown_before_the_question(shell: Shell):
+    for number in range(7):
+        shell.remember(f"fact number {number}", "--source", "chat")
+    _, seen = at_a_terminal(shell, "forget", "--filter", '{"source": "chat"}', typed="n\n")
+    assert [f"fact number {number}" in seen for number in range(7)] == [True] * 5 + [False] * 2
+    assert "and 2 more" in seen
+
+
+def test_ctrl_c_at_the_question_exits_with_130(shell: Shell):
+    shell.remember("Ana drinks tea", "--source", "chat")
+    code, _ = at_a_terminal(shell, "forget", "--filter", '{"source": "chat"}', until="?", typed="\x03")
+    assert code == 130
+    assert shell("list", "--json").json["total"] == 1
+
+
 def test_an_import_shows_its_progress_on_a_terminal_only(shell: Shell, tmp_path: Path):
     notes = tmp_path / "notes.txt"
     notes.write_text("Ana drinks tea\n", encoding="utf-8")
@@ -61,11 +93,11 @@ def test_an_import_shows_its_progress_on_a_terminal_only(shell: Shell, tmp_path:
 def test_a_closed_pipe_ends_quietly(shell: Shell):
     shell.remember("Ana drinks tea")
     done = subprocess.run(
-        ["bash", "-c", f"{' '.join(COMMAND)} list --json | true"],
+        ["bash", "-c", f"set -o pipefail; {' '.join(COMMAND)} list --json | true"],
         capture_output=True,
         env=shell.environment(),
     )
-    assert b"Traceback" not in done.stderr
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_wide_characters_keep_the_columns_straight():

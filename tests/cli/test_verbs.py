@@ -1,5 +1,7 @@
 """Each verb does what it says, across processes that share one file."""
 
+import pytest
+
 from tests.cli.shell import Shell
 
 
@@ -152,6 +154,35 @@ def test_changes_lists_what_can_be_undone(shell: Shell):
     changes = shell("changes", "--json").json["changes"]
     assert [(change["id"], change["operation"]) for change in changes] == [(receipt["change_id"], "remember")]
     assert receipt["change_id"] in shell("changes").out
+
+
+def test_a_duplicate_that_supersedes_says_so_and_can_be_undone(shell: Shell):
+    old, new = shell.remember("Ana drinks coffee"), shell.remember("Ana drinks tea")
+    done = shell("remember", "Ana drinks tea", "--supersedes", old["id"])
+    assert f"already known as {new['id']}" in done.out
+    assert f"superseded by it: {old['id']}" in done.out
+    assert shell("get", old["id"]).code == 3
+    assert shell(*done.out.split("undo with: memorywire ")[1].split()).code == 0
+    assert shell("get", old["id"]).code == 0
+    assert "undo with" not in shell("remember", "Ana drinks tea").out
+
+
+def test_get_shows_the_lines_of_the_content(shell: Shell):
+    id = shell.remember("def tea():\n    return 'green'")["id"]
+    assert "content      def tea():\n                 return 'green'\n" in shell("get", id).out
+
+
+def test_a_dry_run_shows_what_would_go(shell: Shell):
+    id = shell.remember("Ana drinks tea", "--source", "chat")["id"]
+    done = shell("forget", "--filter", '{"source": "chat"}', "--dry-run")
+    assert done.out.splitlines()[1] == f"  {id}  Ana drinks tea"
+
+
+@pytest.mark.parametrize("span", ["7d", "7d ago", "7 d ago"])
+def test_a_span_before_now_may_say_ago(shell: Shell, span: str):
+    shell.remember("Ana drank tea", "--occurred-at", span)
+    kept = shell("list", "--json").json["items"][0]
+    assert abs(kept["created_at"] - kept["occurred_at"] - 7 * 86_400_000) < 60_000
 
 
 def test_users_of_an_agent_are_kept_apart(shell: Shell):

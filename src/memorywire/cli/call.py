@@ -1,5 +1,6 @@
 """`memorywire call`: raw wire JSON in, raw wire JSON out."""
 
+import codecs
 import sys
 
 import click
@@ -16,13 +17,22 @@ from memorywire.model.clock import system_clock
 def command(desk: Desk, operation: str, payload: str | None, clock: int | None) -> None:
     """Send raw wire JSON, print the response.
 
-    JSON is the payload of the request; `-` or nothing reads it from standard input. The
-    agent and the user of the settings stand in where the request names no agent.
+    JSON is the payload of the request; `-` reads it from standard input, and so does nothing in a pipe.
+    Without any it is `{}`. The agent and the user of the settings stand in where the request names no agent.
     """
     from memorywire.wire.strict import parse
 
-    request = parse(sys.stdin.buffer.read() if payload in (None, "-") else payload)
-    if isinstance(request, dict):
+    request = parse(_typed(payload))
+    if isinstance(request, dict) and operation != "capabilities":  # which is nobody's
         request = {**desk.scope(), **request} if "agent_id" not in request else request
     with desk.memory(system_clock if clock is None else lambda: clock) as memory:
         desk.print_json(memory.call(operation, request))
+
+
+def _typed(payload: str | None) -> str | bytes:
+    if payload is not None and payload != "-":
+        return payload
+    if payload is None and sys.stdin.isatty():
+        return "{}"
+    piped = sys.stdin.buffer.read().removeprefix(codecs.BOM_UTF8)
+    return piped if payload == "-" or piped.strip() else "{}"

@@ -11,10 +11,11 @@ from memorywire.cli.screen import moment, table, terminal_width
 @shared
 def command(desk: Desk, limit: int | None) -> None:
     """Show the newest changes: what an undo can take back."""
-    desk.show(desk.call("changes", limit=limit), sentences)
+    history = desk.again("history", "ID")
+    desk.show(desk.call("changes", limit=limit), lambda said: sentences(said, history))
 
 
-def sentences(answer: Answer) -> list[str]:
+def sentences(answer: Answer, history: str) -> list[str]:
     if not answer["changes"]:
         return ["nothing was changed yet"]
     rows = [
@@ -26,4 +27,8 @@ def sentences(answer: Answer) -> list[str]:
         ]
         for change in answer["changes"]
     ]
-    return table(["AT", "OPERATION", "CHANGE", "REASON"], rows, elastic="REASON", width=terminal_width())
+    headers = ["AT", "OPERATION", "CHANGE", "REASON"]
+    return [
+        *table(headers, rows, elastic="REASON", width=terminal_width()),
+        f"the versions of a memory, with the change that began each: {history}",
+    ]

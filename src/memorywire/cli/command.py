@@ -1,13 +1,17 @@
 """The table of verbs, and the boundary of the process: exit codes, problems, no tracebacks."""
 
+import difflib
 import importlib
 import io
+import os
 import sys
 from types import TracebackType
+from typing import NoReturn
 
 import click
 
-from memorywire.cli.problems import REFUSED, USAGE, bug, problem_lines
+from memorywire import __version__
+from memorywire.cli.problems import INTERRUPTED, REFUSED, STORE_FAILURE, USAGE, bug, problem_lines
 
 VERBS = (
     "remember",
@@ -47,13 +51,30 @@ class Verbs(click.Group):
         command: click.Command = module.command
         return command
 
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # whoever read has seen enough
+            _silence()
+            return 0
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        near = difflib.get_close_matches(args[0], VERBS, n=1)
+        if near and args[0] not in VERBS:
+            raise click.UsageError(f"no such command {args[0]!r}; did you mean {near[0]!r}?", ctx)
+        return super().resolve_command(ctx, args)
+
 
 @click.group(
     cls=Verbs,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     invoke_without_command=True,
-    epilog="Exit codes: 0 done, 2 wrong usage or request, 3 refused or not found, 4 store failure.",
+    epilog="Exit codes: 0 done, 2 wrong usage or request, 3 refused or not found, 4 store failure, "
+    "130 interrupted.",
 )
+@click.version_option(__version__, message="memorywire %(version)s")
 @click.pass_context
 def memorywire(context: click.Context) -> None:
     """Memory for AI agents, with a receipt for every write."""
@@ -67,26 +88,45 @@ def run() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal without the letter is no failure
-    sys.exit(_exit_code())
+    code = _exit_code()
+    if code == INTERRUPTED:
+        _leave(code)
+    sys.exit(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """At once: whoever pressed Ctrl-C does not wait for a thread that waits for the network."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)
 
 
 def _exit_code() -> int:
     try:
         code = memorywire.main(prog_name="memorywire", standalone_mode=False)
-    except click.Abort:
+    except click.Abort as error:
         click.echo("stopped; nothing more was done", err=True)
-        return REFUSED
+        return INTERRUPTED if isinstance(error.__context__, KeyboardInterrupt) else REFUSED
     except click.ClickException as error:
         _show_usage(error)
         return USAGE
+    except OSError as error:
+        _silence()
+        click.echo(f"error: the answer could not be written: {error.strerror or error}", err=True)
+        return STORE_FAILURE
     return code if isinstance(code, int) else 0
+
+
+def _silence() -> None:
+    """What could not be written is not tried again when the process ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _show_usage(error: click.ClickException) -> None:
     """As a problem, so that wrong options and wrong requests read the same."""
     problem = {"code": "validation_error", "detail": error.format_message()}
     if isinstance(error, click.BadParameter) and error.param is not None and error.param.name:
-        problem["field"] = error.param.name
+        problem["field"] = error.param.name.rstrip("_")  # as the wire spells it
     if isinstance(error, click.UsageError) and error.ctx is not None:
         problem["fix"] = f"see `{error.ctx.command_path} --help`"
     for line in problem_lines(problem, as_json="--json" in sys.argv[1:]):

@@ -58,6 +58,8 @@ def command(desk: Desk) -> None:
     Remember, recall, forget, undo, receipts: real calls, nothing prepared. Your own data is not
     touched: the story's file is in a temporary folder and is deleted at the end.
     """
+    if desk.typed:
+        raise click.UsageError(f"the story has a file and an agent of its own: leave out {desk.typed[0]}")
     with _fresh(desk) as (place, memory):
         story = Story(memory, quiet=desk.as_json)
         story.say(f"An agent's memory in one file: {place}")
@@ -169,5 +171,5 @@ def _own_path() -> str:
     """The command as it can be typed from here, when it is not on the path."""
     path = Path(sys.argv[0]).absolute()
     if path.name == "__main__.py":
-        return "python -m memorywire.cli"
+        return "python -m memorywire"
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -46,6 +47,8 @@ class Desk:
 
     settings: "Settings"
     as_json: bool
+    typed: tuple[str, ...] = ()
+    """The options that say where and whose, as they were typed."""
 
     @contextmanager
     def memory(self, clock: Clock = system_clock) -> Iterator["Memory"]:
@@ -81,8 +84,14 @@ class Desk:
             return
         for line in render(answer):
             click.echo(line)
+        if answer.get("change_id") and not answer.get("hard_delete"):
+            click.echo(f"  undo with: {self.again('undo', answer['change_id'])}")
         if answer.get("degraded"):
             click.echo(f"(not everything that was asked for could be done: {', '.join(answer['degraded'])})")
+
+    def again(self, *words: str) -> str:
+        """A command to type next, about the same memory as this one."""
+        return shlex.join(["memorywire", *words, *self.typed])
 
     @staticmethod
     def print_json(document: Json) -> None:
@@ -105,7 +114,8 @@ def shared(function: Callable[..., None]) -> Callable[..., None]:
     ) -> None:
         try:
             settings = _settings(config, stores, agent, user)
-            function(Desk(settings=settings, as_json=as_json), **rest)
+            typed = _typed(stores, agent, user, config)
+            function(Desk(settings=settings, as_json=as_json, typed=typed), **rest)
         except MemorywireError as error:
             for line in problem_lines(error.problem(), as_json=as_json):
                 click.echo(line, err=True)
@@ -129,6 +139,16 @@ def _settings(
         agent=settings.agent if agent is None else agent,
         user=settings.user if user is None else user,
     )
+
+
+def _typed(
+    stores: tuple[str, ...], agent: str | None, user: str | None, config: Path | None
+) -> tuple[str, ...]:
+    options = [("--store", url) for url in stores]
+    options += [("--agent", agent)] if agent is not None else []
+    options += [("--user", user)] if user is not None else []
+    options += [("--config", str(config))] if config is not None else []
+    return tuple(word for option in options for word in option)
 
 
 def _given(value: Json) -> bool:

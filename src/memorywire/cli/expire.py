@@ -54,5 +54,3 @@ def sentences(answer: Answer) -> Iterator[str]:
     else:
         yield f"{_DONE[action]} {count}:"
     yield from (f"  {id}" for id in answer["matched_ids"])
-    if answer.get("change_id"):
-        yield f"  undo with: memorywire undo {answer['change_id']}"

@@ -1,20 +1,31 @@
 """`memorywire forget`: end memories, by id or by filter."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
 from memorywire.cli.desk import Answer, Desk, listing, shared
-from memorywire.cli.inputs import json_value
+from memorywire.cli.inputs import json_object
 from memorywire.cli.problems import REFUSED
+from memorywire.cli.recall import content_words
+from memorywire.cli.screen import safe, shortened
+from memorywire.model.errors import NotFound
 from memorywire.model.record import Json
+
+_SAMPLE = 5
+"""How many of the memories that would go are shown with their content."""
+_WIDTH = 60
 
 
 @click.command("forget")
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option(
-    "--filter", "filter_", type=json_value, metavar="JSON", help="Also everything that matches this filter."
+    "--filter",
+    "filter_",
+    type=json_object,
+    metavar="JSON",
+    help="Everything that matches; beside IDs, only those of them that match.",
 )
 @click.option("--hard", "hard_delete", is_flag=True, help="Erase the content everywhere; cannot be undone.")
 @click.option("--reason", metavar="TEXT", help="Why; kept with the change.")
@@ -40,7 +51,8 @@ def command(
     if filter_ is not None and not dry_run and not yes and max_affected is None:
         max_affected = _confirmed(desk, request)
     answer = desk.call("forget", **request, dry_run=dry_run, max_affected=max_affected)
-    desk.show(answer, sentences)
+    contents = _contents(desk, answer["forgotten_ids"]) if dry_run and not desk.as_json else {}
+    desk.show(answer, lambda said: sentences(said, contents))
     if not answer["forgotten_ids"]:
         raise click.exceptions.Exit(REFUSED)
 
@@ -49,13 +61,29 @@ def _confirmed(desk: Desk, request: dict[str, Json]) -> int:
     """How many the person at the terminal agreed to; the forget is held to that number."""
     if not sys.stdin.isatty():
         raise click.UsageError("a filter without a terminal to ask needs --yes or --max-affected N")
-    count = len(desk.call("forget", **request, dry_run=True)["forgotten_ids"])
+    ids = desk.call("forget", **request, dry_run=True)["forgotten_ids"]
+    for id, content in _contents(desk, ids).items():
+        click.echo(_line(id, content), err=True)
+    if len(ids) > _SAMPLE:
+        click.echo(f"  and {len(ids) - _SAMPLE} more", err=True)
     deed = "erase" if request["hard_delete"] else "forget"
-    click.confirm(f"{deed} {count} memories?", abort=True, err=True)
-    return count
+    click.confirm(f"{deed} {len(ids)} memories?", abort=True, err=True)
+    return len(ids)
 
 
-def sentences(answer: Answer) -> Iterator[str]:
+def _contents(desk: Desk, ids: Sequence[str]) -> dict[str, str]:
+    """What the first of these memories say; one that only its history still knows is left out."""
+    found = {}
+    with desk.memory() as memory:
+        for id in ids[:_SAMPLE]:
+            try:
+                found[id] = content_words(memory.call("get", desk.payload(id=id))["content"])
+            except NotFound:
+                continue
+    return found
+
+
+def sentences(answer: Answer, contents: Mapping[str, str]) -> Iterator[str]:
     deed = "erased" if answer["hard_delete"] else "forgot"
     found = answer["forgotten_ids"]
     if not found:
@@ -64,8 +92,10 @@ def sentences(answer: Answer) -> Iterator[str]:
         yield f"would have {'erased' if answer['hard_delete'] else 'forgotten'} {len(found)}:"
     else:
         yield f"{deed} {len(found)}:"
-    yield from (f"  {id}" for id in found)
+    yield from (_line(id, contents.get(id, "")) for id in found)
     yield from (f"  not found: {id}" for id in answer["missing_ids"])
     yield from (f"  {one['store']}: {one['error']}" for one in answer["stores"] if one.get("error"))
-    if answer.get("change_id") and not answer["hard_delete"]:
-        yield f"  undo with: memorywire undo {answer['change_id']}"
+
+
+def _line(id: str, content: str) -> str:
+    return f"  {id}  {shortened(safe(content), _WIDTH)}".rstrip()

@@ -6,7 +6,7 @@ import click
 
 from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.recall import content_words
-from memorywire.cli.screen import moment, safe
+from memorywire.cli.screen import moment, safe_lines
 from memorywire.model.record import Json
 
 _MOMENTS = frozenset({"created_at", "updated_at", "occurred_at", "expires_at", "recalled_at"})
@@ -23,7 +23,9 @@ def command(desk: Desk, id_: str) -> None:
 def sentences(answer: Answer) -> Iterator[str]:
     for name, value in answer.items():
         if value not in (None, [], {}):
-            yield f"{name:12} {safe(_words(name, value))}"
+            first, *more = safe_lines(_words(name, value))
+            yield f"{name:12} {first}"
+            yield from (f"{'':12} {line}".rstrip() for line in more)
 
 
 def _words(name: str, value: Json) -> str:

@@ -1,25 +1,29 @@
 """`memorywire import-lines`: many memories at once, one a line."""
 
 import os
+import signal
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
+from types import FrameType
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
 from memorywire.cli.desk import Answer, Desk, listing, shared
 from memorywire.cli.inputs import TYPES, decoded
-from memorywire.cli.problems import REFUSED, problem_lines
+from memorywire.cli.problems import INTERRUPTED, REFUSED, STORE_FAILURE, problem_lines
 from memorywire.cli.screen import Progress
 from memorywire.model.answers import Remembered, Status
-from memorywire.model.errors import InvalidRequest, MemorywireError
+from memorywire.model.errors import EmbedderFailed, InvalidRequest, MemorywireError, StoreError
 from memorywire.model.record import Json
 
 if TYPE_CHECKING:
     from memorywire.sync import Memory
 
-_BATCH = 512
+_BATCH = 128
+"""As many as the client embeds at once, so that a failure loses count of none that were kept."""
 
 Line = tuple[int, bytes]
 
@@ -31,9 +35,14 @@ class Tally:
     committed: int = 0
     duplicate: int = 0
     failed: list[tuple[int, MemorywireError]] = field(default_factory=list)
+    stopped: tuple[int, MemorywireError] | None = None
+    """The first line that could not be kept through no fault of its own."""
+    interrupted: bool = False
 
     def count(self, line: int, result: Remembered | MemorywireError) -> None:
-        if isinstance(result, MemorywireError):
+        if isinstance(result, StoreError | EmbedderFailed):
+            self.stopped = self.stopped or (line, result)
+        elif isinstance(result, MemorywireError):
             self.failed.append((line, result))
         elif result.status is Status.DUPLICATE:
             self.duplicate += 1
@@ -49,8 +58,22 @@ class Tally:
         return {
             "committed": self.committed,
             "duplicate": self.duplicate,
-            "failed": [{"line": line, "problem": error.problem()} for line, error in failed],
+            "failed": [_fault(line, error) for line, error in failed],
+            **({"stopped": _fault(*self.stopped)} if self.stopped else {}),
+            **({"interrupted": True} if self.interrupted else {}),
         }
+
+    @property
+    def exit_code(self) -> int:
+        if self.interrupted:
+            return INTERRUPTED
+        if self.stopped:
+            return STORE_FAILURE
+        return REFUSED if self.failed else 0
+
+
+def _fault(line: int, error: MemorywireError) -> Answer:
+    return {"line": line, "problem": error.problem()}
 
 
 @click.command("import-lines")
@@ -66,19 +89,47 @@ def command(
     """Remember every line of FILE, or of standard input for `-`.
 
     A line that starts with `{` is a JSON object with the fields of a remember request; what it leaves
-    out is taken from the options. Empty lines are passed over.
+    out is taken from the options. Empty lines are passed over. A line that is wrong does not stop the
+    others; a store that fails does. Importing the same file again goes on where it stopped.
     """
     defaults = desk.payload(type=type_, source=source, tags=listing(tags), session_id=session_id)
-    tally, position = Tally(), 0
+    tally = Tally()
     with desk.memory() as memory, Progress("importing", _size(file)) as progress:
-        lines = enumerate(file, start=1)
-        while batch := list(islice(lines, _BATCH)):
-            _remember(memory, batch, defaults, tally)
-            position += sum(len(line) for _, line in batch)
-            progress.reached(position, f"{tally.done} lines")
+        try:
+            _import(memory, file, defaults, tally, progress)
+        except KeyboardInterrupt:
+            tally.interrupted = True
     desk.show(tally.answer(), sentences)
-    if tally.failed:
-        raise click.exceptions.Exit(REFUSED)
+    raise click.exceptions.Exit(tally.exit_code)
+
+
+def _import(memory: "Memory", file: BinaryIO, defaults: Answer, tally: Tally, progress: Progress) -> None:
+    position, lines = 0, enumerate(file, start=1)
+    while not tally.stopped and (batch := list(islice(lines, _BATCH))):
+        with _unbroken():
+            _remember(memory, batch, defaults, tally)
+        position += sum(len(line) for _, line in batch)
+        progress.reached(position, f"{tally.done} lines")
+
+
+@contextmanager
+def _unbroken() -> Iterator[None]:
+    """Ctrl-C is heard when the batch in hand is done, so that what was kept is known; twice, at once."""
+    heard = False
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        nonlocal heard
+        if heard:
+            raise KeyboardInterrupt
+        heard = True
+
+    before = signal.signal(signal.SIGINT, hear)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if heard:
+        raise KeyboardInterrupt
 
 
 def _size(file: BinaryIO) -> int | None:
@@ -93,7 +144,11 @@ def _remember(memory: "Memory", batch: Iterable[Line], defaults: Answer, tally: 
             requests.extend((number, request) for request in _requests(line, defaults))
         except MemorywireError as error:
             tally.count(number, error)
-    results = memory.remember_many([request for _, request in requests])
+    try:
+        results = memory.remember_many([request for _, request in requests])
+    except (StoreError, EmbedderFailed) as error:
+        tally.stopped = (requests[0][0], error)
+        return
     for (number, _), result in zip(requests, results, strict=True):
         tally.count(number, result)
 
@@ -123,3 +178,9 @@ def sentences(answer: Answer) -> Iterator[str]:
         first, *rest = problem_lines(fault["problem"], as_json=False)
         yield f"line {fault['line']}: {first}"
         yield from rest
+    if "stopped" in answer:
+        first, *rest = problem_lines(answer["stopped"]["problem"], as_json=False)
+        yield f"stopped at line {answer['stopped']['line']}: {first}"
+        yield from rest
+    if "interrupted" in answer:
+        yield "stopped by Ctrl-C; importing the same file again goes on from here"

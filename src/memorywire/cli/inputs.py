@@ -11,20 +11,26 @@ from memorywire.model.clock import system_clock
 from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire.model.record import Json, MemoryType
 
-_SPAN = re.compile(r"(\d+)\s*(s|m|h|d|w)")
+_SPAN = re.compile(r"(\d+)\s*(s|m|h|d|w)(\s+ago|\s+from now)?")
+_SIGNS = {"ago": -1, "from now": 1}
 _UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 
+PAST = "epoch ms, ISO 8601 (UTC unless it says otherwise), or `7d` or `7d ago`"
+FUTURE = "epoch ms, ISO 8601 (UTC unless it says otherwise), or `7d` from now"
 TYPES = click.Choice([kind.value for kind in MemoryType])
 
 
-def json_value(text: str) -> Json:
-    """A JSON document, as strict as the wire."""
+def json_object(text: str) -> dict[str, Json]:
+    """A JSON object, as strict as the wire; never a null or a list that reads like an option left out."""
     from memorywire.wire.strict import parse
 
     try:
-        return parse(text)
+        value = parse(text)
     except MemorywireError as error:
         raise click.BadParameter(error.detail) from error
+    if not isinstance(value, dict):
+        raise click.BadParameter(f"{text!r} is not a JSON object")
+    return value
 
 
 def ahead(text: str) -> int:
@@ -40,16 +46,17 @@ def ago(text: str) -> int:
 def _moment(text: str, sign: Literal[1, -1]) -> int:
     span = _SPAN.fullmatch(text)
     if span:
-        return system_clock() + sign * int(span[1]) * _UNIT_MS[span[2]]
+        towards = _SIGNS[span[3].strip()] if span[3] else sign
+        return system_clock() + towards * int(span[1]) * _UNIT_MS[span[2]]
     if text.isdecimal():
         return int(text)
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError as error:
+        return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+    except (ValueError, OverflowError) as error:
         raise click.BadParameter(
-            f"{text!r} is not epoch milliseconds, ISO 8601 or a span such as 7d"
+            f"{text!r} is not epoch milliseconds, ISO 8601 or a span such as 7d (s, m, h, d, w)"
         ) from error
-    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def min_relevance(text: str) -> float | str:
@@ -72,8 +79,9 @@ def text_from(argument: str | None, *, field: str) -> str:
 
 
 def decoded(data: bytes, *, field: str) -> str:
+    """UTF-8, without the mark that some editors put before it."""
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidRequest(
             f"not UTF-8 at byte {error.start}", field=field, fix="convert it, e.g. with `iconv -t UTF-8`"

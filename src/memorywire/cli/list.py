@@ -1,13 +1,14 @@
 """`memorywire list`: page through what is kept."""
 
+import json
 from collections.abc import Iterator
 
 import click
 
 from memorywire.cli.desk import Answer, Desk, listing, shared
-from memorywire.cli.inputs import TYPES, json_value
+from memorywire.cli.inputs import TYPES, json_object
 from memorywire.cli.recall import content_words
-from memorywire.cli.screen import moment, table, terminal_width
+from memorywire.cli.screen import entries, moment, terminal_width
 from memorywire.model.record import Json
 
 _PAGE = 20
@@ -16,7 +17,7 @@ _LONGEST_PAGE = 1000
 
 @click.command("list")
 @click.option("--type", "types", type=TYPES, multiple=True, help="Only this kind; repeatable.")
-@click.option("--filter", "filter_", type=json_value, metavar="JSON", help="Only what matches this filter.")
+@click.option("--filter", "filter_", type=json_object, metavar="JSON", help="Only what matches this filter.")
 @click.option("--include-archived", is_flag=True, help="Archived memories too.")
 @click.option("--limit", type=int, metavar="N", help=f"How many to show; {_PAGE} when not given.")
 @click.option("--after", metavar="ID", help="Start behind this id.")
@@ -44,24 +45,39 @@ def command(
         while everything and page.get("next"):
             more = memory.call("list", {**request, "after": page["next"]})
             page = {**more, "items": page["items"] + more["items"]}
-    desk.show(page, sentences)
+    options = _options(types, filter_, include_archived=include_archived, limit=limit)
+    desk.show(page, lambda said: sentences(said, desk.again("list", *options)))
 
 
-def sentences(answer: Answer) -> Iterator[str]:
+def _options(
+    types: tuple[str, ...], filter_: Json, *, include_archived: bool, limit: int | None
+) -> Iterator[str]:
+    """What chose this page, as it would be typed for the next."""
+    for kind in types:
+        yield from ("--type", kind)
+    if filter_ is not None:
+        yield from ("--filter", json.dumps(filter_, ensure_ascii=False))
+    if include_archived:
+        yield "--include-archived"
+    if limit is not None:
+        yield from ("--limit", str(limit))
+
+
+def sentences(answer: Answer, more: str) -> Iterator[str]:
     if not answer["items"]:
         yield "nothing is kept here"
         return
     rows = [
         [
             item["type"],
-            moment(item["created_at"]),
-            str(item["version"]),
-            content_words(item["content"]),
             item["id"],
+            moment(item["created_at"]),
+            f"v{item['version']}",
+            content_words(item["content"]),
         ]
         for item in answer["items"]
     ]
-    headers = ["TYPE", "CREATED", "VERSION", "CONTENT", "ID"]
-    yield from table(headers, rows, elastic="CONTENT", width=terminal_width())
+    headers = ["TYPE", "ID", "CREATED", "VERSION", "CONTENT"]
+    yield from entries(headers, rows, lead=1, width=terminal_width())
     if answer.get("next"):
-        yield f"{len(rows)} of {answer['total']}; more with: memorywire list --after {answer['next']}"
+        yield f"{len(rows)} of {answer['total']}; more with: {more} --after {answer['next']}"

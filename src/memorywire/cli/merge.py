@@ -27,5 +27,3 @@ def sentences(answer: Answer) -> Iterator[str]:
     yield f"merged {answer['merged_count']} into {answer['canonical']}"
     yield f"  version {answer['version']}, {answer['status']} in {names(answer['stores'])}"
     yield f"  strategy {answer['strategy_used']}"
-    if answer.get("change_id"):
-        yield f"  undo with: memorywire undo {answer['change_id']}"

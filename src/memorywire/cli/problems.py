@@ -17,6 +17,7 @@ from memorywire.model.errors import (
 USAGE = 2
 REFUSED = 3
 STORE_FAILURE = 4
+INTERRUPTED = 130
 _BUG = 1
 
 _CODES: Mapping[type[MemorywireError], int] = {
@@ -48,5 +49,5 @@ def bug(error: BaseException) -> dict[str, str]:
     return {
         "code": "internal",
         "detail": f"{type(error).__name__}: {error}",
-        "fix": "this is a bug in memorywire; `python -X dev -m memorywire.cli ...` shows where",
+        "fix": "this is a bug in memorywire; `python -X dev -m memorywire ...` shows where",
     }

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 import click
 
 from memorywire.cli.desk import Answer, Desk, listing, shared
-from memorywire.cli.inputs import TYPES, ago, json_value, min_relevance, text_from
-from memorywire.cli.screen import moment, safe, table, terminal_width
+from memorywire.cli.inputs import PAST, TYPES, ago, json_object, min_relevance, text_from
+from memorywire.cli.screen import entries, moment, safe, terminal_width
 from memorywire.model.record import Json
 from memorywire.model.requests import DedupMode, Fusion
 
@@ -19,7 +19,7 @@ _FUSIONS = click.Choice([fusion.value for fusion in Fusion])
 @click.argument("query", required=False)
 @click.option("-k", "k", type=int, metavar="N", help="How many at most; 5 when not given.")
 @click.option("--type", "types", type=TYPES, multiple=True, help="Only this kind; repeatable.")
-@click.option("--filter", "filter_", type=json_value, metavar="JSON", help="Only what matches this filter.")
+@click.option("--filter", "filter_", type=json_object, metavar="JSON", help="Only what matches this filter.")
 @click.option("--fresher-than-days", type=int, metavar="N", help="Only what was created in the last N days.")
 @click.option(
     "--min-relevance",
@@ -27,14 +27,14 @@ _FUSIONS = click.Choice([fusion.value for fusion in Fusion])
     metavar="auto|off|0..1",
     help="The floor below which nothing is an answer.",
 )
-@click.option("--as-of", type=ago, metavar="WHEN", help="As memory was then: epoch ms, ISO 8601, or 7d ago.")
+@click.option("--as-of", type=ago, metavar="WHEN", help=f"As memory was then: {PAST}.")
 @click.option("--include-archived", is_flag=True, help="Archived memories may answer too.")
 @click.option("--hops", type=int, metavar="0..3", help="Follow links this far.")
 @click.option("--fusion", type=_FUSIONS, help="How several stores' answers are joined.")
 @click.option("--max-tokens", type=int, metavar="N", help="Only what fits in so many tokens of content.")
 @click.option(
     "--rank",
-    type=json_value,
+    type=json_object,
     metavar="JSON",
     help='Weights, e.g. {"recency": 1, "half_life_days": 7}; also semantic, source, frequency.',
 )
@@ -93,19 +93,19 @@ def sentences(answer: Answer) -> Iterator[str]:
 
 def _hits(answer: Answer) -> list[str]:
     explained = any("explain" in hit for hit in answer["results"])
-    headers = ["SCORE", "TYPE", "CREATED", "CONTENT", *(["SIGNALS"] if explained else []), "ID"]
     rows = [
         [
             f"{hit['score']:.3f}",
             hit["type"],
-            moment(hit["created_at"]),
-            content_words(hit["content"]),
-            *([_signals(hit["explain"]["signals"])] if explained else []),
             hit["id"],
+            moment(hit["created_at"]),
+            *([_signals(hit["explain"]["signals"])] if explained else []),
+            content_words(hit["content"]),
         ]
         for hit in answer["results"]
     ]
-    return table(headers, rows, elastic="CONTENT", width=terminal_width())
+    headers = ["SCORE", "TYPE", "ID", "CREATED", *(["SIGNALS"] if explained else []), "CONTENT"]
+    return entries(headers, rows, lead=2, width=terminal_width())
 
 
 def _near_misses(answer: Answer) -> Iterator[str]:

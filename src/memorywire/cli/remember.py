@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import click
 
 from memorywire.cli.desk import Answer, Desk, listing, names, shared
-from memorywire.cli.inputs import TYPES, ago, ahead, json_value, text_from
+from memorywire.cli.inputs import FUTURE, PAST, TYPES, ago, ahead, json_object, text_from
 from memorywire.model.record import Json
 
 
@@ -16,18 +16,19 @@ from memorywire.model.record import Json
 @click.option("--source", metavar="TEXT", help="Who or what said so.")
 @click.option("--confidence", type=float, metavar="0..1", help="How sure it is; 1 when not given.")
 @click.option(
-    "--metadata", type=json_value, metavar="JSON", help="A JSON object kept with it and open to filters."
+    "--metadata", type=json_object, metavar="JSON", help="A JSON object kept with it and open to filters."
 )
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="A label; repeatable.")
 @click.option("--session", "session_id", metavar="ID", help="The session it comes from.")
-@click.option(
-    "--occurred-at", type=ago, metavar="WHEN", help="When it happened: epoch ms, ISO 8601, or 7d ago."
-)
-@click.option(
-    "--expires-at", type=ahead, metavar="WHEN", help="When it ends: epoch ms, ISO 8601, or 7d from now."
-)
+@click.option("--occurred-at", type=ago, metavar="WHEN", help=f"When it happened: {PAST}.")
+@click.option("--expires-at", type=ahead, metavar="WHEN", help=f"When it ends: {FUTURE}.")
 @click.option("--id", "id_", metavar="ID", help="The id to give it, or of the memory to change.")
-@click.option("--if-version", type=int, metavar="N", help="Change memory --id only while it is at version N.")
+@click.option(
+    "--if-version",
+    type=int,
+    metavar="N",
+    help="Replace memory --id, only while it is at version N; what is not given again is gone.",
+)
 @click.option("--supersedes", multiple=True, metavar="ID", help="A memory this one replaces; repeatable.")
 @click.option("--idempotency-key", metavar="KEY", help="Makes a retry give the first receipt again.")
 @click.option("--approval-required", is_flag=True, help="Hold it until a person approves.")
@@ -44,7 +45,7 @@ def command(
 ) -> None:
     """Keep one memory: CONTENT, or standard input for `-`."""
     text = text_from(content, field="content")
-    said = json_value(text) if structured else text
+    said = json_object(text) if structured else text
     answer = desk.call(
         "remember",
         content=said,
@@ -54,14 +55,16 @@ def command(
         supersedes=listing(supersedes),
         **fields,
     )
-    desk.show(answer, sentences)
+    desk.show(answer, lambda said: sentences(said, supersedes))
 
 
-def sentences(answer: Answer) -> Iterator[str]:
+def sentences(answer: Answer, supersedes: tuple[str, ...]) -> Iterator[str]:
     if answer["status"] == "duplicate":
-        yield f"already known as {answer['id']} (version {answer['version']}); nothing was written"
+        known = f"already known as {answer['id']} (version {answer['version']})"
+        if answer.get("change_id") and supersedes:
+            yield f"{known}; superseded by it: {', '.join(supersedes)}"
+        else:
+            yield f"{known}; nothing was written"
         return
     yield f"remembered {answer['id']}"
     yield f"  version {answer['version']}, {answer['status']} in {names(answer['stores'])}"
-    if answer.get("change_id"):
-        yield f"  undo with: memorywire undo {answer['change_id']}"

@@ -14,8 +14,16 @@ _NARROWEST = 20
 
 def safe(text: str) -> str:
     """One line that cannot steer the terminal: control characters are shown, line breaks become spaces."""
-    flat = " ".join(text.split())
-    return "".join(c if c.isprintable() or c == "\u200d" else f"\\u{ord(c):04x}" for c in flat)
+    return _visible(" ".join(text.split()))
+
+
+def safe_lines(text: str) -> list[str]:
+    """The lines of a text, each unable to steer the terminal, with the spaces they have."""
+    return [_visible(line.expandtabs()) for line in text.replace("\r\n", "\n").split("\n")]
+
+
+def _visible(line: str) -> str:
+    return "".join(c if c.isprintable() or c == "\u200d" else f"\\u{ord(c):04x}" for c in line)
 
 
 def moment(epoch_ms: int | None) -> str:
@@ -43,6 +51,22 @@ def table(
     return [_line(row, sizes) for row in cells]
 
 
+def entries(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], *, lead: int, width: int | None
+) -> list[str]:
+    """Rows that end in a long text: one line each in a pipe, where lines are searched.
+
+    On a terminal, where they are read, the text stands beside the first `lead` cells and has the rest
+    of the line; the other cells follow on a line of their own, whole, so that ids can be copied.
+    """
+    if width is None:
+        return table(headers, rows, elastic=headers[-1], width=None)
+    short = [[*row[:lead], row[-1]] for row in rows]
+    heading, *lines = table([*headers[:lead], headers[-1]], short, elastic=headers[-1], width=width)
+    below = ["  " + _GAP.join(safe(cell) for cell in row[lead:-1]) for row in rows]
+    return [heading, *(line for pair in zip(lines, below, strict=True) for line in pair)]
+
+
 def columns(text: str) -> int:
     """How many terminal columns a text takes: wide characters two, combining marks none."""
     return sum(_character_columns(character) for character in text)
@@ -59,9 +83,13 @@ def _line(row: Sequence[str], sizes: Sequence[int]) -> str:
 
 
 def _padded(cell: str, size: int) -> str:
-    if columns(cell) > size:
-        cell = _cut(cell, size - 1) + "…"
+    cell = shortened(cell, size)
     return cell + " " * (size - columns(cell))
+
+
+def shortened(text: str, size: int) -> str:
+    """The text, or as much of its beginning as fits in so many columns."""
+    return text if columns(text) <= size else _cut(text, size - 1) + "…"
 
 
 def _cut(text: str, size: int) -> str:

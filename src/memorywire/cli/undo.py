@@ -23,4 +23,3 @@ def sentences(answer: Answer) -> Iterator[str]:
     yield from (f"  restored {id}" for id in answer["restored_ids"])
     yield from (f"  ended {id}" for id in answer["ended_ids"])
     yield f"  {answer['status']} in {names(answer['stores'])}"
-    yield f"  undo with: memorywire undo {answer['change_id']}"

@@ -1,0 +1,6 @@
+"""`python -m memorywire` is the command `memorywire`."""
+
+from memorywire.cli import main
+
+if __name__ == "__main__":
+    main()
