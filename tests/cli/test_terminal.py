@@ -2,6 +2,7 @@
 
 import os
 import pty
+import select
 import subprocess
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def at_a_terminal(shell: Shell, *arguments: str, typed: str = "", until: str = "
         while until.encode() not in seen and (chunk := _read(ours)):
             seen += chunk
         os.write(ours, typed.encode())
-        while chunk := _read(ours):
+        while chunk := _read_or_repeat(ours, typed):
             seen += chunk
     os.close(ours)
     return process.returncode, seen.decode()
@@ -38,6 +39,13 @@ def _read(terminal: int) -> bytes:
         return os.read(terminal, 65_536)
     except OSError:  # the other end has hung up
         return b""
+
+
+def _read_or_repeat(terminal: int, typed: str) -> bytes:
+    """What appears next; a ctrl-C that fell between the prompt and the wait for a key is typed again."""
+    while typed == "\x03" and not select.select([terminal], [], [], 5)[0]:
+        os.write(terminal, typed.encode())
+    return _read(terminal)
 
 
 @pytest.mark.parametrize(("typed", "left"), [("y\n", 0), ("n\n", 2)])
