@@ -13,7 +13,7 @@ from memorywire.model import answers, requests
 from memorywire.model.capabilities import Feature, StoreCapabilities
 from memorywire.model.change import Change, EndReason, Version
 from memorywire.model.errors import MemorywireError
-from memorywire.model.record import RECALLABLE, MemoryType, Record, Standing
+from memorywire.model.record import RECALLABLE, MemoryType, Record, Standing, Trust
 from memorywire.model.space import Space
 from memorywire.model.where import EVERYTHING, FIELDS, Operator
 from memorywire.wire.codec import REQUESTS, decode
@@ -175,9 +175,10 @@ def test_every_field_has_the_json_type_of_its_value(name: str) -> None:
         if enums:
             assert part["enum"] == [member.value for member in enums[0]], field_name
         elif kinds <= set(JSON_TYPES):
-            # supersedes may be one id without a list; the codec makes it a tuple
+            # links may be one id without a list; the codec makes it a tuple
             extra = {"null"} if field_name in {"error", "approval_url"} else set()
-            extra |= {"string"} if (name, field_name) == ("remember.request", "supersedes") else set()
+            linked = name == "remember.request" and field_name in {"supersedes", "derived_from"}
+            extra |= {"string"} if linked else set()
             assert declared == {JSON_TYPES[k] for k in kinds} | extra, field_name
 
 
@@ -186,6 +187,7 @@ def test_every_field_has_the_json_type_of_its_value(name: str) -> None:
     [
         ("type", MemoryType),
         ("standing", Standing),
+        ("trust", Trust),
         ("fusion", requests.Fusion),
         ("strategy", requests.Strategy),
         ("action", requests.Action),

@@ -27,6 +27,8 @@ class RememberOptions(ScopeOption, total=False):
     tags: Sequence[str]
     session_id: str
     supersedes: str | Sequence[str]
+    derived_from: str | Sequence[str]
+    trust: Literal["untrusted", "standard", "trusted"]
     if_version: int
     privacy_intent: Mapping[str, Any]
 

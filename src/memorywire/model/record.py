@@ -34,6 +34,18 @@ class Standing(StrEnum):
     ARCHIVED = "archived"
 
 
+class Trust(StrEnum):
+    """How far the origin of a memory is believed. What is derived is never believed more than its origins."""
+
+    UNTRUSTED = "untrusted"
+    STANDARD = "standard"
+    TRUSTED = "trusted"
+
+    @staticmethod
+    def lowest(*levels: "Trust") -> "Trust":
+        return min(levels, key=list(Trust).index)
+
+
 RECALLABLE = frozenset({Standing.ACTIVE, Standing.DEMOTED})
 DEMOTED_FACTOR = 0.25
 
@@ -76,6 +88,8 @@ class Record:
     standing: Standing = Standing.ACTIVE
     supersedes: tuple[str, ...] = ()
     merged_from: tuple[str, ...] = ()
+    derived_from: tuple[str, ...] = ()
+    trust: Trust = Trust.STANDARD
     recalled_at: int | None = None
 
     def alive(self, at: int) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
-from memorywire.model.record import Json, MemoryType, Scope
+from memorywire.model.record import Json, MemoryType, Scope, Trust
 from memorywire.model.where import EVERYTHING, Filter
 
 
@@ -55,6 +55,8 @@ class Remember:
     tags: tuple[str, ...] = ()
     session_id: str | None = None
     supersedes: tuple[str, ...] = ()
+    derived_from: tuple[str, ...] = ()
+    trust: Trust | None = None
     if_version: int | None = None
     privacy_intent: Mapping[str, Json] | None = None
 

@@ -38,6 +38,7 @@ FIELDS = frozenset(
         "expires_at",
         "version",
         "standing",
+        "trust",
     }
 )
 """Record fields a path may name; any other path starts with `metadata` and steps into it."""

@@ -9,7 +9,7 @@ from memorywire import spec
 from memorywire.model.answers import Hit, Recalled
 from memorywire.model.capabilities import Capabilities
 from memorywire.model.change import Change, Version
-from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType, Record, Scope
+from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType, Record, Scope, Trust
 from memorywire.model.requests import (
     METADATA_BYTES_MAX,
     Action,
@@ -95,6 +95,8 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "confidence_below": float,
     "tags": tuple,
     "supersedes": _ids,
+    "derived_from": _ids,
+    "trust": Trust,
     "filter": decode_filter,
     "fusion": Fusion,
     "include": tuple,
@@ -164,6 +166,7 @@ _HIT_FIELDS = (
     "session_id",
     "user_id",
     "version",
+    "trust",
 )
 
 
