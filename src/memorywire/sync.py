@@ -18,6 +18,7 @@ from memorywire.facades.options import (
     RememberOptions,
     ScopeOption,
 )
+from memorywire.facades.procedures import BlockingProcedure
 from memorywire.model.answers import Expired, Forgotten, Merged, Page, Recalled, Remembered, Undone
 from memorywire.model.capabilities import Capabilities
 from memorywire.model.change import Change, Version
@@ -80,6 +81,9 @@ class Memory:
 
     def history(self, id: str, **options: Unpack[ScopeOption]) -> "tuple[Version, ...]":
         return self._run(self._memory.history(id, **options))
+
+    def procedure(self, id: str, **options: Unpack[ScopeOption]) -> BlockingProcedure:
+        return BlockingProcedure.load(self, id, **options)
 
     def undo(self, change_id: str, **options: Unpack[ScopeOption]) -> Undone:
         return self._run(self._memory.undo(change_id, **options))

@@ -31,11 +31,14 @@ class Told(MemorywireError):
 
 def converse(name: str, shell: Shell) -> None:
     clock = Ticker(0)
+    policy = spec.scenarios()[name].get("policy", "open")
 
     def call(operation: str, payload: dict[str, Any]) -> Any:
         clock.now += name in NEED_ORDER
         request = json.dumps(payload).encode()
-        done = shell("call", operation, "-", "--json", "--clock", str(clock()), stdin=request)
+        done = shell(
+            "call", operation, "-", "--json", "--clock", str(clock()), stdin=request, MEMORYWIRE_POLICY=policy
+        )
         if done.code:
             raise Told(done.problem)
         return done.json

@@ -1,5 +1,7 @@
 """Each verb does what it says, across processes that share one file."""
 
+import json
+
 import pytest
 
 from tests.cli.shell import Shell
@@ -54,8 +56,9 @@ def test_every_field_of_a_remember_is_kept(shell: Shell):
 
 
 def test_a_structured_procedure_is_kept_as_an_object(shell: Shell):
-    receipt = shell.remember('{"steps": ["stop", "start"]}', "--type", "procedural", "--structured")
-    assert shell("get", receipt["id"], "--json").json["content"] == {"steps": ["stop", "start"]}
+    lamp = {"name": "l", "initial": "off", "states": ["off", "on"], "transitions": [["press", "off", "on"]]}
+    receipt = shell.remember(json.dumps(lamp), "--type", "procedural", "--structured")
+    assert shell("get", receipt["id"], "--json").json["content"] == lamp
 
 
 def test_a_question_without_an_answer_is_no_failure(shell: Shell):

@@ -25,12 +25,12 @@ class HandClock:
         self.now += int(days * DAY_MS)
 
 
-def play(url: str, story: Callable[[Memory, HandClock], Awaitable[A]]) -> A:
+def play(url: str, story: Callable[[Memory, HandClock], Awaitable[A]], policy: str | None = "open") -> A:
     """Run a story on a fresh memory."""
 
     async def run() -> A:
         clock = HandClock()
-        async with Memory("agent", [url], clock=clock) as memory:
+        async with Memory("agent", [url], policy=policy, clock=clock) as memory:
             return await story(memory, clock)
 
     return asyncio.run(run())

@@ -238,7 +238,7 @@ def test_a_memory_cannot_be_born_expired(url, late):
 
 @pytest.mark.parametrize(
     "option",
-    [{"approval_required": True}, {"privacy_intent": {"level": "high"}}],
+    [{"approval_required": True}, {"privacy_intent": {"verdict": "hold"}}],
     ids=lambda o: next(iter(o)),
 )
 def test_what_nobody_here_can_honour_fails_closed(url, option):
@@ -248,7 +248,7 @@ def test_what_nobody_here_can_honour_fails_closed(url, option):
         assert caught.value.field in option
         assert (await memory.list()).total == 0
 
-    play(url, story)
+    play(url, story, policy=None)
 
 
 def test_a_bulk_write_gives_each_item_a_receipt_or_a_problem(url):

@@ -20,7 +20,8 @@ def test_scenario(name: str, store: str, tmp_path: Path) -> None:
     """Proves G-7."""
     clock = Ticker(0)
     with asyncio.Runner() as runner:
-        memory = Memory(stores=[STORES[store].format(folder=tmp_path)], clock=clock)
+        url = STORES[store].format(folder=tmp_path)
+        memory = Memory(stores=[url], policy=spec.scenarios()[name].get("policy", "open"), clock=clock)
 
         def call(operation: str, payload: dict[str, Any]) -> dict[str, Any]:
             answer = runner.run(memory.call(operation, payload))

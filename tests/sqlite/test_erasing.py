@@ -280,7 +280,7 @@ def test_connections_of_the_store_never_hold_a_snapshot_between_calls(tmp_path: 
             await _remember(store, 1, 0)
             await store.search(a_query(SCOPE, "secret"), 3)
             await store.find(everything(SCOPE))
-            other: apsw.Connection = connect(store._location)
+            other: apsw.Connection = connect(store.file.location)
             answer = other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             other.close()
             return answer

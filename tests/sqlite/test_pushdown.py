@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memorywire.conformance.samples import NOW, SPACE, a_record, a_scope, compare, everything, ids, keep
-from memorywire.model.record import MemoryType, Record, Scope, Standing
+from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.where import EVERYTHING, And, Compare, Filter, Not, Operator, Or, Where
 from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.location import Location
@@ -205,7 +205,7 @@ WHOLE_FILE = {"sizes", "all_meta", "reembed_total", "reembed_next", "reembed_swa
 def test_no_query_reads_more_than_its_own_agent(name: str, sql: str, plan: str) -> None:
     assert not re.search(r"SCAN (version|change|recall)", plan), f"{name}\n{sql}\n{plan}"
     for step in re.findall(r"SEARCH version .*", plan):
-        narrow = ("rowid=?", "agent=?", "id=?")
+        narrow = ("rowid=?", "rowid>? AND rowid<?", "agent=?", "id=?")
         assert any(key in step for key in narrow), f"{name}\n{sql}\n{plan}"
 
 
@@ -233,6 +233,8 @@ def test_records_come_back_as_they_were_written() -> None:
         standing=Standing.DEMOTED,
         supersedes=("y",),
         merged_from=("z", "w"),
+        derived_from=("v",),
+        trust=Trust.UNTRUSTED,
     )
 
     async def main() -> list[Record]:

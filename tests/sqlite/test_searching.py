@@ -321,7 +321,7 @@ def test_the_search_index_holds_no_words(tmp_path: Path) -> None:
     async def main() -> list[bytes]:
         async with opened(tmp_path / "m.db") as tested:
             await keep(tested, a_record(scope, "xylophone"))
-            with tested._readers.borrow() as db:
+            with tested.file.readers.borrow() as db:
                 return [db.execute("SELECT terms FROM version").get]
 
     [terms] = run(main())

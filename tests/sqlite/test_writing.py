@@ -144,7 +144,7 @@ def test_a_writer_outlives_the_loop_of_an_abandoned_write() -> None:
         await store.close()
         return found
 
-    with store._writing.borrow():  # the writer must wait until the loop is gone
+    with store.file.writing.borrow():  # the writer must wait until the loop is gone
         run(abandon())
     assert run(later()) == ["a", "b"]
 
@@ -329,8 +329,9 @@ def test_the_file_itself_refuses_a_second_live_version(tmp_path: Path) -> None:
     run(main())
     copied = (
         "INSERT INTO version SELECT NULL, tenant, agent, user, id, 2, began, ended, reason, into_id, type, "
-        "standing, confidence, created_at, updated_at, occurred_at, expires_at, source, session, digest, "
-        "length, structured, tags, metadata, supersedes, merged_from, content, vector, terms FROM version"
+        "standing, confidence, created_at, updated_at, occurred_at, expires_at, trust, source, session, "
+        "digest, length, structured, tags, metadata, supersedes, merged_from, derived_from, content, "
+        "vector, terms FROM version"
     )
     with pytest.raises(apsw.ConstraintError, match="UNIQUE"):
         rows(path, copied)

@@ -24,6 +24,8 @@ VERBS = (
     "history",
     "undo",
     "changes",
+    "audit",
+    "procedure",
     "import-lines",
     "call",
     "capabilities",

@@ -21,6 +21,9 @@ if TYPE_CHECKING:  # the house is opened by verbs that need it, not to show --he
     from memorywire.house.settings import Settings
     from memorywire.sync import Memory
 
+PERSON = "person:local"
+"""Who asks on a command line: the person at this machine, who is an operator by being there."""
+
 Answer = dict[str, Json]
 Render = Callable[[Answer], Iterable[str]]
 
@@ -61,6 +64,10 @@ class Desk:
             embedder=self.settings.embedder,
             embedder_key=self.settings.embedder_key,
             floor=self.settings.floor,
+            policy=self.settings.policy,
+            journal=self.settings.journal,
+            secrets=self.settings.secrets,
+            caller=PERSON,
             clock=clock,
         ) as memory:
             yield memory

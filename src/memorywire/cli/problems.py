@@ -4,12 +4,14 @@ import json
 from collections.abc import Mapping
 
 from memorywire.model.errors import (
+    BudgetExceeded,
     CapabilityUnsupported,
     Conflict,
     EmbedderFailed,
     InvalidRequest,
     MemorywireError,
     NotFound,
+    Refused,
     StoreError,
     TooManyAffected,
 )
@@ -25,6 +27,8 @@ _CODES: Mapping[type[MemorywireError], int] = {
     NotFound: REFUSED,
     Conflict: REFUSED,
     TooManyAffected: REFUSED,
+    Refused: REFUSED,
+    BudgetExceeded: REFUSED,
     CapabilityUnsupported: REFUSED,
     StoreError: STORE_FAILURE,
     EmbedderFailed: STORE_FAILURE,

@@ -13,7 +13,7 @@ from memorywire.conformance.samples import (
     revising,
     user_of,
 )
-from memorywire.model.record import MemoryType, Record, Standing
+from memorywire.model.record import MemoryType, Record, Standing, Trust
 from memorywire.stores.contract import Store
 
 
@@ -41,6 +41,8 @@ async def every_field_comes_back_as_it_was(store: Store) -> None:
             standing=Standing.ARCHIVED,
             supersedes=("older-1", "older-2"),
             merged_from=("twin",),
+            derived_from=("origin",),
+            trust=Trust.TRUSTED,
         ),
     )
 

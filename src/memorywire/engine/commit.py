@@ -1,22 +1,89 @@
-"""The one corridor: a planned change is embedded outside any transaction, then committed whole."""
+"""The one corridor: a planned change is judged, embedded outside any transaction, then committed whole."""
 
-from dataclasses import replace
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
 
-from memorywire.engine.tools import Tools
+from memorywire.model.answers import Outcome, Status
 from memorywire.model.change import Change
+from memorywire.model.requests import Request
+
+if TYPE_CHECKING:  # tools name the corridor they lead through
+    from memorywire.engine.tools import Tools
 
 
-async def commit(change: Change, tools: Tools) -> int:
-    """Commit the change to the store; give the commit sequence."""
-    return await tools.store.write(await with_vectors(change, tools))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What an operation means to do, and what it was asked; a filter chose its memories, or names did.
+
+    `secrets` were found in the request and are gone from it: their kinds and places.
+    """
+
+    change: Change
+    request: Request
+    by_filter: bool = False
+    secrets: tuple[tuple[str, str], ...] = ()
 
 
-async def with_vectors(change: Change, tools: Tools) -> Change:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submitted:
+    """What became of a plan: committed, staged as a proposal, or deferred because a store was away."""
+
+    status: Status
+    outcomes: tuple[Outcome, ...]
+    change_id: str | None = None
+    proposal_id: str | None = None
+    approval_url: str | None = None
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        """The stores that hold it."""
+        return tuple(outcome.store for outcome in self.outcomes if outcome.error is None)
+
+    @property
+    def ended(self) -> Status | None:
+        """How the write ended, if there was anything to write."""
+        return self.status if self.change_id or self.proposal_id else None
+
+    @property
+    def staged(self) -> bool:
+        """Whether it waits for a person."""
+        return self.status is Status.STAGED
+
+
+Corridor: TypeAlias = Callable[[Plan, "Tools"], Awaitable[Submitted]]
+
+
+async def straight(plan: Plan, tools: "Tools") -> Submitted:
+    """Nobody judges and nobody writes down: the store commits, and that is all."""
+    await tools.store.write(await with_vectors(plan.change, tools))
+    return committed(plan.change.id, touched(plan.change), tools)
+
+
+def committed(change_id: str, memories: int, tools: "Tools") -> Submitted:
+    return Submitted(
+        status=Status.COMMITTED,
+        outcomes=(Outcome(store=tools.store.name, count=memories),),
+        change_id=change_id,
+    )
+
+
+def untouched(tools: "Tools") -> Submitted:
+    """There was nothing to change, or nothing was to be changed."""
+    return Submitted(status=Status.COMMITTED, outcomes=(Outcome(store=tools.store.name),))
+
+
+def touched(change: Change) -> int:
+    """How many memories a change begins, ends or erases."""
+    return len({put.record.id for put in change.put} | {end.id for end in change.end} | set(change.erase))
+
+
+async def with_vectors(change: Change, tools: "Tools") -> Change:
     """The change with a vector on every put that neither brings nor copies one."""
     bare = [put for put in change.put if put.vector is None and put.like is None]
     if not bare:
         return change
-    vectors = iter(await tools.embedder.embed([put.record.text for put in bare]))
+    vectors = iter(await tools.embedder.embed([put.record.meaning for put in bare]))
     return replace(
         change,
         put=tuple(replace(put, vector=next(vectors)) if put in bare else put for put in change.put),

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from memorywire.engine.commit import commit
+from memorywire.engine.commit import Plan, untouched
 from memorywire.engine.forget import refuse_too_many
 from memorywire.engine.tools import Tools
-from memorywire.model.answers import Expired, Outcome, Status
+from memorywire.model.answers import Expired
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.clock import DAY_MS
 from memorywire.model.record import RECALLABLE, Record, Standing
@@ -28,19 +28,22 @@ async def expire(request: Expire, tools: Tools) -> Expired:
     now = tools.clock()
     matched = [record async for record in tools.all_matching(_where(request, now))]
     refuse_too_many(len(matched), request.max_affected)
-    change = None
+    done = untouched(tools)
     if matched and not request.dry_run:
         change = _plan(request, tools, matched, now)
-        await commit(change, tools)
+        done = await tools.submit(Plan(change=change, request=request, by_filter=True))
     return Expired(
         matched_count=len(matched),
         matched_ids=tuple(record.id for record in matched),
         action_taken=request.action,
-        stores=(tools.store.name,),
-        status=Status.COMMITTED if change else None,
-        outcomes=(Outcome(store=tools.store.name, count=len(matched) if change else 0),),
-        change_id=change.id if change else None,
+        stores=done.stores,
+        status=done.ended,
+        outcomes=done.outcomes,
+        change_id=done.change_id,
         dry_run=request.dry_run,
+        pending_approval=done.staged,
+        approval_url=done.approval_url,
+        proposal_id=done.proposal_id,
     )
 
 

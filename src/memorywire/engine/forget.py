@@ -1,8 +1,8 @@
 """Forget: end memories, or erase them so that nothing of their content remains."""
 
-from memorywire.engine.commit import commit
+from memorywire.engine.commit import Plan, untouched
 from memorywire.engine.tools import Tools
-from memorywire.model.answers import Forgotten, Outcome, Status
+from memorywire.model.answers import Forgotten
 from memorywire.model.change import Change, End, EndReason
 from memorywire.model.errors import TooManyAffected
 from memorywire.model.record import Record, Standing
@@ -19,18 +19,21 @@ async def forget(request: Forget, tools: Tools) -> Forgotten:
     if request.hard_delete:
         ids += await _ended(request, tools, ids)
     refuse_too_many(len(ids), request.max_affected)
-    change = None
+    done = untouched(tools)
     if ids and not request.dry_run:
         change = _plan(request, tools, selected, ids)
-        await commit(change, tools)
+        done = await tools.submit(Plan(change=change, request=request, by_filter=not request.ids))
     return Forgotten(
         forgotten_ids=tuple(ids),
         missing_ids=tuple(id for id in request.ids if id not in set(ids)),
         hard_delete=request.hard_delete,
-        stores=(Outcome(store=tools.store.name, count=len(ids) if change else 0),),
-        status=Status.COMMITTED if change else None,
-        change_id=change.id if change else None,
+        stores=done.outcomes,
+        status=done.ended,
+        change_id=done.change_id,
         dry_run=request.dry_run,
+        pending_approval=done.staged,
+        approval_url=done.approval_url,
+        proposal_id=done.proposal_id,
     )
 
 

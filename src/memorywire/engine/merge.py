@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from memorywire import spec
-from memorywire.engine.commit import commit
+from memorywire.engine.commit import Plan
 from memorywire.engine.limits import refuse_large
 from memorywire.engine.tools import Tools
-from memorywire.model.answers import Merged, Outcome, Status
+from memorywire.model.answers import Merged
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.errors import Conflict, InvalidRequest, NotFound
-from memorywire.model.record import Json, Record
+from memorywire.model.record import Json, MemoryType, Record, Trust
 from memorywire.model.requests import Merge, Strategy
+from memorywire.procedures.parse import check, object_of
 
 
 async def merge(request: Merge, tools: Tools) -> Merged:
@@ -19,7 +20,7 @@ async def merge(request: Merge, tools: Tools) -> Merged:
     canonical, duplicates = await _read(request, tools)
     survivor = _survivor(canonical, duplicates, request.strategy)
     losers = [record for record in (canonical, *duplicates) if record.id != survivor.id]
-    merged = _merged(survivor, losers, request.strategy, tools.clock())
+    merged = merged_record(survivor, losers, request.strategy, tools.clock())
     same_text = merged.text == survivor.text
     change = Change(
         id=tools.mint(),
@@ -32,17 +33,20 @@ async def merge(request: Merge, tools: Tools) -> Merged:
             for loser in losers
         ),
     )
-    await commit(change, tools)
+    done = await tools.submit(Plan(change=change, request=request))
     return Merged(
         canonical=merged.id,
         version=merged.version,
         merged_count=len(losers),
         merged_ids=tuple(loser.id for loser in losers),
         strategy_used=request.strategy,
-        stores=(tools.store.name,),
-        status=Status.COMMITTED,
-        outcomes=(Outcome(store=tools.store.name, count=1 + len(losers)),),
-        change_id=change.id,
+        stores=done.stores,
+        status=done.status,
+        outcomes=done.outcomes,
+        change_id=done.change_id,
+        pending_approval=done.staged,
+        approval_url=done.approval_url,
+        proposal_id=done.proposal_id,
     )
 
 
@@ -75,12 +79,14 @@ def _survivor(canonical: Record, duplicates: Sequence[Record], strategy: Strateg
     return min((canonical, *duplicates), key=lambda r: (-r.confidence, r.created_at, r.id))
 
 
-def _merged(survivor: Record, losers: Sequence[Record], strategy: Strategy, now: int) -> Record:
+def merged_record(survivor: Record, losers: Sequence[Record], strategy: Strategy, now: int) -> Record:
+    """The next version of the survivor, with what the strategy takes from the others."""
     following = replace(
         survivor,
         version=survivor.version + 1,
         updated_at=now,
         merged_from=(*survivor.merged_from, *(loser.id for loser in losers)),
+        trust=Trust.lowest(survivor.trust, *(loser.trust for loser in losers)),
     )
     if strategy is not Strategy.MERGE_CONTENT:
         return following
@@ -99,7 +105,9 @@ def _merged(survivor: Record, losers: Sequence[Record], strategy: Strategy, now:
 
 
 def _joined(records: Sequence[Record]) -> str:
-    texts = [record.content for record in records if isinstance(record.content, str)]
+    texts = [
+        record.content for record in records if isinstance(record.content, str) and not _is_machine(record)
+    ]
     if len(texts) < len(records):
         raise InvalidRequest(
             "structured contents cannot be joined", field="strategy", fix="use keep_canonical"
@@ -108,4 +116,11 @@ def _joined(records: Sequence[Record]) -> str:
     limit = spec.schema("remember.request")["properties"]["content"]["maxLength"]
     if len(joined) > limit:
         raise InvalidRequest(f"the joined content is longer than {limit}", field="strategy")
+    if records[0].type is MemoryType.PROCEDURAL:
+        check(joined)  # two halves that are words may spell a definition together
     return joined
+
+
+def _is_machine(record: Record) -> bool:
+    """Whether a text spells the definition of a procedure, which a second text would break."""
+    return record.type is MemoryType.PROCEDURAL and object_of(record.content) is not None

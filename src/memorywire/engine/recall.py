@@ -1,6 +1,7 @@
 """Recall: embed once, ask inside the scope, admit on absolute evidence, say when nothing matches."""
 
 from memorywire.engine.choose import Chosen, choose, pool
+from memorywire.engine.permit import permit, write_down
 from memorywire.engine.tools import Tools, unsupported
 from memorywire.model.answers import Hit, NearMiss, Outcome, Recalled
 from memorywire.model.clock import DAY_MS
@@ -19,6 +20,7 @@ _NEAR_MISSES = 5
 async def recall(request: Recall, tools: Tools) -> Recalled:
     """The best `k` memories that answer the query, or none, with a verdict."""
     _refuse_what_is_not_wired(request)
+    await permit(request, tools)
     started = tools.clock()
     query = Query(
         where=_where(request, started),
@@ -32,8 +34,10 @@ async def recall(request: Recall, tools: Tools) -> Recalled:
     hits = tuple(_hit(scored, chosen, tools, request.explain) for scored in chosen.hits)
     if isinstance(tools.store, Tracker) and hits and request.as_of is None:
         await tools.store.touch(request.scope, [hit.id for hit in hits], started)
+    recall_id = tools.mint()
+    write_down(recall_id, request, hits, admission.verdict, tools)
     return Recalled(
-        recall_id=tools.mint(),
+        recall_id=recall_id,
         hits=hits,
         verdict=admission.verdict,
         fusion_used=request.fusion,

@@ -1,53 +1,50 @@
 """Remember: one new memory, or a new version of one, exactly once."""
 
-import hashlib
-import json
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 
-from memorywire.engine.commit import commit
+from memorywire.engine.clean import Cleaned, cleaned
+from memorywire.engine.commit import Plan
 from memorywire.engine.limits import refuse_large
-from memorywire.engine.tools import Tools, unsupported
-from memorywire.model.answers import Outcome, Remembered, Status
-from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
-from memorywire.model.errors import Conflict, Duplicate, IdempotencyConflict, InvalidRequest, NotFound
-from memorywire.model.record import Record, Scope
+from memorywire.engine.replay import fingerprint, known, receipt, replayed
+from memorywire.engine.tools import Tools
+from memorywire.model.answers import Remembered
+from memorywire.model.change import Base, Change, End, EndReason, Put
+from memorywire.model.errors import Conflict, Duplicate, InvalidRequest, NotFound
+from memorywire.model.record import Record, Trust
 from memorywire.model.requests import Remember
 
 _ATTEMPTS = 3  # a race moves the base at most once per rival; after that the caller should know
 
 
 async def remember(request: Remember, tools: Tools, vector: bytes | None = None) -> Remembered:
-    """Plan and commit; plan again when a rival moved what the plan had read."""
-    _refuse_what_is_not_wired(request)
+    """Plan and submit; plan again when a rival moved what the plan had read."""
     refuse_large(request.metadata, "metadata")
+    asked = await cleaned(request, tools)
     for attempt in range(_ATTEMPTS):
-        replayed = await _replayed(request, tools)
-        if replayed is not None:
-            return replayed
+        earlier = await replayed(asked.request, tools)
+        if earlier is not None:
+            return earlier
         if request.expires_at is not None and request.expires_at <= tools.clock():
             raise InvalidRequest("expires_at is not in the future", field="expires_at")
         try:
-            return await _remember_once(request, tools, vector)
+            return await _remember_once(asked, tools, vector)
         except Conflict:
             if attempt == _ATTEMPTS - 1 or request.if_version is not None:
                 raise
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-async def _remember_once(request: Remember, tools: Tools, vector: bytes | None) -> Remembered:
-    now = tools.clock()
+async def _remember_once(asked: Cleaned, tools: Tools, vector: bytes | None) -> Remembered:
+    request, now = asked.request, tools.clock()
     current = await _current(request, tools)
-    record = _record(request, request.id or tools.mint(), now)
+    record = replace(_record(request, request.id or tools.mint(), now), trust=asked.trust)
     if current is not None:
         record = _next_version(record, current, request.if_version)
     replaced = await _superseded(request, tools)
-    retried = current if request.if_version is None else None
-    twin = retried or await tools.store.duplicate(record, now)
-    if twin is not None and request.if_version is None:
+    if current is not None and request.if_version is None:
+        return await _duplicate(request, tools, current, replaced, now)
+    if replaced and request.if_version is None and (twin := await tools.store.duplicate(record, now)):
         return await _duplicate(request, tools, twin, replaced, now)
-    if twin is not None and twin.id not in request.supersedes:
-        raise Duplicate(twin.id)
     change = Change(
         id=tools.mint(),
         operation="remember",
@@ -56,10 +53,16 @@ async def _remember_once(request: Remember, tools: Tools, vector: bytes | None) 
         put=(Put(record=record, base=Base.LIVE if current else Base.NOTHING, vector=vector, unique=True),),
         end=_ends(replaced, record.id),
         key=request.idempotency_key,
-        fingerprint=_fingerprint(request),
+        fingerprint=fingerprint(request),
     )
-    await commit(change, tools)
-    return _receipt(tools, record.id, record.version, now, Status.COMMITTED, change.id)
+    try:
+        done = await tools.submit(Plan(change=change, request=request, secrets=asked.secrets))
+    except Duplicate as refusal:
+        twins = await tools.store.get(record.scope, [refusal.existing])
+        if not twins or request.if_version is not None:
+            raise
+        return await _duplicate(request, tools, twins[0], replaced, now)
+    return receipt(done, record.id, record.version, now)
 
 
 async def _current(request: Remember, tools: Tools) -> Record | None:
@@ -94,13 +97,18 @@ def _record(request: Remember, id: str, now: int) -> Record:
         created_at=now,
         updated_at=now,
         supersedes=request.supersedes,
+        derived_from=request.derived_from,
     )
 
 
 def _next_version(fresh: Record, current: Record, if_version: int | None) -> Record:
     """The version after the current one; without `if_version` only a retry may name a taken id."""
     following = replace(
-        fresh, scope=current.scope, created_at=current.created_at, version=current.version + 1
+        fresh,
+        scope=current.scope,
+        created_at=current.created_at,
+        version=current.version + 1,
+        trust=Trust.lowest(fresh.trust, current.trust),
     )
     if if_version is None and not _same_request(fresh, current):
         raise Conflict(
@@ -153,76 +161,11 @@ async def _duplicate(
         at=now,
         end=_ends([old for old in replaced if old.id != twin.id], twin.id),
         key=request.idempotency_key,
-        fingerprint=_fingerprint(request),
+        fingerprint=fingerprint(request),
         about=twin.id,
     )
     if change.end or change.key is not None:
-        await commit(change, tools)
-    named = change.id if change.end else None
-    return _receipt(tools, twin.id, twin.version, twin.updated_at, Status.DUPLICATE, named)
-
-
-def _receipt(
-    tools: Tools, id: str, version: int, at: int, status: Status, change_id: str | None
-) -> Remembered:
-    name = tools.store.name
-    return Remembered(
-        id=id,
-        version=version,
-        stored_at=at,
-        status=status,
-        stores=(name,),
-        outcomes=(Outcome(store=name, count=1 if status is Status.COMMITTED else 0),),
-        change_id=change_id,
-    )
-
-
-async def _replayed(request: Remember, tools: Tools) -> Remembered | None:
-    """The receipt of the same request sent before under the same idempotency key."""
-    if request.idempotency_key is None:
-        return None
-    historian = tools.historian("idempotency_key")
-    agent = Scope(agent=request.scope.agent, tenant=request.scope.tenant)
-    earlier = await historian.committed(agent, request.idempotency_key)
-    if earlier is None:
-        return None
-    if earlier.change.fingerprint is None:
-        raise IdempotencyConflict(
-            "what this key wrote or found was erased since; nobody can tell if this is the same request",
-            field="idempotency_key",
-            fix="use a new key to write it again",
-        )
-    if earlier.change.fingerprint != _fingerprint(request):
-        raise IdempotencyConflict(
-            "this idempotency_key was used for another request",
-            field="idempotency_key",
-            fix="use a new key for a new request",
-        )
-    if earlier.change.about is not None:
-        chain = await historian.history(agent, earlier.change.about)
-        return _found_again(earlier, chain, tools)
-    written = earlier.began[0]
-    return _receipt(tools, written.id, written.number, earlier.change.at, Status.COMMITTED, earlier.change.id)
-
-
-def _found_again(earlier: Footprint, chain: Sequence[Version], tools: Tools) -> Remembered:
-    """The receipt of a duplicate: its twin as it was when the key was first used."""
-    twin = [version for version in chain if version.began <= earlier.sequence][-1]
-    named = earlier.change.id if earlier.ended else None
-    return _receipt(tools, twin.id, twin.number, twin.began_at, Status.DUPLICATE, named)
-
-
-def _fingerprint(request: Remember) -> str | None:
-    """Equal for equal requests; only a request with a key is ever compared."""
-    if request.idempotency_key is None:
-        return None
-    return hashlib.blake2b(json.dumps(asdict(request), sort_keys=True).encode(), digest_size=16).hexdigest()
-
-
-def _refuse_what_is_not_wired(request: Remember) -> None:
-    if request.approval_required:
-        raise unsupported(
-            "approval_required", "no review queue is wired here, and the write must not pass unseen"
-        )
-    if request.privacy_intent is not None:
-        raise unsupported("privacy_intent", "no policy is wired here that could honour it")
+        done = await tools.submit(Plan(change=change, request=request))
+        if done.staged:
+            return receipt(done, twin.id, twin.version, twin.updated_at)
+    return known(tools, twin.id, twin.version, twin.updated_at, change.id if change.end else None)

@@ -3,6 +3,8 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
+from memorywire.engine.commit import Corridor, Plan, Submitted, straight
+from memorywire.engine.office import Office
 from memorywire.model.clock import Clock
 from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.ids import IdMint
@@ -24,6 +26,19 @@ class Tools:
     floors: Floors
     clock: Clock
     mint: IdMint
+    corridor: Corridor = straight
+    office: Office | None = None
+
+    async def submit(self, plan: Plan) -> Submitted:
+        """Lead the plan through the corridor, whoever stands in it."""
+        return await self.corridor(plan, self)
+
+    @property
+    def governance(self) -> Office:
+        """The office that answers for changes, or the problem that none is wired."""
+        if self.office is None:
+            raise unsupported("governance", "no journal is wired here")
+        return self.office
 
     def historian(self, wanted_for: str) -> Historian:
         """The store's memory of its own past, or the problem that it has none."""

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from memorywire.engine.commit import commit
+from memorywire.engine.commit import Plan
 from memorywire.engine.tools import Tools
 from memorywire.model.answers import Undone
 from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
@@ -17,13 +17,17 @@ async def undo(request: Undo, tools: Tools) -> Undone:
     if footprint is None:
         raise NotFound(f"no change {request.change_id} here", field="change_id")
     change = await _plan(request, footprint, tools)
-    await commit(change, tools)
+    done = await tools.submit(Plan(change=change, request=request))
     return Undone(
-        change_id=change.id,
+        change_id=done.change_id,
         undone=footprint.change.id,
         restored_ids=tuple(put.record.id for put in change.put),
         ended_ids=tuple(end.id for end in change.end),
-        stores=(tools.store.name,),
+        stores=done.stores,
+        status=done.status,
+        pending_approval=done.staged,
+        approval_url=done.approval_url,
+        proposal_id=done.proposal_id,
     )
 
 

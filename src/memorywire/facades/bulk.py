@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TypeAlias
 
+from memorywire.engine.clean import without_secrets
 from memorywire.engine.remember import draft, remember
 from memorywire.engine.tools import Tools
 from memorywire.model.answers import Remembered
@@ -31,8 +32,8 @@ async def remember_each(
 async def _remember_batch(payloads: list[Mapping[str, Json]], tools: Tools, tenant: str) -> list[Result]:
     requests = [_decoded(payload, tenant) for payload in payloads]
     sound = [request for request in requests if isinstance(request, Remember)]
-    drafts = [draft(request) for request in sound]
-    vectors = await tools.embedder.embed([record.text for record in drafts])
+    drafts = [draft(without_secrets(request, tools).request) for request in sound]
+    vectors = await tools.embedder.embed([record.meaning for record in drafts])
     kept: list[Result] = []
     for run in _runs(zip(sound, drafts, strict=True)):
         mine = vectors[len(kept) : len(kept) + len(run)]

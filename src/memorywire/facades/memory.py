@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
@@ -17,7 +18,18 @@ from memorywire.facades.options import (
     RememberOptions,
     ScopeOption,
 )
-from memorywire.house import DEFAULT_AGENT, DEFAULT_EMBEDDER, House, default_store, open_house
+from memorywire.facades.procedures import Procedure
+from memorywire.house import (
+    DEFAULT_AGENT,
+    DEFAULT_EMBEDDER,
+    DEFAULT_POLICY,
+    LOCAL,
+    Governance,
+    House,
+    default_journal,
+    default_store,
+    open_house,
+)
 from memorywire.model.answers import (
     Chain,
     ChangeLog,
@@ -57,6 +69,11 @@ class Memory:
     under MEMORYWIRE_HOME or the platform's data folder. `user_id` narrows every call to one user
     unless the call names another. `floor` is what `min_relevance="auto"` means, as `memorywire calibrate`
     fitted it; without it, what was fitted for the default embedder.
+
+    `policy` is a profile (`open`, `balanced`, `strict`), the path of a TOML file, or None: then nothing is
+    judged, redacted or written down. `secrets` are values by label that must never be kept. `caller` is
+    who the ledger says asked. `journal` is the URL of the ledger of a store that cannot keep it beside
+    its memories.
     """
 
     def __init__(
@@ -69,6 +86,10 @@ class Memory:
         embedder: str | Embedder = DEFAULT_EMBEDDER,
         embedder_key: str | None = None,
         floor: float | None = None,
+        policy: str | None = DEFAULT_POLICY,
+        journal: str | None = None,
+        secrets: Mapping[str, str] | None = None,
+        caller: str = LOCAL,
         clock: Clock = system_clock,
     ) -> None:
         self.agent_id = agent_id
@@ -78,6 +99,13 @@ class Memory:
         self._embedder = embedder
         self._embedder_key = embedder_key
         self._floor = floor
+        self._governance = Governance(
+            policy=policy or DEFAULT_POLICY,
+            journal=journal,
+            secrets=dict(secrets or {}),
+            caller=caller,
+            on=policy is not None,
+        )
         self._clock = clock
         self._house: House | None = None
         self._opening = asyncio.Lock()
@@ -148,6 +176,10 @@ class Memory:
         """All versions of a memory, oldest first."""
         return (await self._ask(Chain, "history", self._payload(options, id=id))).versions
 
+    async def procedure(self, id: str, **options: Unpack[ScopeOption]) -> Procedure:
+        """The state machine that a procedural memory is, ready to be moved and saved."""
+        return await Procedure.load(self, id, **options)
+
     async def undo(self, change_id: str, **options: Unpack[ScopeOption]) -> Undone:
         """Take back a change; an undo is a change too."""
         return await self._ask(Undone, "undo", self._payload(options, change_id=change_id))
@@ -205,9 +237,14 @@ class Memory:
                     embedder=self._embedder,
                     embedder_key=self._embedder_key,
                     floor=self._floor,
+                    governance=self._watched(),
                     clock=self._clock,
                 )
         return self._house
+
+    def _watched(self) -> Governance:
+        """With a place for the journal of stores that cannot keep it themselves."""
+        return replace(self._governance, journal=self._governance.journal or default_journal(os.environ))
 
     async def _ask(self, kind: type[A], operation: str, payload: Mapping[str, Json]) -> A:
         answer = await dispatch(operation, payload, await self._open(), tenant=self.tenant)

@@ -1,13 +1,26 @@
 """The one place where rooms are joined: settings in, working tools out."""
 
-from memorywire.house.open import House, open_house
-from memorywire.house.settings import DEFAULT_AGENT, DEFAULT_EMBEDDER, Settings, default_store, load_settings
+from memorywire.engine.office import LOCAL
+from memorywire.house.open import Governance, House, open_house
+from memorywire.house.settings import (
+    DEFAULT_AGENT,
+    DEFAULT_EMBEDDER,
+    DEFAULT_POLICY,
+    Settings,
+    default_journal,
+    default_store,
+    load_settings,
+)
 
 __all__ = [
     "DEFAULT_AGENT",
     "DEFAULT_EMBEDDER",
+    "DEFAULT_POLICY",
+    "LOCAL",
+    "Governance",
     "House",
     "Settings",
+    "default_journal",
     "default_store",
     "load_settings",
     "open_house",

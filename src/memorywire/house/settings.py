@@ -3,7 +3,7 @@
 import math
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
@@ -12,9 +12,19 @@ from memorywire.model.record import Json
 
 DEFAULT_AGENT = "default"
 DEFAULT_EMBEDDER = "minilm"
+DEFAULT_POLICY = "balanced"
 CONFIG_NAME = "memorywire.toml"
 
-_KEYS = {"store": "stores", "agent": "agent", "user": "user", "embedder": "embedder", "floor": "floor"}
+_KEYS = {
+    "store": "stores",
+    "agent": "agent",
+    "user": "user",
+    "embedder": "embedder",
+    "floor": "floor",
+    "policy": "policy",
+    "journal": "journal",
+    "secrets": "secrets",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +38,9 @@ class Settings:
     embedder: str = DEFAULT_EMBEDDER
     embedder_key: str | None = None
     floor: float | None = None
+    policy: str = DEFAULT_POLICY
+    journal: str | None = None
+    secrets: Mapping[str, str] = field(default_factory=dict)
     sources: tuple[str, ...] = ()
 
 
@@ -35,8 +48,8 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
     """Settings from MEMORYWIRE_* variables over a TOML file over defaults.
 
     The file is `config`, else MEMORYWIRE_CONFIG, else `memorywire.toml` in the home folder when
-    there is one. The embedder's key is read from the environment only: a secret has no place in a
-    file that people copy around.
+    there is one. The embedder's key is read from the environment only, and `secrets` names the variables
+    whose values must never be kept: a secret has no place in a file that people copy around.
     """
     home = data_home(env)
     named = config or (Path(env["MEMORYWIRE_CONFIG"]) if "MEMORYWIRE_CONFIG" in env else None)
@@ -53,6 +66,9 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
         embedder=given.get("embedder", DEFAULT_EMBEDDER),
         embedder_key=env.get("MEMORYWIRE_EMBEDDER_KEY"),
         floor=None if "floor" not in given else _share(given["floor"]),
+        policy=given.get("policy", DEFAULT_POLICY),
+        journal=given.get("journal", default_journal(env)),
+        secrets=_secrets(given.get("secrets", ""), env),
         sources=(*((str(path),) if document else ()), *variables),
     )
 
@@ -69,6 +85,17 @@ def data_home(env: Mapping[str, str]) -> Path:
 def default_store(env: Mapping[str, str]) -> str:
     """The URL of the embedded store that is used when none is named."""
     return "sqlite://" + quote(str((data_home(env) / "memory.db").absolute()))
+
+
+def default_journal(env: Mapping[str, str]) -> str:
+    """Where the journal is kept when the memories live in a store that cannot keep it beside them."""
+    return "sqlite://" + quote(str((data_home(env) / "journal.db").absolute()))
+
+
+def _secrets(names: str, env: Mapping[str, str]) -> dict[str, str]:
+    """The values of the variables that hold secrets, by name: they are never written into a file."""
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    return {name: env[name] for name in wanted if env.get(name)}
 
 
 def _from_env(env: Mapping[str, str]) -> dict[str, Json]:

@@ -50,6 +50,7 @@ class Remembered:
     change_id: str | None = None
     pending_approval: bool = False
     approval_url: str | None = None
+    proposal_id: str | None = None
     degraded: tuple[str, ...] = ()
     similar: tuple[str, ...] | None = None
 
@@ -67,6 +68,7 @@ class Forgotten:
     dry_run: bool = False
     pending_approval: bool = False
     approval_url: str | None = None
+    proposal_id: str | None = None
     degraded: tuple[str, ...] = ()
 
 
@@ -85,6 +87,7 @@ class Merged:
     change_id: str | None = None
     pending_approval: bool = False
     approval_url: str | None = None
+    proposal_id: str | None = None
     degraded: tuple[str, ...] = ()
 
 
@@ -102,6 +105,7 @@ class Expired:
     dry_run: bool = False
     pending_approval: bool = False
     approval_url: str | None = None
+    proposal_id: str | None = None
     degraded: tuple[str, ...] = ()
 
 
@@ -109,12 +113,15 @@ class Expired:
 class Undone:
     """The receipt of an undo: itself a change, so it can be undone."""
 
-    change_id: str
+    change_id: str | None
     undone: str
     restored_ids: tuple[str, ...]
     ended_ids: tuple[str, ...]
     stores: tuple[str, ...]
     status: Status = Status.COMMITTED
+    pending_approval: bool = False
+    approval_url: str | None = None
+    proposal_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,10 @@ MemorywireError
 │   ├── Duplicate          the same content is already live in this scope
 │   └── IdempotencyConflict   the key was used for another request
 ├── TooManyAffected        the plan touches more than `max_affected` allows
+├── Refused                the policy does not let this pass
+├── ApprovalPending        a person has to agree first
+├── BudgetExceeded         more was asked for than the budget of the caller allows
+├── SecretLeakage          a secret stands where it cannot be taken out
 ├── CapabilityUnsupported  nothing wired here can do that
 ├── StoreError             the store could not answer
 │   ├── StoreUnavailable   not reachable, or the disk said no
@@ -80,6 +84,38 @@ class IdempotencyConflict(Conflict):
 
 class TooManyAffected(MemorywireError):
     code = "too_many_affected"
+
+
+class Refused(MemorywireError):
+    code = "refused_by_policy"
+
+
+class ApprovalPending(MemorywireError):
+    """A person has to agree first; `proposal_id` names what they are asked."""
+
+    code = "approval_pending"
+
+    def __init__(
+        self, detail: str, *, proposal_id: str, field: str | None = None, fix: str | None = None
+    ) -> None:
+        super().__init__(detail, field=field, fix=fix)
+        self.proposal_id = proposal_id
+
+
+class BudgetExceeded(MemorywireError):
+    """`retry_after` is the wait in seconds; None when the whole budget is less than was asked for."""
+
+    code = "budget_exceeded"
+
+    def __init__(
+        self, detail: str, *, retry_after: int | None, field: str | None = None, fix: str | None = None
+    ) -> None:
+        super().__init__(detail, field=field, fix=fix)
+        self.retry_after = retry_after
+
+
+class SecretLeakage(MemorywireError):
+    code = "secret_leakage"
 
 
 class CapabilityUnsupported(MemorywireError):

@@ -12,12 +12,15 @@ class Query:
     """Words and their vector (float32, little endian), inside a `Where`.
 
     `times` are stretches the words speak of: from, up to but not including, in epoch milliseconds.
+    `names` are words that may name somebody, `nameless` is the vector of the other words, if there are any.
     """
 
     where: Where
     text: str
     vector: bytes | None = None
     times: tuple[tuple[int, int], ...] = ()
+    names: tuple[str, ...] = ()
+    nameless: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -109,11 +109,26 @@ class Record:
         return None
 
     @property
+    def person(self) -> str | None:
+        """The name of who said it, where `metadata.speaker` gives one; a role is no name."""
+        name = self.metadata.get("speaker")
+        return name if isinstance(name, str) else None
+
+    @property
+    def words(self) -> str:
+        """The content as text; of an object, its keys and strings."""
+        return self.content if isinstance(self.content, str) else " ".join(_strings(self.content))
+
+    @property
     def text(self) -> str:
-        """The words to index and embed: the content, behind its time and its speaker where they are known."""
-        words = self.content if isinstance(self.content, str) else " ".join(_strings(self.content))
-        said = f"{self.speaker}: {words}" if self.speaker else words
+        """The words to index: the content, behind its time and its speaker where they are known."""
+        said = f"{self.speaker}: {self.words}" if self.speaker else self.words
         return said if self.occurred_at is None else f"{_spoken(self.occurred_at)}{said}"
+
+    @property
+    def meaning(self) -> str:
+        """The words to embed: the content, behind the name of who said it. Times and roles blur a vector."""
+        return f"{self.person}: {self.words}" if self.person else self.words
 
     @property
     def digest(self) -> str:

@@ -12,9 +12,18 @@ CHARACTERS_PER_TOKEN = 4
 
 def tokens(record: Record) -> int:
     """What a memory's content costs: four characters a token, rounded up; an object as its JSON."""
-    content = record.content
-    text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+    return cost(wording(record))
+
+
+def cost(text: str) -> int:
+    """What a text costs in tokens."""
     return -(-len(text) // CHARACTERS_PER_TOKEN)
+
+
+def wording(record: Record) -> str:
+    """A memory's content as a model reads it: the text, or an object as JSON."""
+    content = record.content
+    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
 
 
 def pack(ranked: Sequence[Scored], most: int | None, k: int) -> tuple[list[Scored], list[Scored]]:

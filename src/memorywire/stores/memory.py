@@ -16,7 +16,7 @@ from memorywire.model.query import Query, Scored
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
 from memorywire.model.where import Where
-from memorywire.stores.ranking import Candidate, rank
+from memorywire.stores.ranking import Candidate, floats, rank
 from memorywire.stores.text import terms
 
 
@@ -105,7 +105,7 @@ class MemoryStore:
         candidates = [
             Candidate(record, link.vector, link.terms) for record, link in self._matching(query.where)
         ]
-        asked = None if query.vector is None else _floats(query.vector)
+        asked = None if query.vector is None else floats(query.vector)
         return rank(candidates, asked, query, limit)
 
     async def duplicate(self, record: Record, at: int) -> Record | None:
@@ -281,7 +281,7 @@ class _Draft:
         if put.vector is not None:
             if len(put.vector) != 4 * self._space.dimension:
                 raise InvalidRequest(f"the vector is not of the space {self._space}", field="vector")
-            return _halved(_floats(put.vector))
+            return _halved(floats(put.vector))
         if put.like is not None:
             if not 1 <= put.like <= len(chain):
                 raise Conflict(f"there is no version {put.like} to take the vector from", field="if_version")
@@ -323,10 +323,6 @@ def _same_content(chains: Mapping[_Key, _Chain], record: Record, at: int) -> Rec
     same = [link.version.record for link in live if link.version.record and link.scope == record.scope]
     others = [other for other in same if other.id != record.id and other.alive(at)]
     return min(others, key=lambda other: other.id, default=None)
-
-
-def _floats(vector: bytes) -> tuple[float, ...]:
-    return struct.unpack(f"<{len(vector) // 4}f", vector)
 
 
 def _halved(vector: tuple[float, ...]) -> tuple[float, ...]:

@@ -1,5 +1,6 @@
 """What a ranking means, in plain Python that looks at everything: a store may be faster, never different."""
 
+import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,17 +12,22 @@ from memorywire.stores.relevance import (
     ALIKE,
     CONTEST,
     IN_TIME,
+    LEADERS,
+    LEADERS_COVERED,
+    LEADERS_SAME_TERMS,
+    LEADERS_TIE,
     MACHINE_SAID,
     NEAR_TIE,
     NEIGHBOURS,
     SAME_TERMS,
+    SPOKE,
     TERMS_COVERED,
     evidence,
     idf,
     relevance,
     saturation,
 )
-from memorywire.stores.text import terms
+from memorywire.stores.text import name_words, terms
 
 Vector = tuple[float, ...]
 
@@ -49,6 +55,11 @@ class _Runner:
         return self.candidate.record
 
     @property
+    def session(self) -> tuple[str | None, str] | None:
+        session = self.record.session_id
+        return None if session is None else (self.record.scope.user, session)
+
+    @property
     def score(self) -> float:
         demoted = self.record.standing is Standing.DEMOTED
         return relevance(self.weight) * (DEMOTED_FACTOR if demoted else 1.0)
@@ -59,15 +70,27 @@ class _Runner:
 
 
 def rank(candidates: Sequence[Candidate], asked: Vector | None, query: Query, limit: int) -> list[Scored]:
-    """The best `limit` candidates, best first; statistics are taken over the candidates only."""
+    """The best `limit` candidates, best first; statistics are taken over the candidates only.
+
+    Where the query names somebody who speaks here, vectors are compared without the names: every word of
+    that speaker would be near.
+    """
     weights = _term_weights(terms(query.text), candidates)
-    runners = _start(candidates, asked, weights, query)
+    named = _named_speakers(candidates, query)
+    nameless = None if query.nameless is None else floats(query.nameless)
+    runners = _start(candidates, nameless if named and nameless else asked, weights, query, named)
     _lend(runners)
     runners.sort(key=lambda runner: runner.place)
     contest = runners[:CONTEST]
     _put_newest_ahead(contest, weights)
+    contest.sort(key=lambda runner: runner.place)
+    _put_newer_session_ahead(contest, weights)
     ranked = sorted(contest, key=lambda runner: runner.place) + runners[CONTEST:]
     return [Scored(record=r.record, score=r.score, signals=r.signals) for r in ranked[:limit]]
+
+
+def floats(vector: bytes) -> Vector:
+    return struct.unpack(f"<{len(vector) // 4}f", vector)
 
 
 def cosine(one: Vector | None, other: Vector | None) -> float:
@@ -80,8 +103,22 @@ def _term_weights(asked: Counter[str], candidates: Sequence[Candidate]) -> dict[
     return {term: idf(len(candidates), sum(term in c.terms for c in candidates)) for term in asked}
 
 
+def _named_speakers(candidates: Sequence[Candidate], query: Query) -> frozenset[str]:
+    """The words of the query that name somebody whose words are among the candidates."""
+    asked = frozenset(word for name in query.names for word in name_words(name))
+    return frozenset(word for c in candidates for word in _speaker(c.record) & asked)
+
+
+def _speaker(record: Record) -> frozenset[str]:
+    return name_words(record.person or "")
+
+
 def _start(
-    candidates: Sequence[Candidate], asked: Vector | None, weights: Mapping[str, float], query: Query
+    candidates: Sequence[Candidate],
+    asked: Vector | None,
+    weights: Mapping[str, float],
+    query: Query,
+    named: frozenset[str],
 ) -> list[_Runner]:
     """What each candidate earns by itself."""
     total = sum(weights.values())
@@ -93,13 +130,16 @@ def _start(
         share = earned / total if total else 0.0
         near = cosine(asked, candidate.vector)
         signals = {"vector": near, "text": share}
-        own = evidence(near, share) * _priors(candidate.record, query, signals)
+        own = evidence(near, share) * _priors(candidate.record, query, named, signals)
         runners.append(_Runner(candidate, signals, own, own))
     return runners
 
 
-def _priors(record: Record, query: Query, signals: dict[str, float]) -> float:
+def _priors(record: Record, query: Query, named: frozenset[str], signals: dict[str, float]) -> float:
     factor = 1.0
+    if named & _speaker(record):
+        signals["spoke"] = 1.0
+        factor *= SPOKE
     if record.metadata.get("role") == "assistant":
         signals["machine_said"] = 1.0
         factor *= MACHINE_SAID
@@ -115,9 +155,8 @@ def _lend(runners: Sequence[_Runner]) -> None:
     """Add what the neighbours in a session lend each other."""
     sessions: dict[tuple[str | None, str], list[_Runner]] = {}
     for runner in runners:
-        if runner.record.session_id is not None:
-            key = (runner.record.scope.user, runner.record.session_id)
-            sessions.setdefault(key, []).append(runner)
+        if runner.session is not None:
+            sessions.setdefault(runner.session, []).append(runner)
     for turns in sessions.values():
         turns.sort(key=lambda turn: (turn.record.moment, turn.record.id))
         for at, turn in enumerate(turns):
@@ -133,7 +172,10 @@ def _steps() -> list[tuple[int, float]]:
 
 
 def _put_newest_ahead(contest: Sequence[_Runner], weights: Mapping[str, float]) -> None:
-    """Among near ties that answer the same question, the newer passes the older by a nose."""
+    """Among near ties that answer the same question, the newer passes the older by a nose.
+
+    Two turns of conversations are left to their sessions: what is talked over again is no correction.
+    """
     before = {runner.record.id: runner.weight for runner in contest}
     by_age = sorted(contest, key=lambda runner: (runner.record.moment, runner.record.id))
     for at, newer in enumerate(by_age):
@@ -141,21 +183,38 @@ def _put_newest_ahead(contest: Sequence[_Runner], weights: Mapping[str, float]) 
             older.weight + A_NOSE
             for older in by_age[:at]
             if older.record.moment < newer.record.moment
+            and None in (older.session, newer.session)
             and before[newer.record.id] >= NEAR_TIE * before[older.record.id]
-            and _same_question(older.candidate, newer.candidate, weights)
+            and _same_terms(older, newer, weights, SAME_TERMS, TERMS_COVERED)
+            and cosine(older.candidate.vector, newer.candidate.vector) >= ALIKE
         ]
         if passed and max(passed) > newer.weight:
             newer.weight = max(passed)
             newer.signals["newest"] = 1.0
 
 
-def _same_question(one: Candidate, other: Candidate, weights: Mapping[str, float]) -> bool:
+def _put_newer_session_ahead(ranked: Sequence[_Runner], weights: Mapping[str, float]) -> None:
+    """Of the best turns of the two best sessions, the newer passes the older if both may answer."""
+    leaders: dict[tuple[str | None, str], _Runner] = {}
+    for runner in ranked:
+        if runner.session is not None:
+            leaders.setdefault(runner.session, runner)
+    if len(leaders) < LEADERS:
+        return
+    first, second = list(leaders.values())[:LEADERS]
+    if (
+        second.record.moment > first.record.moment
+        and second.weight >= LEADERS_TIE * first.weight
+        and _same_terms(first, second, weights, LEADERS_SAME_TERMS, LEADERS_COVERED)
+    ):
+        second.weight = first.weight + A_NOSE
+        second.signals["newest"] = 1.0
+
+
+def _same_terms(one: _Runner, other: _Runner, weights: Mapping[str, float], same: float, least: float) -> bool:
+    """Whether both cover at least this share of the query's term weight, by nearly the same terms."""
     total = sum(weights.values())
-    covered = [sum(w for term, w in weights.items() if term in c.terms) for c in (one, other)]
-    shared = sum(w for term, w in weights.items() if term in one.terms and term in other.terms)
-    return (
-        total > 0
-        and min(covered) >= TERMS_COVERED * total
-        and shared >= SAME_TERMS * (sum(covered) - shared)
-        and cosine(one.vector, other.vector) >= ALIKE
-    )
+    held = [runner.candidate.terms for runner in (one, other)]
+    covered = [sum(w for term, w in weights.items() if term in words) for words in held]
+    shared = sum(w for term, w in weights.items() if term in held[0] and term in held[1])
+    return total > 0 and min(covered) >= least * total and shared >= same * (sum(covered) - shared)

@@ -16,6 +16,8 @@ GROUP = "memorywire.stores"
 # package would cost more than opening either of these stores.
 BUILT_IN = {
     "memory": "memorywire.stores.memory",
+    "postgres": "memorywire.stores.postgres",
+    "postgresql": "memorywire.stores.postgres",
     "sqlite": "memorywire.stores.sqlite",
 }
 

@@ -26,6 +26,9 @@ MACHINE_SAID = 0.67
 IN_TIME = 1.3
 """A memory of the time that the query speaks of."""
 
+SPOKE = 1.5
+"""The words of somebody whom the query names."""
+
 CONTEST = 50
 """So many of the best contend for being the newest word on the matter."""
 
@@ -35,6 +38,12 @@ TERMS_COVERED = 0.5
 ALIKE = 0.5
 """Two memories answer the same question when both cover half of its term weight, by nearly the same
 terms, are alike as vectors, and the newer has at least this share of the older one's evidence."""
+
+LEADERS = 2
+LEADERS_TIE = 0.4
+LEADERS_SAME_TERMS = 0.6
+LEADERS_COVERED = 0.35
+"""Between the best turns of the two best sessions less is asked: a turn says much beside what it answers."""
 
 A_NOSE = 1e-9
 """By how much the newer of two such memories is put ahead."""

@@ -29,6 +29,17 @@ def terms(text: str) -> Counter[str]:
     return found
 
 
+def name_words(name: str) -> frozenset[str]:
+    """The words of a name, folded: "Anna-Lena" and "anna lena" are the same two."""
+    found = _WORD.findall(unicodedata.normalize("NFKC", name))
+    return frozenset(_fold(_POSSESSIVE.sub("", word)) for word in found)
+
+
+def spoken_by(word: str) -> str:
+    """The index term of a memory whose speaker's name holds this word; no text has it."""
+    return f"\0{word}"
+
+
 @lru_cache(maxsize=65_536)
 def _word_terms(word: str) -> tuple[str, ...]:
     unspaced = _UNSPACED.findall(word)

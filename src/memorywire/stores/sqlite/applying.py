@@ -9,6 +9,7 @@ from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.errors import Conflict, Duplicate, IdempotencyConflict
 from memorywire.model.record import Scope
 from memorywire.model.space import Space
+from memorywire.stores.sqlite.file import owe_scrub
 from memorywire.stores.sqlite.rows import Bindings, change_row, version_row
 from memorywire.stores.sqlite.sql import QUERIES
 
@@ -40,12 +41,10 @@ def prepare(change: Change, space: Space) -> Prepared:
 def apply(db: apsw.Connection, prepared: Prepared) -> int:
     """Write all of it and give its commit sequence, or raise and leave the savepoint to its caller."""
     change, row = prepared.change, prepared.row
-    known = db.execute(QUERIES["change_by_id"], row).get
-    if known is not None:
-        return int(known)
-    if change.key is not None and db.execute(QUERIES["change_by_key"], row).get is not None:
-        raise IdempotencyConflict("the idempotency key is already used", field="idempotency_key")
-    sequence = int(db.execute(QUERIES["begin_change"], row).get)
+    begun = db.execute(QUERIES["begin_change"], row).get
+    if begun is None:
+        return _known(db, row)
+    sequence = int(begun)
     # Ends first, so that a put may say again what its own change retires.
     for end in change.end:
         _end(db, change, sequence, end)
@@ -54,6 +53,14 @@ def apply(db: apsw.Connection, prepared: Prepared) -> int:
     for id in change.erase:
         _erase(db, change, sequence, id)
     return sequence
+
+
+def _known(db: apsw.Connection, row: Bindings) -> int:
+    """The sequence of a change that is committed already; else its key is what is taken."""
+    known = db.execute(QUERIES["change_by_id"], row).get
+    if known is None:
+        raise IdempotencyConflict("the idempotency key is already used", field="idempotency_key")
+    return int(known)
 
 
 def _end(db: apsw.Connection, change: Change, sequence: int, end: End) -> None:
@@ -71,6 +78,12 @@ def _end_live(db: apsw.Connection, change: Change, sequence: int, end: End) -> N
 
 
 def _put(db: apsw.Connection, change: Change, sequence: int, put: Put, version: Bindings) -> None:
+    if _begins_chain(change, put):
+        db.execute(
+            QUERIES["begin_chain"], version | {"began": sequence, "unique": put.unique, "at": change.at}
+        )
+        if db.changes():
+            return  # in one statement, as nearly every put; the rest is for finding out why not
     _check_base(db, change, put)
     if put.unique:
         existing = db.execute(QUERIES["same_content"], version | {"at": change.at}).get
@@ -82,6 +95,12 @@ def _put(db: apsw.Connection, change: Change, sequence: int, put: Put, version: 
         replaced = End(id=put.record.id, version=put.record.version - 1, reason=EndReason.REPLACED)
         _end_live(db, change, sequence, replaced)
     db.execute(QUERIES["begin_version"], version | {"began": sequence})
+
+
+def _begins_chain(change: Change, put: Put) -> bool:
+    """Whether nothing but the file itself can be in the way of this put."""
+    fresh = put.base is Base.NOTHING and put.record.version == 1 and put.like is None
+    return fresh and change.scope.covers(put.record.scope)
 
 
 def _check_base(db: apsw.Connection, change: Change, put: Put) -> None:
@@ -114,8 +133,7 @@ def _erase(db: apsw.Connection, change: Change, sequence: int, id: str) -> None:
     db.execute(QUERIES["erase_recall"], name)
     db.execute(QUERIES["erase_reembedded"], name)
     db.execute(QUERIES["erase_fingerprints"], name)
-    # Kept in the file, so that a crash before the log is truncated does not leave the words in it.
-    db.execute(QUERIES["owe_scrub"], {"seq": str(sequence)})
+    owe_scrub(db)
 
 
 def _covered(db: apsw.Connection, change: Change, id: str) -> _Newest | None:

@@ -18,6 +18,7 @@ from memorywire.stores.sqlite.location import Location
 
 Connect: TypeAlias = Callable[[Location], apsw.Connection]
 T = TypeVar("T")
+Work: TypeAlias = Callable[[apsw.Connection], T]
 
 # The engine's own busy wait only smooths short collisions: it is unfair under load, so the longer
 # wait is `Patience`, with jitter.
@@ -59,6 +60,14 @@ def _create(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
         return
+
+
+def log_ahead(db: apsw.Connection, location: Location) -> None:
+    """Readers and the writer of a file stay out of each other's way from now on."""
+    if db.execute("PRAGMA journal_mode = WAL").get != "wal":
+        raise StoreUnavailable(
+            f"{location} cannot keep a write-ahead log", fix="put the file on a local, writable disk"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +158,9 @@ class Pool:
         self._idle: SimpleQueue[apsw.Connection] = SimpleQueue()
         for connection in connections:
             self._idle.put(connection)
+
+    def __len__(self) -> int:
+        return self._size
 
     @contextmanager
     def borrow(self) -> Iterator[apsw.Connection]:

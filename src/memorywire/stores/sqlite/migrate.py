@@ -4,25 +4,46 @@ import re
 from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
+from typing import TypeAlias
 
 import apsw
 
-from memorywire.model.errors import SpaceMismatch, StoreCorrupt, StoreNewer, StoreUnavailable
+from memorywire.model.errors import SpaceMismatch, StoreCorrupt, StoreNewer
 from memorywire.model.space import Space
-from memorywire.stores.sqlite.connection import Patience, writing
+from memorywire.stores.sqlite.connection import Patience, log_ahead, writing
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.sql import QUERIES
 
 APPLICATION_ID = 0x4D656D77  # "Memw"
+Scripts: TypeAlias = tuple[tuple[int, str], ...]
+
 _NUMBERED = re.compile(r"(\d{4})_\w+\.sql")
 
 
 @cache
-def migrations() -> tuple[tuple[int, str], ...]:
-    """The numbered scripts this release knows, in order."""
-    folder = files(__package__) / "migrations"
+def migrations(package: str = __package__) -> Scripts:
+    """The numbered scripts in the folder `migrations` of a package, in order."""
+    folder = files(package) / "migrations"
     scripts = ((_NUMBERED.fullmatch(file.name), file) for file in folder.iterdir())
     return tuple(sorted((int(name[1]), file.read_text(encoding="utf-8")) for name, file in scripts if name))
+
+
+def add_tables(db: apsw.Connection, name: str, scripts: Scripts) -> None:
+    """Apply the scripts that the file has not seen under this name, inside a transaction of the caller's.
+
+    For tables that share a file with others, each under its own name: the file's own number is the store's.
+    """
+    known = scripts[-1][0]
+    found = int(db.execute(QUERIES["tables_seen"], {"key": f"tables {name}"}).get or 0)
+    if found > known:
+        raise StoreNewer(
+            f"the file has {name} tables {found}; this release knows up to {known}",
+            fix="upgrade memorywire, or open the file with the release that wrote it",
+        )
+    for number, script in scripts:
+        if number > found:
+            db.execute(script)
+    db.execute(QUERIES["tables_kept"], {"key": f"tables {name}", "number": known})
 
 
 def migrate(db: apsw.Connection, location: Location, space: Space, patience: Patience) -> None:
@@ -38,17 +59,10 @@ def bring_up_to_date(db: apsw.Connection, location: Location, patience: Patience
     """Apply the migrations that the file has not seen, whatever its embedding space."""
     _refuse_strangers(db, location)
     if location.path is not None:
-        _log_ahead(db, location)
+        log_ahead(db, location)
     for number, script in migrations():
         if _user_version(db) < number:
             _apply(db, location, patience, number, script)
-
-
-def _log_ahead(db: apsw.Connection, location: Location) -> None:
-    if db.execute("PRAGMA journal_mode = WAL").get != "wal":
-        raise StoreUnavailable(
-            f"{location} cannot keep a write-ahead log", fix="put the file on a local, writable disk"
-        )
 
 
 def _apply(db: apsw.Connection, location: Location, patience: Patience, number: int, script: str) -> None:

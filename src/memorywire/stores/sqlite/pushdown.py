@@ -19,6 +19,7 @@ _TEXTS = {
     "source": "source",
     "session_id": "session",
     "standing": "standing",
+    "trust": "trust",
 }
 _NUMBERS = {
     "confidence": "confidence",
@@ -43,6 +44,14 @@ _ELEMENTS = """EXISTS (
   )
   SELECT 1 FROM walk WHERE {test}
 )"""
+
+
+# What an agent's changes up to a sequence began, and no later one had ended by then.
+_CURRENT_THEN = """position IN (
+  SELECT past.position FROM change INDEXED BY change_agent
+  CROSS JOIN version AS past ON past.position >= first AND past.position < first + puts
+  WHERE change.tenant = :tenant AND change.agent = :agent AND seq <= :head
+) AND (ended IS NULL OR ended > :head) AND content IS NOT NULL"""
 
 
 class _NoSql(Exception):
@@ -96,15 +105,12 @@ def _conjuncts(part: Filter) -> Iterable[Filter]:
 
 
 def _scope_and_life(where: Where, head: int | None, bindings: Bindings) -> list[str]:
+    way = "" if head is None else "+"  # the way into the past leads through the changes alone
     bounds: list[tuple[str, str, str | int | float | None]] = [
-        ("tenant = :tenant", "tenant", where.scope.tenant),
-        ("agent = :agent", "agent", where.scope.agent),
+        (f"{way}tenant = :tenant", "tenant", where.scope.tenant),
+        (f"{way}agent = :agent", "agent", where.scope.agent),
         ("user = :user", "user", where.scope.user),
-        (
-            "began > 0 AND began <= :head AND (ended IS NULL OR ended > :head) AND content IS NOT NULL",
-            "head",
-            head,
-        ),
+        (_CURRENT_THEN, "head", head),
         ("(expires_at IS NULL OR expires_at > :alive_at)", "alive_at", where.alive_at),
         ("standing IN (SELECT value FROM json_each(:standings))", "standings", _names(where.standings)),
         (

@@ -19,8 +19,12 @@ SELECT seq FROM change WHERE tenant = :tenant AND id = :id;
 SELECT seq FROM change WHERE tenant = :tenant AND agent = :agent AND key = :key;
 
 -- name: begin_change
-INSERT INTO change (id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes, about)
-VALUES (:id, :tenant, :agent, :user, :operation, :at, :key, :fingerprint, :reason, :undoes, :about)
+INSERT INTO change (id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes, about, first, puts)
+VALUES (
+  :id, :tenant, :agent, :user, :operation, :at, :key, :fingerprint, :reason, :undoes, :about,
+  (SELECT IFNULL(max(position), 0) + 1 FROM version), :puts
+)
+ON CONFLICT DO NOTHING
 RETURNING seq;
 
 -- name: newest
@@ -44,20 +48,39 @@ SELECT vector FROM version WHERE tenant = :tenant AND id = :id AND number = :num
 -- name: begin_version
 INSERT INTO version (
   tenant, agent, user, id, number, began, type, standing, confidence, created_at, updated_at,
-  occurred_at, expires_at, source, session, digest, length, structured, tags, metadata, supersedes,
-  merged_from, content, vector, terms
+  occurred_at, expires_at, trust, source, session, digest, length, structured, tags, metadata, supersedes,
+  merged_from, derived_from, content, vector, terms
 ) VALUES (
   :tenant, :agent, :user, :id, :number, :began, :type, :standing, :confidence, :created_at, :updated_at,
-  :occurred_at, :expires_at, :source, :session, :digest, :length, :structured, :tags, :metadata, :supersedes,
-  :merged_from, :content, :vector, :terms
+  :occurred_at, :expires_at, :trust, :source, :session, :digest, :length, :structured, :tags, :metadata,
+  :supersedes, :merged_from, :derived_from, :content, :vector, :terms
 );
+
+-- The first version under an id, unless the id is taken or (for a unique one) the content is there.
+-- name: begin_chain
+INSERT INTO version (
+  tenant, agent, user, id, number, began, type, standing, confidence, created_at, updated_at,
+  occurred_at, expires_at, trust, source, session, digest, length, structured, tags, metadata, supersedes,
+  merged_from, derived_from, content, vector, terms
+)
+SELECT
+  :tenant, :agent, :user, :id, 1, :began, :type, :standing, :confidence, :created_at, :updated_at,
+  :occurred_at, :expires_at, :trust, :source, :session, :digest, :length, :structured, :tags, :metadata,
+  :supersedes, :merged_from, :derived_from, :content, :vector, :terms
+WHERE NOT :unique OR NOT EXISTS (
+  SELECT 1 FROM version INDEXED BY version_digest
+  WHERE tenant = :tenant AND agent = :agent AND digest = :digest AND ended IS NULL
+    AND user IS :user AND (expires_at IS NULL OR expires_at > :at)
+)
+ON CONFLICT DO NOTHING;
 
 -- name: erase_versions
 UPDATE version SET
   ended = IFNULL(ended, :seq), reason = 'erased', into_id = NULL, type = NULL, standing = NULL,
   confidence = NULL, created_at = NULL, updated_at = NULL, occurred_at = NULL, expires_at = NULL,
-  source = NULL, session = NULL, digest = NULL, length = NULL, structured = NULL, tags = NULL,
-  metadata = NULL, supersedes = NULL, merged_from = NULL, content = NULL, vector = NULL, terms = NULL
+  trust = NULL, source = NULL, session = NULL, digest = NULL, length = NULL, structured = NULL, tags = NULL,
+  metadata = NULL, supersedes = NULL, merged_from = NULL, derived_from = NULL, content = NULL, vector = NULL,
+  terms = NULL
 WHERE tenant = :tenant AND id = :id;
 
 -- name: erase_recall
@@ -75,15 +98,31 @@ WHERE seq IN (
 DELETE FROM reembed
 WHERE position IN (SELECT position FROM version WHERE tenant = :tenant AND id = :id);
 
+-- name: has_meta
+SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'meta';
+
+-- name: add_meta
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+
+-- name: tables_seen
+SELECT value FROM meta WHERE key = :key;
+
+-- name: tables_kept
+INSERT INTO meta (key, value) VALUES (:key, :number)
+ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE value <> excluded.value;
+
 -- name: owe_scrub
-INSERT INTO meta (key, value) VALUES ('scrub_owed', :seq)
-ON CONFLICT (key) DO UPDATE SET value = excluded.value;
+INSERT INTO meta (key, value) VALUES ('scrub_owed', '1')
+ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1;
 
 -- name: scrub_owed
-SELECT value FROM meta WHERE key = 'scrub_owed';
+SELECT CAST(owed.value AS INTEGER)
+FROM meta AS owed LEFT JOIN meta AS paid ON paid.key = 'scrub_paid'
+WHERE owed.key = 'scrub_owed' AND CAST(owed.value AS INTEGER) > CAST(IFNULL(paid.value, '0') AS INTEGER);
 
 -- name: scrub_paid
-DELETE FROM meta WHERE key = 'scrub_owed' AND CAST(value AS INTEGER) <= :seq;
+INSERT INTO meta (key, value) VALUES ('scrub_paid', :owed)
+ON CONFLICT (key) DO UPDATE SET value = max(CAST(value AS INTEGER), :owed);
 
 -- name: touch
 INSERT INTO recall (tenant, id, at, count)
@@ -125,10 +164,11 @@ WHERE tenant = :tenant AND agent = :agent AND ended IS NULL
 ORDER BY id;
 
 -- name: index_began
-SELECT position, id, user, type, standing, created_at, expires_at, length, occurred_at,
+SELECT position, version.id, version.user, type, standing, created_at, expires_at, length, occurred_at,
   IFNULL(occurred_at, created_at), session, IFNULL(metadata ->> '$.role' = 'assistant', 0), vector, terms
-FROM version
-WHERE tenant = :tenant AND agent = :agent AND began > :seen AND began > 0 AND ended IS NULL;
+FROM change INDEXED BY change_agent
+CROSS JOIN version ON position >= first AND position < first + puts
+WHERE change.tenant = :tenant AND change.agent = :agent AND seq > :seen AND ended IS NULL;
 
 -- name: index_ended
 SELECT position FROM version
@@ -160,10 +200,10 @@ ORDER BY record.number;
 
 -- name: began_by
 SELECT record.*, b.at, b.id, e.at, e.id
-FROM record
-JOIN change AS b ON b.seq = record.began
+FROM change AS b
+CROSS JOIN record ON record.position >= b.first AND record.position < b.first + b.puts
 LEFT JOIN change AS e ON e.seq = record.ended
-WHERE record.tenant = :tenant AND record.agent = :agent AND record.began = :seq AND record.began > 0
+WHERE b.seq = :seq AND b.tenant = :tenant AND b.agent = :agent
 ORDER BY +record.id, record.number;
 
 -- name: ended_by

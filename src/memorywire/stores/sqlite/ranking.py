@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from memorywire.model.query import Query
 from memorywire.model.record import DEMOTED_FACTOR
+from memorywire.stores.newest import put_newest_ahead
 from memorywire.stores.relevance import (
     CONTEST,
     COSINE_POWER,
@@ -28,7 +29,6 @@ from memorywire.stores.relevance import (
     relevance,
 )
 from memorywire.stores.sqlite.neighbourhood import ALL_LENT, STEPS
-from memorywire.stores.sqlite.newest import put_newest_ahead
 from memorywire.stores.sqlite.reading import ids_at, vectors_at
 from memorywire.stores.sqlite.rows import term_hash
 from memorywire.stores.sqlite.selection import Rows, Selection, holding

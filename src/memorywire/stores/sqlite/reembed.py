@@ -57,7 +57,7 @@ class _Desk:
         while True:
             batch = await asyncio.to_thread(self._next)
             if batch:
-                vectors = await embed([record.text for _, record in batch])
+                vectors = await embed([record.meaning for _, record in batch])
                 await asyncio.to_thread(self._keep, [position for position, _ in batch], vectors)
                 done += len(batch)
                 on_progress(done, total)

@@ -11,9 +11,9 @@ import numpy as np
 
 from memorywire.model.change import Change, EndReason, Put, Version
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.record import Json, MemoryType, Record, Scope, Standing
+from memorywire.model.record import Json, MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.space import Space
-from memorywire.stores.text import terms
+from memorywire.stores.text import name_words, spoken_by, terms
 
 Row: TypeAlias = tuple[Any, ...]  # as the engine gives it; the decoders below know each column's type
 Bindings: TypeAlias = dict[str, str | int | float | bytes | None]
@@ -24,7 +24,7 @@ _ENTRY = struct.Struct("<qH")
 _MOST = 0xFFFF
 
 # Where these stand in the view `record`.
-_ID, _NUMBER, _CONTENT, _POSITION = 3, 4, 19, 21
+_ID, _NUMBER, _CONTENT, _POSITION = 3, 4, 21, 23
 _FIRST_OF_CHAIN = _POSITION + 1
 
 
@@ -52,6 +52,7 @@ def version_row(put: Put, space: Space) -> Bindings:
         "updated_at": record.updated_at,
         "occurred_at": record.occurred_at,
         "expires_at": record.expires_at,
+        "trust": record.trust.value,
         "source": record.source,
         "session": record.session_id,
         "digest": bytes.fromhex(record.digest),
@@ -61,9 +62,12 @@ def version_row(put: Put, space: Space) -> Bindings:
         "metadata": _dumps(record.metadata),
         "supersedes": _dumps(record.supersedes),
         "merged_from": _dumps(record.merged_from),
+        "derived_from": _dumps(record.derived_from),
         "content": _dumps(record.content) if structured else str(record.content),
         "vector": _half(put.vector, space),
-        "terms": b"".join(_ENTRY.pack(term_hash(term), min(n, _MOST)) for term, n in found.items()),
+        "terms": b"".join(
+            _ENTRY.pack(term_hash(term), min(n, _MOST)) for term, n in (*found.items(), *_speakers(record))
+        ),
     }
     return _well_formed(row)
 
@@ -81,6 +85,7 @@ def change_row(change: Change) -> Bindings:
         "reason": change.reason,
         "undoes": change.undoes,
         "about": change.about,
+        "puts": len(change.put),
     }
     return _well_formed(row)
 
@@ -93,8 +98,8 @@ def record_of(row: Row) -> Record:
     """The record in a row of the view `record`."""
     # fmt: off
     (tenant, agent, user, id, number, type, standing, confidence, created_at, updated_at, occurred_at,
-     expires_at, source, session, structured, tags, metadata, supersedes, merged_from, content,
-     recalled_at, *_) = row
+     expires_at, trust, source, session, structured, tags, metadata, supersedes, merged_from, derived_from,
+     content, recalled_at, *_) = row
     # fmt: on
     return Record(
         id=id,
@@ -114,6 +119,8 @@ def record_of(row: Row) -> Record:
         standing=Standing(standing),
         supersedes=tuple(json.loads(supersedes)),
         merged_from=tuple(json.loads(merged_from)),
+        derived_from=tuple(json.loads(derived_from)),
+        trust=Trust(trust),
         recalled_at=recalled_at,
     )
 
@@ -156,6 +163,11 @@ def change_of(row: Row) -> Change:
         undoes=undoes,
         about=about,
     )
+
+
+def _speakers(record: Record) -> list[tuple[str, int]]:
+    """Index terms that tell who spoke; they are no words, so they do not count for the length."""
+    return [(spoken_by(word), 1) for word in sorted(name_words(record.person or ""))]
 
 
 def _half(vector: bytes | None, space: Space) -> bytes | None:

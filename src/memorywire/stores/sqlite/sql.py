@@ -1,33 +1,7 @@
-"""The SQL of this store as named documents: `QUERIES["live"]` is the block `-- name: live`."""
+"""The SQL of this store: `QUERIES["live"]` is the block `-- name: live`."""
 
-import re
-from collections.abc import Iterator, Mapping
-from functools import cached_property
-from importlib.resources import files
+from memorywire.stores.documents import Document
 
-_HEADING = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+__all__ = ["QUERIES", "Document"]
 
-
-class _Document(Mapping[str, str]):
-    """A file of named blocks, read when the first of them is asked for."""
-
-    def __init__(self, file: str) -> None:
-        self._file = file
-
-    @cached_property
-    def _blocks(self) -> dict[str, str]:
-        text = (files(__package__) / self._file).read_text(encoding="utf-8")
-        _, *parts = _HEADING.split(text)
-        return {name: body.strip() for name, body in zip(parts[::2], parts[1::2], strict=True)}
-
-    def __getitem__(self, name: str) -> str:
-        return self._blocks[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._blocks)
-
-    def __len__(self) -> int:
-        return len(self._blocks)
-
-
-QUERIES = _Document("queries.sql")
+QUERIES = Document(__package__, "queries.sql")

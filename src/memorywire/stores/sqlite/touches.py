@@ -5,7 +5,11 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TypeAlias
 
+import apsw
+
 from memorywire.model.record import Record, Scope
+from memorywire.stores.sqlite.rows import Bindings, scope_row
+from memorywire.stores.sqlite.sql import QUERIES
 
 _Pending: TypeAlias = dict[tuple[Scope, str], "Touch"]
 
@@ -24,7 +28,7 @@ class Touch:
 
 
 class Touches:
-    """Collected by readers, taken by the writer, seen by readers until they are in the file."""
+    """Collected by readers, written by the writer, seen by readers until they are in the file."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -38,11 +42,10 @@ class Touches:
         with self._lock:
             _merge(self._new, touches)
 
-    def take(self) -> list[Touch]:
-        """What the writer is about to write; `settle` or `give_back` must follow."""
+    def write(self, db: apsw.Connection) -> None:
         with self._lock:
             self._taken, self._new = self._new, {}
-            return list(self._taken.values())
+        db.executemany(QUERIES["touch"], [_row(touch) for touch in self._taken.values()])
 
     def settle(self) -> None:
         with self._lock:
@@ -69,6 +72,10 @@ class Touches:
                 touch = pending.get((scope, record.id))
                 if touch is not None:
                     yield touch.at
+
+
+def _row(touch: Touch) -> Bindings:
+    return scope_row(touch.scope) | {"id": touch.id, "at": touch.at, "count": touch.count}
 
 
 def _merge(pending: _Pending, touches: Iterable[Touch]) -> None:

@@ -1,199 +1,211 @@
 """The one thread that writes: it commits whatever waits for it in one transaction."""
 
 import threading
-from collections import deque
-from collections.abc import Iterable, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from queue import Empty, SimpleQueue
 from types import TracebackType
+from typing import Any, Protocol, Self
 
 import apsw
 
-from memorywire.model.change import Change
-from memorywire.model.errors import MemorywireError, StoreBusy, StoreUnavailable
-from memorywire.model.space import Space
-from memorywire.stores.sqlite.applying import Prepared, apply, prepare
-from memorywire.stores.sqlite.connection import Patience, Pool, fence, writing
+from memorywire.model.errors import StoreBusy, StoreUnavailable
+from memorywire.stores.sqlite.connection import Patience, Pool, Work, fence, writing
+from memorywire.stores.sqlite.handover import Reply, tell
 from memorywire.stores.sqlite.location import Location
-from memorywire.stores.sqlite.rows import Bindings, scope_row
 from memorywire.stores.sqlite.sql import QUERIES
-from memorywire.stores.sqlite.touches import Touch, Touches
+
+__all__ = ["Deferred", "Work", "Writer"]
 
 _GROUP = 64
 _IDLE_SECONDS = 1.0
 _ERASE_SECONDS = 0.5
 
 
+class Deferred(Protocol):
+    """What is collected in memory, to be written with the next work, after an idle moment, or at the end."""
+
+    def __bool__(self) -> bool:
+        """Whether anything waits to be written."""
+        ...
+
+    def write(self, db: apsw.Connection) -> None:
+        """Write all of it, inside a transaction that others share; `settle` or `give_back` follows."""
+        ...
+
+    def settle(self) -> None:
+        """What was written is on the disk."""
+        ...
+
+    def give_back(self) -> None:
+        """What was written is not on the disk: it waits again."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A change to commit, or (None) a wish that everything pending be written."""
+    work: Work[Any]
+    reply: Reply
 
-    change: Change | None
-    answer: Future[int] = field(default_factory=Future)
 
-    def settle(self, outcome: int | BaseException) -> None:
-        if isinstance(outcome, BaseException):
-            self.answer.set_exception(outcome)
-        else:
-            self.answer.set_result(outcome)
+class _Alone:
+    """A savepoint: what a work did is undone when it fails, and its error concerns nobody else.
+
+    What the engine itself reports (a full disk, a broken file) concerns everybody in the transaction;
+    a broken constraint does not.
+    """
+
+    def __init__(self, db: apsw.Connection, reply: Reply) -> None:
+        self._db = db
+        self._reply = reply
+
+    def __enter__(self) -> None:
+        self._db.execute("SAVEPOINT work")
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> bool:
+        if error is None:
+            self._db.execute("RELEASE work")
+            return False
+        if isinstance(error, apsw.Error) and not isinstance(error, apsw.ConstraintError):
+            return False
+        self._db.execute("ROLLBACK TO work")
+        self._db.execute("RELEASE work")
+        self._reply.error = error
+        return True
 
 
 class _Answered:
     """Whoever waits for one of these jobs gets an answer, whatever happens to the thread's work."""
 
     def __init__(self, jobs: Sequence[_Job]) -> None:
-        self._jobs = jobs
+        self._replies = [job.reply for job in jobs]
+        self.committed = False
 
-    def __enter__(self) -> None:
-        return
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> bool:
-        for job in self._jobs:
-            if not job.answer.done():
-                job.settle(error or StoreUnavailable("the store gave no answer"))
+        if not self.committed:
+            for reply in self._replies:
+                reply.error = error
+        tell(self._replies)
         return True
 
 
 class Writer:
-    """Commits changes in the order they came, several to a transaction when several wait.
+    """Commits works in the order they came, several to a transaction when several wait.
 
-    Nothing is answered before COMMIT returned. A change that is refused is rolled back alone; a
-    transaction that fails, fails for every change in it.
+    Nothing is answered before COMMIT returned. A work that is refused is rolled back alone; a
+    transaction that fails, fails for every work in it.
     """
 
-    def __init__(
-        self, pool: Pool, *, location: Location, space: Space, touches: Touches, patience: Patience
-    ) -> None:
+    def __init__(self, pool: Pool, *, location: Location, patience: Patience) -> None:
         self._pool = pool
         self._location = location
-        self._space = space
-        self._touches = touches
         self._patience = patience
-        self._waiting: deque[_Job] = deque()
-        self._turn = threading.Condition()
+        self._waiting: SimpleQueue[_Job | None] = SimpleQueue()  # None: look what else there is to do
+        self._deferred: list[Deferred] = []
+        self._door = threading.Lock()
         self._closed = False
-        self._scrub_owed = True  # by whoever had the file before us, until we have looked
+        self._owed: int | None = 0  # by whoever had the file before us, until we have looked
         self._thread = threading.Thread(target=self._work, name=f"memorywire {location}", daemon=True)
         self._thread.start()
 
-    def submit(self, change: Change | None) -> Future[int]:
-        """The commit sequence to come; once submitted a change is written even if nobody waits for it."""
-        job = _Job(change)
-        job.answer.set_running_or_notify_cancel()
-        with self._turn:
+    def submit(self, work: Work[Any]) -> Reply:
+        """The reply to come; once submitted a work is done even if nobody waits for it."""
+        job = _Job(work, Reply())
+        with self._door:
             self._must_be_open()
-            self._waiting.append(job)
-            self._turn.notify()
-        return job.answer
+            self._waiting.put(job)
+        return job.reply
 
-    def touch(self, touches: Iterable[Touch]) -> None:
-        """Write these with the next group, or after an idle moment."""
-        with self._turn:
+    def defer(self, deferred: Deferred) -> None:
+        """Look after this from now on."""
+        self._deferred.append(deferred)
+
+    def later(self, collect: Callable[[], None]) -> None:
+        """Let one of the deferred collect more; it is written with the next group, or after a moment."""
+        with self._door:
             self._must_be_open()
-            waiting = bool(self._touches)
-            self._touches.add(touches)
-            if not waiting:  # else it is told already, and a recall need not wake it again
-                self._turn.notify()
+            told = any(self._deferred)
+            collect()
+            if not told:  # else a recall need not wake the thread again
+                self._waiting.put(None)
 
     def close(self) -> None:
         """Write what waits, and end the thread."""
-        with self._turn:
+        with self._door:
             self._closed = True
-            self._turn.notify()
+            self._waiting.put(None)
         self._thread.join()
-
-    def _work(self) -> None:
-        ending = False
-        while not ending:
-            jobs, ending = self._next_group()
-            with _Answered(jobs):
-                self._serve(jobs)
-
-    def _next_group(self) -> tuple[list[_Job], bool]:
-        """What waits, at most a group of it (nothing when only debts are due), and whether it is the last."""
-        with self._turn:
-            self._turn.wait_for(lambda: self._called or self._touches or self._scrub_owed)
-            self._turn.wait_for(lambda: self._called, timeout=_IDLE_SECONDS)
-            jobs = [self._waiting.popleft() for _ in range(min(_GROUP, len(self._waiting)))]
-            return jobs, self._closed and not self._waiting
 
     def _must_be_open(self) -> None:
         if self._closed:
             raise StoreUnavailable(f"{self._location} is closed")
 
-    @property
-    def _called(self) -> bool:
-        return bool(self._waiting) or self._closed
+    def _work(self) -> None:
+        ending = False
+        while not ending:
+            jobs, called = self._next_group()
+            ending = self._closed and self._waiting.empty()
+            if jobs or ending or not called:
+                self._serve(jobs)
+
+    def _next_group(self) -> tuple[list[_Job], bool]:
+        """What waits, at most a group of it, and whether anybody called: else it is time for what is due."""
+        due = any(self._deferred) or self._owed is not None
+        jobs: list[_Job] = []
+        with suppress(Empty):
+            job = self._waiting.get(timeout=_IDLE_SECONDS if due else None)
+            while job is not None:
+                jobs.append(job)
+                job = self._waiting.get_nowait() if len(jobs) < _GROUP else None
+            return jobs, True
+        return jobs, bool(jobs)
 
     def _serve(self, jobs: Sequence[_Job]) -> None:
-        ready = [(job, prepared) for job in jobs if (prepared := self._prepared(job)) is not None]
-        with fence(self._location), self._pool.borrow() as db:
-            outcomes = self._commit(db, [prepared for _, prepared in ready])
-            try:
-                erases = any(prepared.change.erase for _, prepared in ready)
-                if erases or self._scrub_owed or not jobs:
-                    self._scrub(db, _ERASE_SECONDS if erases else 0)
-            finally:
-                for (job, _), outcome in zip(ready, outcomes, strict=True):
-                    job.settle(outcome)
-        for job in jobs:
-            if job.change is None:
-                job.settle(0)
+        with _Answered(jobs) as answered, fence(self._location), self._pool.borrow() as db:
+            self._commit(db, jobs)
+            answered.committed = True
+            self._scrub(db)
 
-    def _prepared(self, job: _Job) -> Prepared | None:
-        """The rows of a job's change, made before the transaction; a change that has none is refused here."""
-        if job.change is None:
-            return None
-        try:
-            return prepare(job.change, self._space)
-        except (MemorywireError, TypeError, ValueError) as refusal:
-            job.settle(refusal)
-            return None
-
-    def _commit(self, db: apsw.Connection, changes: Sequence[Prepared]) -> list[int | MemorywireError]:
-        touches = self._touches.take()
-        if not touches and not changes:
-            return []
+    def _commit(self, db: apsw.Connection, jobs: Sequence[_Job]) -> None:
+        pending = [deferred for deferred in self._deferred if deferred]
+        if not jobs and not pending:
+            return
         try:
             with writing(db, self._patience):
-                db.executemany(QUERIES["touch"], [_touch_row(touch) for touch in touches])
-                outcomes = [_attempt(db, change) for change in changes]
+                for deferred in pending:
+                    deferred.write(db)
+                for job in jobs:
+                    with _Alone(db, job.reply):
+                        job.reply.value = job.work(db)
         except BaseException:
-            self._touches.give_back()
+            for deferred in pending:
+                deferred.give_back()
             raise
-        self._touches.settle()
-        return outcomes
+        for deferred in pending:
+            deferred.settle()
 
-    def _scrub(self, db: apsw.Connection, seconds: float) -> None:
-        """Truncate the log, so that erased words leave it too. What readers of another process prevent
-        stays owed, in the file, and is tried again with every group and after every idle moment. What
-        another process owes is seen when this one opens the file, and after idle moments."""
+    def _scrub(self, db: apsw.Connection) -> None:
+        """Truncate the log, so that erased words leave it too.
+
+        What readers of another process prevent stays owed, in the file, and is tried again with every
+        group and after every idle moment; a debt is waited for only when it is new.
+        """
         owed = db.execute(QUERIES["scrub_owed"]).get
-        self._scrub_owed = owed is not None
+        known, self._owed = self._owed, None if owed is None else int(owed)
         if owed is None:
             return
+        seconds = 0 if self._owed == known else _ERASE_SECONDS
         try:
             replace(self._patience, budget=seconds).try_for("truncate the log", lambda: _truncate_log(db))
         except StoreBusy:
             return
         with writing(db, self._patience):
-            db.execute(QUERIES["scrub_paid"], {"seq": int(owed)})
-
-
-def _touch_row(touch: Touch) -> Bindings:
-    return scope_row(touch.scope) | {"id": touch.id, "at": touch.at, "count": touch.count}
-
-
-def _attempt(db: apsw.Connection, prepared: Prepared) -> int | MemorywireError:
-    """One change of a group: its sequence, or why it alone was refused and rolled back."""
-    db.execute("SAVEPOINT change")
-    try:
-        sequence = apply(db, prepared)
-    except MemorywireError as refusal:
-        db.execute("ROLLBACK TO change; RELEASE change")
-        return refusal
-    db.execute("RELEASE change")
-    return sequence
+            db.execute(QUERIES["scrub_paid"], {"owed": int(owed)})
+        self._owed = None
 
 
 def _truncate_log(db: apsw.Connection) -> None:

@@ -4,9 +4,10 @@ CREATE TABLE meta (
   value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Every mutation, in commit order: `seq` is the commit sequence and is never reused.
+-- Every mutation, in commit order: `seq` is the commit sequence. No row is ever deleted, so none is reused.
+-- The versions a change began stand side by side: `puts` of them, from position `first` on.
 CREATE TABLE change (
-  seq         INTEGER PRIMARY KEY AUTOINCREMENT,
+  seq         INTEGER PRIMARY KEY,
   id          TEXT NOT NULL,
   tenant      TEXT NOT NULL,
   agent       TEXT NOT NULL,
@@ -18,14 +19,18 @@ CREATE TABLE change (
   reason      TEXT,
   undoes      TEXT,
   about       TEXT,
+  first       INTEGER NOT NULL,
+  puts        INTEGER NOT NULL,
   UNIQUE (tenant, id)
 ) STRICT;
 
 CREATE UNIQUE INDEX change_key ON change (tenant, agent, key) WHERE key IS NOT NULL;
+-- What changed since a commit sequence: how an in-memory index catches up, and the way into the past.
 CREATE INDEX change_agent ON change (tenant, agent);
 CREATE INDEX change_about ON change (tenant, about) WHERE about IS NOT NULL;
 
 -- Every version of every record. It is current from change `began` until change `ended`.
+-- Positions rise with the commit sequence, and none is reused.
 -- An erased version keeps its name, numbers and sequences; everything it said is NULL.
 -- The short columns come first, so that a filter rarely has to follow a row into overflow pages.
 CREATE TABLE version (
@@ -46,6 +51,7 @@ CREATE TABLE version (
   updated_at  INTEGER,
   occurred_at INTEGER,
   expires_at  INTEGER,
+  trust       TEXT,
   source      TEXT,
   session     TEXT,
   digest      BLOB,
@@ -55,6 +61,7 @@ CREATE TABLE version (
   metadata    TEXT,
   supersedes  TEXT,
   merged_from TEXT,
+  derived_from TEXT,
   content     TEXT,
   vector      BLOB,
   terms       BLOB,
@@ -72,8 +79,7 @@ CREATE UNIQUE INDEX version_live ON version (tenant, agent, id) WHERE ended IS N
 CREATE INDEX version_user ON version (tenant, agent, user, id) WHERE ended IS NULL AND user IS NOT NULL;
 CREATE INDEX version_digest ON version (tenant, agent, digest) WHERE ended IS NULL AND digest IS NOT NULL;
 
--- What changed since a commit sequence: how an in-memory index catches up, and what an undo reads.
-CREATE INDEX version_began ON version (tenant, agent, began) WHERE began > 0;
+-- What ended since a commit sequence: how an in-memory index catches up, and what an undo reads.
 CREATE INDEX version_ended ON version (tenant, agent, ended) WHERE ended IS NOT NULL;
 
 -- When a record was last recalled, and how often.
@@ -97,7 +103,7 @@ CREATE TABLE reembed (
 CREATE VIEW record AS
 SELECT
   tenant, agent, user, id, number, type, standing, confidence, created_at, updated_at, occurred_at,
-  expires_at, source, session, structured, tags, metadata, supersedes, merged_from, content,
+  expires_at, trust, source, session, structured, tags, metadata, supersedes, merged_from, derived_from, content,
   (SELECT at FROM recall WHERE recall.tenant = version.tenant AND recall.id = version.id) AS recalled_at,
   position, began, ended, reason, into_id
 FROM version;

@@ -1,0 +1,345 @@
+"""`memorywire audit`: what was done, proven."""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO, TypeVar
+
+import click
+
+from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.inputs import PAST, ago
+from memorywire.cli.screen import moment, safe, table, terminal_width
+from memorywire.model.errors import InvalidRequest, NotFound
+from memorywire.model.record import DEFAULT_TENANT, Json
+
+if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
+    import apsw
+
+    from memorywire.journal.ledger import Filters
+    from memorywire.journal.notary import Notary
+    from memorywire.journal.notes import Checkpoint, Verifier
+    from memorywire.journal.verify import Report
+    from memorywire.model.record import Record
+    from memorywire.stores.sqlite.location import Location
+
+_BROKEN = 1
+_PAGE = 20
+
+T = TypeVar("T")
+_Verb = Callable[..., None]
+
+
+@click.group("audit")
+def command() -> None:
+    """Show, prove and export the ledger: every operation, in order, chained and signed."""
+
+
+def _filters(verb: _Verb) -> _Verb:
+    options = (
+        click.option("--operation", metavar="NAME", help="Only this operation, such as recall."),
+        click.option("--kind", metavar="NAME", help="Only what ended so, such as committed or refused."),
+        click.option("--actor", metavar="NAME", help="Only what this caller did."),
+        click.option("--memory", metavar="ID", help="Only entries that name this memory."),
+        click.option("--since", type=ago, metavar="WHEN", help=f"Not before this moment: {PAST}."),
+        click.option("--until", type=ago, metavar="WHEN", help="Before this moment."),
+        click.option("--all-agents", is_flag=True, help="Of every agent, not only of one."),
+    )
+    for option in reversed(options):
+        verb = option(verb)
+    return verb
+
+
+@command.command("log")
+@_filters
+@click.option("--subject", metavar="ID", help="Only about this change, proposal or recall.")
+@click.option("--before", type=int, metavar="N", help="Only entries before this one.")
+@click.option("--limit", type=click.IntRange(1), default=_PAGE, show_default=True, help="How many to show.")
+@shared
+def log(desk: Desk, subject: str | None, before: int | None, limit: int, **wanted: Json) -> None:
+    """Show entries of the ledger, newest first."""
+    from memorywire.journal import ledger
+
+    filters = _wanted(desk, **wanted)
+    with _opened(desk) as book:
+        if subject is None:
+            found = book.read(lambda db: ledger.log(db, filters, before=before, limit=limit))
+        else:
+            found = book.read(lambda db: ledger.about(db, DEFAULT_TENANT, subject))
+    entries = [row.said for row in found]
+    more = found[-1].seq if subject is None and len(found) == limit and found[-1].seq > 1 else None
+    desk.show({"entries": entries, "next": more}, lambda said: _log_lines(said, desk))
+
+
+@command.command("verify")
+@click.option(
+    "--checkpoint",
+    "kept",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    multiple=True,
+    help="A checkpoint that was kept elsewhere, which the ledger must agree with; repeatable.",
+)
+@click.option("--key", metavar="KEY", help="The public key to trust, instead of the one beside the data.")
+@click.option(
+    "--export", "file", type=click.File(encoding="utf-8"), help="Verify this export, and nothing else."
+)
+@shared
+def verify(desk: Desk, kept: tuple[Path, ...], key: str | None, contents: bool, file: TextIO | None) -> None:
+    """Prove that no entry was changed, removed, added or moved.
+
+    Exits with 1 when one was, and names the first. Entries after the last checkpoint could still be
+    rewritten by whoever holds the database: their number is said.
+    """
+    from memorywire.journal.notes import parse_verifier
+
+    keys = [] if key is None else [parse_verifier(key)]
+    saved = [checkpoint for path in kept for checkpoint in _kept_elsewhere(path)]
+    if file is None:
+        answer = _examined(desk, saved, keys, contents=contents)
+    else:
+        from memorywire.journal.export import verify_export
+
+        report = verify_export((line.rstrip("\n") for line in file), keys=keys, checkpoints=saved)
+        answer = _answer(report, key)
+    desk.show(answer, _verdict)
+    if not answer["ok"]:
+        raise click.exceptions.Exit(_BROKEN)
+
+
+@command.command("checkpoint")
+@click.option("--rotate-key", is_flag=True, help="Go on with a new key, which the old one signs for.")
+@shared
+def checkpoint(desk: Desk, rotate_key: bool) -> None:
+    """Sign the ledger as it is, and print the checkpoint.
+
+    Keep it where whoever holds the database cannot write. `verify --checkpoint` compares with it.
+    """
+    with _opened(desk) as book:
+        note = book.signed(rotate=rotate_key)
+        key = book.notary.verifier()
+    desk.show({"checkpoint": note, "key": str(key)}, lambda said: [said["checkpoint"].rstrip("\n")])
+
+
+@command.command("prove")
+@click.argument("entry", type=int)
+@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the proof to a file.")
+@shared
+def prove(desk: Desk, entry: int, output: Path | None) -> None:
+    """Prove that ENTRY is in the signed ledger.
+
+    The proof is an export of one entry: `verify --export` checks it, with nothing else at hand.
+    """
+    from memorywire.journal.audit import proven
+
+    with _opened(desk) as book:
+        book.signed()
+        _deliver(desk, book.lines(lambda db: proven(db, book.notary, entry)), output)
+
+
+@command.command("export")
+@_filters
+@click.option("--whole", is_flag=True, help="The whole ledger with its chain, of every agent.")
+@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a file.")
+@shared
+def export(desk: Desk, whole: bool, output: Path | None, **wanted: Json) -> None:
+    """Write entries as lines of JSON that prove themselves.
+
+    Of the agent, each with its proof; or with --whole every entry there is.
+    """
+    from memorywire.journal.audit import exported
+
+    with _opened(desk) as book:
+        book.signed()
+        filters = None if whole else _wanted(desk, **wanted)
+        _deliver(desk, book.lines(lambda db: exported(db, book.notary, filters)), output)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Book:
+    """The database with the ledger, and whoever signs for it."""
+
+    db: "apsw.Connection"
+    location: "Location"
+    notary: "Notary"
+
+    def read(self, work: "Callable[[apsw.Connection], T]") -> T:
+        """The answer of `work` on one moment of the database."""
+        from memorywire.stores.sqlite.connection import fence, snapshot
+
+        with fence(self.location), snapshot(self.db):
+            return work(self.db)
+
+    def lines(self, work: "Callable[[apsw.Connection], Iterator[str]]") -> Iterator[str]:
+        """The same, line by line, so that trouble with the reader of them is not blamed on the database."""
+        from memorywire.stores.sqlite.connection import fence, snapshot
+
+        with snapshot(self.db):
+            with fence(self.location):
+                found = work(self.db)
+            while True:
+                with fence(self.location):
+                    line = next(found, None)
+                if line is None:
+                    return
+                yield line
+
+    def signed(self, *, rotate: bool = False) -> str:
+        """A checkpoint of the ledger as it is."""
+        from memorywire.journal.sealing import advanced, keep
+        from memorywire.stores.sqlite.connection import Patience, fence, writing
+
+        frontier = self.read(advanced)
+        if frontier is None:
+            raise NotFound("the ledger is empty", fix="remember something first")
+        note = (self.notary.rotate if rotate else self.notary.sign)(frontier.checkpoint)
+        with fence(self.location), writing(self.db, Patience()):
+            keep(self.db, frontier)
+        return note
+
+
+@contextmanager
+def _opened(desk: Desk) -> Iterator[_Book]:
+    from memorywire.journal.notary import Notary
+    from memorywire.stores.sqlite.connection import connect, fence
+
+    location = _location(desk)
+    if location.path is None or not location.path.exists():
+        raise NotFound(f"there is no ledger at {location}", field="store")
+    with fence(location):
+        db = connect(location)
+    try:
+        yield _Book(db=db, location=location, notary=Notary.beside(location.path))
+    finally:
+        db.close()
+
+
+def _location(desk: Desk) -> "Location":
+    """The store's own file, or where the journal of a store is kept that has none."""
+    from memorywire.stores.sqlite.location import locate
+
+    store = desk.settings.stores[0]
+    return locate(store if store.startswith("sqlite:") else desk.settings.journal or "sqlite://")
+
+
+def _wanted(desk: Desk, *, all_agents: bool, **wanted: Json) -> "Filters":
+    from memorywire.journal.ledger import Filters
+
+    agent = None if all_agents else desk.settings.agent
+    return Filters(tenant=DEFAULT_TENANT, agent=agent, user=desk.settings.user, **wanted)
+
+
+def _kept_elsewhere(path: Path) -> "list[Checkpoint]":
+    from memorywire.journal.notary import read_checkpoints
+
+    found, unreadable = read_checkpoints(path)
+    if unreadable or not found:
+        raise InvalidRequest(
+            f"{path} holds something else than checkpoints",
+            field="checkpoint",
+            fix="give what `memorywire audit checkpoint` printed, unchanged",
+        )
+    return found
+
+
+def _examined(
+    desk: Desk, saved: "Sequence[Checkpoint]", keys: "Sequence[Verifier]", *, contents: bool
+) -> Answer:
+    from memorywire.journal.audit import contradicts, examine
+
+    with _opened(desk) as book:
+        found = book.read(lambda db: examine(db, book.notary, saved=saved, keys=keys))
+        records = _memories(desk) if contents else ()
+        changed = [one.id for one in records if book.read(lambda db, one=one: contradicts(db, one))]
+    answer = _answer(found.report, None if found.key is None else str(found.key))
+    return {**answer, "ok": answer["ok"] and not changed, "unreadable": found.unreadable, "changed": changed}
+
+
+def _memories(desk: Desk) -> "Iterator[Record]":
+    """Everything the agent keeps, page by page."""
+    after: str | None = None
+    with desk.memory() as memory:
+        while True:
+            page = memory.list(include=["archived"], **({} if after is None else {"after": after}))
+            yield from page
+            after = page.next
+            if after is None:
+                return
+
+
+def _answer(report: "Report", key: str | None) -> Answer:
+    fault = report.fault
+    return {
+        "ok": report.ok,
+        "entries": report.entries,
+        "sealed": report.sealed,
+        "exposed": report.exposed,
+        "checkpoints": report.checkpoints,
+        "origin": report.origin,
+        "root": report.root.hex(),
+        "key": key,
+        "fault": None
+        if fault is None
+        else {"entry": fault.entry, "until": fault.until, "reason": fault.reason},
+    }
+
+
+def _verdict(answer: Answer) -> Iterator[str]:
+    fault = answer["fault"]
+    if fault is not None:
+        place = (
+            f"entry {fault['entry']}"
+            if fault["until"] is None
+            else f"entries {fault['entry']} to {fault['until']}"
+        )
+        yield f"the ledger is broken: {place}: {safe(fault['reason'])}"
+        yield f"proven before that: {answer['entries']} entries, {answer['sealed']} of them signed"
+        return
+    if answer.get("changed"):
+        yield f"these memories are not what the ledger says they were: {', '.join(answer['changed'])}"
+    yield f"the ledger is sound: {answer['entries']} entries, {answer['checkpoints']} checkpoints"
+    if answer["exposed"]:
+        yield f"{answer['exposed']} entries are newer than the last checkpoint: nothing proves them yet"
+    if answer.get("unreadable"):
+        yield f"{answer['unreadable']} checkpoints cannot be read, as when a process ended while it wrote one"
+    if answer["key"]:
+        yield f"public key: {answer['key']}"
+
+
+def _log_lines(answer: Answer, desk: Desk) -> Iterator[str]:
+    if not answer["entries"]:
+        yield "nothing was written down yet"
+        return
+    headers = ["ENTRY", "AT", "OPERATION", "KIND", "ACTOR", "SUBJECT", "MEMORIES"]
+    yield from table(
+        headers, [_row(entry) for entry in answer["entries"]], elastic="MEMORIES", width=terminal_width()
+    )
+    if answer["next"]:
+        yield f"older ones with: {desk.again('audit', 'log', '--before', str(answer['next']))}"
+
+
+def _row(entry: dict[str, Json]) -> list[str]:
+    committed = (f"{one['id']} v{one['version']}" for one in entry.get("commitments", ()))
+    return [
+        str(entry["seq"]),
+        moment(entry["at"]),
+        entry["operation"],
+        entry["kind"],
+        entry["actor"],
+        entry.get("subject", ""),
+        ", ".join(committed) or json.dumps(entry.get("details", {}), ensure_ascii=False),
+    ]
+
+
+def _deliver(desk: Desk, lines: Iterator[str], output: Path | None) -> None:
+    """To standard output, or to a file for its owner alone."""
+    if output is None:
+        for line in lines:
+            click.echo(line)
+        return
+    handle = os.open(output, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+    with open(handle, "w", encoding="utf-8") as file:
+        count = sum(1 for line in lines if file.write(f"{line}\n"))
+    desk.show({"output": str(output), "lines": count}, lambda said: [f"wrote {count} lines to {output}"])

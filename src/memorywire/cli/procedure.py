@@ -1,0 +1,148 @@
+"""`memorywire procedure`: a procedural memory as the state machine it is."""
+
+from collections.abc import Iterator, Mapping
+
+import click
+
+from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.screen import moment, table, terminal_width
+from memorywire.model.errors import InvalidRequest
+from memorywire.procedures.mermaid import mermaid
+from memorywire.procedures.parse import parse
+from memorywire.procedures.svg import svg
+
+_DRAWINGS = {"mermaid": mermaid, "svg": svg}
+_TRUTHS = {"true": True, "false": False}
+
+_id = click.argument("id_", metavar="ID")
+_facts = click.option(
+    "--fact", "facts", multiple=True, metavar="NAME=true|false", help="Whether a fact holds; repeatable."
+)
+
+
+@click.group("procedure")
+def command() -> None:
+    """Show, move and draw the procedure that memory ID holds."""
+
+
+@command.command("show")
+@_id
+@shared
+def show(desk: Desk, id_: str) -> None:
+    """Show the states and the transitions of a procedure, and where it stands."""
+    desk.show(_kept(desk, id_), _page)
+
+
+@command.command("trigger")
+@_id
+@click.argument("trigger")
+@_facts
+@shared
+def trigger(desk: Desk, id_: str, trigger: str, facts: tuple[str, ...]) -> None:
+    """Take the step TRIGGER and keep it as the memory's next version."""
+    with desk.memory() as memory:
+        procedure = memory.procedure(id_)
+        before = procedure.state
+        procedure.trigger(trigger, **_known(facts))
+        receipt = procedure.save()
+    desk.show(
+        {
+            "id": id_,
+            "trigger": trigger,
+            "from": before,
+            "current": procedure.state,
+            "version": receipt.version,
+            "status": receipt.status.value,
+            "change_id": receipt.change_id,
+        },
+        _moved,
+    )
+
+
+@command.command("allowed")
+@_id
+@_facts
+@shared
+def allowed(desk: Desk, id_: str, facts: tuple[str, ...]) -> None:
+    """List the triggers that would succeed now."""
+    with desk.memory() as memory:
+        procedure = memory.procedure(id_)
+        free = procedure.allowed(**_known(facts))
+    answer = {"id": id_, "current": procedure.state, "allowed": free}
+    desk.show(answer, lambda said: said["allowed"] or [f"nothing, in state {said['current']}"])
+
+
+@command.command("history")
+@_id
+@shared
+def history(desk: Desk, id_: str) -> None:
+    """Show the state of every version and the triggers that led to it."""
+    with desk.memory() as memory:
+        steps = memory.procedure(id_).history()
+    said = [
+        {"version": step.version, "at": step.at, "state": step.state, "triggers": list(step.triggers)}
+        for step in steps
+    ]
+    desk.show({"id": id_, "steps": said}, _steps)
+
+
+@command.command("draw")
+@_id
+@click.option(
+    "--as",
+    "form",
+    type=click.Choice(list(_DRAWINGS)),
+    default="mermaid",
+    show_default=True,
+    help="What to draw with.",
+)
+@shared
+def draw(desk: Desk, id_: str, form: str) -> None:
+    """Print a procedure as a diagram."""
+    drawn = _DRAWINGS[form](parse(_kept(desk, id_)["definition"]))
+    desk.show({"id": id_, "form": form, "drawing": drawn}, lambda said: [said["drawing"].removesuffix("\n")])
+
+
+def _kept(desk: Desk, id_: str) -> Answer:
+    with desk.memory() as memory:
+        procedure = memory.procedure(id_)
+    return {"id": id_, "version": procedure.version, "definition": procedure.content}
+
+
+def _known(facts: tuple[str, ...]) -> Mapping[str, bool]:
+    known = {}
+    for said in facts:
+        fact, _, truth = said.partition("=")
+        if truth not in _TRUTHS:
+            raise InvalidRequest("a fact is NAME=true or NAME=false", field="fact")
+        known[fact] = _TRUTHS[truth]
+    return known
+
+
+def _page(answer: Answer) -> Iterator[str]:
+    definition = parse(answer["definition"])
+    yield f"{definition.name}: {definition.current} (version {answer['version']})"
+    yield f"states: {', '.join(definition.states)}; initial: {definition.initial}"
+    rows = [[way.trigger, way.source, way.dest or "(stays)", way.guard] for way in definition.transitions]
+    yield from table(["TRIGGER", "FROM", "TO", "WHEN"], rows, elastic="WHEN", width=terminal_width())
+
+
+def _moved(answer: Answer) -> Iterator[str]:
+    if answer["status"] == "committed":
+        yield f"{answer['from']} -> {answer['current']}"
+    else:
+        yield f"{answer['from']} -> {answer['current']}, not yet in effect"
+    yield f"  version {answer['version']}, {answer['status']}"
+
+
+def _steps(answer: Answer) -> list[str]:
+    rows = [
+        [
+            str(step["version"]),
+            moment(step["at"]),
+            ", ".join(step["triggers"]),
+            step["state"] or "(no state)",
+        ]
+        for step in answer["steps"]
+    ]
+    return table(["VERSION", "AT", "BY", "STATE"], rows, elastic="BY", width=terminal_width())

@@ -1,0 +1,61 @@
+"""Before anything is planned, embedded or kept: secrets leave the request, and its origin is weighed."""
+
+from dataclasses import dataclass
+
+from memorywire.engine.tools import Tools, unsupported
+from memorywire.governance.policy import trust_of
+from memorywire.governance.redact import redact_remember
+from memorywire.model.errors import NotFound
+from memorywire.model.record import Trust
+from memorywire.model.requests import Remember
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleaned:
+    """A request without secrets, what was found in it as (kind, place), and how far it is believed."""
+
+    request: Remember
+    secrets: tuple[tuple[str, str], ...]
+    trust: Trust
+
+
+async def cleaned(request: Remember, tools: Tools) -> Cleaned:
+    """The request as it may go on."""
+    if tools.office is None:
+        _refuse_what_is_not_wired(request)
+        return Cleaned(request=request, secrets=(), trust=request.trust or Trust.STANDARD)
+    redacted = without_secrets(request, tools)
+    policy = await tools.office.rulebook.policy()
+    asked = [] if request.trust is None else [request.trust]
+    granted = trust_of(redacted.request.source, policy)
+    trust = Trust.lowest(granted, *asked, *await _origins(redacted.request, tools))
+    return Cleaned(request=redacted.request, secrets=redacted.secrets, trust=trust)
+
+
+def without_secrets(request: Remember, tools: Tools) -> Cleaned:
+    """What can be done at once: the request without secrets, its origin not weighed yet."""
+    if tools.office is None:
+        return Cleaned(request=request, secrets=(), trust=Trust.STANDARD)
+    redacted, findings = redact_remember(request, tools.office.redactor)
+    secrets = tuple((finding.kind, finding.place) for finding in findings)
+    return Cleaned(request=redacted, secrets=secrets, trust=Trust.STANDARD)
+
+
+async def _origins(request: Remember, tools: Tools) -> list[Trust]:
+    """How far the memories are believed from which this one was made."""
+    if not request.derived_from:
+        return []
+    found = await tools.store.get(request.scope, request.derived_from)
+    missing = set(request.derived_from) - {record.id for record in found}
+    if missing:
+        raise NotFound(f"no live memory {sorted(missing)[0]} to derive from", field="derived_from")
+    return [record.trust for record in found]
+
+
+def _refuse_what_is_not_wired(request: Remember) -> None:
+    if request.approval_required:
+        raise unsupported(
+            "approval_required", "no review queue is wired here, and the write must not pass unseen"
+        )
+    if request.privacy_intent is not None:
+        raise unsupported("privacy_intent", "no policy is wired here that could honour it")

@@ -1,0 +1,194 @@
+"""Deciding: a person approves, edits, rejects or combines what was held; all of a batch or nothing of it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from memorywire.engine.commit import Submitted
+from memorywire.engine.debts import carry_out
+from memorywire.engine.ledger import entry_about, entry_of
+from memorywire.engine.merge import merged_record
+from memorywire.engine.replan import plan_again, plan_anew
+from memorywire.engine.review import find, moved, seen_digest
+from memorywire.engine.tools import Tools
+from memorywire.journal.contract import Act
+from memorywire.journal.entries import Entry
+from memorywire.model.change import Base, Change, End, EndReason, Put
+from memorywire.model.errors import Conflict, InvalidRequest, NotFound
+from memorywire.model.proposal import FOLLOWING, Decision, Proposal, State
+from memorywire.model.record import MemoryType, Record, Scope
+from memorywire.model.requests import Remember, Strategy
+from memorywire.model.review import Decide, Decided, Verb
+
+_ALONE = frozenset({Verb.EDIT, Verb.MERGE, Verb.SUPERSEDE, Verb.FORGET_SIMILAR})
+_TARGETED = frozenset({Verb.MERGE, Verb.SUPERSEDE, Verb.FORGET_SIMILAR})
+
+
+async def decide(request: Decide, tools: Tools) -> Decided:
+    """Carry the decision out, or raise and leave everything as it was."""
+    _refuse_nonsense(request)
+    proposals = [await find(request.reach, id, tools) for id in request.proposal_ids]
+    state = State.REJECTED if request.verb is Verb.REJECT else State.APPROVED
+    for proposal in proposals:
+        _refuse_if_settled(proposal, state, request.seen)
+    if state is State.REJECTED or all(proposal.change is None for proposal in proposals):
+        return await _close(proposals, state, request, tools)
+    return await _approve(proposals, request, tools)
+
+
+async def _close(proposals: Sequence[Proposal], state: State, request: Decide, tools: Tools) -> Decided:
+    """Nothing enters memory: it was rejected, or it is a recall that may go ahead."""
+    decision = _decision(request, None, tools)
+    closed = tuple(moved(proposal, state, decision) for proposal in proposals)
+    await tools.governance.journal.write(Act(proposals=closed, entries=_entries(closed, tools)))
+    return _receipt(request, state, decision, None)
+
+
+async def _approve(proposals: Sequence[Proposal], request: Decide, tools: Tools) -> Decided:
+    try:
+        change = _combined([await _chosen(proposal, request, tools) for proposal in proposals], tools)
+        decision = _decision(request, change.id, tools)
+        approved = tuple(moved(proposal, State.APPROVED, decision) for proposal in proposals)
+        held = [proposal.id for proposal in proposals]
+        act = Act(
+            proposals=approved,
+            entries=(entry_of(change, "committed", tools, proposals=held), *_entries(approved, tools)),
+            erased=tuple((change.scope, id) for id in change.erase),
+        )
+        done = await carry_out(change, act, tools)
+    except Conflict as conflict:
+        await plan_again(proposals, conflict, tools)
+        raise Conflict(
+            f"memory has moved since this was planned: {conflict.detail}",
+            field="proposal_id",
+            fix="look at what it would do now, and decide again",
+        ) from conflict
+    return _receipt(request, State.APPROVED, decision, done)
+
+
+async def _chosen(proposal: Proposal, request: Decide, tools: Tools) -> Change:
+    """The change a decision means."""
+    change = proposal.change
+    if change is None:
+        raise Conflict("what it said was erased", field="proposal_id", fix="reject it")
+    match request.verb:
+        case Verb.EDIT:
+            return await plan_anew(proposal, _edited(proposal, request), tools)
+        case Verb.SUPERSEDE:
+            asked = _remember(proposal)
+            target = request.target or ""
+            return await plan_anew(proposal, replace(asked, supersedes=(*asked.supersedes, target)), tools)
+        case Verb.MERGE:
+            return _folded(change, await _target(proposal, request, tools), tools)
+        case Verb.FORGET_SIMILAR:
+            old = await _target(proposal, request, tools)
+            end = End(id=old.id, version=old.version, reason=EndReason.FORGOTTEN)
+            return replace(change, end=(*change.end, end))
+    return change
+
+
+def _folded(change: Change, canonical: Record, tools: Tools) -> Change:
+    """The proposed memory becomes part of one that is there."""
+    proposed = change.put[0].record
+    merged = merged_record(canonical, [proposed], Strategy.MERGE_CONTENT, tools.clock())
+    kept = replace(merged, merged_from=canonical.merged_from)  # the proposed one never was a memory
+    return replace(change, put=(Put(record=kept, base=Base.LIVE),), end=change.end)
+
+
+async def _target(proposal: Proposal, request: Decide, tools: Tools) -> Record:
+    found = await tools.store.get(proposal.scope, [request.target or ""])
+    if not found or not found[0].alive(tools.clock()):
+        raise NotFound(f"no live memory {request.target}", field="target")
+    if proposal.change is None or len(proposal.change.put) != 1:
+        raise InvalidRequest("only a held memory can be combined with another", field="verb")
+    return found[0]
+
+
+def _edited(proposal: Proposal, request: Decide) -> Remember:
+    asked = replace(_remember(proposal), **request.edit)
+    if not isinstance(asked.content, str) and asked.type is not MemoryType.PROCEDURAL:
+        raise InvalidRequest("only a procedural memory can be an object", field="edit.content")
+    return asked
+
+
+def _remember(proposal: Proposal) -> Remember:
+    if not isinstance(proposal.request, Remember):
+        raise InvalidRequest(f"a held {proposal.operation} has no content to change", field="verb")
+    return proposal.request
+
+
+def _combined(changes: Sequence[Change], tools: Tools) -> Change:
+    """One change of all of them, as of now: it is committed, and undone, as one."""
+    now, first = tools.clock(), changes[0]
+    agents = {(change.scope.tenant, change.scope.agent) for change in changes}
+    if len(agents) > 1:
+        raise InvalidRequest("a batch is of one agent", field="proposal_ids", fix="decide agent by agent")
+    users = {change.scope.user for change in changes}
+    operations = {change.operation for change in changes}
+    return replace(
+        first,
+        operation=first.operation if len(operations) == 1 else "review",
+        scope=first.scope if len(users) == 1 else Scope(agent=first.scope.agent, tenant=first.scope.tenant),
+        at=now,
+        put=tuple(_as_of(put, now) for change in changes for put in change.put),
+        end=tuple(end for change in changes for end in change.end),
+        erase=tuple(id for change in changes for id in change.erase),
+        key=first.key if len(changes) == 1 else None,
+        fingerprint=first.fingerprint if len(changes) == 1 else None,
+    )
+
+
+def _as_of(put: Put, now: int) -> Put:
+    """A memory is as old as its approval: before, nobody could have recalled it."""
+    record = put.record
+    if not record.alive(now):
+        raise Conflict("it would have expired by now", field="proposal_id", fix="reject it")
+    born = now if put.base is Base.NOTHING else record.created_at
+    return replace(put, record=replace(record, created_at=born, updated_at=now))
+
+
+def _refuse_nonsense(request: Decide) -> None:
+    if len(set(request.proposal_ids)) != len(request.proposal_ids):
+        raise InvalidRequest("a proposal is named twice", field="proposal_ids")
+    if len(request.proposal_ids) > 1 and request.verb in _ALONE:
+        raise InvalidRequest(f"{request.verb} decides one proposal at a time", field="proposal_ids")
+    if (request.target is None) is (request.verb in _TARGETED):
+        needs = "needs a memory as target" if request.verb in _TARGETED else "has no target"
+        raise InvalidRequest(f"{request.verb} {needs}", field="target")
+    if bool(request.edit) is not (request.verb is Verb.EDIT):
+        raise InvalidRequest("an edit says what to change, and nothing else does", field="edit")
+
+
+def _refuse_if_settled(proposal: Proposal, state: State, seen: str | None) -> None:
+    if state not in FOLLOWING[proposal.state]:
+        raise Conflict(
+            f"proposal {proposal.id} is {proposal.state}",
+            field="proposal_id",
+            fix="reject it, and ask for the write again" if proposal.state is State.STALE else None,
+        )
+    if seen is not None and seen != seen_digest(proposal):
+        raise Conflict(
+            f"proposal {proposal.id} is not what was looked at",
+            field="seen",
+            fix="look at it again and decide on what it is now",
+        )
+
+
+def _decision(request: Decide, change_id: str | None, tools: Tools) -> Decision:
+    return Decision(by=tools.governance.caller, at=tools.clock(), reason=request.reason, change_id=change_id)
+
+
+def _entries(decided: Sequence[Proposal], tools: Tools) -> tuple[Entry, ...]:
+    now, by = tools.clock(), tools.governance.caller
+    return tuple(entry_about(proposal, proposal.state.value, by, now) for proposal in decided)
+
+
+def _receipt(request: Decide, state: State, decision: Decision, done: Submitted | None) -> Decided:
+    return Decided(
+        proposal_ids=request.proposal_ids,
+        state=state,
+        by=decision.by,
+        at=decision.at,
+        status=None if done is None else done.status,
+        change_id=None if done is None else done.change_id,
+        outcomes=() if done is None else done.outcomes,
+    )

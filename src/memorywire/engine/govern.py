@@ -1,0 +1,170 @@
+"""The governed corridor: a plan is judged, and then refused, held for a person, or carried out."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from memorywire.engine.commit import Plan, Submitted
+from memorywire.engine.debts import carry_out
+from memorywire.engine.ledger import entry_about, entry_of
+from memorywire.engine.office import Office
+from memorywire.engine.similar import nearest
+from memorywire.engine.tools import Tools
+from memorywire.governance.cases import Case
+from memorywire.governance.instructions import screen
+from memorywire.governance.policy import Judgement, Policy, judge
+from memorywire.governance.rules import Verdict
+from memorywire.journal.contract import Act
+from memorywire.model.answers import Status
+from memorywire.model.change import Change
+from memorywire.model.clock import DAY_MS
+from memorywire.model.errors import Duplicate, Refused
+from memorywire.model.proposal import Proposal
+from memorywire.model.record import Json, Record
+from memorywire.model.requests import Remember
+
+
+async def governed(plan: Plan, tools: Tools) -> Submitted:
+    """What policy makes of the plan; every outcome is in the ledger before it is answered."""
+    office = tools.governance
+    policy = await office.rulebook.policy()
+    case = await case_of(plan, tools, policy)
+    judgement = judge(case, policy)
+    if judgement.verdict is Verdict.REFUSE:
+        await _write_down_refusal(plan.change, judgement, tools)
+        raise Refused(
+            f"policy refuses this: {judgement.reason} (rule {judgement.rule})",
+            fix="ask whoever keeps the policy, or change what you send",
+        )
+    if judgement.verdict is Verdict.HOLD:
+        return await _hold(plan, case, judgement, policy, tools)
+    return await carry_out(plan.change, _committed_act(plan, judgement, policy, tools), tools)
+
+
+async def case_of(plan: Plan, tools: Tools, policy: Policy) -> Case:
+    """What the policy judges: only what one of its rules asks about is looked up."""
+    change = plan.change
+    asked = plan.request if isinstance(plan.request, Remember) else None
+    records = tuple(put.record for put in change.put)
+    look = asked is not None and _asks(policy, "similar_to_existing")
+    return Case(
+        operation=change.operation,
+        scope=change.scope,
+        caller=tools.governance.caller,
+        records=records,
+        ended=len(change.end),
+        erased=len(change.erase),
+        by_filter=plan.by_filter,
+        secrets=plan.secrets,
+        instructions=tuple(sign for record in records for sign in screen(places(record))),
+        similar=await _similar(records, tools) if look else (),
+        approval_required=asked is not None and asked.approval_required,
+        privacy_intent=None if asked is None else asked.privacy_intent,
+        ending=await _ending(change, tools) if change.end or change.erase else (),
+    )
+
+
+def places(record: Record) -> Mapping[str, str]:
+    """Everything a memory says, by place."""
+    said = {"content": record.content if isinstance(record.content, str) else ""}
+    deep: dict[str, Json] = {"metadata": record.metadata, "tags": record.tags}
+    if not isinstance(record.content, str):
+        deep["content"] = record.content
+    if record.source is not None:
+        said["source"] = record.source
+    for place, value in deep.items():
+        said |= dict(_texts(value, place))
+    return {place: text for place, text in said.items() if text}
+
+
+def _texts(value: Json, place: str) -> list[tuple[str, str]]:
+    if isinstance(value, str):
+        return [(place, value)]
+    if isinstance(value, Mapping):
+        return [found for key, inner in value.items() for found in _texts(inner, f"{place}.{key}")]
+    if isinstance(value, list | tuple):
+        return [found for at, inner in enumerate(value) for found in _texts(inner, f"{place}[{at}]")]
+    return []
+
+
+async def _similar(records: tuple[Record, ...], tools: Tools) -> tuple[str, ...]:
+    """Live memories that nearly say what these say, best first."""
+    return tuple([hit.record.id for record in records for hit in await nearest(record, tools)])
+
+
+async def _ending(change: Change, tools: Tools) -> tuple[Record, ...]:
+    ids = [*(end.id for end in change.end), *change.erase]
+    return tuple(await tools.store.get(change.scope, ids))
+
+
+async def _hold(plan: Plan, case: Case, judgement: Judgement, policy: Policy, tools: Tools) -> Submitted:
+    office = tools.governance
+    change = replace(plan.change, put=tuple(replace(put, vector=None) for put in plan.change.put))
+    waiting = await _already_held(change, tools)
+    if waiting is not None:
+        return staged(waiting, office)
+    proposal = Proposal(
+        id=tools.mint(),
+        scope=change.scope,
+        operation=change.operation,
+        at=change.at,
+        caller=office.caller,
+        rule=judgement.rule,
+        why=judgement.reason,
+        request=plan.request,
+        change=change,
+        secrets=plan.secrets,
+        instructions=case.instructions,
+        similar=case.similar,
+        key=change.key,
+        expires_at=change.at + policy.pending_days * DAY_MS,
+    )
+    await office.journal.write(
+        Act(proposals=(proposal,), entries=(entry_about(proposal, "staged", office.caller, change.at),))
+    )
+    return staged(proposal, office)
+
+
+async def _already_held(change: Change, tools: Tools) -> Proposal | None:
+    """The proposal that waits with these very words; what is live already needs no proposal."""
+    if len(change.put) != 1 or not change.put[0].unique:
+        return None
+    record = change.put[0].record
+    twin = await tools.store.duplicate(record, change.at)
+    if twin is not None:
+        raise Duplicate(twin.id)
+    return await tools.governance.journal.held(record.scope, record.digest)
+
+
+def staged(proposal: Proposal, office: Office) -> Submitted:
+    return Submitted(
+        status=Status.STAGED,
+        outcomes=(),
+        proposal_id=proposal.id,
+        approval_url=f"{office.review_url}{proposal.id}",
+    )
+
+
+async def _write_down_refusal(change: Change, judgement: Judgement, tools: Tools) -> None:
+    entry = replace(entry_of(change, "refused", tools, rule=judgement.rule), contents=())
+    await tools.governance.journal.write(Act(entries=(entry,)))
+
+
+def _committed_act(plan: Plan, judgement: Judgement, policy: Policy, tools: Tools) -> Act:
+    change = plan.change
+    secrets = [list(found) for found in plan.secrets] or None
+    return Act(
+        entries=(entry_of(change, "committed", tools, rule=judgement.rule, secrets=secrets),),
+        ruled=((change.scope, judgement.rule, change.id),) if _is_learned(judgement, policy) else (),
+        erased=tuple((change.scope, id) for id in change.erase),
+    )
+
+
+def _asks(policy: Policy, condition: str) -> bool:
+    """Whether any rule depends on this condition."""
+    whens = [rule.when for rule in policy.rules if rule.enabled]
+    whens += [when.unless for when in whens if when.unless is not None]
+    return any(condition in when.given for when in whens)
+
+
+def _is_learned(judgement: Judgement, policy: Policy) -> bool:
+    return any(rule.learned for rule in policy.rules if rule.name == judgement.rule)

@@ -1,0 +1,51 @@
+"""What the ledger says of changes and proposals: ids, counts and reasons, never what a memory says."""
+
+from memorywire.engine.tools import Tools
+from memorywire.journal.entries import Entry, contents_of
+from memorywire.model.change import Change
+from memorywire.model.proposal import Proposal
+from memorywire.model.record import Json
+
+
+def entry_of(change: Change, kind: str, tools: Tools, **details: Json) -> Entry:
+    """What the ledger says of a change: which versions began, ended and were erased."""
+    said: dict[str, Json] = {name: value for name, value in details.items() if value is not None}
+    if change.end:
+        said["ended"] = [[end.id, end.version, end.reason.value] for end in change.end]
+    if change.erase:
+        said["erased"] = list(change.erase)
+    if change.undoes is not None:
+        said["undoes"] = change.undoes
+    return Entry(
+        at=change.at,
+        operation=change.operation,
+        scope=change.scope,
+        actor=tools.governance.caller,
+        kind=kind,
+        subject=change.id,
+        details=said,
+        contents=contents_of(change),
+    )
+
+
+def entry_about(proposal: Proposal, kind: str, actor: str, at: int, **details: Json) -> Entry:
+    """What the ledger says of a proposal: what it would touch and why it was held, not what it says."""
+    found = {"secrets": _listed(proposal.secrets), "signs": _listed(proposal.instructions)}
+    return Entry(
+        at=at,
+        operation=proposal.operation,
+        scope=proposal.scope,
+        actor=actor,
+        kind=kind,
+        subject=proposal.id,
+        details={
+            "rule": proposal.rule,
+            "memories": sorted(proposal.touched),
+            **{name: value for name, value in found.items() if value},
+            **{name: value for name, value in details.items() if value is not None},
+        },
+    )
+
+
+def _listed(findings: tuple[tuple[str, str], ...]) -> list[Json]:
+    return [list(finding) for finding in findings]

@@ -1,0 +1,54 @@
+"""Who answers for a change: the policy that judges it, the redactor before it, the journal that keeps it."""
+
+from dataclasses import dataclass, replace
+
+from memorywire.engine.purse import Purse
+from memorywire.governance.policy import Policy
+from memorywire.governance.redact import Redactor
+from memorywire.governance.rules import rule_from
+from memorywire.journal.contract import Journal
+from memorywire.model.clock import Clock
+
+LOCAL = "local"
+"""The caller when nobody had to say who they are: the one user of this machine."""
+
+_FRESH_MS = 1_000
+
+
+class Rulebook:
+    """The policy in force: the rules people gave through the journal, before those of the file or profile.
+
+    What another process changes is seen within a second.
+    """
+
+    def __init__(self, base: Policy, journal: Journal, clock: Clock) -> None:
+        self.base = base
+        self._journal = journal
+        self._clock = clock
+        self._policy = base
+        self._read_at: int | None = None
+
+    async def policy(self) -> Policy:
+        now = self._clock()
+        if self._read_at is None or not 0 <= now - self._read_at < _FRESH_MS:
+            edition = await self._journal.edition()
+            given = () if edition is None else tuple(rule_from(rule) for rule in edition.rules)
+            self._policy = replace(self.base, rules=(*given, *self.base.rules))
+            self._read_at = now
+        return self._policy
+
+    def forget(self) -> None:
+        """Read again what is in force, because this process changed it."""
+        self._read_at = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Office:
+    """What stands between a plan and the stores. `review_url` is where people decide, before the id."""
+
+    journal: Journal
+    rulebook: Rulebook
+    purse: Purse
+    redactor: Redactor
+    caller: str = LOCAL
+    review_url: str = "memorywire:review/"

@@ -1,0 +1,69 @@
+"""Planning again what was held: for an edit, or because memory has moved since."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from memorywire.engine.commit import Plan, Submitted
+from memorywire.engine.ledger import entry_about
+from memorywire.engine.perform import perform
+from memorywire.engine.review import moved
+from memorywire.engine.tools import Tools
+from memorywire.journal.contract import Act
+from memorywire.model.answers import Status
+from memorywire.model.change import Change
+from memorywire.model.errors import Conflict, MemorywireError
+from memorywire.model.proposal import Proposal, State
+from memorywire.model.requests import Remember, Request
+
+
+async def plan_anew(proposal: Proposal, request: Request, tools: Tools) -> Change:
+    """What the request would do now, under the ids it had; nothing is committed."""
+    caught: list[Change] = []
+
+    async def catch(plan: Plan, _: Tools) -> Submitted:
+        caught.append(plan.change)
+        return Submitted(status=Status.STAGED, outcomes=(), proposal_id=proposal.id)
+
+    before = proposal.change
+    if isinstance(request, Remember) and before is not None and before.put:
+        # The key is kept aside: under it the request would be found waiting.
+        request = replace(request, id=request.id or before.put[0].record.id, idempotency_key=None)
+    await perform(request, replace(tools, corridor=catch))
+    if not caught:
+        raise Conflict("memory is already as this would make it", field="proposal_id", fix="reject it")
+    if before is None:
+        return caught[0]
+    return replace(caught[0], id=before.id, key=before.key, fingerprint=before.fingerprint)
+
+
+async def plan_again(proposals: Sequence[Proposal], conflict: Conflict, tools: Tools) -> None:
+    """What the plans had read has moved: each is made anew for another look, or is stale for good."""
+    journal = tools.governance.journal
+    for proposal in proposals:
+        current = await journal.proposal(proposal.scope.tenant, proposal.id)
+        if current is None or current.revision != proposal.revision:
+            continue  # somebody else decided meanwhile
+        renewed = await _renewed(proposal, tools)
+        if renewed is not proposal:
+            kind = "stale" if renewed.state is State.STALE else "rebased"
+            entry = entry_about(renewed, kind, tools.governance.caller, tools.clock(), why=conflict.detail)
+            await journal.write(Act(proposals=(renewed,), entries=(entry,)))
+
+
+async def _renewed(proposal: Proposal, tools: Tools) -> Proposal:
+    """With a plan that fits memory as it is now; stale when there is none."""
+    if proposal.request is None or proposal.change is None:
+        return moved(proposal, State.STALE, None)
+    try:
+        change = await plan_anew(proposal, proposal.request, tools)
+    except MemorywireError:
+        return moved(proposal, State.STALE, None)
+    if _effect(change) == _effect(proposal.change):
+        return proposal
+    return replace(moved(proposal, State.PENDING, None), change=change)
+
+
+def _effect(change: Change) -> object:
+    """What a plan would do, the times of planning aside."""
+    said = [(put.base, put.record.id, put.record.version, put.record.digest) for put in change.put]
+    return said, change.end, change.erase

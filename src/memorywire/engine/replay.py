@@ -1,0 +1,129 @@
+"""The receipts of a remember: of a new one, of what was known already, and of a request sent before."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from memorywire.engine.commit import Submitted, committed
+from memorywire.engine.tools import Tools
+from memorywire.model.answers import Outcome, Remembered, Status
+from memorywire.model.change import Footprint, Version
+from memorywire.model.errors import IdempotencyConflict, Refused
+from memorywire.model.proposal import WAITING, Proposal
+from memorywire.model.record import Scope
+from memorywire.model.requests import Remember
+
+
+def receipt(done: Submitted, id: str, version: int, at: int) -> Remembered:
+    """Of what was submitted just now."""
+    return Remembered(
+        id=id,
+        version=version,
+        stored_at=at,
+        status=done.status,
+        stores=done.stores,
+        outcomes=done.outcomes,
+        change_id=done.change_id,
+        pending_approval=done.staged,
+        approval_url=done.approval_url,
+        proposal_id=done.proposal_id,
+    )
+
+
+def known(tools: Tools, id: str, version: int, at: int, change_id: str | None) -> Remembered:
+    """Of what was there already."""
+    return Remembered(
+        id=id,
+        version=version,
+        stored_at=at,
+        status=Status.DUPLICATE,
+        stores=(tools.store.name,),
+        outcomes=(Outcome(store=tools.store.name),),
+        change_id=change_id,
+    )
+
+
+async def replayed(request: Remember, tools: Tools) -> Remembered | None:
+    """Of the same request sent before under the same idempotency key."""
+    if request.idempotency_key is None:
+        return None
+    historian = tools.historian("idempotency_key")
+    agent = Scope(agent=request.scope.agent, tenant=request.scope.tenant)
+    earlier = await historian.committed(agent, request.idempotency_key)
+    if earlier is None:
+        return await _held(request, agent, tools)
+    _refuse_another(earlier.change.fingerprint, request)
+    if earlier.change.about is not None:
+        chain = await historian.history(agent, earlier.change.about)
+        return _found_again(earlier, chain, tools)
+    written = earlier.began[0]
+    memories = len({version.id for version in (*earlier.began, *earlier.ended)})
+    done = committed(earlier.change.id, memories, tools)
+    return receipt(done, written.id, written.number, earlier.change.at)
+
+
+async def _held(request: Remember, agent: Scope, tools: Tools) -> Remembered | None:
+    """The same receipt while a person has not decided, and the decision once it was a no."""
+    if tools.office is None or request.idempotency_key is None:
+        return None
+    proposal = await tools.office.journal.keyed(agent, request.idempotency_key)
+    if proposal is None:
+        return None
+    if proposal.change is not None:
+        _refuse_another(proposal.change.fingerprint, request)
+    if proposal.state not in WAITING:
+        raise Refused(
+            f"this was held, and the proposal is {proposal.state}: {_said(proposal)}",
+            field="idempotency_key",
+            fix="use a new key to ask again",
+        )
+    return _still_held(proposal, tools)
+
+
+def _still_held(proposal: Proposal, tools: Tools) -> Remembered | None:
+    change = proposal.change
+    if change is None or not change.put:
+        return None
+    record = change.put[0].record
+    done = Submitted(
+        status=Status.STAGED,
+        outcomes=(),
+        proposal_id=proposal.id,
+        approval_url=f"{tools.governance.review_url}{proposal.id}",
+    )
+    return receipt(done, record.id, record.version, change.at)
+
+
+def _said(proposal: Proposal) -> str:
+    decision = proposal.decision
+    return "nobody decided in time" if decision is None else decision.reason or f"decided by {decision.by}"
+
+
+def _refuse_another(earlier: str | None, request: Remember) -> None:
+    if earlier is None:
+        raise IdempotencyConflict(
+            "what this key wrote or found was erased since; nobody can tell if this is the same request",
+            field="idempotency_key",
+            fix="use a new key to write it again",
+        )
+    if earlier != fingerprint(request):
+        raise IdempotencyConflict(
+            "this idempotency_key was used for another request",
+            field="idempotency_key",
+            fix="use a new key for a new request",
+        )
+
+
+def _found_again(earlier: Footprint, chain: Sequence[Version], tools: Tools) -> Remembered:
+    """The receipt of a duplicate: its twin as it was when the key was first used."""
+    twin = [version for version in chain if version.began <= earlier.sequence][-1]
+    named = earlier.change.id if earlier.ended else None
+    return known(tools, twin.id, twin.number, twin.began_at, named)
+
+
+def fingerprint(request: Remember) -> str | None:
+    """Equal for equal requests; only a request with a key is ever compared."""
+    if request.idempotency_key is None:
+        return None
+    return hashlib.blake2b(json.dumps(asdict(request), sort_keys=True).encode(), digest_size=16).hexdigest()

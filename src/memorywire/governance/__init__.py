@@ -1,0 +1,1 @@
+"""What may enter memory, and in which words."""

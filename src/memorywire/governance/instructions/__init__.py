@@ -1,0 +1,57 @@
+"""A screen that names signs of text addressed to the model, where a memory should be text about the world.
+
+It only names what it sees; what follows from a sign is the policy's to say. It is a tripwire for careless or
+copied attacks, not a wall: who wrote a memory says more about it than its words.
+"""
+
+from collections.abc import Mapping
+
+from memorywire.governance.instructions.readings import decoded, disguises, hidden_text, plain, words
+from memorywire.governance.instructions.signs import marked, reserved, spoken
+
+ENCODED = "encoded"
+HIDDEN = "hidden_text"
+
+_CODE = 20  # a single word shorter than this says nothing, in no code
+
+
+def instructions(text: str) -> tuple[str, ...]:
+    """The names of the signs found in a text, sorted; empty when there are none.
+
+    A disguise (a code, look-alike letters, spelling backwards) is undone once and read again: what shows only
+    then is named together with `encoded`. The time grows with the length of the text and nothing else.
+    """
+    if len(text) < _CODE and text.isalnum():
+        return ()
+    valid = text.encode(errors="replace").decode()  # half of a surrogate pair is no character
+    shown = plain(valid)
+    said = words(shown)
+    found = marked(shown) | spoken(said)
+    disguised = _disguised(valid, shown, said) - found
+    if disguised:
+        found |= disguised | {ENCODED}
+    if hidden_text(valid):
+        found.add(HIDDEN)
+    return tuple(sorted(found))
+
+
+def screen(places: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Every sign with the place it was found in, for a memory given as text by place.
+
+    Outside the content the name of a place was written by somebody too, so it is read like the text; and a
+    name under which agents keep their own settings is a sign.
+    """
+    return tuple((sign, place) for place, text in places.items() for sign in _signs(place, text))
+
+
+def _signs(place: str, text: str) -> tuple[str, ...]:
+    if place.startswith("content"):
+        return instructions(text)
+    named = {sign for said in (place, text) for sign in (*instructions(said), *reserved(said))}
+    return tuple(sorted(named))
+
+
+def _disguised(text: str, shown: str, said: str) -> set[str]:
+    found = {sign for other in disguises(said, shown) for sign in spoken(other)}
+    inner = [plain(code) for code in decoded(text)]
+    return found.union(*(marked(code) | spoken(words(code)) for code in inner))

@@ -1,0 +1,149 @@
+"""Ways to read a text: plainly, word by word, and with each common disguise undone once."""
+
+import base64
+import binascii
+import html
+import unicodedata
+from collections.abc import Iterator
+from functools import cache
+from itertools import groupby
+from typing import Any
+from urllib.parse import unquote
+
+_INVISIBLE = dict.fromkeys(
+    (
+        *(0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, 0x3164, 0xFEFF, 0xFFA0),
+        *range(0x200B, 0x2010),
+        *range(0x202A, 0x202F),
+        *range(0x2060, 0x2070),
+        *range(0xFE00, 0xFE10),
+        *range(0xE0000, 0xE0200),
+    )
+)
+
+# Letters of other scripts that look like Latin ones, and digits that stand for letters.
+_LOOKALIKES = str.maketrans(
+    "авекмнорстухіјѕԁһӏԛԝɡɑαβεικνορτυχγω013457",
+    "abekmhopctyxijsdhlqwgaabeiknoptuxywoieast",
+)
+
+_ROT13 = str.maketrans("abcdefghijklmnopqrstuvwxyz", "nopqrstuvwxyzabcdefghijklm")
+
+_SEPARATORS = str.maketrans(dict.fromkeys(".*_-"))
+
+_TAGS = range(0xE0020, 0xE007F)  # invisible doubles of the printable ASCII characters
+
+_STOP = "\x1f"  # where a sentence ends, until every other mark is gone
+_SILENT = "'’`\"“”"
+_ENDS = (". ", "! ", "? ", ": ", "; ", *"\r\n。！？；—")
+
+_HIDING = (
+    "[\U000e0020-\U000e007f]",
+    "[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4}",
+    "[\u200b-\u200f\u2060\ufeff]{6}",
+    "(?:[A-Za-z][\u200b-\u200d\u2060\ufeff]+[A-Za-z]?[^\u200b-\u200d\u2060\ufeff]{0,12}){4}",
+    "[\u202d\u202e]",
+)
+
+
+def plain(text: str) -> str:
+    """What a reader sees, in lower case: compatibility forms unified, invisible characters gone."""
+    seen = text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_INVISIBLE))
+    return seen.lower()
+
+
+def words(text: str) -> str:
+    """The words of a plain text between single spaces, sentences between full stops."""
+    ended = text
+    for mark in _SILENT:
+        ended = ended.replace(mark, "")
+    for mark in _ENDS:
+        ended = ended.replace(mark, f" {_STOP} ")
+    return f" . {' '.join(ended.translate(_WORDLY).split())} . "
+
+
+class _Wordly(dict[int, str]):
+    """For `str.translate`: letters, marks and digits stay, a stop is a full stop, the rest is space."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        kept = character.isalnum() or unicodedata.category(character)[0] == "M"
+        self[code] = character if kept else "." if character == _STOP else " "
+        return self[code]
+
+
+_WORDLY = _Wordly()
+
+
+def disguises(said: str, shown: str) -> Iterator[str]:
+    """The words of a text behind each disguise of its letters; `shown` is the text they are from."""
+    folded = said.translate(_LOOKALIKES)
+    if folded != said:
+        yield folded
+    if _re("(?:[ .*_-][a-z]){6}").search(shown):
+        yield words(_spelled(shown))
+    yield said.translate(_ROT13)
+    yield said[::-1]
+
+
+def _spelled(text: str) -> str:
+    """Words spelled out letter by letter, put together; more than one space parts two of them."""
+    return " ".join(_joined(part.split()) for part in text.translate(_SEPARATORS).split("  "))
+
+
+def _joined(parts: list[str]) -> str:
+    runs = groupby(parts, key=lambda part: len(part) == 1)
+    return " ".join("".join(run) if letters else " ".join(run) for letters, run in runs)
+
+
+def decoded(text: str) -> Iterator[str]:
+    """Texts that are written in this one in some code."""
+    if not text.isascii():
+        yield "".join(chr(ord(char) - 0xE0000) for char in text if ord(char) in _TAGS)
+    for run in _re("[A-Za-z0-9+/_-]{20,}={0,2}").findall(text):
+        yield from _legible(_base64(run))
+    for run in _re(r"(?:(?:\\x|0x)?[0-9A-Fa-f]{2}[\s,:]?){12,}").findall(text):
+        yield from _legible(_hex(run))
+    if _re("(?:%[0-9A-Fa-f]{2}[^%]{0,20}){3}").search(text):
+        yield unquote(text, errors="ignore")
+    if _re("(?:&#?[0-9A-Za-z]{2,7};[^&]{0,20}){3}").search(text):
+        yield html.unescape(text)
+    if _re(r"(?:\\u00[0-9A-Fa-f]{2}){4}").search(text):
+        yield unquote(text.replace("\\u00", "%"), errors="ignore")
+
+
+def hidden_text(text: str) -> bool:
+    """Whether characters that nobody sees say something, or break up or turn around what is seen."""
+    if text.isascii():
+        return "\x1b[8m" in text
+    without_flags = _re("\U0001f3f4[\U000e0020-\U000e007e]{1,8}\U000e007f").sub("", text)
+    return any(_re(pattern).search(without_flags) for pattern in _HIDING)
+
+
+def _base64(run: str) -> bytes:
+    body = run.rstrip("=").replace("-", "+").replace("_", "/")
+    body = body[: len(body) - (len(body) % 4 == 1)]
+    return base64.b64decode(body + "=" * (-len(body) % 4))
+
+
+def _hex(run: str) -> bytes:
+    digits = "".join(character for character in run.replace("0x", "") if character not in "\\x,: \t\r\n")
+    return binascii.unhexlify(digits[: len(digits) & ~1])
+
+
+def _legible(data: bytes) -> Iterator[str]:
+    """The bytes as text, if text is what they are."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return
+    if sum(character.isprintable() or character.isspace() for character in text) > 0.9 * len(text):
+        yield text
+
+
+@cache
+def _re(pattern: str) -> Any:
+    """A pattern of the engine whose time is linear, loaded when the first text is screened."""
+    import re2
+
+    return re2.compile(pattern)

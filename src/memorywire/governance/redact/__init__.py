@@ -1,0 +1,6 @@
+"""Secrets leave a request before it is kept, embedded or written down: what is found is named, never shown."""
+
+from memorywire.governance.redact.redactor import Finding, Redactor
+from memorywire.governance.redact.requests import redact_remember, scan_record
+
+__all__ = ["Finding", "Redactor", "redact_remember", "scan_record"]

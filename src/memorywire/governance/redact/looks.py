@@ -1,0 +1,81 @@
+"""How a string looks: random or made of words, a placeholder, an ordinary identifier."""
+
+import re
+
+_PAIRS = frozenset(
+    "th he in er an re on at en nd ti es or te of ed is it al ar st to nt ng se ha as ou io le ve co me de "
+    "hi ri ro ic ne ea ra ce li ch ll be ma si om ur ca el ta la ns di fo ho pe ec pr no ct us ac ot il tr "
+    "ly nc et ut ss so rs un lo wa ge ie wh ee wi em ad ol rt po we na ul ni ts mo ow pa im mi ai sh ir su "
+    "id os iv ia am fi ci vi pl ig tu ev ld ry mp fe bl ab gh ty op wo sa ay ex ke ui fr oo ag if ap gr od bo"
+    .split()
+)  # fmt: skip
+_LETTERS = re.compile(r"[A-Za-z]+")
+_HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
+_LONG_HEX = re.compile(r"[0-9a-f]{16,}|[0-9A-F]{16,}")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_PLACEHOLDER = re.compile(
+    r"your|example|placeholder|change_?me|redacted|dummy|sample|insert|replace|goes_?here|not_?a_?real"
+    r"|x{4}|\*{3}|\.{3}|^<|>$|\$\{|\{\{|%\(|^\$\(?[a-z_]+\)?$|(?:^|[^a-z])(?:fake|todo|none|null)(?:[^a-z]|$)",
+    re.IGNORECASE,
+)
+_BLANKED = re.compile(r"\.{3}|\*{3}|^<|>$|\$\{|\{\{|redacted", re.IGNORECASE)
+_COUNTING = re.compile(r"012345|123456|234567|abcdef", re.IGNORECASE)
+_PARTS = re.compile(r"[^A-Za-z0-9]+")
+
+_WORDY = 0.45  # English letter pairs: about .7 in words and identifiers, .2 in random strings
+_CLIMBING = 0.3
+_LONG = 100  # so many random letters may well spell a short word
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether it stands where a secret would: `YOUR_KEY_HERE`, `${TOKEN}`, `xxxx`, our own marker."""
+    telling = _PLACEHOLDER if len(value) <= _LONG else _BLANKED
+    return bool(telling.search(value)) or len(set(value)) < 4
+
+
+def is_hex(value: str) -> bool:
+    return bool(_HEX.fullmatch(value))
+
+
+def is_uuid(value: str) -> bool:
+    return bool(_UUID.fullmatch(value))
+
+
+def is_mixed(value: str) -> bool:
+    """Whether upper case, lower case and usually digits are all there, none of them by accident."""
+    upper = sum(map(str.isupper, value))
+    lower = sum(map(str.islower, value))
+    return min(upper, lower) >= max(2, len(value) // 10)
+
+
+def parts(value: str) -> list[str]:
+    """The runs of letters and digits."""
+    return [part for part in _PARTS.split(value) if part]
+
+
+def is_wordy(value: str) -> bool:
+    """Whether its letters stand together as they do in English; a few that happen to do so prove nothing."""
+    letters = _LONG_HEX.sub(" ", value).lower()
+    pairs = [run[at : at + 2] for run in _LETTERS.findall(letters) for at in range(len(run) - 1)]
+    return sum(pair in _PAIRS for pair in pairs) > 1 + _WORDY * len(pairs)
+
+
+def is_random(value: str, least: int) -> bool:
+    """Whether at least `least` characters look drawn by lot rather than written by somebody."""
+    core = "".join(parts(value))
+    if len(core) < least or is_placeholder(value):
+        return False
+    digits = sum(map(str.isdigit, core))
+    if digits == len(core) or _COUNTING.search(core) or _climbs(core):
+        return False
+    if is_hex(core):
+        return digits > 0 and len(set(core)) >= 7
+    if digits == 0 and ("." in value or len(core) < 20 or not is_mixed(core)):
+        return False
+    return len(set(core)) >= min(9, least // 2) and not is_wordy(value)
+
+
+def _climbs(core: str) -> bool:
+    """Whether it counts up like `abcd1234`, as only examples do."""
+    steps = sum(ord(after) - ord(before) == 1 for before, after in zip(core, core[1:], strict=False))
+    return steps >= _CLIMBING * len(core)

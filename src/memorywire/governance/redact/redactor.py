@@ -1,0 +1,178 @@
+"""The redactor: secrets in a text or in a JSON value become `[REDACTED:label]`."""
+
+import base64
+import binascii
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from memorywire.governance.redact.known import Known
+from memorywire.governance.redact.places import find_placed, holds_a_secret
+from memorywire.governance.redact.rules import Rank, Span, compiled, find_issued, image
+from memorywire.governance.redact.shapes import find_shapes
+from memorywire.governance.redact.views import View, joined, unmasked
+from memorywire.model.record import Json
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+_ENCODED = r"[A-Za-z0-9+/_-]{24,}={0,2}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What kind of secret was found, and where; never the secret."""
+
+    kind: str
+    place: str
+
+
+class Redactor:
+    """Finds the secrets a host registered (label to value) and, with `patterns`, those that show by themselves.
+
+    Redacting what was redacted changes nothing.
+    """
+
+    def __init__(self, known: Mapping[str, str] = _NOTHING, *, patterns: bool = True) -> None:
+        self._known = Known(known)
+        self._patterns = patterns
+
+    def text(self, text: str) -> tuple[str, tuple[str, ...]]:
+        """The text without its secrets, and the kinds that were found."""
+        return _without(text, self._found(text))
+
+    def identifier(self, text: str) -> tuple[str, tuple[str, ...]]:
+        """The same for a name or an id, where being random is no sign: only what is known for certain."""
+        return _without(text, list(self._certain(text)))
+
+    def json(self, value: Json, place: str) -> tuple[Json, tuple[Finding, ...]]:
+        """The value without its secrets at any depth, in values and in keys."""
+        found: list[Finding] = []
+        clean = self._clean(value, place, "", found)
+        return clean, tuple(dict.fromkeys(found))
+
+    def _clean(self, value: Json, place: str, name: str, found: list[Finding]) -> Json:
+        if isinstance(value, str):
+            clean, kinds = self._field(name, value)
+            found += [Finding(kind, place) for kind in kinds]
+            return clean
+        if isinstance(value, Mapping):
+            return self._clean_mapping(value, place, found)
+        if isinstance(value, list | tuple):
+            return [self._clean(inner, f"{place}[{at}]", name, found) for at, inner in enumerate(value)]
+        return self._clean_number(value, place, found)
+
+    def _clean_mapping(self, value: Mapping[str, Json], place: str, found: list[Finding]) -> Json:
+        clean: dict[str, Json] = {}
+        for key, inner in value.items():
+            shown, kinds = self.identifier(key)
+            found += [Finding(kind, f"{place} keys") for kind in kinds]
+            clean[_free(shown, clean)] = self._clean(inner, f"{place}.{shown}", key, found)
+        return clean
+
+    def _clean_number(self, value: Json, place: str, found: list[Finding]) -> Json:
+        """A registered secret may be all digits, and then arrive as a number."""
+        if isinstance(value, bool) or value is None:
+            return value
+        clean, kinds = _without(str(value), list(self._known.find(str(value))))
+        found += [Finding(kind, place) for kind in kinds]
+        return clean if kinds else value
+
+    def _field(self, name: str, value: str) -> tuple[str, tuple[str, ...]]:
+        """A value read behind its name, which says as much as the words of a sentence."""
+        if not name:
+            return self.text(value)
+        lead = len(name) + 2
+        spans = [
+            replace(span, start=max(0, span.start - lead), end=span.end - lead)
+            for span in self._found(f"{name}: {value}")
+            if span.end > lead
+        ]
+        if self._patterns and holds_a_secret(name, value):
+            spans.append(Span(0, len(value), "assigned-secret", Rank.CONTEXT))
+        return _without(value, spans)
+
+    def _found(self, text: str) -> list[Span]:
+        """Every place, in the text as it stands and behind its disguises."""
+        found = [*self._certain(text), *self._likely(text)]
+        found += self._fresh(unmasked(text), text, found, certain=False)
+        found += self._fresh(joined(text), text, found, certain=True)
+        return found
+
+    def _fresh(self, view: View | None, text: str, found: Iterable[Span], *, certain: bool) -> Iterator[Span]:
+        """What only the view shows: where the text itself shows something, its places are the exact ones."""
+        if view is None:
+            return
+        taken = bytearray(len(text))
+        for span in found:
+            taken[span.start : span.end] = b"\1" * (span.end - span.start)
+        likely = () if certain else self._likely(view.text)
+        for span in map(view.back, (*self._certain(view.text), *likely)):
+            if not any(taken[span.start : span.end]):
+                yield span
+
+    def _certain(self, text: str) -> Iterator[Span]:
+        """What was registered, and what only one issuer makes."""
+        yield from self._known.find(text)
+        if self._patterns:
+            yield from find_issued(text, image(text))
+
+    def _likely(self, text: str) -> Iterator[Span]:
+        """What its place or its shape gives away."""
+        if not self._patterns:
+            return
+        seen = image(text)
+        yield from find_placed(text, seen)
+        yield from find_shapes(text, seen)
+        yield from _encoded(text, seen)
+
+
+def _encoded(text: str, seen: bytes) -> Iterator[Span]:
+    """Runs of base64 that hold a text in which a secret shows."""
+    for found in compiled(_ENCODED).finditer(seen):
+        said = _decoded(found.group())
+        if not said:
+            continue
+        inside = (*find_issued(said, image(said)), *find_placed(said, image(said)))
+        for span in inside[:1]:
+            yield replace(span, start=found.start(), end=found.end())
+
+
+def _decoded(run: bytes) -> str:
+    """The text that base64 hides; nothing if it hides none."""
+    body = run.rstrip(b"=").replace(b"-", b"+").replace(b"_", b"/")
+    try:
+        said = base64.b64decode(body + b"=" * (-len(body) % 4)).decode("ascii")
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+    return said if all(char.isprintable() or char.isspace() for char in said) else ""
+
+
+def _without(text: str, spans: list[Span]) -> tuple[str, tuple[str, ...]]:
+    """The text with a marker for each place; places that overlap are one, under the name that knows best."""
+    pieces, kinds, at = [], [], 0
+    for span in _merged(spans):
+        pieces += [text[at : span.start], f"[REDACTED:{span.label}]"]
+        kinds.append(span.label)
+        at = span.end
+    return "".join((*pieces, text[at:])), tuple(dict.fromkeys(kinds))
+
+
+def _merged(spans: list[Span]) -> Iterator[Span]:
+    waiting: Span | None = None
+    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
+        if waiting is None:
+            waiting = span
+        elif span.overlaps(waiting):
+            best = max(waiting, span, key=lambda one: (one.rank, one.end - one.start))
+            waiting = replace(best, start=waiting.start, end=max(waiting.end, span.end))
+        else:
+            yield waiting
+            waiting = span
+    if waiting is not None:
+        yield waiting
+
+
+def _free(key: str, taken: Mapping[str, Json]) -> str:
+    """The key, numbered if another one reads the same now."""
+    if key not in taken:
+        return key
+    return next(name for number in range(2, len(taken) + 3) if (name := f"{key} {number}") not in taken)

@@ -1,0 +1,83 @@
+"""What an auditor asks of a ledger and the files beside it, in one snapshot of the database."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import apsw
+
+from memorywire.journal import ledger
+from memorywire.journal.entries import commitment, record_digest
+from memorywire.journal.export import export_all, export_some
+from memorywire.journal.ledger import Filters, Row, Salted
+from memorywire.journal.notary import Notary
+from memorywire.journal.notes import Checkpoint, Verifier
+from memorywire.journal.sealing import sealed_size
+from memorywire.journal.verify import Report, verify
+from memorywire.model.errors import NotFound
+from memorywire.model.record import Record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examination:
+    """The report, the public key it rests on, and how many checkpoints beside it cannot be read."""
+
+    report: Report
+    key: Verifier | None
+    unreadable: int
+
+
+def examine(
+    db: apsw.Connection,
+    notary: Notary,
+    *,
+    saved: Sequence[Checkpoint] = (),
+    keys: Sequence[Verifier] = (),
+) -> Examination:
+    """Verify the whole ledger; `saved` checkpoints and pinned `keys` come from outside this machine."""
+    own = notary.verifier()
+    trusted = keys or ([] if own is None else [own])
+    checkpoints, unreadable = notary.saved()
+    report = verify(ledger.rows(db), [*checkpoints, *saved], trusted, expected=sealed_size(db))
+    return Examination(report=report, key=own, unreadable=unreadable)
+
+
+def exported(db: apsw.Connection, notary: Notary, filters: Filters | None = None) -> Iterator[str]:
+    """The lines of an export: of all entries, or of those that match, oldest first."""
+    checkpoints, _ = notary.saved()
+    key = notary.verifier()
+    if key is None or not checkpoints:
+        raise NotFound("no entry of this ledger was ever signed", fix="sign it: memorywire audit checkpoint")
+    if filters is None:
+        return export_all(db, checkpoints, key)
+    return export_some(db, reversed(ledger.log(db, filters)), checkpoints, key)
+
+
+def proven(db: apsw.Connection, notary: Notary, sequence: int) -> Iterator[str]:
+    """The export of one entry."""
+    checkpoints, _ = notary.saved()
+    key = notary.verifier()
+    row = ledger.entry(db, sequence)
+    if row is None or key is None or all(found.size < sequence for found in checkpoints):
+        raise NotFound(f"no entry {sequence} of this ledger was signed", field="entry")
+    return export_some(db, [row], checkpoints, key)
+
+
+def contradicts(db: apsw.Connection, record: Record) -> bool:
+    """Whether the ledger committed to this version, can still open it, and it said something else."""
+    known = ledger.salts(db, record.scope.tenant, record.id)
+    opened = [salted for salted in known if salted.version == record.version and salted.salt is not None]
+    digest = record_digest(record)
+    return bool(opened) and not any(_opens(db, salted, record, digest) for salted in opened)
+
+
+def _opens(db: apsw.Connection, salted: Salted, record: Record, digest: bytes) -> bool:
+    row = ledger.entry(db, salted.seq)
+    return row is not None and _committed(row, record) == commitment(salted.salt or b"", digest)
+
+
+def _committed(row: Row, record: Record) -> str | None:
+    """The commitment of an entry to a version."""
+    for one in row.said.get("commitments", ()):
+        if (one["id"], one["version"]) == (record.id, record.version):
+            return str(one["digest"])
+    return None

@@ -1,0 +1,65 @@
+"""JSON with exactly one spelling (RFC 8785), so that equal values have equal hashes."""
+
+import math
+from collections.abc import Mapping
+from decimal import Decimal
+from json.encoder import encode_basestring
+
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.record import Json
+
+_WORDS = {True: "true", False: "false", None: "null"}
+# Between these, the shortest digits that Python prints are those of ECMAScript.
+_PLAIN_FROM, _PLAIN_BELOW = 1e-4, 1e16
+_LONGEST_WHOLE, _SMALLEST_POINT = 21, -6
+
+
+def canonical(value: Json) -> str:
+    """The one text of a value. Integers keep all their digits, where RFC 8785 would round beyond 2**53."""
+    if isinstance(value, str):
+        return encode_basestring(value)
+    if value is None or isinstance(value, bool):
+        return _WORDS[value]
+    if isinstance(value, int):
+        return str(int(value))
+    if isinstance(value, float):
+        return _number(value)
+    if isinstance(value, Mapping):
+        names = sorted(value, key=None if "".join(value).isascii() else _utf16)
+        return "{" + ",".join([f"{encode_basestring(name)}:{canonical(value[name])}" for name in names]) + "}"
+    return "[" + ",".join([canonical(item) for item in value]) + "]"
+
+
+def encoded(text: str) -> bytes:
+    """The bytes that are hashed."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidRequest("the text holds a lone surrogate") from error
+
+
+def _utf16(name: str) -> bytes:
+    return name.encode("utf-16-be", "surrogatepass")
+
+
+def _number(value: float) -> str:
+    if not math.isfinite(value):
+        raise InvalidRequest("a number of the entry is not finite")
+    if value == 0:
+        return "0"  # -0 too
+    if _PLAIN_FROM <= abs(value) < _PLAIN_BELOW:
+        return repr(value).removesuffix(".0")
+    return ("-" if value < 0 else "") + _ecmascript(Decimal(repr(abs(value))).normalize())
+
+
+def _ecmascript(value: Decimal) -> str:
+    """Number::toString of ECMA-262: `point` is where the decimal point stands among the digits."""
+    parts = value.as_tuple()
+    digits = "".join(map(str, parts.digits))
+    point = len(digits) + int(parts.exponent)
+    if len(digits) <= point <= _LONGEST_WHOLE:
+        return digits.ljust(point, "0")
+    if _SMALLEST_POINT < point <= 0:
+        return f"0.{'0' * -point}{digits}"
+    fraction = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{digits[0]}{fraction}e{point - 1:+d}"

@@ -1,0 +1,83 @@
+"""Values of the model as JSON text and back, driven by their type hints: what the journal keeps of a plan."""
+
+import json
+import types
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import cache
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from memorywire.model.record import Json
+
+T = TypeVar("T")
+
+_KIND = "$"  # names the class of a value where a hint allows several
+
+
+def dumps(value: object) -> str:
+    """One line of JSON that `loads` reads back to an equal value."""
+    return json.dumps(_dump(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def loads(kind: type[T], text: str) -> T:
+    """The value of that kind which `dumps` wrote."""
+    loaded: T = _load(kind, json.loads(text))
+    return loaded
+
+
+def _dump(value: Any) -> Json:
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value):
+        named = {field.name: getattr(value, field.name) for field in fields(value)}
+        said = {name: _dump(inner) for name, inner in named.items() if inner != _default(type(value), name)}
+        return {_KIND: type(value).__name__, **said}
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    if isinstance(value, Mapping):
+        return {name: _dump(inner) for name, inner in value.items()}
+    return [_dump(inner) for inner in value] if isinstance(value, list | tuple | frozenset) else value
+
+
+@cache
+def _defaults(kind: type) -> Mapping[str, Any]:
+    return {field.name: field.default for field in fields(kind)}
+
+
+def _default(kind: type, name: str) -> Any:
+    return _defaults(kind)[name]
+
+
+@cache
+def _hints(kind: type) -> Mapping[str, Any]:
+    return get_type_hints(kind)
+
+
+def _load(hint: Any, data: Any) -> Any:
+    if isinstance(data, dict):
+        kind = _named(hint, data.get(_KIND))
+        return data if kind is None else _load_value(kind, data)
+    origin = get_origin(hint)
+    if origin is tuple:
+        inner = get_args(hint)
+        each = [inner[0]] * len(data) if inner[-1] is Ellipsis else inner
+        return tuple(_load(kind, item) for kind, item in zip(each, data, strict=True))
+    if origin in (Union, types.UnionType):
+        choices = [choice for choice in get_args(hint) if choice is not types.NoneType]
+        return data if data is None or len(choices) > 1 else _load(choices[0], data)
+    if isinstance(hint, type) and issubclass(hint, Enum | float) and data is not None:
+        return hint(data)
+    return b64decode(data) if hint is bytes else data
+
+
+def _load_value(kind: type, data: Mapping[str, Json]) -> Any:
+    hints = _hints(kind)
+    return kind(**{name: _load(hints[name], inner) for name, inner in data.items() if name != _KIND})
+
+
+def _named(hint: Any, name: Json) -> type | None:
+    """The class of that name among those the hint allows; free-form JSON has none."""
+    choices = [kind for kind in (hint, *get_args(hint)) if isinstance(kind, type)]
+    return next((kind for kind in choices if is_dataclass(kind) and kind.__name__ == name), None)

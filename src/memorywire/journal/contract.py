@@ -1,0 +1,116 @@
+"""The journal contract: everything that is written down together is one `Act`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from memorywire.journal.entries import Entry
+from memorywire.model.change import Change
+from memorywire.model.proposal import Debt, Proposal, RecallNote, State
+from memorywire.model.record import Json, Scope
+from memorywire.stores.contract import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edition:
+    """The rules a person gave, as they stand since `at`; the newest edition is in force."""
+
+    number: int
+    at: int
+    by: str
+    rules: tuple[Json, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """What is written together, all of it or none of it.
+
+    A proposal that was there before must be one revision older there, else the act conflicts. `paid`
+    names debts that are settled, as (store, change id). `ruled` notes which changes a rule let pass, as
+    (scope, rule, change id). What is said of `erased` memories leaves the journal.
+    """
+
+    entries: tuple[Entry, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
+    debts: tuple[Debt, ...] = ()
+    paid: tuple[tuple[str, str], ...] = ()
+    edition: Edition | None = None
+    ruled: tuple[tuple[Scope, str, str], ...] = ()
+    erased: tuple[tuple[Scope, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which proposals: of an agent (or all of the tenant's), in these states, behind `after`."""
+
+    tenant: str
+    agent: str | None = None
+    user: str | None = None
+    states: frozenset[State] = frozenset()
+    batch: str | None = None
+    after: str | None = None
+    limit: int = 100
+
+
+class Journal(Protocol):
+    """Keeps what must not be lost about changes; never the memories themselves."""
+
+    def shares(self, store: Store) -> bool:
+        """Whether a change to that store and an act can be one transaction."""
+        ...
+
+    async def write(self, act: Act, change: Change | None = None) -> int:
+        """Commit the act, and the change with it, which only a store that shares can have; its sequence."""
+        ...
+
+    def note(self, recall: RecallNote) -> None:
+        """Keep a recall: safe against the end of this process at once, in the ledger soon after."""
+        ...
+
+    async def settle(self) -> None:
+        """Everything noted so far is in the ledger."""
+        ...
+
+    async def proposal(self, tenant: str, id: str) -> Proposal | None: ...
+
+    async def proposals(self, wanted: Wanted) -> list[Proposal]:
+        """In the order they came."""
+        ...
+
+    async def count(self, wanted: Wanted) -> int: ...
+
+    async def overdue(self, now: int) -> list[Proposal]:
+        """Proposals that waited too long."""
+        ...
+
+    async def keyed(self, scope: Scope, key: str) -> Proposal | None:
+        """The proposal that used this idempotency key in the scope's agent."""
+        ...
+
+    async def held(self, scope: Scope, digest: str) -> Proposal | None:
+        """The waiting proposal of exactly this scope that would put the same words."""
+        ...
+
+    async def debts(self, store: str | None = None) -> list[Debt]:
+        """Oldest first."""
+        ...
+
+    async def edition(self) -> Edition | None:
+        """The rules in force, if a person ever gave any."""
+        ...
+
+    async def editions(self) -> list[Edition]: ...
+
+    async def ruled(self, rule: str) -> Sequence[tuple[Scope, str]]:
+        """The changes that this rule let pass, newest first."""
+        ...
+
+    async def recall(self, tenant: str, id: str) -> RecallNote | None: ...
+
+    async def recalled(
+        self, tenant: str, since: int, *, agent: str | None = None, caller: str | None = None
+    ) -> list[tuple[int, int]]:
+        """When an agent's recalls, or a caller's, handed memories out since then, and how many; in order."""
+        ...
+
+    async def close(self) -> None: ...

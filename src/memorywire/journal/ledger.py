@@ -1,0 +1,116 @@
+"""The append-only ledger inside a database: rows of canonical text, each chained to all before it.
+
+Every function works inside the caller's transaction.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from typing import NamedTuple
+
+import apsw
+
+from memorywire.journal.canonical import canonical
+from memorywire.journal.entries import Draft
+from memorywire.journal.merkle import HASH_BYTES, leaf_hash
+from memorywire.model.record import Json
+from memorywire.stores.sqlite.sql import Document
+
+QUERIES = Document(__package__, "queries_ledger.sql")
+GENESIS = bytes(HASH_BYTES)
+
+
+class Row(NamedTuple):
+    """An entry as it is kept; `body` is the text that is hashed."""
+
+    seq: int
+    body: str
+    chain: bytes
+
+    @property
+    def said(self) -> dict[str, Json]:
+        """The entry as JSON: actor, agent, at, kind, operation, seq, tenant, and what else there is."""
+        entry: dict[str, Json] = json.loads(self.body)
+        return entry
+
+
+class Salted(NamedTuple):
+    """Which entry committed to a version, and with which salt; None when a hard delete took it."""
+
+    seq: int
+    version: int
+    salt: bytes | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """Which entries of the log; what is None does not matter. `memory` is an id that an entry names."""
+
+    tenant: str | None = None
+    agent: str | None = None
+    user: str | None = None
+    operation: str | None = None
+    kind: str | None = None
+    actor: str | None = None
+    memory: str | None = None
+    since: int | None = None
+    until: int | None = None
+
+
+def linked(chain: bytes, leaf: bytes) -> bytes:
+    """The chain hash after one more leaf."""
+    return sha256(chain + leaf).digest()
+
+
+def head(db: apsw.Connection) -> tuple[int, bytes]:
+    """How many entries there are, and the chain hash of the last."""
+    row: tuple[int, bytes] | None = db.execute(QUERIES["head"]).fetchone()
+    return row or (0, GENESIS)
+
+
+def append(db: apsw.Connection, drafts: Sequence[Draft]) -> list[int]:
+    """Write entries at the end, and give their sequence numbers: from 1, without gaps."""
+    last, chain = head(db)
+    for sequence, draft in enumerate(drafts, last + 1):
+        body = draft.body(sequence)
+        chain = linked(chain, leaf_hash(body.encode()))
+        db.execute(QUERIES["append"], (sequence, body, chain))
+        for salt in draft.salts:
+            db.execute(QUERIES["salt"], (sequence, salt.tenant, salt.memory, salt.version, salt.salt))
+    return list(range(last + 1, last + 1 + len(drafts)))
+
+
+def scrub(db: apsw.Connection, tenant: str, ids: Iterable[str]) -> None:
+    """Take the salts of these memories: nothing can be learned from their digests any more."""
+    db.executemany(QUERIES["scrub"], [(tenant, id) for id in ids])
+
+
+def log(
+    db: apsw.Connection, filters: Filters, *, before: int | None = None, limit: int | None = None
+) -> list[Row]:
+    """Matching entries, newest first; `before` is the last of the previous page."""
+    mention = None if filters.memory is None else canonical(filters.memory)
+    wanted = asdict(filters) | {"memory": mention, "before": before, "limit": -1 if limit is None else limit}
+    return [Row(*row) for row in db.execute(QUERIES["log"], wanted)]
+
+
+def about(db: apsw.Connection, tenant: str, subject: str) -> list[Row]:
+    """The entries whose subject is this change, proposal or recall, newest first."""
+    return [Row(*row) for row in db.execute(QUERIES["about"], {"tenant": tenant, "subject": subject})]
+
+
+def entry(db: apsw.Connection, sequence: int) -> Row | None:
+    row = db.execute(QUERIES["entry"], (sequence,)).fetchone()
+    return None if row is None else Row(*row)
+
+
+def rows(db: apsw.Connection, after: int = 0) -> Iterator[Row]:
+    """Every entry behind one, in order."""
+    for seq, body, chain in db.execute(QUERIES["rows"], (after,)):
+        yield Row(seq, body, chain)
+
+
+def salts(db: apsw.Connection, tenant: str, memory: str) -> list[Salted]:
+    """Every commitment to versions of a memory, oldest first."""
+    return [Salted(*row) for row in db.execute(QUERIES["salts"], {"tenant": tenant, "memory": memory})]

@@ -1,0 +1,164 @@
+"""Who signs: the key file of a ledger, and the file of checkpoints, which only grows.
+
+Both stand outside the database whose rows they vouch for.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from memorywire.journal.notes import (
+    Checkpoint,
+    Handover,
+    Signer,
+    Verifier,
+    parse_checkpoints,
+    parse_signer,
+    signed,
+)
+from memorywire.model.errors import InvalidRequest, StoreUnavailable
+from memorywire.model.ids import Entropy
+
+_SEED_BYTES = 32
+_PRIVATE = 0o600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notary:
+    """Signs checkpoints with the key of one file and keeps them in another. Blocks: it is for threads."""
+
+    key: Path
+    checkpoints: Path
+    entropy: Entropy = os.urandom
+
+    @classmethod
+    def beside(cls, database: Path) -> Self:
+        """With the files that a database has when nothing else was said."""
+        return cls(
+            key=database.with_name(f"{database.name}-ledger.key"),
+            checkpoints=database.with_name(f"{database.name}-checkpoints"),
+        )
+
+    def sign(self, checkpoint: Checkpoint) -> str:
+        """The signed note, on the disk before it is given; the key is made when there is none."""
+        with self._alone() as handle:
+            note = signed(checkpoint.text, [self._signer(checkpoint.origin)])
+            _append(handle, note)
+        return note
+
+    def rotate(self, checkpoint: Checkpoint) -> str:
+        """Hand over to a new key, by a checkpoint that both keys sign; the old key is gone afterwards."""
+        with self._alone() as handle:
+            old = self._signer(checkpoint.origin)
+            new = Signer(checkpoint.origin, self.entropy(_SEED_BYTES))
+            _create(self._next, new.secret)
+            handover = Handover(old=old.verifier, new=new.verifier)
+            note = signed(checkpoint.text + handover.text, [old, new])
+            _append(handle, note)
+            self._next.replace(self.key)
+        return note
+
+    def verifier(self) -> Verifier | None:
+        """The public key of the log; None while nothing was ever signed."""
+        if not self.key.exists():
+            return None
+        with self._alone():
+            self._finish_rotation()
+            return _read_key(self.key).verifier
+
+    def saved(self) -> tuple[list[Checkpoint], int]:
+        """The checkpoints of the file, and how many cannot be read."""
+        return read_checkpoints(self.checkpoints) if self.checkpoints.exists() else ([], 0)
+
+    @property
+    def _next(self) -> Path:
+        return self.key.with_name(f"{self.key.name}.next")
+
+    @contextmanager
+    def _alone(self) -> Iterator[int]:
+        """The open file of checkpoints, while no other process signs."""
+        import fcntl  # where there is none, everything but signing still works
+
+        try:
+            self.checkpoints.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle = os.open(self.checkpoints, os.O_CREAT | os.O_RDWR | os.O_APPEND, _PRIVATE)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+                yield handle
+            finally:
+                os.close(handle)
+        except OSError as error:
+            raise StoreUnavailable(
+                f"the ledger cannot be signed: {error.strerror}: {error.filename or self.checkpoints}",
+                fix="check free space and permissions, then retry",
+            ) from error
+
+    def _signer(self, origin: str) -> Signer:
+        self._finish_rotation()
+        if not self.key.exists():
+            _create(self.key, Signer(origin, self.entropy(_SEED_BYTES)).secret)
+        signer = _read_key(self.key)
+        if signer.name != origin:
+            raise StoreUnavailable(
+                f"the key in {self.key} signs for {signer.name}, and this ledger is {origin}",
+                fix="give each ledger a key file of its own",
+            )
+        return signer
+
+    def _finish_rotation(self) -> None:
+        """A process that died while it rotated left both keys; what it had signed decides."""
+        if not self._next.exists():
+            return
+        new = _read_key(self._next).verifier
+        if any(found.handover and found.handover.new == new for found in self.saved()[0]):
+            self._next.replace(self.key)
+        else:
+            self._next.unlink()
+
+
+def read_checkpoints(path: Path) -> tuple[list[Checkpoint], int]:
+    """The checkpoints of a file, and how many cannot be read."""
+    try:
+        return parse_checkpoints(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidRequest(f"cannot read checkpoints from {path}", field="checkpoint") from error
+
+
+def _read_key(path: Path) -> Signer:
+    try:
+        return parse_signer(path.read_text(encoding="utf-8").strip())
+    except (OSError, InvalidRequest, UnicodeDecodeError) as error:
+        raise StoreUnavailable(
+            f"the signing key in {path} cannot be read", fix="restore the file from a backup"
+        ) from error
+
+
+def _create(path: Path, line: str) -> None:
+    """A file for its owner alone, whole or not at all."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    handle = os.open(fresh, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, _PRIVATE)
+    try:
+        _write(handle, f"{line}\n".encode())
+    finally:
+        os.close(handle)
+    fresh.replace(path)
+
+
+def _append(handle: int, note: str) -> None:
+    """Behind the last note, unless it is that very note; behind half a note, after a gap."""
+    whole = f"{note}\n".encode()
+    size = os.fstat(handle).st_size
+    tail = os.pread(handle, len(whole), max(size - len(whole), 0))
+    if tail != whole:
+        _write(handle, whole if not tail or tail.endswith(b"\n\n") else b"\n\n" + whole)
+
+
+def _write(handle: int, data: bytes) -> None:
+    """All of it, and on the disk before this returns."""
+    while data:
+        data = data[os.write(handle, data) :]
+    os.fsync(handle)

@@ -1,0 +1,247 @@
+"""Signed checkpoints of a log, in the text formats of C2SP: signed-note, and tlog-checkpoint in it.
+
+A checkpoint says that a log, named by its origin, had so many entries and this Merkle root. One that
+hands over to a new key names both keys in extension lines and is signed with both.
+"""
+
+import binascii
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from memorywire.journal.merkle import HASH_BYTES
+from memorywire.model.errors import InvalidRequest
+
+_ED25519 = b"\x01"
+_ID_BYTES = 4
+_SIGNATURE_BYTES = 64
+_PRIVATE = "PRIVATE+KEY+"
+_OLD_KEY, _NEW_KEY = "old-key ", "new-key "
+_SIZE = re.compile(r"0|[1-9][0-9]{0,18}")
+_SIGNED = re.compile(r"— (\S+) ([A-Za-z0-9+/]+=*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Verifier:
+    """The public half of a key, and the name it signs for."""
+
+    name: str
+    key: bytes
+
+    @property
+    def id(self) -> bytes:
+        return sha256(self.name.encode() + b"\n" + _ED25519 + self.key).digest()[:_ID_BYTES]
+
+    def __str__(self) -> str:
+        return f"{self.name}+{self.id.hex()}+{b64encode(_ED25519 + self.key).decode()}"
+
+    def accepts(self, note: "Note") -> bool:
+        """Whether the note carries a good signature of this key."""
+        from nacl.exceptions import BadSignatureError
+        from nacl.signing import VerifyKey
+
+        named = [s.signature for s in note.signatures if (s.name, s.id) == (self.name, self.id)]
+        try:
+            for signature in named:
+                VerifyKey(self.key).verify(note.text.encode(), signature)
+        except (BadSignatureError, ValueError):
+            return False
+        return bool(named)
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """A key that signs; its seed is never shown."""
+
+    name: str
+    seed: bytes = field(repr=False)
+
+    @property
+    def verifier(self) -> Verifier:
+        from nacl.signing import SigningKey
+
+        return Verifier(self.name, bytes(SigningKey(self.seed).verify_key))
+
+    @property
+    def secret(self) -> str:
+        """The line of a key file."""
+        return f"{_PRIVATE}{self.name}+{self.verifier.id.hex()}+{b64encode(_ED25519 + self.seed).decode()}"
+
+    def sign(self, text: str) -> "Signature":
+        from nacl.signing import SigningKey
+
+        return Signature(self.name, self.verifier.id, SigningKey(self.seed).sign(text.encode()).signature)
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    name: str
+    id: bytes
+    signature: bytes
+
+    @property
+    def line(self) -> str:
+        return f"— {self.name} {b64encode(self.id + self.signature).decode()}\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A text, which ends in a newline, and who signed it."""
+
+    text: str
+    signatures: tuple[Signature, ...]
+
+    @property
+    def whole(self) -> str:
+        """As it is written: the text, an empty line, a line for each signature."""
+        return f"{self.text}\n{''.join(signature.line for signature in self.signatures)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handover:
+    """From one key to the next: what the old one signs beyond this point counts for nothing."""
+
+    old: Verifier
+    new: Verifier
+
+    @property
+    def text(self) -> str:
+        return f"{_OLD_KEY}{self.old}\n{_NEW_KEY}{self.new}\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """What a log was when somebody signed it."""
+
+    origin: str
+    size: int
+    root: bytes
+    handover: Handover | None = None
+    note: Note = field(compare=False, default=Note("", ()))
+
+    @property
+    def text(self) -> str:
+        extension = "" if self.handover is None else self.handover.text
+        return f"{self.origin}\n{self.size}\n{b64encode(self.root).decode()}\n{extension}"
+
+
+def signed(text: str, signers: Sequence[Signer]) -> str:
+    """A note of that text, as it is written."""
+    return Note(text, tuple(signer.sign(text) for signer in signers)).whole
+
+
+def parse_verifier(text: str) -> Verifier:
+    """A public key as it is passed around: name, id and key joined by `+`."""
+    name, key = _parse_key(text)
+    verifier = Verifier(name, key)
+    if str(verifier) != text:
+        raise _not_a_key()
+    return verifier
+
+
+def parse_signer(text: str) -> Signer:
+    """The line of a key file."""
+    if not text.startswith(_PRIVATE):
+        raise _not_a_key()
+    name, seed = _parse_key(text.removeprefix(_PRIVATE))
+    return Signer(name, seed)
+
+
+def parse_note(text: str) -> Note:
+    """A signed text; InvalidRequest when it is not one."""
+    body, gap, tail = text.rpartition("\n\n")
+    lines = tail.splitlines()
+    if not gap or not body or not lines or not text.endswith("\n"):
+        raise InvalidRequest("this is not a signed note")
+    return Note(body + "\n", tuple(_parse_signature(line) for line in lines))
+
+
+def parse_checkpoint(text: str) -> Checkpoint:
+    """A checkpoint; whether its signatures are good is another question."""
+    note = parse_note(text)
+    lines = note.text.splitlines()
+    try:
+        origin, size, root, *extension = lines
+        checkpoint = Checkpoint(
+            origin=origin,
+            size=_whole(size),
+            root=b64decode(root, validate=True),
+            handover=_parse_handover(extension),
+            note=note,
+        )
+    except (ValueError, binascii.Error) as error:
+        raise InvalidRequest("this signed note is not a checkpoint") from error
+    if checkpoint.text != note.text or len(checkpoint.root) != HASH_BYTES or not origin:
+        raise InvalidRequest("this signed note is not a checkpoint")
+    return checkpoint
+
+
+def parse_checkpoints(text: str) -> tuple[list[Checkpoint], int]:
+    """The checkpoints of a file, which are separated by empty lines, and how many cannot be read.
+
+    A process that dies while it writes leaves the beginning of one.
+    """
+    found, unreadable, body = [], 0, ""
+    for part in re.split(r"\n{2,}", text):
+        if not body:
+            body = part.lstrip("\n")
+            continue
+        signatures = part if part.endswith("\n") else f"{part}\n"
+        try:
+            found.append(parse_checkpoint(f"{body}\n\n{signatures}"))
+            body = ""
+        except InvalidRequest:
+            unreadable += 1
+            body = "" if part.startswith("—") else part
+    return found, unreadable + bool(body.strip())
+
+
+def _parse_key(text: str) -> tuple[str, bytes]:
+    # The last part is base64, in which `+` is a digit: so it is not split off from the right.
+    parts = text.split("+", 2)
+    try:
+        name, _, encoded = parts
+        key = b64decode(encoded, validate=True)
+    except (ValueError, binascii.Error) as error:
+        raise _not_a_key() from error
+    if key[:1] != _ED25519 or len(key) != 1 + HASH_BYTES or not name:
+        raise _not_a_key()
+    return name, key[1:]
+
+
+def _whole(size: str) -> int:
+    if _SIZE.fullmatch(size) is None:
+        raise ValueError("not a size")
+    return int(size)
+
+
+def _parse_signature(line: str) -> Signature:
+    found = _SIGNED.fullmatch(line)
+    if found is None:
+        raise InvalidRequest("a line of the note is not a signature")
+    try:
+        raw = b64decode(found[2], validate=True)
+    except binascii.Error as error:
+        raise InvalidRequest("a signature of the note is not base64") from error
+    if len(raw) != _ID_BYTES + _SIGNATURE_BYTES:
+        raise InvalidRequest("a signature of the note has the wrong length")
+    return Signature(found[1], raw[:_ID_BYTES], raw[_ID_BYTES:])
+
+
+def _parse_handover(lines: Sequence[str]) -> Handover | None:
+    if not lines:
+        return None
+    old, new = lines
+    return Handover(
+        old=parse_verifier(old.removeprefix(_OLD_KEY)), new=parse_verifier(new.removeprefix(_NEW_KEY))
+    )
+
+
+def _not_a_key() -> InvalidRequest:
+    return InvalidRequest(
+        "this is not an Ed25519 key of a log",
+        field="key",
+        fix="give the line `audit checkpoint --key` prints",
+    )

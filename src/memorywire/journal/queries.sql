@@ -1,0 +1,111 @@
+-- name: version
+SELECT number FROM journal_version;
+
+-- name: has_version
+SELECT count(*) FROM sqlite_schema WHERE name = 'journal_version';
+
+-- name: begin_version
+CREATE TABLE journal_version (number INTEGER NOT NULL) STRICT;
+INSERT INTO journal_version (number) VALUES (0);
+
+-- name: set_version
+UPDATE journal_version SET number = ?;
+
+-- name: add_proposal
+INSERT INTO proposal (id, tenant, agent, user, state, revision, batch, key, digest, expires_at, body, plan)
+VALUES (:id, :tenant, :agent, :user, :state, :revision, :batch, :key, :digest, :expires_at, :body, :plan)
+ON CONFLICT (id) DO NOTHING;
+
+-- name: move_proposal
+UPDATE proposal SET state = :state, revision = :revision, expires_at = :expires_at, body = :body, plan = :plan
+WHERE id = :id AND tenant = :tenant AND revision = :revision - 1;
+
+-- name: unlink_proposal
+DELETE FROM proposal_memory WHERE proposal = :id AND tenant = :tenant;
+
+-- name: link_proposal
+INSERT INTO proposal_memory (tenant, memory, proposal) VALUES (:tenant, :memory, :proposal);
+
+-- name: erase_proposals
+UPDATE proposal SET plan = NULL, digest = NULL, revision = revision + 1,
+  state = CASE WHEN state IN ('pending', 'stale') THEN 'expired' ELSE state END
+WHERE id IN (SELECT proposal FROM proposal_memory WHERE tenant = :tenant AND memory = :id);
+
+-- name: proposal
+SELECT body, plan, state, revision FROM proposal WHERE tenant = :tenant AND id = :id;
+
+-- name: proposals
+SELECT body, plan, state, revision FROM proposal
+WHERE tenant = :tenant
+  AND (:agent IS NULL OR agent = :agent)
+  AND (:user IS NULL OR user = :user)
+  AND (:batch IS NULL OR batch = :batch)
+  AND state IN (SELECT value FROM json_each(:states))
+  AND position > IFNULL((SELECT position FROM proposal WHERE tenant = :tenant AND id = :after), 0)
+ORDER BY position LIMIT :limit;
+
+-- name: count_proposals
+SELECT count(*) FROM proposal
+WHERE tenant = :tenant
+  AND (:agent IS NULL OR agent = :agent)
+  AND (:user IS NULL OR user = :user)
+  AND (:batch IS NULL OR batch = :batch)
+  AND state IN (SELECT value FROM json_each(:states));
+
+-- name: overdue_proposals
+SELECT body, plan, state, revision FROM proposal
+WHERE state IN ('pending', 'stale') AND expires_at <= :now ORDER BY position LIMIT 1000;
+
+-- name: held_by_key
+SELECT body, plan, state, revision FROM proposal
+WHERE tenant = :tenant AND agent = :agent AND key = :key ORDER BY position DESC LIMIT 1;
+
+-- name: held_by_digest
+SELECT body, plan, state, revision FROM proposal
+WHERE tenant = :tenant AND agent = :agent AND user IS :user AND digest = :digest
+  AND state IN ('pending', 'stale') LIMIT 1;
+
+-- name: owe
+INSERT INTO debt (store, change, at, tries, due_at, error, body)
+VALUES (:store, :change, :at, :tries, :due_at, :error, :body)
+ON CONFLICT (store, change) DO UPDATE
+SET tries = excluded.tries, due_at = excluded.due_at, error = excluded.error;
+
+-- name: pay
+DELETE FROM debt WHERE store = :store AND change = :change;
+
+-- name: debts
+SELECT store, at, tries, due_at, error, body FROM debt
+WHERE (:store IS NULL OR store = :store) ORDER BY position;
+
+-- name: add_edition
+INSERT INTO edition (number, at, by, rules) VALUES (:number, :at, :by, :rules);
+
+-- name: editions
+SELECT number, at, by, rules FROM edition ORDER BY number DESC LIMIT :limit;
+
+-- name: add_ruled
+INSERT INTO ruled (rule, change, tenant, agent, user) VALUES (:rule, :change, :tenant, :agent, :user)
+ON CONFLICT DO NOTHING;
+
+-- name: ruled
+SELECT tenant, agent, user, change FROM ruled WHERE rule = :rule ORDER BY change DESC;
+
+-- name: add_recall
+INSERT INTO recalled (id, tenant, agent, user, at, caller, verdict, count, query, hits, details)
+VALUES (:id, :tenant, :agent, :user, :at, :caller, :verdict, :count, :query, :hits, :details)
+ON CONFLICT (id) DO NOTHING;
+
+-- name: erase_queries
+UPDATE recalled SET query = NULL, details = NULL
+WHERE tenant = :tenant AND agent = :agent AND instr(hits, :quoted);
+
+-- name: recall
+SELECT id, tenant, agent, user, at, caller, query, verdict, hits, details FROM recalled
+WHERE tenant = :tenant AND id = :id;
+
+-- name: handed_out
+SELECT at, count FROM recalled
+WHERE tenant = :tenant AND at > :since
+  AND (:agent IS NULL OR agent = :agent) AND (:caller IS NULL OR caller = :caller)
+ORDER BY at, id;

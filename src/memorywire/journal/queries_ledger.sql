@@ -1,0 +1,50 @@
+-- name: head
+SELECT seq, chain FROM ledger ORDER BY seq DESC LIMIT 1;
+
+-- name: append
+INSERT INTO ledger (seq, body, chain) VALUES (?, ?, ?);
+
+-- name: salt
+INSERT INTO ledger_salt (seq, tenant, memory, version, salt) VALUES (?, ?, ?, ?, ?);
+
+-- name: scrub
+UPDATE ledger_salt SET salt = NULL WHERE tenant = ? AND memory = ? AND salt IS NOT NULL;
+
+-- name: salts
+SELECT seq, version, salt FROM ledger_salt WHERE tenant = :tenant AND memory = :memory ORDER BY seq, version;
+
+-- name: entry
+SELECT seq, body, chain FROM ledger WHERE seq = ?;
+
+-- name: rows
+SELECT seq, body, chain FROM ledger WHERE seq > ? ORDER BY seq;
+
+-- name: log
+SELECT seq, body, chain FROM ledger
+WHERE (:before IS NULL OR seq < :before)
+  AND (:tenant IS NULL OR tenant = :tenant)
+  AND (:agent IS NULL OR agent = :agent)
+  AND (:user IS NULL OR user = :user)
+  AND (:operation IS NULL OR operation = :operation)
+  AND (:kind IS NULL OR kind = :kind)
+  AND (:actor IS NULL OR actor = :actor)
+  AND (:memory IS NULL OR instr(body, :memory))
+  AND (:since IS NULL OR at >= :since)
+  AND (:until IS NULL OR at < :until)
+ORDER BY seq DESC LIMIT :limit;
+
+-- name: about
+SELECT seq, body, chain FROM ledger WHERE subject = :subject AND tenant = :tenant ORDER BY seq DESC;
+
+-- name: edge
+SELECT size, chain, nodes FROM ledger_edge;
+
+-- name: keep_edge
+INSERT INTO ledger_edge (one, size, chain, nodes) VALUES (1, :size, :chain, :nodes)
+ON CONFLICT (one) DO UPDATE SET size = excluded.size, chain = excluded.chain, nodes = excluded.nodes
+WHERE excluded.size > ledger_edge.size;
+
+-- name: exposed
+SELECT (SELECT IFNULL(max(seq), 0) FROM ledger) - edge.size,
+  (SELECT at FROM ledger WHERE seq = edge.size + 1)
+FROM (SELECT IFNULL(max(size), 0) AS size FROM ledger_edge) AS edge;

@@ -1,0 +1,107 @@
+"""When the ledger is due for a signature, and what is signed: a frontier that grows with the log."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import apsw
+
+from memorywire.journal.ledger import GENESIS, QUERIES, Row, entry, linked, rows
+from memorywire.journal.merkle import HASH_BYTES, Edge, leaf_hash
+from memorywire.journal.notary import Notary
+from memorywire.journal.notes import Checkpoint
+from memorywire.model.errors import StoreCorrupt
+
+T = TypeVar("T")
+
+MOST_EXPOSED = 1_000
+LONGEST_EXPOSED_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frontier:
+    """Everything a signature vouches for: the log's name, its tree's edge, its chain's end."""
+
+    origin: str
+    edge: Edge
+    chain: bytes
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        return Checkpoint(origin=self.origin, size=self.edge.size, root=self.edge.root)
+
+
+class File(Protocol):
+    """A database with one writer."""
+
+    async def read(self, work: Callable[[apsw.Connection], T]) -> T: ...
+
+    async def write(self, work: Callable[[apsw.Connection], T]) -> T: ...
+
+
+def origin_of(first: Row) -> str:
+    """The name of a log is what its first entry says: another beginning is another log."""
+    return f"memorywire/{leaf_hash(first.body.encode()).hex()[:32]}"
+
+
+def sealed_size(db: apsw.Connection) -> int:
+    """How many entries this database believes were signed."""
+    return _kept(db)[0].size
+
+
+def exposure(db: apsw.Connection) -> tuple[int, int | None]:
+    """How many entries are not signed yet, and the moment of the first of them."""
+    ((count, since),) = db.execute(QUERIES["exposed"])
+    return int(count or 0), None if since is None else int(since)
+
+
+def due(db: apsw.Connection, now: int) -> bool:
+    """Whether enough entries, or any for long enough, wait for a signature."""
+    count, since = exposure(db)
+    return count >= MOST_EXPOSED or (since is not None and now - since >= LONGEST_EXPOSED_MS)
+
+
+def advanced(db: apsw.Connection) -> Frontier | None:
+    """The frontier of the log as it is; None of an empty one. What does not follow is never signed."""
+    first = entry(db, 1)
+    if first is None:
+        return None
+    edge, chain = _kept(db)
+    leaves = []
+    for expected, row in enumerate(rows(db, edge.size), edge.size + 1):
+        leaves.append(leaf_hash(row.body.encode()))
+        chain = linked(chain, leaves[-1])
+        if row.seq != expected or row.chain != chain:
+            raise StoreCorrupt(
+                f"entry {expected} of the ledger does not follow from those before it",
+                fix="find out more with: memorywire audit verify",
+            )
+    return Frontier(origin=origin_of(first), edge=edge.grown(leaves), chain=chain)
+
+
+def keep(db: apsw.Connection, frontier: Frontier) -> None:
+    """Remember how far the log was signed."""
+    edge = frontier.edge
+    known = {"size": edge.size, "chain": frontier.chain, "nodes": b"".join(edge.nodes)}
+    db.execute(QUERIES["keep_edge"], known)
+
+
+def _kept(db: apsw.Connection) -> tuple[Edge, bytes]:
+    row = db.execute(QUERIES["edge"]).fetchone()
+    if row is None:
+        return Edge(), GENESIS
+    size, chain, nodes = row
+    parts = [nodes[at : at + HASH_BYTES] for at in range(0, len(nodes), HASH_BYTES)]
+    return Edge(size, tuple(parts)), chain
+
+
+async def seal(file: File, notary: Notary) -> str | None:
+    """Sign the log as it is; the note, or None when there is nothing to sign."""
+    import asyncio
+
+    frontier = await file.read(advanced)
+    if frontier is None:
+        return None
+    note = await asyncio.to_thread(notary.sign, frontier.checkpoint)
+    await file.write(lambda db: keep(db, frontier))
+    return note

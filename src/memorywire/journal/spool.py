@@ -1,0 +1,133 @@
+"""Recalls on their way into the journal: a reader waits for no disk, and nothing is lost with a process.
+
+Each note is appended to a file of this process before the recall is answered. The kernel keeps it when
+the process dies; the journal takes it over with its next transaction. Only a power failure within that
+moment can lose it.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from threading import Lock
+
+import apsw
+
+from memorywire.journal.codec import dumps, loads
+from memorywire.journal.entries import Entry, draft
+from memorywire.journal.ledger import append
+from memorywire.journal.rows import QUERIES, recall_row
+from memorywire.model.errors import StoreUnavailable
+from memorywire.model.proposal import RecallNote
+
+_PRIVATE = 0o600
+
+
+class Spool:
+    """Collected by recalls, written by the writer; without a path it lives in memory alone."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._lock = Lock()
+        self._new: list[RecallNote] = []
+        self._taken: list[RecallNote] = []
+        self._path = path
+        self._handle: int | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._new)
+
+    def add(self, note: RecallNote) -> None:
+        """Keep a note; raises StoreUnavailable when it cannot be kept, and then nothing may be answered."""
+        with self._lock:
+            self._keep(f"{dumps(note)}\n".encode())
+            self._new.append(note)
+
+    def _keep(self, line: bytes) -> None:
+        if self._path is None:
+            return
+        try:
+            if self._handle is None:
+                self._handle = _created(self._path)
+            os.write(self._handle, line)
+        except OSError as error:
+            raise StoreUnavailable(
+                f"the recall cannot be written down: {error.strerror}", fix="check free space and permissions"
+            ) from error
+
+    def write(self, db: apsw.Connection) -> None:
+        with self._lock:
+            self._taken, self._new = self._new, []
+        write_notes(db, self._taken)
+
+    def settle(self) -> None:
+        with self._lock:
+            self._taken = []
+            if self._handle is not None and not self._new:
+                os.ftruncate(self._handle, 0)
+
+    def give_back(self) -> None:
+        with self._lock:
+            self._new = self._taken + self._new
+            self._taken = []
+
+    def close(self) -> None:
+        """After the last write: a file that still holds notes stays for whoever opens the journal next."""
+        if self._handle is None or self._path is None:
+            return
+        if os.fstat(self._handle).st_size == 0:
+            self._path.unlink(missing_ok=True)
+        os.close(self._handle)
+        self._handle = None
+
+
+def write_notes(db: apsw.Connection, notes: Sequence[RecallNote]) -> None:
+    """Into the recall log and the ledger, each note once however often it is brought."""
+    fresh = []
+    for note in notes:
+        db.execute(QUERIES["add_recall"], recall_row(note))
+        if db.changes():
+            fresh.append(note)
+    append(db, [draft(_entry(note)) for note in fresh])
+
+
+def _entry(note: RecallNote) -> Entry:
+    return Entry(
+        at=note.at,
+        operation="recall",
+        scope=note.scope,
+        actor=note.caller,
+        kind="recalled",
+        subject=note.id,
+        details={"hits": [list(hit) for hit in note.hits], "verdict": note.verdict},
+    )
+
+
+def orphans(journal: Path) -> Iterator[tuple[Path, list[RecallNote]]]:
+    """What processes that are gone left behind; a file whose process lives is locked by it."""
+    import fcntl  # there is none on Windows, where the embedded journal does not run
+
+    for path in sorted(journal.parent.glob(f"{journal.name}-recalls-*")):
+        try:
+            handle = os.open(path, os.O_RDWR)
+        except FileNotFoundError:  # its process, or another heir, was faster
+            continue
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield path, _notes(path)
+        except BlockingIOError:
+            continue
+        finally:
+            os.close(handle)
+
+
+def _notes(path: Path) -> list[RecallNote]:
+    """The whole lines of a file; a line that was only begun was never answered."""
+    *whole, _ = path.read_text(encoding="utf-8").split("\n")
+    return [loads(RecallNote, line) for line in whole]
+
+
+def _created(path: Path) -> int:
+    import fcntl
+
+    handle = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, _PRIVATE)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    return handle

@@ -1,0 +1,270 @@
+"""The journal in SQLite: beside the memories, so that a change and its ledger entry are one transaction, or
+in a file of its own when the memories live elsewhere."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import apsw
+
+from memorywire.journal import ledger
+from memorywire.journal.contract import Act, Edition, Wanted
+from memorywire.journal.entries import Draft, draft
+from memorywire.journal.notary import Notary
+from memorywire.journal.rows import (
+    QUERIES,
+    debt_from,
+    debt_row,
+    edition_from,
+    edition_row,
+    proposal_from,
+    proposal_row,
+    recall_from,
+    scope_row,
+    wanted_row,
+)
+from memorywire.journal.schema import bring_up_to_date
+from memorywire.journal.sealing import due, seal
+from memorywire.journal.spool import Spool, orphans, write_notes
+from memorywire.model.change import Change
+from memorywire.model.clock import Clock
+from memorywire.model.errors import Conflict
+from memorywire.model.proposal import Debt, Proposal, RecallNote
+from memorywire.model.record import Scope
+from memorywire.stores.contract import Store
+from memorywire.stores.sqlite import SqliteStore
+from memorywire.stores.sqlite.connection import Patience, writing
+from memorywire.stores.sqlite.file import SqliteFile, owe_scrub
+from memorywire.stores.sqlite.location import Location, locate
+from memorywire.stores.sqlite.writer import Work
+
+_LOOK_EVERY = 64  # writes between two looks whether a signature is due
+
+
+class SqliteJournal:
+    """Satisfies Journal. `store` is the store whose file this is, if it is one's."""
+
+    def __init__(
+        self, file: SqliteFile, *, store: SqliteStore | None, notary: Notary | None, clock: Clock
+    ) -> None:
+        """The tables must be there already: `open_journal` sees to it."""
+        self.file = file
+        self.notary = notary
+        self._store = store
+        self._clock = clock
+        path = file.location.path
+        name = None if path is None else path.with_name(f"{path.name}-recalls-{os.getpid()}-{id(self):x}")
+        self._spool = Spool(name)
+        self._written = 0
+        self._sealing: asyncio.Task[object] | None = None
+        file.defer(self._spool)
+
+    def shares(self, store: Store) -> bool:
+        return store is self._store
+
+    async def write(self, act: Act, change: Change | None = None) -> int:
+        prepared = _Prepared(
+            act=act,
+            drafts=tuple(draft(entry) for entry in act.entries),
+            apply=self._store.applying(change) if change is not None and self._store is not None else None,
+        )
+        sequence = await self.file.write(prepared.write)
+        self._written += 1
+        if self._written % _LOOK_EVERY == 0:
+            self._sealing = asyncio.create_task(self._seal_if_due())
+        return sequence
+
+    def note(self, recall: RecallNote) -> None:
+        self.file.later(partial(self._spool.add, recall))
+
+    async def settle(self) -> None:
+        if self._spool:
+            await self.file.write(_nothing)
+
+    async def proposal(self, tenant: str, id: str) -> Proposal | None:
+        return await self._one("proposal", tenant=tenant, id=id)
+
+    async def proposals(self, wanted: Wanted) -> list[Proposal]:
+        return await self._many("proposals", **wanted_row(wanted))
+
+    async def count(self, wanted: Wanted) -> int:
+        return await self.file.read(
+            lambda db: int(db.execute(QUERIES["count_proposals"], wanted_row(wanted)).get)
+        )
+
+    async def overdue(self, now: int) -> list[Proposal]:
+        return await self._many("overdue_proposals", now=now)
+
+    async def keyed(self, scope: Scope, key: str) -> Proposal | None:
+        return await self._one("held_by_key", **scope_row(scope), key=key)
+
+    async def held(self, scope: Scope, digest: str) -> Proposal | None:
+        return await self._one("held_by_digest", **scope_row(scope), digest=digest)
+
+    async def debts(self, store: str | None = None) -> list[Debt]:
+        return await self.file.read(
+            lambda db: [debt_from(row) for row in db.execute(QUERIES["debts"], {"store": store})]
+        )
+
+    async def edition(self) -> Edition | None:
+        return next(iter(await self._editions(1)), None)
+
+    async def editions(self) -> list[Edition]:
+        return await self._editions(-1)
+
+    async def ruled(self, rule: str) -> Sequence[tuple[Scope, str]]:
+        def work(db: apsw.Connection) -> list[tuple[Scope, str]]:
+            found = db.execute(QUERIES["ruled"], {"rule": rule})
+            return [
+                (Scope(tenant=tenant, agent=agent, user=user), change)
+                for tenant, agent, user, change in found
+            ]
+
+        return await self.file.read(work)
+
+    async def recall(self, tenant: str, id: str) -> RecallNote | None:
+        await self.settle()
+
+        def work(db: apsw.Connection) -> RecallNote | None:
+            row = db.execute(QUERIES["recall"], {"tenant": tenant, "id": id}).fetchone()
+            return None if row is None else recall_from(row)
+
+        return await self.file.read(work)
+
+    async def recalled(
+        self, tenant: str, since: int, *, agent: str | None = None, caller: str | None = None
+    ) -> list[tuple[int, int]]:
+        await self.settle()
+        wanted = {"tenant": tenant, "agent": agent, "caller": caller, "since": since}
+        return await self.file.read(
+            lambda db: [(at, count) for at, count in db.execute(QUERIES["handed_out"], wanted)]
+        )
+
+    async def close(self) -> None:
+        """Write what is noted and sign what is not signed; a shared file is closed by its store."""
+        if self._sealing is not None:
+            await self._sealing
+        await self.settle()
+        if self.notary is not None and self._written:
+            await seal(self.file, self.notary)
+        if self._store is None:
+            await self.file.close()
+        self._spool.close()
+
+    async def _seal_if_due(self) -> None:
+        if self.notary is not None and await self.file.read(partial(due, now=self._clock())):
+            await seal(self.file, self.notary)
+
+    async def _one(self, query: str, **wanted: object) -> Proposal | None:
+        return next(iter(await self._many(query, **wanted)), None)
+
+    async def _many(self, query: str, **wanted: object) -> list[Proposal]:
+        return await self.file.read(
+            lambda db: [proposal_from(row) for row in db.execute(QUERIES[query], wanted)]
+        )
+
+    async def _editions(self, limit: int) -> list[Edition]:
+        return await self.file.read(
+            lambda db: [edition_from(row) for row in db.execute(QUERIES["editions"], {"limit": limit})]
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Prepared:
+    """An act with everything done that needs no transaction."""
+
+    act: Act
+    drafts: Sequence[Draft]
+    apply: Work[int] | None
+
+    def write(self, db: apsw.Connection) -> int:
+        sequence = 0 if self.apply is None else self.apply(db)
+        act = self.act
+        for proposal in act.proposals:
+            _keep_proposal(db, proposal)
+        for debt in act.debts:
+            db.execute(QUERIES["owe"], debt_row(debt))
+        for store, change in act.paid:
+            db.execute(QUERIES["pay"], {"store": store, "change": change})
+        if act.edition is not None:
+            _keep_edition(db, act.edition)
+        for scope, rule, change in act.ruled:
+            db.execute(QUERIES["add_ruled"], scope_row(scope) | {"rule": rule, "change": change})
+        ledger.append(db, self.drafts)
+        _erase(db, act.erased)
+        return sequence
+
+
+def _keep_proposal(db: apsw.Connection, proposal: Proposal) -> None:
+    row = proposal_row(proposal)
+    db.execute(QUERIES["add_proposal" if proposal.revision == 1 else "move_proposal"], row)
+    if not db.changes():
+        raise Conflict(
+            "somebody else decided first", field="proposal_id", fix="look at it again: memorywire review show"
+        )
+    db.execute(QUERIES["unlink_proposal"], row)
+    links = [{"tenant": row["tenant"], "memory": id, "proposal": proposal.id} for id in proposal.touched]
+    db.executemany(QUERIES["link_proposal"], links)
+
+
+def _keep_edition(db: apsw.Connection, edition: Edition) -> None:
+    try:
+        db.execute(QUERIES["add_edition"], edition_row(edition))
+    except apsw.ConstraintError as error:
+        raise Conflict(
+            "somebody else changed the rules first", field="rules", fix="read them again"
+        ) from error
+
+
+def _erase(db: apsw.Connection, erased: Sequence[tuple[Scope, str]]) -> None:
+    for scope, id in erased:
+        ledger.scrub(db, scope.tenant, [id])
+        named = scope_row(scope) | {"id": id, "quoted": f'"{id}"'}
+        db.execute(QUERIES["erase_proposals"], named)
+        db.execute(QUERIES["erase_queries"], named)
+    if erased:
+        owe_scrub(db)
+
+
+async def open_journal(store: Store, url: str | None, *, clock: Clock) -> SqliteJournal:
+    """The journal of a store: in its own file when it is SQLite's, else where the URL says.
+
+    Without a URL a store that is not durable gets a journal that is not either.
+    """
+    if isinstance(store, SqliteStore):
+        file = store.file
+        await file.write(bring_up_to_date)
+    else:
+        location = locate(url or "sqlite://")
+        file = await asyncio.to_thread(_own_file, location)
+    path = file.location.path
+    notary = None if path is None else Notary.beside(path)
+    shared = store if isinstance(store, SqliteStore) else None
+    journal = SqliteJournal(file, store=shared, notary=notary, clock=clock)
+    await _adopt(file)
+    return journal
+
+
+def _own_file(location: Location) -> SqliteFile:
+    patience = Patience()
+
+    def setup(db: apsw.Connection) -> None:
+        with writing(db, patience):
+            bring_up_to_date(db)
+
+    return SqliteFile(location, setup, patience=patience)
+
+
+async def _adopt(file: SqliteFile) -> None:
+    """Take over the recalls of processes that died before they were written."""
+    if file.location.path is None:
+        return
+    for path, notes in await asyncio.to_thread(lambda p: list(orphans(p)), file.location.path):
+        await file.write(partial(write_notes, notes=notes))
+        path.unlink(missing_ok=True)
+
+
+def _nothing(_: apsw.Connection) -> None:
+    """A work that only takes along what is deferred."""

@@ -1,0 +1,169 @@
+"""Proves a ledger from its rows and signed checkpoints, or names the first entry that is wrong and why."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from memorywire.journal.ledger import GENESIS, Row, linked
+from memorywire.journal.merkle import Edge, leaf_hash
+from memorywire.journal.notes import Checkpoint, Verifier
+from memorywire.journal.sealing import origin_of
+from memorywire.journal.trust import Keyring
+from memorywire.model.record import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """The first entry that is wrong; with `until`, the first wrong one lies somewhere from it to there."""
+
+    entry: int
+    reason: str
+    until: int | None = None
+
+    @property
+    def place(self) -> str:
+        return f"entry {self.entry}" if self.until is None else f"entries {self.entry} to {self.until}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """How far a ledger was proven: its entries, and of them those under a checkpoint."""
+
+    entries: int
+    root: bytes
+    checkpoints: int = 0
+    sealed: int = 0
+    origin: str | None = None
+    fault: Fault | None = None
+
+    @property
+    def ok(self) -> bool:
+        return self.fault is None
+
+    @property
+    def exposed(self) -> int:
+        """Entries after the last checkpoint: whoever holds the database could still rewrite these."""
+        return self.entries - self.sealed
+
+
+def verify(
+    rows: Iterable[Row], checkpoints: Sequence[Checkpoint], keys: Sequence[Verifier], *, expected: int = 0
+) -> Report:
+    """Walk the whole log once.
+
+    Finds entries that were edited, deleted, inserted or reordered by their chain; and whatever was
+    rebuilt, truncated or rolled back by the checkpoints, which somebody else may have kept.
+    `expected` is how many entries a checkpoint is known to have held.
+    """
+    walk = _Walk(checkpoints=sorted(checkpoints, key=lambda c: c.size))
+    fault = unsigned(walk.checkpoints, keys) or walk.through(rows) or walk.behind(expected)
+    return Report(
+        entries=walk.edge.size,
+        root=walk.edge.root,
+        checkpoints=walk.passed,
+        sealed=walk.sealed,
+        origin=walk.origin,
+        fault=fault,
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Walk:
+    checkpoints: Sequence[Checkpoint]
+    edge: Edge = field(default_factory=Edge)
+    chain: bytes = GENESIS
+    passed: int = 0
+    sealed: int = 0
+    origin: str | None = None
+
+    def through(self, rows: Iterable[Row]) -> Fault | None:
+        for row in rows:
+            fault = self._step(row) or self._compare()
+            if fault is not None:
+                return fault
+        return None
+
+    def behind(self, expected: int) -> Fault | None:
+        """What a checkpoint holds and the log does not."""
+        size = self.edge.size
+        if self.passed < len(self.checkpoints):
+            signed = self.checkpoints[-1].size
+            gone = f"is missing: a signed checkpoint has {signed} entries, not {size}"
+            if self.sealed == size:
+                return Fault(entry=size + 1, reason=gone)
+            # What stands behind the last checkpoint that fits may be a rebuilt remainder.
+            return Fault(
+                entry=self.sealed + 1, until=size + 1, reason=f"at the latest, entry {size + 1} {gone}"
+            )
+        if self.sealed < expected:
+            return Fault(
+                entry=self.sealed + 1,
+                until=expected,
+                reason=f"a checkpoint of {expected} entries was signed and is not where checkpoints are kept",
+            )
+        return None
+
+    def _step(self, row: Row) -> Fault | None:
+        expected = self.edge.size + 1
+        if row.seq != expected:
+            return Fault(entry=expected, reason=f"is missing: entry {row.seq} stands in its place")
+        if not isinstance(row.body, str) or not isinstance(row.chain, bytes):
+            return Fault(entry=expected, reason="is not an entry at all")
+        leaf = leaf_hash(row.body.encode(errors="surrogatepass"))
+        chain = linked(self.chain, leaf)
+        if chain != row.chain:
+            return Fault(entry=expected, reason="does not follow from the entries before it")
+        if _numbered(row.body) != expected:
+            return Fault(entry=expected, reason="says another number than its own")
+        if expected == 1:
+            self.origin = origin_of(row)
+        self.edge, self.chain = self.edge.grown((leaf,)), chain
+        return None
+
+    def _compare(self) -> Fault | None:
+        size = self.edge.size
+        while self.passed < len(self.checkpoints) and self.checkpoints[self.passed].size == size:
+            checkpoint = self.checkpoints[self.passed]
+            if checkpoint.origin != self.origin:
+                return Fault(entry=1, reason=f"is not the first entry of {checkpoint.origin}")
+            if checkpoint.root != self.edge.root:
+                return Fault(entry=self.sealed + 1, until=size, reason=self._difference(size))
+            self.passed += 1
+        if self.passed and self.checkpoints[self.passed - 1].size == size:
+            self.sealed = size
+        return None
+
+    def _difference(self, size: int) -> str:
+        roots = {checkpoint.root for checkpoint in self.checkpoints if checkpoint.size == size}
+        if len(roots) > 1:
+            return f"different logs of {size} entries were signed: somebody was shown another one"
+        return "at least one entry is not the one that was signed"
+
+
+def _numbered(body: str) -> Json:
+    try:
+        said = json.loads(body)
+    except ValueError:
+        return None
+    return said.get("seq") if isinstance(said, dict) else None
+
+
+def unsigned(checkpoints: Sequence[Checkpoint], keys: Sequence[Verifier]) -> Fault | None:
+    """The first checkpoint that no trusted key vouches for."""
+    ring = Keyring(keys, checkpoints)
+    sizes = [0, *(checkpoint.size for checkpoint in checkpoints)]
+    for (before, size), checkpoint in zip(pairwise(sizes), checkpoints, strict=True):
+        if not ring.signed(checkpoint):
+            return Fault(
+                entry=before + 1,
+                until=max(size, before + 1),
+                reason="the checkpoint behind them is not signed with a trusted key",
+            )
+    return None
+
+
+def compared(checkpoints: Sequence[Checkpoint]) -> Iterator[tuple[Checkpoint, Checkpoint]]:
+    """Neighbours of different size: what consistency proofs are about."""
+    ordered = sorted({checkpoint.size: checkpoint for checkpoint in checkpoints}.items())
+    return pairwise(checkpoint for _, checkpoint in ordered)

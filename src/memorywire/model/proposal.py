@@ -1,0 +1,106 @@
+"""A change that waits for a person: what was asked, what it would do, why it was held, what was decided."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from memorywire.model.change import Change
+from memorywire.model.record import Json, Scope
+from memorywire.model.requests import Request
+
+
+class State(StrEnum):
+    """Where a proposal stands; only `pending` and `stale` wait for somebody."""
+
+    PENDING = "pending"
+    STALE = "stale"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+
+
+FOLLOWING: Mapping[State, frozenset[State]] = {
+    State.PENDING: frozenset({State.PENDING, State.STALE, State.APPROVED, State.REJECTED, State.EXPIRED}),
+    State.STALE: frozenset({State.REJECTED, State.EXPIRED}),
+    State.APPROVED: frozenset(),
+    State.REJECTED: frozenset(),
+    State.EXPIRED: frozenset(),
+}
+"""Which states may follow which; a pending proposal that was planned again is pending again."""
+
+WAITING = frozenset({State.PENDING, State.STALE})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """Who decided, when, why, and which change came of it."""
+
+    by: str
+    at: int
+    reason: str | None = None
+    change_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A held change. No store knows of it.
+
+    `request` is what a new plan starts from when the memories it read have moved; `change` is what the
+    reviewer sees and what is committed. Both are gone once what they say was erased.
+    `secrets` and `instructions` are what was found, as (kind, place), never the value.
+    """
+
+    id: str
+    scope: Scope
+    operation: str
+    at: int
+    caller: str
+    rule: str
+    why: str
+    request: Request | None
+    change: Change | None
+    secrets: tuple[tuple[str, str], ...] = ()
+    instructions: tuple[tuple[str, str], ...] = ()
+    similar: tuple[str, ...] = ()
+    key: str | None = None
+    batch: str | None = None
+    expires_at: int | None = None
+    state: State = State.PENDING
+    revision: int = 1
+    decision: Decision | None = None
+
+    @property
+    def touched(self) -> frozenset[str]:
+        """The memories the change begins, ends or erases."""
+        change = self.change
+        if change is None:
+            return frozenset()
+        begun = (put.record.id for put in change.put)
+        return frozenset((*begun, *(end.id for end in change.end), *change.erase))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Debt:
+    """A change that a store has still to write; `tries` failed so far, the last with `error`."""
+
+    store: str
+    change: Change
+    at: int
+    tries: int = 0
+    due_at: int = 0
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallNote:
+    """What a recall answered: ids, versions and scores. The query leaves with the memories it found."""
+
+    id: str
+    at: int
+    scope: Scope
+    caller: str
+    query: str
+    verdict: str
+    hits: tuple[tuple[str, int, float], ...]
+    stores: tuple[str, ...] = ()
+    details: Mapping[str, Json] | None = None

@@ -1,0 +1,236 @@
+"""Definitions read by allow-list: whatever is not known to be harmless is refused, with its place."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.record import Json
+from memorywire.procedures.definition import Definition, Transition
+from memorywire.procedures.spelling import fact, fault, json_object, name, plain, shown
+
+STATES_MAX = 256
+TRANSITIONS_MAX = 1024
+FACTS_MAX = 32
+
+_KEYS = ("name", "initial", "states", "transitions", "current", "metadata")
+_NEEDED = ("name", "initial", "states", "transitions")
+_TRANSITION = ("trigger", "source", "dest", "conditions", "unless")  # as a list spells them, too
+_BOUND = frozenset({"state", "trigger", "may_trigger"})
+"""Names that pytransitions gives to attributes of its own."""
+
+_EVERY = "*"
+_SAME = "="
+
+
+def check(content: Json) -> None:
+    """Raise InvalidRequest, naming the place, unless the content is words or a sound definition."""
+    document = object_of(content)
+    if document is not None:
+        _definition(document)
+
+
+def parse(content: Json) -> Definition:
+    """The definition a procedural memory's content is, as an object or as a text that spells one."""
+    document = object_of(content)
+    if document is None:
+        raise fault(
+            "this memory is words, not the definition of a procedure",
+            "content",
+            f"write an object with {', '.join(_NEEDED)}",
+        )
+    return _definition(document)
+
+
+def object_of(content: Json) -> Mapping[str, Json] | None:
+    """The object that a content is or spells; None for words."""
+    return json_object(content) if isinstance(content, str) else _object(content, "content")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    """A transition as it was written: an object, or a list in the order of its keys."""
+
+    place: str
+    positional: bool
+    parts: Mapping[str, Json]
+
+    def at(self, key: str) -> str:
+        return f"{self.place}[{_TRANSITION.index(key)}]" if self.positional else f"{self.place}.{key}"
+
+
+def _definition(document: Mapping[str, Json]) -> Definition:
+    _closed(document, _KEYS, _NEEDED, "content")
+    states = _states(document["states"])
+    initial = _state(document["initial"], states, "content.initial")
+    current = document.get("current")
+    return Definition(
+        name=name(document["name"], "content.name"),
+        initial=initial,
+        states=tuple(states),
+        transitions=_transitions(document["transitions"], states),
+        current=initial if current is None else _state(current, states, "content.current"),
+        metadata=plain(document.get("metadata", {}), "content.metadata"),
+    )
+
+
+def _states(written: Json) -> dict[str, None]:
+    """The names in their order, found by name."""
+    items = _list(written, "content.states", STATES_MAX)
+    if not items:
+        raise fault("a procedure needs a state", "content.states", "name at least one")
+    states: dict[str, None] = {}
+    for index, item in enumerate(items):
+        place = f"content.states[{index}]"
+        if isinstance(item, Mapping):
+            _closed(item, ("name",), ("name",), place)
+            item, place = item["name"], f"{place}.name"
+        state = name(item, place)
+        if state in states:
+            raise fault(f"the state {state!r} is there twice", place, "write every state once")
+        states[state] = None
+    return states
+
+
+def _transitions(written: Json, states: Mapping[str, None]) -> tuple[Transition, ...]:
+    items = _list(written, "content.transitions", TRANSITIONS_MAX)
+    rows = [_row(item, f"content.transitions[{index}]") for index, item in enumerate(items)]
+    found: dict[Transition, None] = {}
+    for row in rows:
+        for way in _expanded(row, states, room=TRANSITIONS_MAX - len(found)):
+            if way in found:
+                raise fault("the same transition is there twice", row.place, "write it once")
+            found[way] = None
+    _refuse_bound_names(rows, found, states)
+    return tuple(found)
+
+
+def _row(item: Json, place: str) -> _Row:
+    if isinstance(item, list):
+        if not 3 <= len(item) <= len(_TRANSITION):
+            raise fault(
+                "a transition in a list is trigger, source, dest and perhaps conditions and unless",
+                place,
+                'write ["trigger", "source", "dest"]',
+            )
+        return _Row(place=place, positional=True, parts=dict(zip(_TRANSITION, item, strict=False)))
+    parts = _object(item, place)
+    _closed(parts, _TRANSITION, ("trigger", "source", "dest"), place)
+    return _Row(place=place, positional=False, parts=parts)
+
+
+def _expanded(row: _Row, states: Mapping[str, None], room: int) -> list[Transition]:
+    """One transition for every source, as many as there is room for."""
+    trigger = name(row.parts["trigger"], row.at("trigger"))
+    sources = _sources(row, states)
+    if len(sources) > room:
+        raise fault(
+            f"more than {TRANSITIONS_MAX} transitions once every source stands alone",
+            row.place,
+            "split the procedure into smaller ones",
+        )
+    dest = row.parts["dest"]
+    if dest is not None and dest != _SAME:
+        dest = _state(dest, states, row.at("dest"))
+    conditions, unless = _facts(row)
+    return [
+        Transition(
+            trigger=trigger,
+            source=source,
+            dest=source if dest == _SAME else dest,
+            conditions=conditions,
+            unless=unless,
+        )
+        for source in sources
+    ]
+
+
+def _sources(row: _Row, states: Mapping[str, None]) -> list[str]:
+    written, place = row.parts["source"], row.at("source")
+    if written == _EVERY:
+        return list(states)
+    if not isinstance(written, list):
+        return [_state(written, states, place)]
+    if not written:
+        raise fault("a transition without a source never happens", place, "name a state, or write `*`")
+    items = _list(written, place, STATES_MAX)
+    found = [_state(item, states, f"{place}[{index}]") for index, item in enumerate(items)]
+    _refuse_twice(found, place)
+    return found
+
+
+def _facts(row: _Row) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    conditions, unless = (_names(row, key) for key in ("conditions", "unless"))
+    _refuse_twice([*conditions, *unless], row.at("unless" if unless else "conditions"))
+    return conditions, unless
+
+
+def _names(row: _Row, key: str) -> tuple[str, ...]:
+    written, place = row.parts.get(key), row.at(key)
+    if written is None:
+        return ()
+    if isinstance(written, str):
+        return (fact(written, place),)
+    items = _list(written, place, FACTS_MAX)
+    return tuple(fact(item, f"{place}[{index}]") for index, item in enumerate(items))
+
+
+def _refuse_bound_names(rows: list[_Row], found: Iterable[Transition], states: Iterable[str]) -> None:
+    """A trigger or a fact called like what pytransitions binds itself would mean something else there."""
+    triggers = {way.trigger for way in found}
+    bound = _BOUND | {f"{prefix}_{state}" for state in states for prefix in ("is", "to")}
+    bound |= {f"may_{trigger}" for trigger in triggers}
+    taken = bound | triggers
+    for row in rows:
+        if row.parts["trigger"] in bound:
+            raise _taken(row.at("trigger"))
+        for key in ("conditions", "unless"):
+            if not taken.isdisjoint(_names(row, key)):
+                raise _taken(row.at(key))
+
+
+def _taken(place: str) -> InvalidRequest:
+    return fault(
+        "`state`, `trigger`, is_STATE, to_STATE, may_TRIGGER and, for a condition, the name of a trigger "
+        "have a meaning of their own in a state machine",
+        place,
+        "choose another name",
+    )
+
+
+def _state(written: Json, states: Mapping[str, None], place: str) -> str:
+    state = name(written, place)
+    if state not in states:
+        raise fault(f"there is no state {state!r}", place, "add it to states, or name one of them")
+    return state
+
+
+def _closed(found: Mapping[str, Json], known: tuple[str, ...], needed: Iterable[str], place: str) -> None:
+    unknown = next((key for key in found if key not in known), None)
+    if unknown is not None:
+        raise fault(
+            "a key that a procedure does not have",
+            shown(unknown, place),
+            f"remove it: here are only {', '.join(known)}, no code is called, and words are sent as text",
+        )
+    missing = next((key for key in needed if key not in found), None)
+    if missing is not None:
+        raise fault(f"{missing} is required", f"{place}.{missing}", "add it")
+
+
+def _object(value: Json, place: str) -> Mapping[str, Json]:
+    if not isinstance(value, Mapping):
+        raise fault("must be an object", place, "write {...}")
+    return value
+
+
+def _list(value: Json, place: str, most: int) -> list[Json]:
+    if not isinstance(value, list):
+        raise fault("must be a list", place, "write [...]")
+    if len(value) > most:
+        raise fault(f"has {len(value)} items, {most} are allowed", place, "use fewer, or split the procedure")
+    return value
+
+
+def _refuse_twice(names: list[str], place: str) -> None:
+    if len(set(names)) < len(names):
+        raise fault("the same name is there twice", place, "write it once")

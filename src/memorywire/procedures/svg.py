@@ -1,0 +1,186 @@
+"""A procedure as a small SVG: states in columns by their distance from the start, ways as curves."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from memorywire.procedures.definition import Definition, Transition
+from memorywire.procedures.mermaid import label
+
+_LETTER = 7.5
+_LINE = 14
+_HEIGHT = 36
+_ROW_GAP = 64
+_LANE = 30
+_MARGIN = 48
+_LABEL_MAX = 32
+_STYLE = (
+    "text{font:13px sans-serif;text-anchor:middle;fill:#1b1f24}"
+    ".way{fill:none;stroke:#57606a;stroke-width:1.3;marker-end:url(#tip)}"
+    ".said{font-size:11px;fill:#57606a}"
+    ".state{fill:#f6f8fa;stroke:#57606a}.current{fill:#ddf4ff;stroke:#0969da;stroke-width:2.5}"
+)
+_TIP = (
+    '<marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+    '<path d="M0 0L8 4L0 8z" fill="#57606a"/></marker>'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """Where a state is drawn: its column, and the corner and the width of its rectangle."""
+
+    column: int
+    x: float
+    y: float
+    width: float
+
+    @property
+    def centre(self) -> tuple[float, float]:
+        return self.x + self.width / 2, self.y + _HEIGHT / 2
+
+    @property
+    def right(self) -> float:
+        return self.x + self.width
+
+    @property
+    def bottom(self) -> float:
+        return self.y + _HEIGHT
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A curve, and where the first line of its words stands."""
+
+    path: str
+    lines: Sequence[str]
+    x: float
+    y: float
+
+
+def svg(definition: Definition) -> str:
+    """A picture that needs nothing else: the same text for the same definition."""
+    said = _said(definition.transitions)
+    boxes = _boxes(_columns(definition), said)
+    floor = max(box.bottom for box in boxes.values())
+    ways, depth = [], floor
+    for (source, dest), lines in said.items():
+        if boxes[dest].column < boxes[source].column or boxes[dest].column > boxes[source].column + 1:
+            depth += _LANE + _LINE * (len(lines) - 1)
+        ways.append(_way(boxes[source], boxes[dest], lines, depth))
+    width = max(box.right for box in boxes.values()) + 3 * _MARGIN  # room for words beside the last column
+    first = boxes[definition.initial]
+    parts = [
+        _head(definition, width, depth + _MARGIN),
+        f'<path class="way" d="M{first.x - 22:.1f} {first.centre[1]:.1f}H{first.x:.1f}"/>',
+        f'<circle cx="{first.x - 26:.1f}" cy="{first.centre[1]:.1f}" r="5"/>',
+        *(f'<path class="way" d="{way.path}"/>' for way in ways),
+        *(_rectangle(state, box, state == definition.current) for state, box in boxes.items()),
+        *(part for way in ways for part in _words(way)),
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _head(definition: Definition, width: float, height: float) -> str:
+    title = escape(f"{definition.name}, in state {definition.current}")
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'width="{width:.0f}" height="{height:.0f}" role="img">\n'
+        f"<title>{title}</title><style>{_STYLE}</style><defs>{_TIP}</defs>\n"
+        '<rect width="100%" height="100%" fill="#fff"/>'
+    )
+
+
+def _said(transitions: Sequence[Transition]) -> dict[tuple[str, str], list[str]]:
+    """One curve for each pair of states, with the labels of all its transitions."""
+    said: dict[tuple[str, str], list[str]] = {}
+    for way in transitions:
+        said.setdefault((way.source, way.target), []).append(label(way))
+    return said
+
+
+def _columns(definition: Definition) -> list[list[str]]:
+    """The states by how many steps lead there; in a last column, those nothing leads to."""
+    leads: dict[str, list[str]] = {}
+    for way in definition.transitions:
+        leads.setdefault(way.source, []).append(way.target)
+    columns = [[definition.initial]]
+    reached = {definition.initial: None}
+    while columns[-1]:
+        following = [dest for state in columns[-1] for dest in leads.get(state, ()) if dest not in reached]
+        columns.append(list(dict.fromkeys(following)))
+        reached |= dict.fromkeys(following)
+    columns[-1] = [state for state in definition.states if state not in reached]
+    return [column for column in columns if column]
+
+
+def _boxes(
+    columns: Sequence[Sequence[str]], said: Mapping[tuple[str, str], Sequence[str]]
+) -> dict[str, _Box]:
+    """Columns as wide as their widest state, as far apart as the longest label; each centred."""
+    longest = max((_width(_short(line)) for lines in said.values() for line in lines), default=0.0)
+    loops = max((len(lines) for (source, dest), lines in said.items() if source == dest), default=0)
+    tallest = max(len(column) for column in columns)
+    boxes: dict[str, _Box] = {}
+    left = 2.0 * _MARGIN
+    for number, column in enumerate(columns):
+        width = max(len(state) for state in column) * _LETTER + 24
+        top = _MARGIN + loops * _LINE + (tallest - len(column)) * (_HEIGHT + _ROW_GAP) / 2
+        for row, state in enumerate(column):
+            boxes[state] = _Box(number, left, top + row * (_HEIGHT + _ROW_GAP), width)
+        left += width + longest + _MARGIN
+    return boxes
+
+
+def _way(source: _Box, dest: _Box, lines: Sequence[str], low: float) -> _Way:
+    """To itself above, to the next column straight on, in one column beside it, all else in a lane below."""
+    (ax, ay), (bx, by) = source.centre, dest.centre
+    rise = _LINE * (len(lines) - 1)
+    if source == dest:
+        path = f"M{ax - 14:.1f} {source.y:.1f}" + _bow(ax - 26, source.y - 30, ax + 26, source.y - 30)
+        return _Way(f"{path} {ax + 14:.1f} {source.y:.1f}", lines, ax, source.y - 26 - rise)
+    if dest.column == source.column + 1:
+        middle = (source.right + dest.x) / 2
+        path = f"M{source.right:.1f} {ay:.1f}" + _bow(middle, ay, middle, by)
+        return _Way(f"{path} {dest.x:.1f} {by:.1f}", lines, middle, (ay + by - rise) / 2 + 4)
+    if dest.column == source.column:
+        out = max(source.right, dest.right) + 40
+        path = f"M{source.right:.1f} {ay:.1f}" + _bow(out, ay, out, by)
+        return _Way(f"{path} {dest.right:.1f} {by:.1f}", lines, out - 10, (ay + by - rise) / 2 + 4)
+    handle = (4 * low - (source.bottom + dest.bottom) / 2) / 3  # so that the middle of the curve is at `low`
+    path = f"M{ax:.1f} {source.bottom:.1f}" + _bow(ax, handle, bx, handle)
+    return _Way(f"{path} {bx:.1f} {dest.bottom:.1f}", lines, (ax + bx) / 2, low + 4 - rise)
+
+
+def _bow(ax: float, ay: float, bx: float, by: float) -> str:
+    return f"C{ax:.1f} {ay:.1f} {bx:.1f} {by:.1f}"
+
+
+def _words(way: _Way) -> Iterator[str]:
+    """The labels of a curve, one under the other; those that are cut are whole in their title."""
+    for number, line in enumerate(way.lines):
+        short, y = _short(line), way.y + number * _LINE
+        wide = _width(short)
+        whole = f"<title>{escape(line)}</title>" if line != short else ""
+        left, top = way.x - wide / 2, y - 11
+        yield f'<rect x="{left:.1f}" y="{top:.1f}" width="{wide:.1f}" height="14" fill="#fff"/>'
+        yield f'<text class="said" x="{way.x:.1f}" y="{y:.1f}">{whole}{escape(short)}</text>'
+
+
+def _width(short: str) -> float:
+    """How wide a label is, nearly."""
+    return len(short) * _LETTER * 0.85
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= _LABEL_MAX else f"{line[: _LABEL_MAX - 1]}…"
+
+
+def _rectangle(state: str, box: _Box, current: bool) -> str:
+    x, y = box.centre
+    return (
+        f'<rect class="state{" current" if current else ""}" x="{box.x:.1f}" y="{box.y:.1f}" '
+        f'width="{box.width:.1f}" height="{_HEIGHT}" rx="8"/>'
+        f'<text x="{x:.1f}" y="{y + 4:.1f}">{escape(state)}</text>'
+    )

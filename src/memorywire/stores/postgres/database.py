@@ -1,0 +1,151 @@
+"""One database: its connections, transactions that name their tenant, and what its errors mean here."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, TypeAlias, TypeVar
+
+import psycopg
+from psycopg import errors, sql
+from psycopg.pq import TransactionStatus
+from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
+
+from memorywire.model.errors import InvalidRequest, StoreBusy, StoreCorrupt, StoreUnavailable
+from memorywire.stores.postgres.location import Location
+
+Connection: TypeAlias = psycopg.AsyncConnection[Any]
+Row: TypeAlias = tuple[Any, ...]  # as the server gives it; the decoders know each column's type
+Bindings: TypeAlias = Mapping[str, Any]
+T = TypeVar("T")
+Work: TypeAlias = Callable[[Connection], Awaitable[T]]
+
+READING = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE"
+
+# Nobody's mistake: the same transaction will do when it is tried again.
+_MOMENTARY = (errors.UniqueViolation, errors.SerializationFailure, errors.DeadlockDetected)
+_TRIES = 5
+_CONNECT_SECONDS = 10
+
+
+class Database:
+    """A pool of connections to one schema; works are functions of a connection, run in one transaction.
+
+    A work may be run again when the connection was lost or another transaction was first, so it must come
+    to the same end twice. No work sees rows of another tenant than the one it was started for.
+    """
+
+    def __init__(self, location: Location, extension: str) -> None:
+        self.location = location
+        self._path = sql.SQL(", ").join(map(sql.Identifier, (location.schema, extension)))
+        self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+            location.dsn,
+            connection_class=psycopg.AsyncConnection,
+            # Not prepared: a plan must fit the scope that is asked about, and poolers between us and the
+            # server may give every transaction another connection.
+            kwargs={"autocommit": True, "prepare_threshold": None, "connect_timeout": _CONNECT_SECONDS},
+            min_size=1,
+            max_size=location.pool,
+            open=False,
+        )
+
+    async def open(self) -> None:
+        with fence(self.location):
+            await self._pool.open()
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    async def read(self, tenant: str, work: Work[T], settings: Mapping[str, str] | None = None) -> T:
+        """What `work` finds in one snapshot."""
+        return await self._run(READING, tenant, work, settings or {})
+
+    async def write(self, tenant: str, work: Work[T], settings: Mapping[str, str] | None = None) -> T:
+        """What `work` gives, once everything it wrote is committed; if it raises, nothing is written."""
+        return await self._run(WRITING, tenant, work, settings or {})
+
+    async def _run(self, begin: str, tenant: str, work: Work[T], settings: Mapping[str, str]) -> T:
+        if not tenant:
+            raise InvalidRequest("the tenant has no name", field="tenant")
+        start = self._prologue(begin, {"memorywire.tenant": tenant, **settings})
+        with fence(self.location):
+            for _ in range(_TRIES - 1):
+                try:
+                    return await self._attempt(start, work)
+                except _MOMENTARY:
+                    continue
+                except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+                    if isinstance(error, PoolTimeout | PoolClosed | TooManyRequests | errors.QueryCanceled):
+                        raise
+                    await self._pool.check()  # the server went away: so did every other idle connection
+            return await self._attempt(start, work)
+
+    async def _attempt(self, start: sql.Composed, work: Work[T]) -> T:
+        async with self._pool.connection() as db, _transaction(db, start):
+            return await work(db)
+
+    def _prologue(self, begin: str, settings: Mapping[str, str]) -> sql.Composed:
+        """Everything that holds for this transaction alone, in one trip to the server."""
+        named = [
+            sql.SQL("SET LOCAL {} = {}").format(sql.Identifier(*name.split(".")), sql.Literal(value))
+            for name, value in settings.items()
+        ]
+        path = sql.SQL("SET LOCAL search_path = {}").format(self._path)
+        return sql.SQL("; ").join([sql.SQL(begin), path, *named])
+
+
+@asynccontextmanager
+async def _transaction(db: Connection, start: sql.Composed) -> AsyncIterator[None]:
+    try:
+        await db.execute(start)
+        yield
+        await db.execute("COMMIT")
+    finally:
+        if not db.closed and db.info.transaction_status != TransactionStatus.IDLE:
+            await db.execute("ROLLBACK")
+
+
+async def fetch(db: Connection, query: str, bindings: Bindings | None = None) -> list[Row]:
+    """All rows of a query; columns come in the server's own form, which is quicker to read."""
+    cursor = db.cursor(binary=True)
+    await cursor.execute(query, bindings)
+    return await cursor.fetchall()
+
+
+@contextmanager
+def fence(location: Location) -> Iterator[None]:
+    """Foreign errors stop here and leave as ours; none repeats what was being kept."""
+    try:
+        yield
+    except errors.InsufficientPrivilege as error:
+        raise StoreUnavailable(
+            f"{location}: {_said(error)}",
+            fix="grant the role what docs/how-to/postgres.md lists, or open the store once as its owner",
+        ) from error
+    except (errors.QueryCanceled, errors.LockNotAvailable, *_MOMENTARY) as error:
+        raise StoreBusy(f"{location} is busy: {_said(error)}", fix="retry") from error
+    except (PoolTimeout, TooManyRequests) as error:
+        raise StoreUnavailable(
+            f"{location}: no connection became free in time",
+            fix="check that the server runs; if it does, retry or allow more connections with ?pool=",
+        ) from error
+    except (psycopg.OperationalError, psycopg.InterfaceError, OSError) as error:
+        raise StoreUnavailable(
+            f"{location}: {_said(error)}",
+            fix="check that the server runs, its address and the login, then retry",
+        ) from error
+    except (psycopg.DataError, UnicodeEncodeError) as error:
+        raise InvalidRequest(f"the server cannot keep this: {_said(error)}") from error
+    except psycopg.Error as error:
+        raise StoreCorrupt(
+            f"{location} does not answer as expected: {_said(error)}",
+            fix="restore a backup or choose another schema",
+        ) from error
+
+
+def _said(error: Exception) -> str:
+    """What the server said, without the details, which may quote rows."""
+    if isinstance(error, psycopg.Error) and error.diag.message_primary:
+        return error.diag.message_primary
+    return (
+        str(error).partition("\n")[0] if isinstance(error, psycopg.Error | OSError) else type(error).__name__
+    )

@@ -1,0 +1,248 @@
+"""A `Where` as SQL, as far as SQL means exactly what `Where.matches` means.
+
+Every field is read as jsonb, whose equality is the equality of JSON values. Every compiled expression is true
+or false, never NULL, so that `not` and `or` are safe around it. A part of the filter that has no exact SQL
+stays behind for Python, on the rows that the rest lets through.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.record import Json
+from memorywire.model.where import EVERYTHING, FIELDS, And, Compare, Filter, Not, Operator, Or, Where
+from memorywire.stores.postgres.rows import COLUMNS, dumps, kept, scope_row
+
+_ORDER = {Operator.GT: ">", Operator.GTE: ">=", Operator.LT: "<", Operator.LTE: "<="}
+_MOST_NODES = 100
+
+# Below this a decimal number and the binary one it was read into compare with others alike.
+_EXACT = 2**53
+
+
+class _NoSql(Exception):
+    """This part of a filter has no SQL that means exactly the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """A conjunction of SQL on `version`, its values, and the part of the filter that is left to Python."""
+
+    sql: str
+    bindings: dict[str, Any]
+    rest: Filter
+
+
+def conditions(where: Where, head: int | None) -> Conditions:
+    """The versions that match; `head` is the last commit to look back to, if any."""
+    compiler = _Compiler()
+    parts = where.filter.parts if isinstance(where.filter, And) else (where.filter,)
+    rest = tuple(part for part in parts if not compiler.push(part))
+    life = _scope_and_life(where, head, compiler.bindings)
+    return Conditions(
+        " AND ".join([*life, *compiler.parts]), compiler.bindings, And(rest) if rest else EVERYTHING
+    )
+
+
+def _scope_and_life(where: Where, head: int | None, bindings: dict[str, Any]) -> list[str]:
+    bounds: list[tuple[str, str, Any]] = [
+        ("version.tenant = %(tenant)s", "tenant", kept(where.scope.tenant)),
+        ("version.agent = %(agent)s", "agent", kept(where.scope.agent)),
+        ("version.user_id = %(user)s", "user", scope_row(where.scope)["user"]),
+        (
+            "version.began <= %(head)s AND (version.ended IS NULL OR version.ended > %(head)s)"
+            " AND version.content IS NOT NULL",
+            "head",
+            head,
+        ),
+        ("(version.expires_at IS NULL OR version.expires_at > %(alive_at)s)", "alive_at", where.alive_at),
+        ("version.standing = ANY(%(standings)s)", "standings", _names(where.standings)),
+        ("version.type = ANY(%(types)s)", "types", _names(where.types) if where.types else None),
+        ("version.created_at >= %(created_since)s", "created_since", where.created_since),
+        ("version.created_at <= %(created_until)s", "created_until", where.created_until),
+        (
+            "greatest(version.created_at, (SELECT recall.at FROM recall WHERE recall.tenant = version.tenant"
+            " AND recall.id = version.id)) <= %(idle_since)s",
+            "idle_since",
+            where.idle_since,
+        ),
+        ("version.confidence < %(confidence_below)s", "confidence_below", where.confidence_below),
+    ]
+    asked = [(sql, name, value) for sql, name, value in bounds if value is not None]
+    bindings.update({name: value for _, name, value in asked})
+    return [*(sql for sql, _, _ in asked), *(["version.ended IS NULL"] if head is None else [])]
+
+
+def _names(values: Iterable[str]) -> list[str]:
+    return sorted(str(value) for value in values)
+
+
+@dataclass(slots=True)
+class _Compiler:
+    """Collects expressions and the values they are bound to."""
+
+    parts: list[str] = field(default_factory=list)
+    bindings: dict[str, Any] = field(default_factory=dict)
+    _nodes: int = 0
+
+    def push(self, part: Filter) -> bool:
+        """Take this conjunct over, if it has an exact SQL."""
+        try:
+            self.parts.append(self._compile(part))
+        except _NoSql:
+            return False
+        return True
+
+    def _compile(self, part: Filter) -> str:
+        self._count(1)
+        match part:
+            case Compare(("content", *_)):
+                return self._on_content(part)
+            case Compare():
+                return self._on_value(part, self._read(part.path))
+            case And(parts):
+                return f"({' AND '.join(map(self._compile, parts)) or 'true'})"
+            case Or(parts):
+                return f"({' OR '.join(map(self._compile, parts)) or 'false'})"
+            case Not(inner):
+                return f"(NOT {self._compile(inner)})"
+
+    def _count(self, nodes: int) -> None:
+        self._nodes += nodes
+        if self._nodes > _MOST_NODES:
+            raise _NoSql
+
+    def _read(self, path: tuple[str, ...]) -> str:
+        """The field as jsonb: NULL, or the JSON null, when it is missing."""
+        if path[0] in COLUMNS:
+            return f"to_jsonb(version.{COLUMNS[path[0]]})"
+        steps = (path[0],) if path[0] in FIELDS else ("metadata", *path[1:])
+        return f"(version.facts{''.join(f' -> {self._bind(_kept(step))}::text' for step in steps)})"
+
+    def _on_value(self, part: Compare, value: str) -> str:
+        match part.operator:
+            case Operator.EQ:
+                return self._equal(value, part.value)
+            case Operator.NE:
+                return f"(NOT {self._equal(value, part.value)})"
+            case Operator.IN:
+                return self._any(value, part.value)
+            case Operator.NIN:
+                return f"(NOT {self._any(value, part.value)})"
+            case Operator.EXISTS:
+                there = f"coalesce({value} <> ALL(ARRAY['null', '[]']::jsonb[]), false)"
+                return f"({there} = {_checked(part.value, bool)})"
+            case Operator.CONTAINS:
+                return self._contains(value, part.value)
+            case Operator.PREFIX:
+                return self._of_kind(value, "string", lambda text: self._starts(text, part.value))
+            case Operator.GT | Operator.GTE | Operator.LT | Operator.LTE:
+                return self._ordered(value, _ORDER[part.operator], part.value)
+
+    def _on_content(self, part: Compare) -> str:
+        """Plain content is a column of its own; that of structured content is left to Python."""
+        match part.operator:
+            case Operator.EXISTS:
+                return "true" if _checked(part.value, bool) else "false"
+            case Operator.PREFIX:
+                test = self._starts("version.content", part.value)
+            case Operator.CONTAINS:
+                test = self._inside("version.content", _checked(part.value, str))
+            case Operator.EQ | Operator.IN:
+                return self._is_content(part)
+            case Operator.NE | Operator.NIN:
+                return f"(NOT {self._is_content(part)})"
+            case _:
+                sign = _ORDER[part.operator]
+                test = f"version.content {sign} {self._bind(_kept(_checked(part.value, str)))}"
+        return f"(NOT version.structured AND {test})"
+
+    def _is_content(self, part: Compare) -> str:
+        wanted = part.value if part.operator in (Operator.IN, Operator.NIN) else [part.value]
+        self._count(len(_checked(wanted, list)))
+        texts = [f"version.content = {self._bind(_kept(_checked(text, str)))}" for text in wanted]
+        return f"(NOT version.structured AND ({' OR '.join(texts) or 'false'}))"
+
+    def _equal(self, value: str, wanted: Json) -> str:
+        other = f"{self._bind(_json(wanted))}::jsonb"
+        same = f"coalesce({value}, 'null'::jsonb) = {other}"
+        if isinstance(wanted, list):
+            return f"({same})"
+        listed = f"jsonb_typeof({value}) = 'array'"
+        return f"(CASE WHEN {listed} THEN has_element({value}, {other}) ELSE {same} END)"
+
+    def _any(self, value: str, choices: Json) -> str:
+        self._count(len(_checked(choices, list)))
+        return f"({' OR '.join(self._equal(value, choice) for choice in choices) or 'false'})"
+
+    def _contains(self, value: str, wanted: Json) -> str:
+        text = "false"
+        if isinstance(wanted, str):
+            text = self._of_kind(value, "string", lambda told: self._inside(told, wanted))
+        if isinstance(wanted, list):
+            other = f"{self._bind(_json(wanted))}::jsonb"
+            return f"({text} OR coalesce(jsonb_typeof({value}) = 'array' AND {value} = {other}, false))"
+        other = f"{self._bind(_json(wanted))}::jsonb"
+        listed = (
+            f"CASE WHEN jsonb_typeof({value}) = 'array' THEN has_element({value}, {other}) ELSE false END"
+        )
+        return f"({text} OR {listed})"
+
+    def _ordered(self, value: str, sign: str, wanted: Json) -> str:
+        if isinstance(wanted, str):
+            name = f'{self._bind(_kept(wanted))}::text COLLATE "C"'
+            return self._of_kind(value, "string", lambda text: f"{text} {sign} {name}")
+        if isinstance(wanted, int | float) and not isinstance(wanted, bool):
+            number = f"{self._bind(_json(wanted))}::numeric"
+            return self._of_kind(value, "number", lambda text: f"{text}::numeric {sign} {number}")
+        return "false"
+
+    def _of_kind(self, value: str, kind: str, test: Callable[[str], str]) -> str:
+        holds = test(f"({value} #>> ARRAY[]::text[])")
+        return f"(CASE WHEN jsonb_typeof({value}) = '{kind}' THEN {holds} ELSE false END)"
+
+    def _inside(self, text: str, wanted: str) -> str:
+        if wanted and wanted[0] in "\x00\x01\x02":
+            raise _NoSql  # the second half of an escape could be taken for its beginning
+        return f"position({self._bind(_kept(wanted))}::text IN {text}) > 0"
+
+    def _starts(self, text: str, wanted: Json) -> str:
+        return f"starts_with({text}, {self._bind(_kept(_checked(wanted, str)))}::text)"
+
+    def _bind(self, value: str) -> str:
+        name = f"f{len(self.bindings)}"
+        self.bindings[name] = value
+        return f"%({name})s"
+
+
+def _json(value: Json) -> str:
+    if not _comparable(value):
+        raise _NoSql
+    return dumps(value)
+
+
+def _comparable(value: Json) -> bool:
+    """Whether jsonb compares it as Python does: no huge numbers, no text that had to be escaped."""
+    if isinstance(value, dict):
+        return all(_comparable(name) and _comparable(inner) for name, inner in value.items())
+    if isinstance(value, list):
+        return all(map(_comparable, value))
+    if isinstance(value, str):
+        return _kept(value) == value
+    return (
+        value is None or isinstance(value, bool) or (isinstance(value, int | float) and abs(value) < _EXACT)
+    )
+
+
+def _checked(value: Json, kind: type) -> Any:
+    if not isinstance(value, kind):
+        raise _NoSql
+    return value
+
+
+def _kept(text: str) -> str:
+    try:
+        return kept(text)
+    except InvalidRequest as error:
+        raise _NoSql from error

@@ -1,0 +1,61 @@
+"""Which database a `postgresql:` URL names, and with which options."""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from memorywire.model.errors import InvalidRequest
+
+SCHEMA = "memorywire"
+POOL = 10
+_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_MOST = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Location:
+    """Where to connect to, as libpq reads it, the schema to live in, and how many connections at most."""
+
+    dsn: str
+    schema: str = SCHEMA
+    pool: int = POOL
+
+    def __str__(self) -> str:
+        """Without user, password and options, so that it can be shown."""
+        parts = urlsplit(self.dsn)
+        host = parts.netloc.rpartition("@")[2] or dict(parse_qsl(parts.query)).get("host", "localhost")
+        return f"{host}{parts.path} (schema {self.schema})"
+
+    def __repr__(self) -> str:
+        return f"Location({self})"
+
+
+def locate(url: str) -> Location:
+    """Read a URL; what is not ours in it is libpq's."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("postgresql", "postgres") or parts.fragment:
+        raise InvalidRequest(
+            "the URL does not name a Postgres database",
+            field="store",
+            fix="write postgresql://user@host:5432/database",
+        )
+    theirs = [(name, value) for name, value in parse_qsl(parts.query) if name not in ("schema", "pool")]
+    ours = dict(pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair not in theirs)
+    dsn = f"postgresql://{parts.netloc}{parts.path}?{urlencode(theirs)}"
+    return Location(
+        dsn=dsn, schema=_schema(ours.get("schema", SCHEMA)), pool=_pool(ours.get("pool", str(POOL)))
+    )
+
+
+def _schema(name: str) -> str:
+    if not _NAME.fullmatch(name) or name.startswith("pg_"):
+        raise InvalidRequest(
+            "the option schema is not a plain name", field="store", fix="use small letters, digits and _"
+        )
+    return name
+
+
+def _pool(number: str) -> int:
+    if not number.isascii() or not number.isdigit() or not 1 <= int(number) <= _MOST:
+        raise InvalidRequest("the option pool is not a number of connections", field="store", fix="pool=10")
+    return int(number)

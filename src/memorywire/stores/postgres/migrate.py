@@ -1,0 +1,129 @@
+"""Brings a schema to the state of this release; many processes may open it at once."""
+
+import re
+from dataclasses import asdict
+from functools import cache
+from importlib.resources import files
+
+import psycopg
+from psycopg import errors, sql
+
+from memorywire.model.errors import SpaceMismatch, StoreCorrupt, StoreNewer, StoreUnavailable
+from memorywire.model.space import Space
+from memorywire.stores.postgres.database import Connection, fetch
+from memorywire.stores.postgres.location import Location
+
+_NUMBERED = re.compile(r"(\d{4})_\w+\.sql")
+_LOCK = 0x4D656D77  # "Memw"
+_OLDEST_SERVER = 140_000
+_OLDEST_VECTOR = (0, 8)
+
+
+@cache
+def migrations() -> tuple[tuple[int, str], ...]:
+    """The numbered scripts this release knows, in order."""
+    folder = files(__package__) / "migrations"
+    named = ((_NUMBERED.fullmatch(file.name), file) for file in folder.iterdir())
+    return tuple(sorted((int(name[1]), file.read_text(encoding="utf-8")) for name, file in named if name))
+
+
+async def migrate(location: Location, space: Space) -> str:
+    """Make the schema ours, current and of this embedding space, or refuse it untouched.
+
+    Gives the schema in which pgvector lives. A role that owns nothing may open what its owner prepared.
+    """
+    async with await psycopg.AsyncConnection.connect(
+        location.dsn, autocommit=True, prepare_threshold=None, connect_timeout=10
+    ) as db:
+        if db.info.server_version < _OLDEST_SERVER:
+            raise StoreUnavailable(f"{location} is older than Postgres 14", fix="upgrade the server")
+        found = await _state(db, location)
+        if found is None or int(found["schema"]) < migrations()[-1][0]:
+            async with db.transaction():
+                found = await _bring_up_to_date(db, location, space)
+        _refuse_others(found, location, space)
+        return await _extension(db)
+
+
+async def _state(db: Connection, location: Location) -> dict[str, str] | None:
+    """What the schema says of itself; None when there is nothing of ours yet."""
+    meta = sql.Identifier(location.schema, "meta")
+    try:
+        rows = await (await db.execute(sql.SQL("SELECT key, value FROM {}").format(meta))).fetchall()
+    except (errors.UndefinedTable, errors.InvalidSchemaName):
+        return None
+    return dict(rows)
+
+
+async def _bring_up_to_date(db: Connection, location: Location, space: Space) -> dict[str, str]:
+    await db.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (_LOCK, location.schema))
+    known = await fetch(db, "SELECT to_regclass(%(meta)s) IS NOT NULL", {"meta": f"{location.schema}.meta"})
+    state = await _state(db, location) if known[0][0] else None  # asking in vain would end the transaction
+    if state is None:
+        state = await _begin(db, location, space)
+    _refuse_others(state, location, space)
+    path = sql.SQL(", ").join(map(sql.Identifier, (location.schema, await _extension(db))))
+    await db.execute(sql.SQL("SET LOCAL search_path = {}").format(path))
+    for number, script in migrations():
+        if int(state["schema"]) < number:
+            await db.execute(script.replace("{dimension}", state["dimension"]))
+            await db.execute("UPDATE meta SET value = %s WHERE key = 'schema'", (str(number),))
+            state["schema"] = str(number)
+    return state
+
+
+async def _begin(db: Connection, location: Location, space: Space) -> dict[str, str]:
+    """An empty schema, pgvector, and a table that says whose it is."""
+    schema = sql.Identifier(location.schema)
+    tables = (
+        "SELECT count(pg_class.oid) FROM pg_namespace LEFT JOIN pg_class ON relnamespace = pg_namespace.oid"
+        " WHERE nspname = %(schema)s GROUP BY pg_namespace.oid"
+    )
+    found = await fetch(db, tables, {"schema": location.schema})
+    if not found:
+        await db.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
+    elif found[0][0]:
+        raise StoreCorrupt(
+            f"{location} holds tables of another application",
+            fix="name another schema in the URL: ?schema=memorywire",
+        )
+    await db.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    meta = sql.Identifier(location.schema, "meta")
+    await db.execute(sql.SQL("CREATE TABLE {} (key text PRIMARY KEY, value text NOT NULL)").format(meta))
+    state = {"schema": "0", **{name: str(value) for name, value in asdict(space).items()}}
+    for pair in state.items():
+        await db.execute(sql.SQL("INSERT INTO {} VALUES (%s, %s)").format(meta), pair)
+    return state
+
+
+def _refuse_others(state: dict[str, str], location: Location, space: Space) -> None:
+    known = migrations()[-1][0]
+    if int(state["schema"]) > known:
+        raise StoreNewer(
+            f"{location} has tables of release {state['schema']}; this one knows up to {known}",
+            fix="upgrade memorywire, or open it with the release that wrote it",
+        )
+    kept = Space(
+        model=state["model"],
+        revision=state["revision"],
+        dimension=int(state["dimension"]),
+        normalised=state["normalised"] == "True",
+    )
+    if kept != space:
+        raise SpaceMismatch(
+            f"{location} holds vectors of {kept}, but the embedder makes {space}",
+            fix=f"open it with the embedder of {kept}, or name another schema in the URL: ?schema=",
+        )
+
+
+async def _extension(db: Connection) -> str:
+    query = (
+        "SELECT nspname, extversion FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace"
+        " WHERE extname = 'vector'"
+    )
+    for schema, version in await fetch(db, query):
+        if tuple(map(int, version.split(".")[:2])) >= _OLDEST_VECTOR:
+            return str(schema)
+    raise StoreUnavailable(
+        "the database lacks pgvector 0.8 or newer", fix="as its owner run: CREATE EXTENSION vector"
+    )

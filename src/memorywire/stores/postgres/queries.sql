@@ -1,0 +1,267 @@
+-- name: lock_agent
+INSERT INTO agent (tenant, agent) VALUES (%(tenant)s, %(agent)s)
+ON CONFLICT (tenant, agent) DO UPDATE SET live = agent.live;
+
+-- name: next_sequence
+SELECT nextval('sequence');
+
+-- name: known_changes
+SELECT seq, id FROM change WHERE tenant = %(tenant)s AND id = %(id)s
+UNION ALL
+SELECT seq, id FROM change WHERE tenant = %(tenant)s AND agent = %(agent)s AND key = %(key)s;
+
+-- name: heads
+SELECT DISTINCT ON (id) id, agent, user_id, number, ended IS NULL, content IS NULL
+FROM version
+WHERE tenant = %(tenant)s AND id = ANY(%(ids)s)
+ORDER BY id, number DESC;
+
+-- name: sayings
+SELECT id, user_id, digest, expires_at FROM version
+WHERE tenant = %(tenant)s AND agent = %(agent)s AND digest = ANY(%(digests)s) AND ended IS NULL;
+
+-- name: begin_change
+INSERT INTO change (seq, id, tenant, agent, user_id, operation, at, key, fingerprint, reason, undoes, about)
+VALUES (
+  %(seq)s, %(id)s, %(tenant)s, %(agent)s, %(user)s, %(operation)s, %(at)s, %(key)s, %(fingerprint)s,
+  %(reason)s, %(undoes)s, %(about)s
+);
+
+-- name: end_live
+WITH gone AS (
+  UPDATE version SET ended = %(seq)s, reason = named.reason, into_id = named.into_id
+  FROM unnest(%(ids)s::text[], %(reasons)s::text[], %(intos)s::text[]) AS named (id, reason, into_id)
+  WHERE tenant = %(tenant)s AND agent = %(agent)s AND version.id = named.id AND ended IS NULL
+  RETURNING length
+)
+UPDATE agent SET live = live - (SELECT count(*) FROM gone), words = words - (SELECT coalesce(sum(length), 0) FROM gone)
+WHERE tenant = %(tenant)s AND agent = %(agent)s;
+
+-- name: begin_version
+WITH begun AS (
+  INSERT INTO version (
+    began, ended, reason, into_id, number, length, created_at, occurred_at, expires_at, confidence, machine_said,
+    structured, tenant, agent, user_id, id, type, standing, session, digest, vector, terms, facts, body, content
+  ) VALUES (
+    %(began)s, %(ended)s, %(reason)s, %(into)s, %(number)s, %(length)s, %(created_at)s, %(occurred_at)s, %(expires_at)s,
+    %(confidence)s, %(machine_said)s, %(structured)s, %(tenant)s, %(agent)s, %(user)s, %(id)s, %(type)s,
+    %(standing)s, %(session)s, %(digest)s,
+    CASE WHEN %(like)s::integer IS NULL THEN %(vector)s::halfvec ELSE (
+      SELECT vector FROM version WHERE tenant = %(tenant)s AND id = %(id)s AND number = %(like)s::integer
+    ) END,
+    %(terms)s, %(facts)s::jsonb, %(body)s, %(content)s
+  )
+  RETURNING position
+)
+INSERT INTO posting (key, position, count, tenant)
+SELECT entry.key, begun.position, entry.count, %(tenant)s
+FROM begun, unnest(%(terms)s::bigint[], %(counts)s::integer[]) AS entry (key, count);
+
+-- name: count_begun
+UPDATE agent SET live = live + %(live)s, words = words + %(words)s
+WHERE tenant = %(tenant)s AND agent = %(agent)s;
+
+-- name: erase_postings
+DELETE FROM posting USING version
+WHERE version.tenant = %(tenant)s AND version.id = ANY(%(ids)s)
+  AND posting.tenant = %(tenant)s AND posting.key = ANY(version.terms) AND posting.position = version.position;
+
+-- name: erase_versions
+UPDATE version SET
+  reason = 'erased', into_id = NULL, type = NULL, standing = NULL, confidence = NULL, created_at = NULL,
+  occurred_at = NULL, expires_at = NULL, session = NULL, digest = NULL, length = NULL, machine_said = NULL,
+  structured = NULL, facts = NULL, body = NULL, content = NULL, vector = NULL, terms = NULL
+WHERE tenant = %(tenant)s AND id = ANY(%(ids)s);
+
+-- name: erase_recalls
+DELETE FROM recall WHERE tenant = %(tenant)s AND id = ANY(%(ids)s);
+
+-- name: erase_fingerprints
+UPDATE change SET fingerprint = NULL
+WHERE tenant = %(tenant)s AND (
+  about = ANY(%(ids)s)
+  OR seq IN (SELECT began FROM version WHERE tenant = %(tenant)s AND id = ANY(%(ids)s))
+);
+
+-- name: touch
+INSERT INTO recall (tenant, id, at, count)
+SELECT tenant, id, %(at)s, 1 FROM version
+WHERE tenant = %(tenant)s AND agent = %(agent)s AND id = ANY(%(ids)s) AND ended IS NULL
+  AND (%(user)s::text IS NULL OR user_id = %(user)s::text)
+ORDER BY id
+ON CONFLICT (tenant, id) DO UPDATE
+SET at = greatest(recall.at, excluded.at), count = recall.count + excluded.count;
+
+-- name: get
+SELECT {record}
+FROM unnest(%(ids)s::text[]) WITH ORDINALITY AS asked (id, place)
+JOIN version ON version.id = asked.id
+WHERE tenant = %(tenant)s AND agent = %(agent)s AND ended IS NULL
+  AND (%(user)s::text IS NULL OR user_id = %(user)s::text)
+ORDER BY place;
+
+-- name: find
+SELECT {record} FROM version
+WHERE {conditions} AND (%(after)s::text IS NULL OR id > %(after)s::text)
+ORDER BY id LIMIT %(limit)s;
+
+-- name: count
+SELECT count(*) FROM version WHERE {conditions};
+
+-- name: scan
+SELECT {record} FROM version WHERE {conditions};
+
+-- name: at_positions
+SELECT {record}, vector FROM version WHERE tenant = %(tenant)s AND position = ANY(%(positions)s);
+
+-- name: same_content
+SELECT min(id) FROM version
+WHERE tenant = %(tenant)s AND agent = %(agent)s AND digest = %(digest)s AND ended IS NULL
+  AND user_id IS NOT DISTINCT FROM %(user)s::text AND id <> %(id)s
+  AND (expires_at IS NULL OR expires_at > %(at)s);
+
+-- name: head_at
+SELECT max(seq) FROM change WHERE tenant = %(tenant)s AND agent = %(agent)s AND at <= %(as_of)s;
+
+-- name: history
+SELECT {version} FROM version
+JOIN change AS b ON b.tenant = version.tenant AND b.seq = version.began
+LEFT JOIN change AS e ON e.tenant = version.tenant AND e.seq = version.ended
+WHERE {conditions}
+ORDER BY version.id, version.number;
+
+-- name: change_by_id
+SELECT {change} FROM change WHERE tenant = %(tenant)s AND id = %(id)s;
+
+-- name: change_by_key
+SELECT {change} FROM change WHERE tenant = %(tenant)s AND agent = %(agent)s AND key = %(key)s;
+
+-- name: newest_changes
+SELECT {change} FROM change
+WHERE tenant = %(tenant)s AND agent = %(agent)s AND (%(user)s::text IS NULL OR user_id = %(user)s::text)
+ORDER BY seq DESC LIMIT %(limit)s;
+
+-- name: agent_size
+SELECT live, words FROM agent WHERE tenant = %(tenant)s AND agent = %(agent)s;
+
+-- name: user_size
+SELECT count(*) FROM (
+  SELECT FROM version
+  WHERE tenant = %(tenant)s AND agent = %(agent)s AND user_id = %(user)s AND ended IS NULL
+  LIMIT %(most)s
+) AS some;
+
+-- name: rank
+WITH matching AS MATERIALIZED (
+  SELECT position, id, user_id, session, moment, machine_said, length, standing = 'demoted' AS demoted,
+    coalesce(occurred_at <@ %(times)s::int8multirange, false) AS in_time,
+    coalesce(-((vector <#> %(asked)s::halfvec) + (vector <#> %(finer)s::halfvec)), 0) AS near
+  FROM version WHERE {conditions}
+),
+size AS MATERIALIZED (
+  SELECT coalesce(%(documents)s::bigint, count(*)) AS documents,
+    coalesce(nullif(coalesce(%(average)s::float8, avg(length)::float8), 0), 1) AS average
+  FROM matching
+),
+found AS MATERIALIZED (
+  SELECT position, key, count, length FROM posting JOIN matching USING (position)
+  WHERE posting.tenant = %(tenant)s AND key = ANY(%(keys)s)
+),
+spread AS (
+  SELECT asked.key, asked.place, coalesce(asked.given, count(found.key)) AS containing
+  FROM unnest(%(keys)s::bigint[], %(containing)s::bigint[]) WITH ORDINALITY AS asked (key, given, place)
+  LEFT JOIN found ON found.key = asked.key
+  GROUP BY asked.key, asked.given, asked.place
+),
+term AS MATERIALIZED (
+  SELECT key, place,
+    ln(1 + greatest((SELECT documents FROM size) - containing + 0.5, 0.5)::float8 / (containing + 0.5)) AS weight
+  FROM spread
+),
+share AS MATERIALIZED (
+  SELECT position, array_agg(place) AS places, sum(
+    weight * count / (count + %(k1)s * (1 - %(b)s + %(b)s * length / (SELECT average FROM size))) ORDER BY place
+  ) / (SELECT sum(weight) FROM term) AS share
+  FROM found JOIN term USING (key)
+  GROUP BY position
+),
+own AS NOT MATERIALIZED (
+  SELECT matching.*, coalesce(share, 0) AS share, places,
+    (greatest(near, 0) ^ %(cosine_power)s + %(text_weight)s * coalesce(share, 0) ^ %(text_power)s)
+    * CASE WHEN machine_said THEN %(machine)s ELSE 1 END
+    * CASE WHEN in_time THEN %(timely)s ELSE 1 END AS own
+  FROM matching LEFT JOIN share USING (position)
+),
+lent AS (
+  SELECT *, 0::float8 AS lent FROM own WHERE session IS NULL
+  UNION ALL
+  SELECT *, {lent} AS lent FROM own WHERE session IS NOT NULL
+  WINDOW turns AS (PARTITION BY user_id, session ORDER BY moment, id)
+),
+weighed AS (
+  SELECT *, own + lent AS weight,
+    1 / (1 + exp(-%(slope)s * (own + lent - %(middle)s))) * CASE WHEN demoted THEN %(demoted)s ELSE 1 END AS score
+  FROM lent WHERE NOT position = ANY(%(lenders)s)
+)
+SELECT position, id, near, share, places, lent, weight, moment, machine_said, in_time, demoted,
+  (SELECT array_agg(term.weight ORDER BY place) FROM term)
+FROM weighed
+ORDER BY score DESC, weight DESC, id
+LIMIT %(wanted)s;
+
+-- name: nearest
+SELECT position FROM version
+WHERE {conditions} AND vector IS NOT NULL
+ORDER BY vector <#> %(asked)s::halfvec
+LIMIT %(wanted)s;
+
+-- name: containing
+SELECT (
+  SELECT count(*) FROM (
+    SELECT FROM posting WHERE posting.tenant = %(tenant)s AND posting.key = asked.key LIMIT %(most)s
+  ) AS some
+)
+FROM unnest(%(keys)s::bigint[]) WITH ORDINALITY AS asked (key, place)
+ORDER BY place;
+
+-- name: wordiest
+WITH found AS MATERIALIZED (
+  SELECT position, sum(asked.weight * count / (count + %(k1)s)) AS earned
+  FROM unnest(%(keys)s::bigint[], %(weights)s::float8[]) AS asked (key, weight)
+  CROSS JOIN LATERAL (
+    SELECT position, count FROM posting
+    WHERE posting.tenant = %(tenant)s AND posting.key = asked.key LIMIT %(most)s
+  ) AS entry
+  GROUP BY position
+)
+SELECT version.position FROM found JOIN version USING (position)
+WHERE {conditions}
+ORDER BY earned DESC, version.id
+LIMIT %(wanted)s;
+
+-- name: neighbours
+SELECT DISTINCT near.position
+FROM version AS turn
+CROSS JOIN LATERAL (
+  (SELECT version.position FROM version
+   WHERE {conditions} AND version.session = turn.session AND version.user_id IS NOT DISTINCT FROM turn.user_id
+     AND (version.moment, version.id) < (turn.moment, turn.id)
+   ORDER BY version.moment DESC, version.id DESC LIMIT %(reach)s)
+  UNION ALL
+  (SELECT version.position FROM version
+   WHERE {conditions} AND version.session = turn.session AND version.user_id IS NOT DISTINCT FROM turn.user_id
+     AND (version.moment, version.id) > (turn.moment, turn.id)
+   ORDER BY version.moment, version.id LIMIT %(reach)s)
+) AS near
+WHERE turn.tenant = %(tenant)s AND turn.position = ANY(%(positions)s) AND turn.session IS NOT NULL;
+
+-- name: schema_bytes
+SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
+WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r';
+
+-- name: about_server
+SELECT
+  current_setting('server_version'),
+  (SELECT extversion FROM pg_extension WHERE extname = 'vector'),
+  current_setting('fsync') = 'on' AND current_setting('synchronous_commit') <> 'off',
+  (SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user);

@@ -1,0 +1,129 @@
+"""Reads records, chains of versions and changes, inside a transaction that the caller holds."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from memorywire.model.change import Change, Footprint, Version
+from memorywire.model.record import Record, Scope
+from memorywire.model.where import EVERYTHING, Where
+from memorywire.stores.postgres.database import Connection, Row, fetch
+from memorywire.stores.postgres.filters import Conditions, conditions
+from memorywire.stores.postgres.queries import QUERIES
+from memorywire.stores.postgres.rows import (
+    CHANGE,
+    RECORD,
+    VERSION,
+    change_of,
+    kept,
+    record_of,
+    said,
+    scope_row,
+    some,
+    version_of,
+)
+
+_PAGE = 256
+
+
+async def get(db: Connection, scope: Scope, ids: Sequence[str]) -> list[Record]:
+    asked = scope_row(scope) | {"ids": [kept(id) for id in ids]}
+    return [record_of(row) for row in await fetch(db, QUERIES["get"].format(record=RECORD), asked)]
+
+
+async def asked_for(db: Connection, where: Where) -> Conditions:
+    """The conditions of a `Where`, as of the agent's last commit at the moment asked for.
+
+    Another agent's clock must not move this agent's past, so only its own commits count.
+    """
+    if where.as_of is None:
+        return conditions(where, None)
+    [(head,)] = await fetch(db, QUERIES["head_at"], scope_row(where.scope) | {"as_of": where.as_of})
+    return conditions(where, int(head or 0))
+
+
+async def find(db: Connection, where: Where, after: str | None, limit: int) -> list[Record]:
+    """A page of matching records; pages of rows are fetched until it is full or nothing is left."""
+    asked = await asked_for(db, where)
+    page = limit if asked.rest == EVERYTHING else max(limit, _PAGE)
+    query = QUERIES["find"].format(record=RECORD, conditions=asked.sql)
+    found: list[Record] = []
+    while len(found) < limit:
+        rows = await fetch(db, query, asked.bindings | {"after": some(after), "limit": page})
+        records = [record_of(row) for row in rows]
+        found += [record for record in records if asked.rest.matches(record)]
+        if len(rows) < page:
+            break
+        after = records[-1].id
+    return found[:limit]
+
+
+async def count(db: Connection, where: Where) -> int:
+    asked = await asked_for(db, where)
+    if asked.rest != EVERYTHING:
+        return len(await positions(db, asked))
+    [(number,)] = await fetch(db, QUERIES["count"].format(conditions=asked.sql), asked.bindings)
+    return int(number)
+
+
+async def positions(db: Connection, asked: Conditions) -> list[int]:
+    """Where the matching versions stand, when some conditions are left to Python."""
+    rows = await fetch(db, QUERIES["scan"].format(record=RECORD, conditions=asked.sql), asked.bindings)
+    return [int(row[0]) for row in rows if asked.rest.matches(record_of(row))]
+
+
+async def at_positions(db: Connection, tenant: str, positions: Sequence[int]) -> dict[int, Row]:
+    """The rows there: the columns of RECORD, then the vector."""
+    asked = {"tenant": kept(tenant), "positions": list(positions)}
+    rows = await fetch(db, QUERIES["at_positions"].format(record=RECORD), asked)
+    return {int(row[0]): row for row in rows}
+
+
+async def duplicate(db: Connection, record: Record, at: int) -> Record | None:
+    """The oldest live record of exactly this scope that says the same thing."""
+    name = scope_row(record.scope) | {
+        "id": kept(record.id),
+        "digest": bytes.fromhex(record.digest),
+        "at": at,
+    }
+    [(id,)] = await fetch(db, QUERIES["same_content"], name)
+    return None if id is None else (await get(db, record.scope, [said(id)]))[0]
+
+
+async def history(db: Connection, scope: Scope, id: str) -> list[Version]:
+    covered = "version.tenant = %(tenant)s AND version.agent = %(agent)s AND version.id = %(id)s"
+    user = "(%(user)s::text IS NULL OR version.user_id = %(user)s::text)"
+    return await _versions(db, f"{covered} AND {user}", scope_row(scope) | {"id": kept(id)})
+
+
+async def footprint(db: Connection, scope: Scope, change_id: str) -> Footprint | None:
+    name = {"tenant": kept(scope.tenant), "id": kept(change_id)}
+    rows = await fetch(db, QUERIES["change_by_id"].format(change=CHANGE), name)
+    return await _footprint(db, rows[0]) if rows and scope.covers(change_of(rows[0]).scope) else None
+
+
+async def committed(db: Connection, scope: Scope, key: str) -> Footprint | None:
+    name = scope_row(scope) | {"key": kept(key)}
+    rows = await fetch(db, QUERIES["change_by_key"].format(change=CHANGE), name)
+    return await _footprint(db, rows[0]) if rows else None
+
+
+async def changes(db: Connection, scope: Scope, limit: int) -> list[Change]:
+    query = QUERIES["newest_changes"].format(change=CHANGE)
+    return [change_of(row) for row in await fetch(db, query, scope_row(scope) | {"limit": limit})]
+
+
+async def _footprint(db: Connection, row: Row) -> Footprint:
+    change, sequence = change_of(row), int(row[0])
+    made = scope_row(change.scope) | {"seq": sequence}
+    agent = "version.tenant = %(tenant)s AND version.agent = %(agent)s"
+    return Footprint(
+        change=change,
+        sequence=sequence,
+        began=tuple(await _versions(db, f"{agent} AND version.began = %(seq)s", made)),
+        ended=tuple(await _versions(db, f"{agent} AND version.ended = %(seq)s", made)),
+    )
+
+
+async def _versions(db: Connection, which: str, bindings: dict[str, Any]) -> list[Version]:
+    query = QUERIES["history"].format(version=VERSION, conditions=which)
+    return [version_of(row) for row in await fetch(db, query, bindings)]

@@ -1,0 +1,239 @@
+"""Records as rows and rows as records."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memorywire.model.change import Change, EndReason, Put, Version
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.record import Json, MemoryType, Record, Scope, Standing, Trust
+from memorywire.model.space import Space
+from memorywire.model.where import FIELDS
+from memorywire.stores.postgres.database import Row
+from memorywire.stores.text import terms
+
+# Fields with a column of their own, by the name of the column.
+COLUMNS = {
+    "id": "id",
+    "type": "type",
+    "user_id": "user_id",
+    "session_id": "session",
+    "standing": "standing",
+    "confidence": "confidence",
+    "created_at": "created_at",
+    "occurred_at": "occurred_at",
+    "expires_at": "expires_at",
+    "version": "number",
+}
+_SAID = tuple(sorted(FIELDS - COLUMNS.keys() - {"content"}))
+_IN_BODY = tuple(
+    field.name for field in fields(Record) if field.name not in {*COLUMNS, "scope", "content", "recalled_at"}
+)
+_TUPLES = frozenset({"tags", "supersedes", "merged_from", "derived_from"})
+
+# What a reader of a record selects, in the order of `record_of`; then what a reader of a version adds.
+RECORD = (
+    "version.position, version.tenant, version.agent, version.user_id, version.id, version.number,"
+    " version.type, version.standing, version.confidence, version.created_at, version.occurred_at,"
+    " version.expires_at, version.session, version.structured, version.content, version.body,"
+    " (SELECT recall.at FROM recall WHERE recall.tenant = version.tenant AND recall.id = version.id)"
+)
+VERSION = f"{RECORD}, version.began, version.ended, version.reason, version.into_id, b.at, b.id, e.at, e.id"
+CHANGE = "seq, id, tenant, agent, user_id, operation, at, key, fingerprint, reason, undoes, about"
+WIDTH = 17  # columns of RECORD
+
+_ESCAPED = re.compile("\x01([\x01\x02])")
+_LARGEST = 2**63
+
+
+def kept(text: str) -> str:
+    """The text as the server can keep it: it has no NUL. Equality, order and prefixes stay what they were."""
+    if "\x00" in text or "\x01" in text:
+        text = text.replace("\x01", "\x01\x02").replace("\x00", "\x01\x01")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidRequest("the text holds a lone surrogate") from error
+    return text
+
+
+def said(text: str) -> str:
+    """The text as it was given."""
+    return (
+        _ESCAPED.sub(lambda found: "\x00" if found[1] == "\x01" else "\x01", text) if "\x01" in text else text
+    )
+
+
+def some(text: str | None) -> str | None:
+    return None if text is None else kept(text)
+
+
+def scope_row(scope: Scope) -> dict[str, Any]:
+    return {"tenant": kept(scope.tenant), "agent": kept(scope.agent), "user": some(scope.user)}
+
+
+@lru_cache(maxsize=65_536)
+def term_key(tenant: str, agent: str, term: str) -> int:
+    """What the text index keeps of an agent's word: 64 bits, from which the word cannot be read back."""
+    name = json.dumps([tenant, agent, term]).encode()
+    return int.from_bytes(hashlib.blake2b(name, digest_size=8).digest(), "little", signed=True)
+
+
+def version_row(put: Put, space: Space) -> dict[str, Any]:
+    """Everything a new version's row holds, except the sequences that begin and end it."""
+    record = put.record
+    found = terms(record.text)
+    structured = not isinstance(record.content, str)
+    row = scope_row(record.scope) | {
+        "id": kept(record.id),
+        "number": record.version,
+        "type": record.type.value,
+        "standing": record.standing.value,
+        "confidence": record.confidence,
+        "created_at": record.created_at,
+        "occurred_at": record.occurred_at,
+        "expires_at": record.expires_at,
+        "session": some(record.session_id),
+        "machine_said": record.metadata.get("role") == "assistant",
+        "digest": bytes.fromhex(record.digest),
+        "length": found.total(),
+        "structured": structured,
+        "content": dumps(record.content) if structured else kept(str(record.content)),
+        "body": dumps({name: getattr(record, name) for name in _IN_BODY}),
+        "facts": dumps(_speakable({name: getattr(record, name) for name in (*_SAID, "metadata")})),
+        "vector": None if put.vector is None else halves(put.vector, space),
+        "like": put.like if put.vector is None else None,
+        "terms": [term_key(record.scope.tenant, record.scope.agent, term) for term in found],
+        "counts": list(found.values()),
+    }
+    return _within_64_bits(row)
+
+
+def change_row(change: Change) -> dict[str, Any]:
+    texts = ("operation", "key", "fingerprint", "reason", "undoes", "about")
+    row = scope_row(change.scope) | {name: some(getattr(change, name)) for name in texts}
+    return _within_64_bits(row | {"id": kept(change.id), "at": change.at})
+
+
+def record_of(row: Row) -> Record:
+    """The record in columns of RECORD."""
+    # fmt: off
+    (_, tenant, agent, user, id, number, type, standing, confidence, created_at, occurred_at, expires_at,
+     session, structured, content, body, recalled_at, *_) = row
+    # fmt: on
+    rest: dict[str, Any] = json.loads(body)
+    rest |= {name: tuple(rest[name]) for name in _TUPLES & rest.keys()}
+    return Record(
+        id=said(id),
+        scope=_scope(tenant, agent, user),
+        type=MemoryType(type),
+        content=json.loads(content) if structured else said(content),
+        created_at=created_at,
+        version=number,
+        confidence=confidence,
+        session_id=None if session is None else said(session),
+        occurred_at=occurred_at,
+        expires_at=expires_at,
+        standing=Standing(standing),
+        recalled_at=recalled_at,
+        **rest | {"trust": Trust(rest["trust"])},
+    )
+
+
+def version_of(row: Row) -> Version:
+    """The version in columns of VERSION."""
+    began, ended, reason, into, began_at, began_by, ended_at, ended_by = row[WIDTH:]
+    content = row[14]
+    return Version(
+        id=said(row[4]),
+        number=row[5],
+        record=None if content is None else replace(record_of(row), recalled_at=None),
+        began=began,
+        began_at=began_at,
+        began_by=said(began_by),
+        ended=ended,
+        ended_at=ended_at,
+        ended_by=None if ended_by is None else said(ended_by),
+        reason=None if reason is None else EndReason(reason),
+        into=None if into is None else said(into),
+    )
+
+
+def change_of(row: Row) -> Change:
+    """A committed change in columns of CHANGE, without what it put, ended and erased."""
+    _, id, tenant, agent, user, operation, at, *texts = row
+    key, fingerprint, reason, undoes, about = (None if text is None else said(text) for text in texts)
+    return Change(
+        id=said(id),
+        operation=said(operation),
+        scope=_scope(tenant, agent, user),
+        at=at,
+        key=key,
+        fingerprint=fingerprint,
+        reason=reason,
+        undoes=undoes,
+        about=about,
+    )
+
+
+def halves(vector: bytes, space: Space) -> str:
+    """A vector of this space as the server reads it, rounded to 16 bits."""
+    return literal(floats(vector, space).astype(np.float16))
+
+
+def floats(vector: bytes, space: Space) -> NDArray[np.float32]:
+    values = np.frombuffer(vector, "<f4") if len(vector) == 4 * space.dimension else np.empty(0, np.float32)
+    if not len(values) or not np.isfinite(values).all():
+        raise InvalidRequest(f"the vector is not of the space {space}", field="vector")
+    return values
+
+
+def literal(values: NDArray[np.float16]) -> str:
+    return f"[{','.join(map(str, values.tolist()))}]"
+
+
+def widened(vectors: Sequence[bytes | None], dimension: int) -> NDArray[np.float64]:
+    """Vectors as the server sends them, behind 4 bytes that say how long they are; zeros for none."""
+    matrix = np.zeros((len(vectors), dimension))
+    for number, vector in enumerate(vectors):
+        if vector is not None:
+            matrix[number] = np.frombuffer(vector, ">f2", offset=4)
+    return matrix
+
+
+def dumps(value: Json) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        text.encode()
+    except ValueError as error:  # UnicodeEncodeError is one
+        raise InvalidRequest("the value holds a lone surrogate, or a number that JSON has not") from error
+    return text
+
+
+def _speakable(value: Json) -> Json:
+    """The same value with every text as the server can keep it."""
+    if isinstance(value, str):
+        return kept(value)
+    if isinstance(value, Mapping):
+        return {kept(name): _speakable(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_speakable(inner) for inner in value]
+    return value
+
+
+def _scope(tenant: str, agent: str, user: str | None) -> Scope:
+    return Scope(tenant=said(tenant), agent=said(agent), user=None if user is None else said(user))
+
+
+def _within_64_bits(row: dict[str, Any]) -> dict[str, Any]:
+    for name, value in row.items():
+        if isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
+            raise InvalidRequest("the number does not fit into 64 bits", field=name)
+    return row

@@ -1,0 +1,125 @@
+"""The store: the verbs of the contract over one database."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Self
+
+from memorywire.model.capabilities import Feature
+from memorywire.model.change import Change, Footprint, Version
+from memorywire.model.query import Query, Scored
+from memorywire.model.record import Json, Record, Scope
+from memorywire.model.space import Space
+from memorywire.model.where import Where
+from memorywire.stores.postgres import applying, reading
+from memorywire.stores.postgres.database import Connection, Database, T, Work, fence, fetch
+from memorywire.stores.postgres.location import Location
+from memorywire.stores.postgres.migrate import migrate
+from memorywire.stores.postgres.queries import QUERIES
+from memorywire.stores.postgres.rows import kept
+from memorywire.stores.postgres.searching import search
+
+EXACT = 20_000
+"""A scope with no more live memories than this is searched by looking at each of them."""
+
+# A recall time that a crash forgets is no loss, and no recall should wait for a disk.
+_LAZILY = {"synchronous_commit": "off"}
+
+# Plans that the server's guesses must not spoil: what a common table holds is never known beforehand.
+_SEARCHING = {
+    "enable_nestloop": "off",
+    "jit": "off",
+    "work_mem": "64MB",
+    "max_parallel_workers_per_gather": "0",
+}
+
+
+class PostgresStore:
+    """Memories in one Postgres schema; satisfies Store, Historian and Tracker.
+
+    Safe for many tasks, processes and machines at once. Writers of one agent take turns; what was written is
+    as durable as the server makes its commits. `database` runs works in transactions of one tenant.
+    """
+
+    name = "postgres"
+
+    def __init__(self, database: Database, space: Space, *, durable: bool, exact: int = EXACT) -> None:
+        self.database = database
+        self._space = space
+        self._durable = durable
+        self._exact = exact
+
+    @classmethod
+    async def opened(cls, location: Location, space: Space, *, exact: int = EXACT) -> Self:
+        """Bring the schema up to date and open the pool."""
+        with fence(location):
+            extension = await migrate(location, space)
+        database = Database(location, extension)
+        await database.open()
+        [about] = await database.read("-", lambda db: fetch(db, QUERIES["about_server"]))
+        return cls(database, space, durable=about[2], exact=exact)
+
+    @property
+    def features(self) -> frozenset[Feature]:
+        features = frozenset(Feature)
+        return features if self._durable else features - {Feature.DURABLE}
+
+    def applying(self, change: Change) -> Callable[[Connection], Awaitable[int]]:
+        """The work of a change, for `database.write` of its tenant, alone or together with other works."""
+        return applying.applying(change, self._space)
+
+    async def write(self, change: Change) -> int:
+        return await self.database.write(kept(change.scope.tenant), self.applying(change))
+
+    async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
+        return await self._read(scope, lambda db: reading.get(db, scope, ids))
+
+    async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
+        return await self._read(where.scope, lambda db: reading.find(db, where, after, limit))
+
+    async def count(self, where: Where) -> int:
+        return await self._read(where.scope, lambda db: reading.count(db, where))
+
+    async def search(self, query: Query, limit: int) -> list[Scored]:
+        tenant = kept(query.where.scope.tenant)
+        return await self.database.read(
+            tenant, lambda db: search(db, self._space, query, limit, self._exact), _SEARCHING
+        )
+
+    async def duplicate(self, record: Record, at: int) -> Record | None:
+        return await self._read(record.scope, lambda db: reading.duplicate(db, record, at))
+
+    async def history(self, scope: Scope, id: str) -> list[Version]:
+        return await self._read(scope, lambda db: reading.history(db, scope, id))
+
+    async def footprint(self, scope: Scope, change_id: str) -> Footprint | None:
+        return await self._read(scope, lambda db: reading.footprint(db, scope, change_id))
+
+    async def committed(self, scope: Scope, key: str) -> Footprint | None:
+        return await self._read(scope, lambda db: reading.committed(db, scope, key))
+
+    async def changes(self, scope: Scope, limit: int) -> list[Change]:
+        return await self._read(scope, lambda db: reading.changes(db, scope, limit))
+
+    async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
+        await self.database.write(kept(scope.tenant), lambda db: applying.touch(db, scope, ids, at), _LAZILY)
+
+    async def health(self) -> Mapping[str, Json]:
+        """What the server says of itself; how many memories there are is known to each tenant alone."""
+        [about] = await self.database.read("-", lambda db: fetch(db, QUERIES["about_server"]))
+        server, vector, durable, unbound = about
+        [(size,)] = await self.database.read("-", lambda db: fetch(db, QUERIES["schema_bytes"]))
+        return {
+            "ok": True,
+            "where": str(self.database.location),
+            "postgres": server,
+            "pgvector": vector,
+            "durable": durable,
+            "row_level_security": "bypassed by this role" if unbound else "enforced",
+            "bytes": size,
+        }
+
+    async def close(self) -> None:
+        """Let go of the connections; closing twice is fine."""
+        await self.database.close()
+
+    async def _read(self, scope: Scope, work: Work[T]) -> T:
+        return await self.database.read(kept(scope.tenant), work)

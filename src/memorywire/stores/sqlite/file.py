@@ -1,0 +1,146 @@
+"""One database file: its connections, the threads that read it, and the one thread that writes it.
+
+Whoever keeps tables in the same file shares its `SqliteFile`, and with it the writer and its transactions.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+import apsw
+
+from memorywire.stores.sqlite.connection import (
+    Connect,
+    Patience,
+    Pool,
+    Work,
+    connect,
+    fence,
+    log_ahead,
+    snapshot,
+    writing,
+)
+from memorywire.stores.sqlite.location import Location
+from memorywire.stores.sqlite.readers import Readers
+from memorywire.stores.sqlite.sql import QUERIES
+from memorywire.stores.sqlite.writer import Deferred, Writer
+
+T = TypeVar("T")
+
+_READERS = 2
+
+
+class SqliteFile:
+    """A file, or a private database in memory, that is read and written by works: functions of a connection.
+
+    Safe for many threads of this process and many processes on one file. `setup` brings the file up to
+    date, or refuses it, on the first connection; it may be called again while another process holds the
+    file. `connect` is how connections are made, `patience` how long other processes are waited for.
+    """
+
+    def __init__(
+        self,
+        location: Location,
+        setup: Callable[[apsw.Connection], None],
+        *,
+        connect: Connect = connect,
+        patience: Patience | None = None,
+    ) -> None:
+        """Open the file and start the writer; blocks while it does."""
+        self.location = location
+        self._patience = patience or Patience()
+        with fence(location):
+            self.writing, self.readers = self._open(connect, setup)
+        self._closed = False
+        self._reader = Readers(self.readers, location=location, patience=self._patience)
+        self._writer = Writer(self.writing, location=location, patience=self._patience)
+
+    def _open(self, connect: Connect, setup: Callable[[apsw.Connection], None]) -> tuple[Pool, Pool]:
+        def prepared(db: apsw.Connection) -> None:
+            setup(db)
+            self._keep_books(db)
+
+        first = self._ready(connect, prepared)
+        if self.location.path is None:
+            both = Pool([first])
+            return both, both
+        return Pool([first]), Pool([self._ready(connect, _read_only) for _ in range(_READERS)])
+
+    def _ready(self, connect: Connect, setup: Callable[[apsw.Connection], None]) -> apsw.Connection:
+        """A connection with its setup done; another process may hold the file while it is being created."""
+
+        def attempt() -> apsw.Connection:
+            db = connect(self.location)
+            try:
+                setup(db)
+            except BaseException:
+                db.close()
+                raise
+            return db
+
+        return self._patience.try_for("open the store", attempt)
+
+    def _keep_books(self, db: apsw.Connection) -> None:
+        """What every file has: a log written ahead, and a place for debts that outlive a process."""
+        if self.location.path is not None:
+            log_ahead(db, self.location)
+        if not db.execute(QUERIES["has_meta"]).get:
+            with writing(db, self._patience):
+                db.execute(QUERIES["add_meta"])
+
+    async def read(self, work: Work[T]) -> T:
+        """The answer of `work`, on a thread, inside one snapshot; it may be asked twice."""
+
+        def in_snapshot(db: apsw.Connection) -> T:
+            with snapshot(db):
+                return work(db)
+
+        return await self.run(in_snapshot)
+
+    async def run(self, work: Work[T]) -> T:
+        """The answer of a reading `work`, on a thread; it takes its own snapshot."""
+        answer: T = await self._reader.submit(work).future
+        return answer
+
+    async def write(self, work: Work[T]) -> T:
+        """The answer of `work`, once what it wrote is on the disk.
+
+        Works are queued and done one after the other by one thread, several to a transaction. One that
+        raises is undone alone, and its caller gets the error; when the transaction fails, all do. A caller
+        that gives up does not take back what is on its way to the disk.
+        """
+        answer: T = await self._writer.submit(work).future
+        return answer
+
+    def defer(self, deferred: Deferred) -> None:
+        """Write what this collects in memory, batched: with the next work, or after a moment, or at close."""
+        self._writer.defer(deferred)
+
+    def later(self, collect: Callable[[], None]) -> None:
+        """Let one of the deferred collect more; raises StoreUnavailable when the file is closed."""
+        self._writer.later(collect)
+
+    async def close(self) -> None:
+        """Write what is pending and let go of the file; closing twice is fine."""
+        if not self._closed:
+            self._closed = True
+            await asyncio.to_thread(self._shut)
+
+    def _shut(self) -> None:
+        self._writer.close()
+        self._reader.close()
+        with fence(self.location):
+            self.readers.close()
+            self.writing.close()
+
+
+def owe_scrub(db: apsw.Connection) -> None:
+    """Say, inside a writing work, that words were erased: before it is answered the log is truncated.
+
+    The debt is kept in the file, so that a crash before that does not leave the words in the log.
+    """
+    db.execute(QUERIES["owe_scrub"])
+
+
+def _read_only(db: apsw.Connection) -> None:
+    db.execute("PRAGMA query_only = ON").fetchall()

@@ -1,0 +1,170 @@
+"""`memorywire audit` shows the ledger, proves it, and says by its exit code when it cannot."""
+
+import json
+from pathlib import Path
+
+import apsw
+import pytest
+from click.testing import CliRunner
+
+from memorywire.cli.command import memorywire
+from tests.cli.shell import Done, Shell
+from tests.journal.books import a_ledger, write_entries
+
+ALL = ("--agent", "assistant")
+
+
+class Inside(Shell):
+    """Types commands inside this process: many of them, without a start for each."""
+
+    def __call__(self, *arguments: str, stdin: bytes = b"", **variables: str) -> Done:
+        done = CliRunner().invoke(memorywire, arguments, input=stdin, env=self.environment(**variables))
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+        return Done(done.exit_code, done.stdout, done.stderr)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Inside:
+    return Inside(tmp_path / "home")
+
+
+@pytest.fixture
+def kept(shell: Shell) -> Path:
+    """A ledger of 30 entries in the default place."""
+    shell.home.mkdir()
+    path = shell.home / "memory.db"
+    db = a_ledger(path)
+    write_entries(db, 30)
+    db.close()
+    return path
+
+
+def tampered(path: Path, statement: str) -> None:
+    db = apsw.Connection(str(path))
+    db.execute("DROP TRIGGER ledger_stays; DROP TRIGGER ledger_keeps; PRAGMA foreign_keys = OFF")
+    db.execute(statement)
+    db.close()
+
+
+def test_the_log_is_shown_newest_first_and_paged(shell: Shell, kept: Path):
+    first = shell("audit", "log", "--limit", "12", "--json", *ALL).json
+    assert [entry["seq"] for entry in first["entries"]] == list(range(30, 18, -1))
+    rest = shell("audit", "log", "--before", str(first["next"]), "--limit", "50", "--json", *ALL).json
+    assert [entry["seq"] for entry in rest["entries"]] == list(range(18, 0, -1))
+    assert rest["next"] is None
+    assert "c30" in shell("audit", "log", *ALL).out
+    assert [e["seq"] for e in shell("audit", "log", "--memory", "m7", "--json", *ALL).json["entries"]] == [7]
+    assert [e["seq"] for e in shell("audit", "log", "--subject", "c9", "--json", *ALL).json["entries"]] == [9]
+    assert shell("audit", "log", "--json").json["entries"] == []
+    assert len(shell("audit", "log", "--json", "--all-agents").json["entries"]) == 20
+
+
+def test_a_sound_ledger_is_proven_and_its_exposure_told(shell: Shell, kept: Path):
+    answer = shell("audit", "verify", "--json").json
+    assert (answer["ok"], answer["entries"], answer["exposed"], answer["key"]) == (True, 30, 30, None)
+    note = shell("audit", "checkpoint").out
+    answer = shell("audit", "verify", "--json").json
+    assert (answer["ok"], answer["sealed"], answer["exposed"]) == (True, 30, 0)
+    assert note.startswith(f"{answer['origin']}\n30\n")
+    assert answer["key"] in shell("audit", "verify").out
+
+
+@pytest.mark.parametrize(
+    ("statement", "entry"),
+    [
+        ("UPDATE ledger SET body = replace(body, 'cli', 'eve') WHERE seq = 11", 11),
+        ("DELETE FROM ledger WHERE seq = 20", 20),
+        ("DELETE FROM ledger WHERE seq > 28", 29),
+    ],
+)
+def test_a_broken_ledger_exits_with_1_and_names_the_entry(
+    shell: Shell, kept: Path, tmp_path: Path, statement: str, entry: int
+):
+    saved = tmp_path / "checkpoint.txt"
+    saved.write_text(shell("audit", "checkpoint").out, encoding="utf-8")
+    assert shell("audit", "verify", "--checkpoint", str(saved)).code == 0
+    tampered(kept, statement)
+    done = shell("audit", "verify", "--checkpoint", str(saved), "--json")
+    assert done.code == 1
+    assert entry in (done.json["fault"]["entry"], done.json["fault"]["until"])
+    words = shell("audit", "verify")
+    assert words.code == 1
+    assert f"{entry}" in words.out
+
+
+def test_proofs_and_exports_are_verified_without_the_ledger(shell: Shell, kept: Path, tmp_path: Path):
+    proof, part, whole = (str(tmp_path / name) for name in ("proof", "part", "whole"))
+    assert shell("audit", "prove", "17", "--output", proof).code == 0
+    assert shell("audit", "export", "--output", part, "--memory", "m3", *ALL).code == 0
+    assert shell("audit", "export", "--whole", "--output", whole).code == 0
+    key = shell("audit", "checkpoint", "--json").json["key"]
+    kept.unlink()
+    for file, entries in ((proof, 1), (part, 1), (whole, 30)):
+        answer = shell("audit", "verify", "--export", file, "--key", key, "--json").json
+        assert (answer["ok"], answer["entries"]) == (True, entries)
+    lines = Path(whole).read_text(encoding="utf-8")
+    Path(whole).write_text(lines.replace('"c12', '"c99'), encoding="utf-8")
+    done = shell("audit", "verify", "--export", whole, "--json")
+    assert (done.code, done.json["fault"]["entry"]) == (1, 12)
+
+
+def test_an_export_to_standard_output_is_lines_of_json(shell: Shell, kept: Path):
+    lines = shell("audit", "export", "--whole").out.splitlines()
+    assert json.loads(lines[0])["entries"] == 30
+    assert len(lines) == 32
+
+
+def test_a_rotated_key_vouches_for_the_old_checkpoints(shell: Shell, kept: Path):
+    before = shell("audit", "checkpoint", "--json").json["key"]
+    after = shell("audit", "checkpoint", "--rotate-key", "--json").json["key"]
+    assert before != after
+    for key in (before, after):
+        assert shell("audit", "verify", "--key", key).code == 0
+    other = shell("audit", "verify", "--key", before.replace(before[-5], "A" if before[-5] != "A" else "B"))
+    assert other.code == 2
+
+
+def test_where_there_is_no_ledger_nothing_is_created(shell: Shell):
+    done = shell("audit", "verify", "--json")
+    assert (done.code, done.problem["code"]) == (3, "not_found")
+    assert not (shell.home / "memory.db").exists()
+
+
+def test_a_checkpoint_that_is_none_is_refused(shell: Shell, kept: Path, tmp_path: Path):
+    wrong = tmp_path / "wrong"
+    wrong.write_text("not a note\n", encoding="utf-8")
+    done = shell("audit", "verify", "--checkpoint", str(wrong), "--json")
+    assert (done.code, done.problem["field"]) == (2, "checkpoint")
+
+
+def test_what_the_command_remembers_and_recalls_is_in_a_ledger_that_is_proven(tmp_path: Path):
+    shell = Shell(tmp_path / "home")
+    receipt = shell.remember("Ana prefers green tea to coffee")
+    shell("recall", "what does Ana drink?")
+    entries = shell("audit", "log", "--json", "--memory", receipt["id"]).json["entries"]
+    assert [entry["operation"] for entry in entries] == ["recall", "remember"]
+    assert "green tea" not in json.dumps(entries)
+    assert shell("audit", "verify", "--json").json["ok"]
+
+
+def test_a_memory_that_was_changed_behind_the_ledgers_back_is_named(tmp_path: Path):
+    shell = Inside(tmp_path / "home")
+    receipt = shell.remember(
+        "Ana prefers green tea",
+        "--metadata",
+        '{"weight": 0.25, "n": 1.0}',
+        "--tag",
+        "tea",
+        "--confidence",
+        "0.3",
+    )
+    shell.remember("Ben drives a red car")
+    assert shell("audit", "verify", "--contents", "--json").json["changed"] == []
+    db = apsw.Connection(str(shell.home / "memory.db"))
+    db.execute(
+        "UPDATE version SET content = replace(content, 'green', 'black') WHERE id = ?", (receipt["id"],)
+    )
+    assert db.changes() == 1
+    db.close()
+    done = shell("audit", "verify", "--contents", "--json")
+    assert (done.code, done.json["changed"], done.json["fault"]) == (1, [receipt["id"]], None)

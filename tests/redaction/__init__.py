@@ -1,0 +1,1 @@
+"""What the redactor finds, what it leaves alone, and how sure we are of both."""

@@ -1,0 +1,99 @@
+"""Tampers with ledgers many times, and says what an examination found: more of what the tests do a little of.
+
+    python tools/tamper.py --trials 1000
+
+The controls show that the sweep can fail: without checkpoints what is rebuilt or truncated goes unseen, and
+an examination that is switched off sees nothing at all.
+"""
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from memorywire.journal.entries import draft
+from memorywire.journal.ledger import append, rows
+from memorywire.journal.merkle import EMPTY
+from memorywire.journal.verify import Report, verify
+from tests.journal.books import a_ledger, a_notary, an_entry, audit, seal
+from tests.journal.tampering import ATTACKS, Trial, try_attack
+from tests.journal.test_tamper import Book, a_book
+
+ENTRIES, STEP = 200, 40
+
+
+def sweep(
+    book: Book, trials: int, dice: random.Random, examine: Callable[[apsw.Connection], Report]
+) -> list[Trial]:
+    """Every attack equally often, on random entries."""
+    names = list(ATTACKS)
+    return [
+        try_attack(names[trial % len(names)], book.image, dice.randint(1, ENTRIES), dice, examine)
+        for trial in range(trials)
+    ]
+
+
+def show(label: str, trials: list[Trial]) -> None:
+    found, named = sum(trial.found for trial in trials), sum(trial.named for trial in trials)
+    print(f"tamper {label}: trials={len(trials)} found={found} first bad entry named={named}")
+
+
+def show_attacks(trials: list[Trial]) -> None:
+    tried, found = Counter(t.attack for t in trials), Counter(t.attack for t in trials if t.found)
+    for attack, count in tried.items():
+        print(f"    {attack:24} {found[attack]:5} of {count}")
+
+
+def speed(folder: Path, entries: int) -> None:
+    """What an entry costs to prepare, to append inside a transaction, to sign and to verify."""
+    db = a_ledger(folder / "speed.db")
+    db.execute("PRAGMA journal_mode = WAL")
+    started = time.perf_counter()
+    drafts = [draft(an_entry(number)) for number in range(1, entries + 1)]
+    prepared = time.perf_counter()
+    with db:
+        for one in drafts:
+            append(db, [one])
+    appended = time.perf_counter()
+    notary = a_notary(folder / "speed")
+    seal(db, notary)
+    signed = time.perf_counter()
+    report = audit(db, notary)
+    verified = time.perf_counter()
+    assert report.ok
+    print(
+        f"ledger entries={entries} prepare={(prepared - started) / entries * 1e6:.1f}us "
+        f"append={(appended - prepared) / entries * 1e6:.1f}us sign_all={signed - appended:.2f}s "
+        f"verify_all={verified - signed:.2f}s"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trials", type=int, default=1000, help="how many attacks to try")
+    parser.add_argument("--entries", type=int, default=100_000, help="how many entries to time")
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        book = a_book(Path(folder) / "book", ENTRIES, STEP)
+        trials = sweep(book, asked.trials, random.Random(asked.seed), lambda db: audit(db, book.notary))
+        show("examined", trials)
+        show_attacks(trials)
+        chain = sweep(book, len(ATTACKS) * 10, random.Random(asked.seed), lambda db: verify(rows(db), [], []))
+        show("control, no checkpoints", chain)
+        blind = Report(entries=0, root=EMPTY)
+        show("control, switched off", sweep(book, len(ATTACKS), random.Random(asked.seed), lambda _: blind))
+        speed(Path(folder), asked.entries)
+    return int(not all(trial.found and trial.named for trial in trials))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
