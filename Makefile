@@ -38,8 +38,9 @@ bench: $(VENV)/.bench  ## measure remember and recall beside the reference desig
 figures: $(VENV)/bin/python  ## what an install weighs, how fast it starts
 	@$(PY) tools/footprint.py
 
-torture: $(VENV)/.dev  ## kill writers and cut the power, many times
+torture: $(VENV)/.dev  ## kill writers, cut the power, tamper with ledgers, many times
 	@$(PY) tools/torture.py
+	@$(PY) tools/tamper.py
 
 docs: $(VENV)/.dev  ## write docs/reference again
 	@$(PY) tools/reference.py

@@ -4,9 +4,9 @@
 
 Every question of LoCoMo gets a poison: its own words and a wrong answer, said to come from the web. The same
 conversations are then asked in five ways: clean; poisoned under the default policy, and nobody approves;
-poisoned under the policy `open`, where a poison carries its label; the same, with untrusted memories filtered away; and
-poisoned with governance off, which shows that the poison works. Finished conversations are kept in `--out` and
-not done again.
+poisoned under the policy `open`, where a poison carries its label; the same, with untrusted memories filtered
+away; and poisoned with governance off, which shows that the poison works. Finished conversations are kept in
+`--out` and not done again.
 """
 
 import argparse
@@ -159,13 +159,15 @@ def told(done: Sequence[Done]) -> dict[str, tuple[float, float]]:
     for arm in ARMS:
         cases = [one for one in done if one.arm == arm.name]
         rows = [row for one in cases for row in one.rows]
-        reached = fmean(row.poison > 0 for row in rows)
         gold = fmean(row.gold for row in rows if row.gold is not None)
-        figures[arm.name] = (reached, gold)
+        reached = sum(row.poison > 0 for row in rows)
+        bare = sum(row.unlabelled > 0 for row in rows)
+        held, fresh = sum(one.held for one in cases), sum(one.fresh for one in cases)
+        figures[arm.name] = (reached / len(rows), gold)
         print(
-            f"{arm.name}: {len(rows)} questions, poison in the first {K} of "
-            f"{sum(r.poison > 0 for r in rows)} ({reached:.3f}), without its label in {sum(r.unlabelled > 0 for r in rows)}, gold recall@{K} "
-            f"{gold:.4f}, poisons held {sum(one.held for one in cases)} of {sum(one.fresh for one in cases)}"
+            f"{arm.name}: {len(rows)} questions, poison in the first {K} of {reached} "
+            f"({reached / len(rows):.3f}), without a label in {bare}, gold recall@{K} {gold:.4f}, "
+            f"poisons held {held} of {fresh}"
         )
     return figures
 

@@ -9,6 +9,7 @@ from memorywire.model.answers import Verdict
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.space import Space
 from memorywire.retrieval.embed import open_embedder
+from memorywire.stores.memory import MemoryStore
 from tests.engine.stage import STORES, HandClock, play
 
 every_store = pytest.mark.parametrize("url", STORES)
@@ -202,11 +203,33 @@ def test_a_fitted_floor_is_what_auto_means():
     assert (len(nothing), nothing.verdict) == (0, Verdict.NO_MATCH)
 
 
-def test_use_that_the_store_does_not_count_is_named_as_degraded():
-    async def story(memory, clock):
-        await memory.remember("Ana prefers green tea")
-        found = await memory.recall("does Ana prefer tea?", rank={"frequency": 1}, explain=True)
-        assert found.degraded == ("rank.frequency",)
-        assert found.hits[0].signals["frequency"] == 0
+class Forgetful(MemoryStore):
+    """A store that does not count recalls."""
 
-    play("memory://", story)
+    recalls = None
+
+
+def test_use_that_the_store_does_not_count_is_named_as_degraded():
+    async def story():
+        async with Memory(agent_id="options", stores=[Forgetful(open_embedder().space)]) as memory:
+            await memory.remember("Ana prefers green tea")
+            found = await memory.recall("does Ana prefer tea?", rank={"frequency": 1}, explain=True)
+            assert found.degraded == ("rank.frequency",)
+            assert found.hits[0].signals["frequency"] == 0
+
+    asyncio.run(story())
+
+
+@every_store
+def test_what_is_recalled_often_can_rank_higher(url):
+    async def story(memory, clock):
+        seldom = await memory.remember("Ana drinks green tea at breakfast")
+        often = await memory.remember("Ben drinks black coffee at breakfast")
+        for _ in range(3):
+            await memory.recall("Ben black coffee", k=1)
+        found = await memory.recall("drinks at breakfast", rank={"semantic": 0, "frequency": 1}, explain=True)
+        assert found.degraded == ()
+        assert [hit.id for hit in found] == [often.id, seldom.id]
+        assert [hit.signals["recalls"] for hit in found] == [3, 0]
+
+    play(url, story)

@@ -44,6 +44,15 @@ def test_content_is_compared_word_by_word():
     assert content.segments == (("=", "Ana drinks "), ("-", "green"), ("+", "black"), ("=", " tea"))
 
 
+def test_neighbouring_words_that_changed_are_one_change():
+    assert segments("a red fast car", "a blue slow car") == (
+        ("=", "a "),
+        ("-", "red fast"),
+        ("+", "blue slow"),
+        ("=", " car"),
+    )
+
+
 def test_a_new_memory_is_all_added_and_a_lost_one_all_removed():
     assert diff(None, OLD).added == diff(OLD, None).removed
     assert diff(None, OLD).added["content"] == "Ana drinks green tea"
@@ -57,7 +66,7 @@ def test_bookkeeping_is_no_difference():
 
 
 def test_keys_that_look_alike_stay_apart():
-    one = a_memory(metadata={"a.b": 1, "a": {"b": 2}, 'c"."d': 3, 'c"': {'"d': 4}})
+    one = a_memory(metadata={"a.b": 1, "a": {"b": 2}, 'c "."d ': 3, "c ": {"d ": 4}})
     assert len([path for path in diff(None, one).added if path.startswith("metadata")]) == 4
 
 

@@ -52,6 +52,8 @@ ADDRESSED = {
 ORDINARY = [
     "Remember to always take your pills after breakfast.",
     "From now on please call me Sam, and answer in German.",
+    "The assistant should always reply in German and use metric units.",
+    "All answers should start with a short summary.",
     "I never trust recipes without salt.",
     "She told me to ignore the noise and follow my own rules.",
     "The instructions for the shelf were wrong, so I ignored them.",

@@ -41,6 +41,7 @@ PLEASANT = {
     "an undo": a_case(untrusted(), operation="undo"),
     "a filter that matches nothing": a_case(operation="forget", by_filter=True),
     "an archive by policy": a_case(untrusted(), operation="expire", by_filter=True),
+    "a person's own filter": a_case(operation="forget", caller="person:local", ended=3, by_filter=True),
     "a recall": a_case(operation="recall"),
 }
 

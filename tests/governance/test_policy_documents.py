@@ -222,12 +222,21 @@ def test_a_bad_policy_is_a_problem_that_names_the_place(name: str):
         [HOLD | {"tags": ["x"]}, HOLD | {"name": "b"}],
         [HOLD | {"verdict": "allow"}, HOLD | {"name": "b"}],
         [HOLD | {"enabled": False}, HOLD | {"name": "b"}],
+        [HOLD | {"learned": True}, HOLD | {"name": "b"}],
+        [HOLD | {"agent": ["Ana"]}, HOLD | {"name": "b", "agent": ["ana"]}],
         [
             {"name": "all", "verdict": "hold", "everything": True},
             {"name": "reads", "verdict": "hold", "operation": ["recall"]},
         ],
     ],
-    ids=["narrow first", "an allow is for whole batches", "switched off", "everything is not recall"],
+    ids=[
+        "narrow first",
+        "an allow is for whole batches",
+        "switched off",
+        "may be switched off",
+        "somebody else",
+        "everything is not recall",
+    ],
 )
 def test_a_rule_that_can_still_match_may_stand_behind_another(rules: list):
     assert len(policy_from_toml({"profile": "open", "rule": rules}).rules) == 2

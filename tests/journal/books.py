@@ -58,6 +58,13 @@ def seal(db: apsw.Connection, notary: Notary) -> str:
     return note
 
 
+def rotated(db: apsw.Connection, notary: Notary) -> None:
+    frontier = advanced(db)
+    assert frontier is not None
+    notary.rotate(frontier.checkpoint)
+    keep(db, frontier)
+
+
 def audit(db: apsw.Connection, notary: Notary) -> Report:
     """As `memorywire audit verify` does."""
     key = notary.verifier()

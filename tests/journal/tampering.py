@@ -74,7 +74,8 @@ def _edit_body(db: apsw.Connection, entry: int, dice: random.Random) -> range:
 
 def _edit_type(db: apsw.Connection, entry: int, dice: random.Random) -> range:
     column = dice.choice(["body", "chain"])
-    value = dice.choice(["NULL", "7", "x'00'", "'{}'"])
+    same = "CAST(body AS BLOB)" if column == "body" else "CAST(chain AS TEXT)"
+    value = dice.choice([same, "NULL", "7", "x'00'", "'{}'", "CAST(x'ff' AS TEXT)", f"'{'[' * 5000}'"])
     db.execute(f"UPDATE ledger SET {column} = {value} WHERE seq = ?", (entry,))
     return range(entry, entry + 1)
 

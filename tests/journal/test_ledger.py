@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 import apsw
 import pytest
 
-from memorywire.journal.audit import contradicts
+from memorywire.journal.audit import contradicted
 from memorywire.journal.canonical import canonical
 from memorywire.journal.entries import Entry, commitment, contents_of, draft, record_digest
 from memorywire.journal.ledger import Filters, about, append, entry, head, log, rows, salts, scrub
@@ -182,9 +182,9 @@ def test_content_is_committed_to_but_not_told():
 def test_a_memory_that_was_changed_behind_the_ledgers_back_contradicts_it():
     db = a_ledger()
     remembered(db, a_record("the meeting is on Tuesday"))
-    assert not contradicts(db, a_record("the meeting is on Tuesday"))
-    assert contradicts(db, a_record("the meeting is on Friday"))
-    assert not contradicts(db, a_record("the meeting is on Friday", version=2))
+    assert contradicted(db, [a_record("the meeting is on Tuesday")]) == []
+    assert contradicted(db, [a_record("the meeting is on Friday")]) == ["m1"]
+    assert contradicted(db, [a_record("the meeting is on Friday", version=2)]) == []
 
 
 OTHER_VALUES = {
@@ -221,7 +221,7 @@ def test_a_scrubbed_memory_cannot_be_guessed_and_the_chain_still_holds():
         (1, 1, None)
     ]
     assert salts(db, "default", "m2")[0].salt is not None
-    assert not contradicts(db, a_record("another guess"))
+    assert contradicted(db, [a_record("another guess")]) == []
     assert verify(rows(db), [], []).ok
 
 

@@ -13,7 +13,7 @@ from memorywire.journal.ledger import Filters
 from memorywire.journal.notary import Notary
 from memorywire.journal.notes import Signer
 from memorywire.model.errors import NotFound
-from tests.journal.books import a_ledger, a_notary, seal, write_entries
+from tests.journal.books import a_ledger, a_notary, rotated, seal, write_entries
 from tests.journal.test_tamper import a_book
 
 ENTRIES = 60
@@ -108,6 +108,21 @@ def test_one_entry_is_proven_and_belongs_at_its_place(desk):
     assert not verify_export([header, checkpoint, moved]).ok
     with pytest.raises(NotFound):
         proven(db, notary, ENTRIES + 1)
+
+
+def test_a_proof_can_be_checked_with_any_of_the_keys_a_ledger_had(tmp_path: Path):
+    db, keys = a_ledger(), []
+    for number, fill in enumerate((b"a", b"b", b"c"), 1):
+        notary = a_notary(tmp_path, fill)
+        write_entries(db, 1, number)
+        (seal if number == 1 else rotated)(db, notary)
+        keys.append(notary.verifier())
+    write_entries(db, 1, 4)
+    seal(db, notary)
+    lines = list(proven(db, notary, 2))
+    assert len(set(keys)) == 3
+    assert all(verify_export(lines, keys=[key]).ok for key in keys)
+    assert not verify_export(lines, keys=[Signer(keys[0].name, bytes(32)).verifier]).ok
 
 
 @pytest.mark.parametrize("text", ["", "nonsense", "[]", "{}", '{"export": "another 1"}', "null"])

@@ -1,7 +1,9 @@
 """Checkpoints are signed notes that others can check, and keys hand over to keys."""
 
 import asyncio
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +27,7 @@ from memorywire.journal.notes import (
 from memorywire.journal.sealing import advanced, due, exposure, keep, sealed_size
 from memorywire.journal.verify import verify
 from memorywire.model.errors import InvalidRequest, StoreCorrupt, StoreUnavailable
-from tests.journal.books import a_ledger, a_notary, an_entry, audit, seal, write_entries
+from tests.journal.books import a_ledger, a_notary, an_entry, audit, rotated, seal, write_entries
 
 # The key and the note of the signed-note package that defined the format.
 PUBLIC = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW"
@@ -186,13 +188,6 @@ def test_half_a_checkpoint_at_the_end_of_the_file_is_passed_over(tmp_path: Path)
     assert audit(db, notary).ok
 
 
-def rotated(db: apsw.Connection, notary: Notary) -> None:
-    frontier = advanced(db)
-    assert frontier is not None
-    notary.rotate(frontier.checkpoint)
-    keep(db, frontier)
-
-
 def test_a_rotated_key_is_trusted_from_either_end(tmp_path: Path):
     db, notary = a_ledger(), a_notary(tmp_path, b"a")
     write_entries(db, 3)
@@ -238,6 +233,32 @@ def test_a_retired_key_signs_nothing_new(tmp_path: Path):
     report = verify(rows(db), [*notary.saved()[0], *forged], [key])
     assert report.fault is not None
     assert "trusted key" in report.fault.reason
+
+
+def test_many_who_sign_and_rotate_at_once_leave_one_key_and_whole_checkpoints(tmp_path: Path):
+    db, notary = a_ledger(), replace(a_notary(tmp_path), entropy=os.urandom)
+    write_entries(db, 5)
+    frontier = advanced(db)
+    assert frontier is not None
+    work = [notary.sign, notary.rotate] * 12
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda sign: sign(frontier.checkpoint), work))
+    found, unreadable = notary.saved()
+    assert (sum(one.handover is not None for one in found), unreadable) == (12, 0)
+    assert audit(db, notary).ok
+    assert notary.verifier() == [one.handover for one in found if one.handover][-1].new
+
+
+def test_who_only_looks_writes_nothing(tmp_path: Path):
+    db, notary = a_ledger(), a_notary(tmp_path)
+    write_entries(db, 2)
+    seal(db, notary)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    assert len(before) == 2
+    notary.checkpoints.chmod(0o400)
+    notary.key.chmod(0o400)
+    assert audit(db, notary).ok
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 @pytest.mark.parametrize("signed_first", [False, True])

@@ -168,3 +168,6 @@ _DISGUISES = {
 }
 
 PAYLOADS: dict[str, Any] = {**_CALLBACKS, **_CONDITIONS, **_NAMES, **_BOMBS, **_DISGUISES}
+
+SHARED = frozenset({"a billion values"})
+"""What JSON cannot write, because it names one object many times: it never comes through a door."""

@@ -12,7 +12,7 @@ from memorywire import Memory
 from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire.procedures.parse import check
 from tests.engine.stage import STORES, play
-from tests.procedures.hostile import CALL, PAYLOADS, TRAP
+from tests.procedures.hostile import CALL, PAYLOADS, SHARED, TRAP
 from tests.procedures.samples import refund, refused, way
 
 _TOLD_OF = ("import", "exec", "compile", "open", "os.system", "os.exec", "os.fork", "subprocess.Popen")
@@ -93,7 +93,8 @@ def test_control_the_machine_of_others_springs_the_trap_and_the_watch_hears_it(w
 def test_no_door_lets_a_hostile_definition_in(url):
     async def story(memory: Memory, clock: object) -> tuple[list[str], int]:
         passed = []
-        for name, content in PAYLOADS.items():
+        for name in PAYLOADS.keys() - SHARED:
+            content = PAYLOADS[name]
             try:
                 await memory.remember(content, type="procedural")
                 passed.append(name)
@@ -129,6 +130,19 @@ def test_a_definition_in_a_text_cannot_be_joined_with_words():
         words = await memory.remember("then rest", type="procedural")
         with pytest.raises(InvalidRequest, match="cannot be joined"):
             await memory.merge(machine.id, [words.id], strategy="merge_content")
+
+    play("memory://", story)
+
+
+def test_a_secret_that_is_a_name_is_refused_and_one_in_the_metadata_is_taken_out():
+    key = "AKIA" + "Q7ZJ4TWK3MNB2XYC"
+
+    async def story(memory: Memory, clock: object) -> None:
+        with pytest.raises(InvalidRequest) as caught:
+            await memory.remember(refund(states=["asked", "paid", "closed", key]), type="procedural")
+        assert (caught.value.field, key in str(caught.value.problem())) == ("content.states[3]", False)
+        kept = await memory.remember(refund(metadata={"key": key}), type="procedural")
+        assert key not in str((await memory.get(kept.id)).content)
 
     play("memory://", story)
 

@@ -19,7 +19,7 @@ from memorywire.model.errors import (
     StoreUnavailable,
     UnsafeEngine,
 )
-from memorywire.stores.contract import Historian, Tracker
+from memorywire.stores.contract import Historian, RecallCounter, Tracker
 from memorywire.stores.sqlite import open_store
 from memorywire.stores.sqlite.connection import connect
 from memorywire.stores.sqlite.gate import require_safe_wal, wal_is_safe
@@ -298,5 +298,6 @@ def test_a_file_has_every_feature_and_every_ability(tmp_path: Path) -> None:
             assert store.features == frozenset(Feature)
             assert isinstance(store, Historian)
             assert isinstance(store, Tracker)
+            assert isinstance(store, RecallCounter)
 
     run(main())

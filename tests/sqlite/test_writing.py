@@ -255,7 +255,7 @@ def test_a_full_disk_is_said_and_survived(tmp_path: Path) -> None:
 
 def test_recalls_wait_in_memory_and_are_written_at_close(tmp_path: Path) -> None:
     path = tmp_path / "m.db"
-    kept = a_record(a_scope())
+    kept, other = a_record(a_scope()), a_record(a_scope())
 
     async def main() -> None:
         async with opened(path) as store:
@@ -264,7 +264,11 @@ def test_recalls_wait_in_memory_and_are_written_at_close(tmp_path: Path) -> None
             await store.touch(kept.scope, [kept.id], NOW + 3)
             assert rows(path, "SELECT * FROM recall") == []
             assert (await store.get(kept.scope, [kept.id]))[0].recalled_at == NOW + 5
+            assert await store.recalls([kept, other]) == [2, 0]
         assert rows(path, "SELECT id, at, count FROM recall") == [(kept.id, NOW + 5, 2)]
+        async with opened(path) as store:
+            await store.touch(kept.scope, [kept.id], NOW + 6)
+            assert await store.recalls([other, kept]) == [0, 3]
 
     run(main())
 

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
     from memorywire.journal.notary import Notary
     from memorywire.journal.notes import Checkpoint, Verifier
     from memorywire.journal.verify import Report
-    from memorywire.model.record import Record
+    from memorywire.model.answers import Page
     from memorywire.stores.sqlite.location import Location
 
 _BROKEN = 1
@@ -82,6 +83,7 @@ def log(desk: Desk, subject: str | None, before: int | None, limit: int, **wante
     multiple=True,
     help="A checkpoint that was kept elsewhere, which the ledger must agree with; repeatable.",
 )
+@click.option("--contents", is_flag=True, help="Compare the memories of the agent with the ledger, too.")
 @click.option("--key", metavar="KEY", help="The public key to trust, instead of the one beside the data.")
 @click.option(
     "--export", "file", type=click.File(encoding="utf-8"), help="Verify this export, and nothing else."
@@ -247,26 +249,24 @@ def _kept_elsewhere(path: Path) -> "list[Checkpoint]":
 def _examined(
     desk: Desk, saved: "Sequence[Checkpoint]", keys: "Sequence[Verifier]", *, contents: bool
 ) -> Answer:
-    from memorywire.journal.audit import contradicts, examine
+    from memorywire.journal.audit import contradicted, examine
 
     with _opened(desk) as book:
         found = book.read(lambda db: examine(db, book.notary, saved=saved, keys=keys))
-        records = _memories(desk) if contents else ()
-        changed = [one.id for one in records if book.read(lambda db, one=one: contradicts(db, one))]
+        pages = _memories(desk) if contents else ()
+        changed = [id for page in pages for id in book.read(partial(contradicted, records=page))]
     answer = _answer(found.report, None if found.key is None else str(found.key))
     return {**answer, "ok": answer["ok"] and not changed, "unreadable": found.unreadable, "changed": changed}
 
 
-def _memories(desk: Desk) -> "Iterator[Record]":
+def _memories(desk: Desk) -> "Iterator[Page]":
     """Everything the agent keeps, page by page."""
-    after: str | None = None
     with desk.memory() as memory:
-        while True:
-            page = memory.list(include=["archived"], **({} if after is None else {"after": after}))
-            yield from page
-            after = page.next
-            if after is None:
-                return
+        page = memory.list(include=["archived"])
+        yield page
+        while page.next is not None:
+            page = memory.list(include=["archived"], after=page.next)
+            yield page
 
 
 def _answer(report: "Report", key: str | None) -> Answer:

@@ -1,5 +1,7 @@
 """Recall: embed once, ask inside the scope, admit on absolute evidence, say when nothing matches."""
 
+from dataclasses import replace
+
 from memorywire.engine.choose import Chosen, choose, pool
 from memorywire.engine.permit import permit, write_down
 from memorywire.engine.tools import Tools, unsupported
@@ -10,9 +12,10 @@ from memorywire.model.record import RECALLABLE, Standing
 from memorywire.model.requests import Recall
 from memorywire.model.where import Where
 from memorywire.retrieval.admit import Admission, admit
-from memorywire.retrieval.rank import counts_recalls
+from memorywire.retrieval.names import asks_more, names, without_names
+from memorywire.retrieval.rank import RECALLS, counts_recalls
 from memorywire.retrieval.when import stretches
-from memorywire.stores.contract import Tracker
+from memorywire.stores.contract import RecallCounter, Tracker
 
 _NEAR_MISSES = 5
 
@@ -22,14 +25,11 @@ async def recall(request: Recall, tools: Tools) -> Recalled:
     _refuse_what_is_not_wired(request)
     await permit(request, tools)
     started = tools.clock()
-    query = Query(
-        where=_where(request, started),
-        text=request.query,
-        vector=(await tools.embedder.embed([request.query]))[0],
-        times=stretches(request.query, started),
-    )
+    query = await _query(request, tools, started)
     candidates = await tools.store.search(query, pool(request, _NEAR_MISSES))
-    admission = admit(candidates, request.min_relevance, tools.floors)
+    if _by_use(request):
+        candidates = await _counted(candidates, tools)
+    admission = admit(candidates, request.min_relevance, tools.floors, asks_more=asks_more(request.query))
     chosen = await choose(admission.admitted, request, query.where.alive_at, tools.embedder)
     hits = tuple(_hit(scored, chosen, tools, request.explain) for scored in chosen.hits)
     if isinstance(tools.store, Tracker) and hits and request.as_of is None:
@@ -47,6 +47,20 @@ async def recall(request: Recall, tools: Tools) -> Recalled:
         latency_ms=max(0, tools.clock() - started),
         floor=admission.floor if request.explain else None,
         near_misses=_near_misses(chosen, admission) if request.explain else None,
+    )
+
+
+async def _query(request: Recall, tools: Tools, now: int) -> Query:
+    rest = without_names(request.query)
+    texts = [request.query] if rest is None else [request.query, rest]
+    vector, *nameless = await tools.embedder.embed(texts)
+    return Query(
+        where=_where(request, now),
+        text=request.query,
+        vector=vector,
+        times=stretches(request.query, now),
+        names=names(request.query),
+        nameless=nameless[0] if nameless else None,
     )
 
 
@@ -85,13 +99,27 @@ def _near_misses(chosen: Chosen, admission: Admission) -> tuple[NearMiss, ...]:
 
 def _degraded(request: Recall, tools: Tools, admission: Admission) -> tuple[str, ...]:
     """What was asked for and could not be done, by name."""
-    by_use = request.rank is not None and request.rank.frequency > 0
     asked = {
         "hops": request.hops > 0,
         "min_relevance": request.min_relevance == "auto" and not tools.floors.fitted,
-        "rank.frequency": by_use and not counts_recalls(admission.admitted),
+        "rank.frequency": _by_use(request) and not counts_recalls(admission.admitted),
     }
     return tuple(name for name, missing in asked.items() if missing)
+
+
+def _by_use(request: Recall) -> bool:
+    return request.rank is not None and request.rank.frequency > 0
+
+
+async def _counted(candidates: list[Scored], tools: Tools) -> list[Scored]:
+    """The candidates with how often each was recalled, where the store knows."""
+    if not isinstance(tools.store, RecallCounter):
+        return candidates
+    counts = await tools.store.recalls([scored.record for scored in candidates])
+    return [
+        replace(scored, signals={**scored.signals, RECALLS: float(count)})
+        for scored, count in zip(candidates, counts, strict=True)
+    ]
 
 
 def _refuse_what_is_not_wired(request: Recall) -> None:

@@ -10,8 +10,9 @@ from memorywire.engine.tools import Tools
 from memorywire.model.answers import Remembered
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.errors import Conflict, Duplicate, InvalidRequest, NotFound
-from memorywire.model.record import Record, Trust
+from memorywire.model.record import MemoryType, Record, Trust
 from memorywire.model.requests import Remember
+from memorywire.procedures.parse import check
 
 _ATTEMPTS = 3  # a race moves the base at most once per rival; after that the caller should know
 
@@ -19,7 +20,10 @@ _ATTEMPTS = 3  # a race moves the base at most once per rival; after that the ca
 async def remember(request: Remember, tools: Tools, vector: bytes | None = None) -> Remembered:
     """Plan and submit; plan again when a rival moved what the plan had read."""
     refuse_large(request.metadata, "metadata")
+    _refuse_unsound(request)
     asked = await cleaned(request, tools)
+    if asked.request is not request:
+        _refuse_unsound(asked.request)  # a marker may stand where a name stood
     for attempt in range(_ATTEMPTS):
         earlier = await replayed(asked.request, tools)
         if earlier is not None:
@@ -32,6 +36,12 @@ async def remember(request: Remember, tools: Tools, vector: bytes | None = None)
             if attempt == _ATTEMPTS - 1 or request.if_version is not None:
                 raise
     raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def _refuse_unsound(request: Remember) -> None:
+    """Stop before a procedure is kept that nobody could run, or that only harm could come from."""
+    if request.type is MemoryType.PROCEDURAL:
+        check(request.content)
 
 
 async def _remember_once(asked: Cleaned, tools: Tools, vector: bytes | None) -> Remembered:

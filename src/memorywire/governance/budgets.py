@@ -98,11 +98,11 @@ def _recent(usage: Usage, now: int) -> Usage:
 def _since(spent: Slices, window: int, now: int) -> Slices:
     """What the window still holds.
 
-    After the clock stepped back, what lies ahead counts as spent now, so that no step refills a budget;
-    what lies more than a window ahead was written by a clock that was wrong, and is dropped.
+    After the clock stepped back, what lies ahead counts, so that no step refills a budget; but what lies
+    more than a window ahead was written by a clock that was wrong, and is dropped.
     """
     width = window // _SLICES
-    return tuple((min(start, now), n) for start, n in spent if now - window - width < start <= now + window)
+    return tuple(part for part in spent if now - window - width < part[0] <= now + window)
 
 
 def _added(spent: Slices, n: int, window: int, now: int) -> Slices:

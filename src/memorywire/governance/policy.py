@@ -199,7 +199,7 @@ def _by_intent(case: Case) -> Judgement | None:
     verdict = one_of(Verdict, case.privacy_intent.get("verdict", Verdict.HOLD), f"{INTENT}.verdict")
     asked = {key: value for key, value in case.privacy_intent.items() if key != "verdict"}
     rule = Rule(name=INTENT, verdict=verdict, when=condition_from(asked, INTENT))
-    if verdict is Verdict.ALLOW or not matches(rule, case):
+    if not matches(rule, case):
         return None
     return Judgement(verdict=verdict, rule=INTENT, reason="the request's privacy_intent asks for it")
 

@@ -1,6 +1,6 @@
 """What an auditor asks of a ledger and the files beside it, in one snapshot of the database."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import apsw
@@ -62,8 +62,15 @@ def proven(db: apsw.Connection, notary: Notary, sequence: int) -> Iterator[str]:
     return export_some(db, [row], checkpoints, key)
 
 
-def contradicts(db: apsw.Connection, record: Record) -> bool:
-    """Whether the ledger committed to this version, can still open it, and it said something else."""
+def contradicted(db: apsw.Connection, records: Iterable[Record]) -> list[str]:
+    """The ids of memories of which the ledger says that this version said something else.
+
+    What it never committed to, or can no longer open, it does not contradict.
+    """
+    return [record.id for record in records if _contradicts(db, record)]
+
+
+def _contradicts(db: apsw.Connection, record: Record) -> bool:
     known = ledger.salts(db, record.scope.tenant, record.id)
     opened = [salted for salted in known if salted.version == record.version and salted.salt is not None]
     digest = record_digest(record)

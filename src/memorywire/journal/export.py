@@ -7,13 +7,13 @@ hashes; a part of one carries inclusion proofs, and says nothing about entries t
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import apsw
 
 from memorywire.journal.ledger import Row, head, rows
-from memorywire.journal.merkle import Tree, is_consistent, leaf_hash, root_from_inclusion
+from memorywire.journal.merkle import EMPTY, Tree, is_consistent, root_from_inclusion
 from memorywire.journal.notes import Checkpoint, Verifier, parse_checkpoint, parse_verifier
 from memorywire.journal.verify import Fault, Report, compared, unsigned, verify
 from memorywire.model.errors import InvalidRequest
@@ -35,12 +35,15 @@ def export_all(db: apsw.Connection, checkpoints: Sequence[Checkpoint], key: Veri
 def export_some(
     db: apsw.Connection, chosen: Iterable[Row], checkpoints: Sequence[Checkpoint], key: Verifier
 ) -> Iterator[str]:
-    """These entries, each with the proof that it is in the newest checkpoint; newer ones have none."""
+    """These entries, each with the proof that it is in the newest checkpoint; newer ones are left out.
+
+    The checkpoints that handed over from key to key come along, so that any of the keys will do.
+    """
     newest = max(checkpoints, key=lambda c: c.size)
     tree = _tree(db)
     kept = [row for row in chosen if row.seq <= newest.size]
     yield _header(key, len(kept), complete=False)
-    yield from _signed([newest], tree)
+    yield from _signed([*(c for c in checkpoints if c.handover and c != newest), newest], tree)
     for row in kept:
         proof = [step.hex() for step in tree.inclusion(row.seq - 1, newest.size)]
         yield _line({"seq": row.seq, "proof": proof, "body": row.body})
@@ -67,44 +70,40 @@ class _Unreadable(Exception):
 @dataclass(slots=True)
 class _Reader:
     lines: Iterator[str]
+    header: Mapping[str, Json] = field(default_factory=dict)
     number: int = 0
     seen: int = 0
     held: Mapping[str, Json] | None = None
 
     def report(self, keys: Sequence[Verifier], saved: Sequence[Checkpoint]) -> Report:
-        header = self._next()
-        if header is None or header.get("export") != _FORMAT:
+        self.header = self._next() or {}
+        if self.header.get("export") != _FORMAT:
             raise _Unreadable("the file does not begin as an export of a ledger")
-        trusted = keys or [_parsed(parse_verifier, header.get("key"))]
+        trusted = keys or [_parsed(parse_verifier, self.header.get("key"))]
         signed = self._checkpoints()
         unproven = self._unproven(signed)
-        if header.get("complete") is not True:
-            return self._parts(signed, saved, trusted, header)
-        report = verify(self._rows(), [*signed, *saved], trusted)
-        if self.seen < _whole(header.get("entries")):
-            unproven = Fault(entry=self.seen + 1, reason="is missing: the file ends before it")
-        return replace(report, fault=report.fault or unproven)
-
-    def _parts(
-        self,
-        signed: Sequence[Checkpoint],
-        saved: Sequence[Checkpoint],
-        keys: Sequence[Verifier],
-        header: Mapping[str, Json],
-    ) -> Report:
-        if len(signed) != 1:
+        if self.header.get("complete") is True:
+            report = verify(self._rows(), [*signed, *saved], trusted)
+            return replace(report, fault=report.fault or self._miscounted() or unproven)
+        if not signed:
             raise _Unreadable("the file has no checkpoint to prove its entries by")
-        newest = signed[0]
-        if any((other.size, other.root) != (newest.size, newest.root) for other in saved):
-            raise _Unreadable("chosen entries can only be compared with the checkpoint of the file itself")
-        fault = unsigned(signed, keys)
+        if any((other.size, other.root) != (signed[-1].size, signed[-1].root) for other in saved):
+            raise _Unreadable("chosen entries can only be compared with the last checkpoint of their file")
+        return self._parts(signed, unsigned(signed, trusted) or unproven)
+
+    def _parts(self, signed: Sequence[Checkpoint], fault: Fault | None) -> Report:
+        newest = signed[-1]
         while fault is None and (line := self._entry()) is not None:
             fault = _disproved(line, newest)
             self.seen += fault is None
-        if fault is None and self.seen < _whole(header.get("entries")):
-            fault = Fault(entry=self.seen + 1, reason="the file ends before its last entry")
-        proven = {"entries": self.seen, "sealed": self.seen}
-        return Report(**proven, root=newest.root, checkpoints=1, origin=newest.origin, fault=fault)
+        return Report(
+            entries=self.seen,
+            sealed=self.seen,
+            root=newest.root,
+            checkpoints=len(signed),
+            origin=newest.origin,
+            fault=fault or self._miscounted(),
+        )
 
     def _checkpoints(self) -> list[Checkpoint]:
         found = []
@@ -123,6 +122,14 @@ class _Reader:
                 reason = "the file does not show that the checkpoint behind them grew out of the one before"
                 found = Fault(entry=older.size + 1, until=newer.size, reason=reason)
         return found
+
+    def _miscounted(self) -> Fault | None:
+        said = _whole(self.header.get("entries"))
+        if said == self.seen:
+            return None
+        return Fault(
+            entry=min(said, self.seen) + 1, reason=f"the file has {self.seen} entries and says {said}"
+        )
 
     def _rows(self) -> Iterator[Row]:
         while (line := self._entry()) is not None:
@@ -157,16 +164,14 @@ def _signed(checkpoints: Sequence[Checkpoint], tree: Tree) -> Iterator[str]:
 
 
 def _tree(db: apsw.Connection) -> Tree:
-    return Tree(leaf_hash(row.body.encode()) for row in rows(db))
+    return Tree(row.leaf or EMPTY for row in rows(db))
 
 
 def _disproved(line: Mapping[str, Json], checkpoint: Checkpoint) -> Fault | None:
     sequence = _whole(line.get("seq"))
-    leaf = leaf_hash(str(line["body"]).encode(errors="surrogatepass"))
-    if (
-        root_from_inclusion(leaf, sequence - 1, checkpoint.size, _hashes(line.get("proof")))
-        == checkpoint.root
-    ):
+    leaf = Row(sequence, str(line["body"]), b"").leaf or b""
+    root = root_from_inclusion(leaf, sequence - 1, checkpoint.size, _hashes(line.get("proof")))
+    if root == checkpoint.root:
         return None
     return Fault(entry=sequence, reason="is not proven to be in the signed log")
 
@@ -185,7 +190,7 @@ def _line(value: Mapping[str, Json]) -> str:
 def _object(text: str, number: int) -> Mapping[str, Json]:
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _Unreadable(f"line {number} is not JSON") from error
     if not isinstance(value, dict):
         raise _Unreadable(f"line {number} is not an object")

@@ -29,6 +29,14 @@ class Row(NamedTuple):
     chain: bytes
 
     @property
+    def leaf(self) -> bytes | None:
+        """The hash of the body; None when somebody made it no text at all."""
+        try:
+            return leaf_hash(self.body.encode())
+        except UnicodeEncodeError:
+            return None
+
+    @property
     def said(self) -> dict[str, Json]:
         """The entry as JSON: actor, agent, at, kind, operation, seq, tenant, and what else there is."""
         entry: dict[str, Json] = json.loads(self.body)
@@ -92,25 +100,30 @@ def log(
     """Matching entries, newest first; `before` is the last of the previous page."""
     mention = None if filters.memory is None else canonical(filters.memory)
     wanted = asdict(filters) | {"memory": mention, "before": before, "limit": -1 if limit is None else limit}
-    return [Row(*row) for row in db.execute(QUERIES["log"], wanted)]
+    return [_row(*row) for row in db.execute(QUERIES["log"], wanted)]
 
 
 def about(db: apsw.Connection, tenant: str, subject: str) -> list[Row]:
     """The entries whose subject is this change, proposal or recall, newest first."""
-    return [Row(*row) for row in db.execute(QUERIES["about"], {"tenant": tenant, "subject": subject})]
+    return [_row(*row) for row in db.execute(QUERIES["about"], {"tenant": tenant, "subject": subject})]
 
 
 def entry(db: apsw.Connection, sequence: int) -> Row | None:
     row = db.execute(QUERIES["entry"], (sequence,)).fetchone()
-    return None if row is None else Row(*row)
+    return None if row is None else _row(*row)
 
 
 def rows(db: apsw.Connection, after: int = 0) -> Iterator[Row]:
     """Every entry behind one, in order."""
-    for seq, body, chain in db.execute(QUERIES["rows"], (after,)):
-        yield Row(seq, body, chain)
+    for row in db.execute(QUERIES["rows"], (after,)):
+        yield _row(*row)
 
 
 def salts(db: apsw.Connection, tenant: str, memory: str) -> list[Salted]:
     """Every commitment to versions of a memory, oldest first."""
     return [Salted(*row) for row in db.execute(QUERIES["salts"], {"tenant": tenant, "memory": memory})]
+
+
+def _row(seq: int, body: bytes | None, chain: bytes | None) -> Row:
+    """Read so that no row, whatever was done to it, keeps the others from being read."""
+    return Row(seq, (body or b"").decode(errors="surrogateescape"), chain or b"")

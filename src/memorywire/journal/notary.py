@@ -63,11 +63,10 @@ class Notary:
 
     def verifier(self) -> Verifier | None:
         """The public key of the log; None while nothing was ever signed."""
-        if not self.key.exists():
-            return None
-        with self._alone():
-            self._finish_rotation()
-            return _read_key(self.key).verifier
+        if self._next.exists():  # else nothing is written here: whoever only looks may not be allowed to
+            with self._alone():
+                self._finish_rotation()
+        return _read_key(self.key).verifier if self.key.exists() else None
 
     def saved(self) -> tuple[list[Checkpoint], int]:
         """The checkpoints of the file, and how many cannot be read."""

@@ -13,14 +13,18 @@ UPDATE ledger_salt SET salt = NULL WHERE tenant = ? AND memory = ? AND salt IS N
 -- name: salts
 SELECT seq, version, salt FROM ledger_salt WHERE tenant = :tenant AND memory = :memory ORDER BY seq, version;
 
+-- What is of another type than it was written with is no entry any more.
+
 -- name: entry
-SELECT seq, body, chain FROM ledger WHERE seq = ?;
+SELECT seq, CASE typeof(body) WHEN 'text' THEN CAST(body AS BLOB) END, CASE typeof(chain) WHEN 'blob' THEN chain END
+FROM ledger WHERE seq = ?;
 
 -- name: rows
-SELECT seq, body, chain FROM ledger WHERE seq > ? ORDER BY seq;
+SELECT seq, CASE typeof(body) WHEN 'text' THEN CAST(body AS BLOB) END, CASE typeof(chain) WHEN 'blob' THEN chain END
+FROM ledger WHERE seq > ? ORDER BY seq;
 
 -- name: log
-SELECT seq, body, chain FROM ledger
+SELECT seq, CAST(body AS BLOB), chain FROM ledger
 WHERE (:before IS NULL OR seq < :before)
   AND (:tenant IS NULL OR tenant = :tenant)
   AND (:agent IS NULL OR agent = :agent)
@@ -34,7 +38,7 @@ WHERE (:before IS NULL OR seq < :before)
 ORDER BY seq DESC LIMIT :limit;
 
 -- name: about
-SELECT seq, body, chain FROM ledger WHERE subject = :subject AND tenant = :tenant ORDER BY seq DESC;
+SELECT seq, CAST(body AS BLOB), chain FROM ledger WHERE subject = :subject AND tenant = :tenant ORDER BY seq DESC;
 
 -- name: edge
 SELECT size, chain, nodes FROM ledger_edge;

@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 import apsw
 
 from memorywire.journal.ledger import GENESIS, QUERIES, Row, entry, linked, rows
-from memorywire.journal.merkle import HASH_BYTES, Edge, leaf_hash
+from memorywire.journal.merkle import HASH_BYTES, Edge
 from memorywire.journal.notary import Notary
 from memorywire.journal.notes import Checkpoint
 from memorywire.model.errors import StoreCorrupt
@@ -41,7 +41,7 @@ class File(Protocol):
 
 def origin_of(first: Row) -> str:
     """The name of a log is what its first entry says: another beginning is another log."""
-    return f"memorywire/{leaf_hash(first.body.encode()).hex()[:32]}"
+    return f"memorywire/{(first.leaf or b'').hex()[:32]}"
 
 
 def sealed_size(db: apsw.Connection) -> int:
@@ -69,13 +69,14 @@ def advanced(db: apsw.Connection) -> Frontier | None:
     edge, chain = _kept(db)
     leaves = []
     for expected, row in enumerate(rows(db, edge.size), edge.size + 1):
-        leaves.append(leaf_hash(row.body.encode()))
-        chain = linked(chain, leaves[-1])
+        leaf = row.leaf or b""
+        chain = linked(chain, leaf)
         if row.seq != expected or row.chain != chain:
             raise StoreCorrupt(
                 f"entry {expected} of the ledger does not follow from those before it",
                 fix="find out more with: memorywire audit verify",
             )
+        leaves.append(leaf)
     return Frontier(origin=origin_of(first), edge=edge.grown(leaves), chain=chain)
 
 

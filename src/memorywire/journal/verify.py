@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from memorywire.journal.ledger import GENESIS, Row, linked
-from memorywire.journal.merkle import Edge, leaf_hash
+from memorywire.journal.merkle import Edge
 from memorywire.journal.notes import Checkpoint, Verifier
 from memorywire.journal.sealing import origin_of
 from memorywire.journal.trust import Keyring
@@ -108,9 +108,9 @@ class _Walk:
         expected = self.edge.size + 1
         if row.seq != expected:
             return Fault(entry=expected, reason=f"is missing: entry {row.seq} stands in its place")
-        if not isinstance(row.body, str) or not isinstance(row.chain, bytes):
-            return Fault(entry=expected, reason="is not an entry at all")
-        leaf = leaf_hash(row.body.encode(errors="surrogatepass"))
+        leaf = row.leaf
+        if leaf is None:
+            return Fault(entry=expected, reason="is not text")
         chain = linked(self.chain, leaf)
         if chain != row.chain:
             return Fault(entry=expected, reason="does not follow from the entries before it")
@@ -144,7 +144,7 @@ class _Walk:
 def _numbered(body: str) -> Json:
     try:
         said = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return said.get("seq") if isinstance(said, dict) else None
 

@@ -14,7 +14,7 @@ NAME_MAX = 64
 _NAME = re.compile(r"[A-Za-z0-9_-]([A-Za-z0-9_ -]{0,62}[A-Za-z0-9_-])?")
 _FACT = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _DEPTH_MAX = 16
-_VALUES_MAX = 10_000
+_VALUES_MAX = 4096
 
 
 def fault(detail: str, place: str, fix: str) -> InvalidRequest:
@@ -133,7 +133,8 @@ def _inside(value: Json, at: str) -> list[tuple[Json, str]]:
 def _is_leaf(value: Json) -> bool:
     """Text without NUL or lone surrogates, an integer of 64 bits, a finite number, true, false or null."""
     if isinstance(value, str):
-        return "\x00" not in value and not any("\ud800" <= letter <= "\udfff" for letter in value)
+        lone = not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value)
+        return "\x00" not in value and not lone
     if isinstance(value, int):
         return -(2**63) <= value <= 2**63 - 1
     return value is None or (isinstance(value, float) and math.isfinite(value))

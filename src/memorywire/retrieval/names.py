@@ -25,6 +25,11 @@ def without_names(text: str) -> str | None:
     return left if rest and terms(left) else None
 
 
+def asks_more(text: str) -> bool:
+    """Whether the text asks for more than to hear about somebody: two words or more that mean something."""
+    return len(terms(without_names(text) or "")) > 1
+
+
 def _naming(text: str) -> list[re.Match[str]]:
     return [match for match in _WORD.finditer(text) if _names_somebody(match, text)]
 

@@ -85,3 +85,12 @@ class Tracker(Protocol):
     """A store that remembers when its memories were last recalled."""
 
     async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None: ...
+
+
+@runtime_checkable
+class RecallCounter(Protocol):
+    """A tracker that also remembers how often."""
+
+    async def recalls(self, records: Sequence[Record]) -> Sequence[int]:
+        """How often each of these, which the store handed out itself, was recalled."""
+        ...

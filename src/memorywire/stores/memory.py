@@ -62,7 +62,7 @@ async def open_store(url: str, *, space: Space) -> "MemoryStore":
 
 
 class MemoryStore:
-    """A store that keeps chains of versions in a dict; satisfies Store, Historian and Tracker."""
+    """Keeps chains of versions in a dict; satisfies Store, Historian, Tracker and RecallCounter."""
 
     name = "memory"
     features = frozenset(Feature) - {Feature.DURABLE}
@@ -72,6 +72,7 @@ class MemoryStore:
         self._chains: dict[_Key, _Chain] = {}
         self._commits: dict[_Key, _Commit] = {}
         self._recalled: dict[_Key, int] = {}
+        self._recalls: Counter[_Key] = Counter()
 
     async def write(self, change: Change) -> int:
         tenant = change.scope.tenant
@@ -145,6 +146,10 @@ class MemoryStore:
             if chain and chain[-1].live:
                 key = (scope.tenant, id)
                 self._recalled[key] = max(at, self._recalled.get(key, at))
+                self._recalls[key] += 1
+
+    async def recalls(self, records: Sequence[Record]) -> Sequence[int]:
+        return [self._recalls[record.scope.tenant, record.id] for record in records]
 
     def _chain(self, scope: Scope, id: str) -> _Chain:
         chain = self._chains.get((scope.tenant, id), ())
@@ -200,6 +205,7 @@ class MemoryStore:
     def _forget_traces(self, key: _Key) -> None:
         """What else could betray an erased content: a request's fingerprint, and when it was recalled."""
         self._recalled.pop(key, None)
+        self._recalls.pop(key, None)
         tenant, id = key
         begun_by = {link.version.began_by for link in self._chains[key]}
         for (owner, change_id), commit in self._commits.items():

@@ -79,6 +79,8 @@ def rank(candidates: Sequence[Candidate], asked: Vector | None, query: Query, li
     named = _named_speakers(candidates, query)
     nameless = None if query.nameless is None else floats(query.nameless)
     runners = _start(candidates, nameless if named and nameless else asked, weights, query, named)
+    if nameless and not named:
+        _compare_the_rest(runners, nameless)
     _lend(runners)
     runners.sort(key=lambda runner: runner.place)
     contest = runners[:CONTEST]
@@ -133,6 +135,12 @@ def _start(
         own = evidence(near, share) * _priors(candidate.record, query, named, signals)
         runners.append(_Runner(candidate, signals, own, own))
     return runners
+
+
+def _compare_the_rest(runners: Sequence[_Runner], nameless: Vector) -> None:
+    """Say how near each is to what the query asks beside the names; admission looks at it, no rank does."""
+    for runner in runners:
+        runner.signals["rest"] = cosine(nameless, runner.candidate.vector)
 
 
 def _priors(record: Record, query: Query, named: frozenset[str], signals: dict[str, float]) -> float:
@@ -211,7 +219,9 @@ def _put_newer_session_ahead(ranked: Sequence[_Runner], weights: Mapping[str, fl
         second.signals["newest"] = 1.0
 
 
-def _same_terms(one: _Runner, other: _Runner, weights: Mapping[str, float], same: float, least: float) -> bool:
+def _same_terms(
+    one: _Runner, other: _Runner, weights: Mapping[str, float], same: float, least: float
+) -> bool:
     """Whether both cover at least this share of the query's term weight, by nearly the same terms."""
     total = sum(weights.values())
     held = [runner.candidate.terms for runner in (one, other)]

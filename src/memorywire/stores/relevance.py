@@ -67,3 +67,8 @@ def evidence(cosine: float, share: float) -> float:
 def relevance(weight: float) -> float:
     """Evidence as a calibrated 0..1."""
     return 1 / (1 + math.exp(-SLOPE * (weight - MIDDLE)))
+
+
+def weight(relevance: float) -> float:
+    """The evidence that has this relevance, which is more than 0 and less than 1."""
+    return MIDDLE + math.log(relevance / (1 - relevance)) / SLOPE

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections import Counter
 from functools import lru_cache
+from itertools import chain
 
 import Stemmer
 
@@ -23,10 +24,8 @@ STOP_WORDS = frozenset(
 
 def terms(text: str) -> Counter[str]:
     """How often each index term occurs; the same for a memory and for a query."""
-    found: Counter[str] = Counter()
-    for word in _WORD.findall(unicodedata.normalize("NFKC", text)):
-        found.update(_word_terms(_POSSESSIVE.sub("", word)))
-    return found
+    words = _WORD.findall(unicodedata.normalize("NFKC", text))
+    return Counter(chain.from_iterable(map(_word_terms, words)))
 
 
 def name_words(name: str) -> frozenset[str]:
@@ -41,7 +40,8 @@ def spoken_by(word: str) -> str:
 
 
 @lru_cache(maxsize=65_536)
-def _word_terms(word: str) -> tuple[str, ...]:
+def _word_terms(spelled: str) -> tuple[str, ...]:
+    word = _POSSESSIVE.sub("", spelled)
     unspaced = _UNSPACED.findall(word)
     if unspaced:
         rest = _UNSPACED.sub(" ", word).split()

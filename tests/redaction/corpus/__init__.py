@@ -1,1 +1,1 @@
-"""Labelled sentences with and without secrets, made from a seed when asked for: no secret is kept in a file."""
+"""Labelled sentences with and without secrets, made from a seed on demand: no file holds a secret."""

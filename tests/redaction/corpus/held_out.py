@@ -1,4 +1,4 @@
-"""The held-out kinds: their shapes and sentences were fixed before any rule was written, and no rule names them."""
+"""The held-out kinds: shapes and sentences were fixed before any rule was written; no rule names them."""
 
 from tests.redaction.corpus.shapes import Kind
 

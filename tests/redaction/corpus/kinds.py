@@ -15,8 +15,12 @@ KINDS = (
     Kind("slack-bot", "xoxb-{digit:12}-{digit:13}-{alnum:24}", "Slack", "SLACK_BOT_TOKEN"),
     Kind("slack-user", "xoxp-{digit:11}-{digit:11}-{digit:12}-{hex:32}", "Slack", "SLACK_TOKEN"),
     Kind("slack-app", "xapp-1-A{upper:10}-{digit:13}-{hex:64}", "Slack", "SLACK_APP_TOKEN"),
-    Kind("slack-webhook", "https://hooks.slack.com/services/T{upper:8}/B{upper:8}/{alnum:24}", "Slack", "HOOK"),
-    Kind("discord-webhook", "https://discord.com/api/webhooks/{digit:18}/{url:68}", "Discord", "DISCORD_HOOK"),
+    Kind(
+        "slack-webhook", "https://hooks.slack.com/services/T{upper:8}/B{upper:8}/{alnum:24}", "Slack", "HOOK"
+    ),
+    Kind(
+        "discord-webhook", "https://discord.com/api/webhooks/{digit:18}/{url:68}", "Discord", "DISCORD_HOOK"
+    ),
     Kind("stripe", "sk_live_{alnum:24}", "Stripe", "STRIPE_SECRET_KEY"),
     Kind("stripe-restricted", "rk_live_{alnum:99}", "Stripe", "STRIPE_RESTRICTED_KEY"),
     Kind("stripe-webhook", "whsec_{alnum:32}", "Stripe", "STRIPE_WEBHOOK_SECRET"),
@@ -123,7 +127,8 @@ PLACES = {
     "connection-string": (
         "{base64:86}==",
         (
-            "DefaultEndpointsProtocol=https;AccountName=files;AccountKey={secret};EndpointSuffix=core.windows.net",
+            "DefaultEndpointsProtocol=https;AccountName=files;AccountKey={secret};"
+            "EndpointSuffix=core.windows.net",
             "Endpoint=sb://bus.example.net/;SharedAccessKeyName=root;SharedAccessKey={secret}",
         ),
     ),
@@ -163,7 +168,8 @@ PLACES = {
         ("otpauth://totp/Shop:ana@example.com?secret={secret}&issuer=Shop", "The 2FA secret is {secret}"),
     ),
     "private-key": (
-        "-----BEGIN RSA PRIVATE KEY-----\n{base64:64}\n{base64:64}\n{base64:44}==\n-----END RSA PRIVATE KEY-----",
+        "-----BEGIN RSA PRIVATE KEY-----\n{base64:64}\n{base64:64}\n{base64:44}==\n"
+        "-----END RSA PRIVATE KEY-----",
         ("The deploy key:\n{secret}\nKeep it.", "{secret}", "server.pem contains {secret}"),
     ),
     "openssh-key": (

@@ -1,7 +1,6 @@
 """Ordinary memories: prose, and the strings in them that look like secrets and are none."""
 
 import base64
-
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -9,7 +8,9 @@ from random import Random
 
 from tests.redaction.corpus.shapes import WORDS, Sample, draw
 
-_NAMES = "Ana Ben Chloe Dana Emil Farah Goran Hana Iris Jonas Kira Luca Mei Nadia Omar Petra Ravi Sofia".split()
+_NAMES = (
+    "Ana Ben Chloe Dana Emil Farah Goran Hana Iris Jonas Kira Luca Mei Nadia Omar Petra Ravi Sofia".split()
+)
 _CITIES = "Lisbon Osaka Toronto Kraków Zürich Nairobi Montréal Quito Tallinn Hanoi Porto Leipzig".split()
 _THINGS = (
     "the quarterly report|a green tea|the onboarding plan|her bicycle|the search index|a pottery class|"
@@ -22,10 +23,11 @@ _CODE = (
     "PasswordAuthenticationProviderConfig xlm-roberta-large-finetuned-conll03-english BM25OkapiRetrieverV2"
 ).split()
 _PLACEHOLDERS = (
-    "YOUR_API_KEY_HERE <your-token> ${OPENAI_API_KEY} xxxxxxxxxxxxxxxxxxxx sk-xxxxxxxxxxxxxxxxxxxxxxxx changeme "
-    "{{ secrets.TOKEN }} sk_test_YOUR_KEY_GOES_HERE ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx $GITHUB_TOKEN "
-    "AKIAIOSFODNN7EXAMPLE [REDACTED:github-token] **************** <API_KEY> insert-token-here abc123 os.environ"
-).split(" ")
+    "YOUR_API_KEY_HERE <your-token> ${OPENAI_API_KEY} xxxxxxxxxxxxxxxxxxxx "
+    "sk-xxxxxxxxxxxxxxxxxxxxxxxx changeme {{secrets.TOKEN}} sk_test_YOUR_KEY_GOES_HERE "
+    "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx $GITHUB_TOKEN AKIAIOSFODNN7EXAMPLE "
+    "[REDACTED:github-token] **************** <API_KEY> insert-token-here abc123 os.environ"
+).split()
 _PROSE = (
     "{name} prefers {thing} over anything else and said so twice in {city}.",
     "In {city}, {name} and {other} talked about {thing} until late; {other} was not convinced.",
@@ -43,7 +45,7 @@ _PROSE = (
     "Authorization was granted by {other} on {day}; the bearer of the badge is {name}.",
     "Token usage was {big} in {month}, about {small} % more than {name} had expected.",
     "{name} logged in from {city} at {hour}:{minute} and signed out {small} minutes later.",
-    "Meeting notes {day}: {name} presents {thing}; {other} owns credentials rotation; next call {hour}:{minute}.",
+    "Meeting notes {day}: {name} presents {thing}; {other} rotates credentials; call {hour}:{minute}.",
     "{name} 喜欢 {thing}，住在 {city}。",
     "{name} hat {other} gebeten, {thing} bis {day} nach {city} zu bringen.",
     "{name} adore {thing} 🎹 et habite à {city} depuis {year}.",
@@ -101,31 +103,64 @@ _STRINGS: dict[str, Callable[[Random], str]] = {
     ),
     "image": _image,
     "object-id": _shaped(
-        "{hex:24}", "req_{alnum:24}", "msg_{alnum:24}", "thread_{alnum:24}", "cus_{alnum:14}", "chatcmpl-{alnum:29}",
-        "pi_{alnum:24}", "evt_{alnum:24}", "i-{hex:17}", "order #{digit:9}", "run_{alnum:24}", "call_{alnum:24}",
+        "{hex:24}",
+        "req_{alnum:24}",
+        "msg_{alnum:24}",
+        "thread_{alnum:24}",
+        "cus_{alnum:14}",
+        "chatcmpl-{alnum:29}",
+        "pi_{alnum:24}",
+        "evt_{alnum:24}",
+        "i-{hex:17}",
+        "order #{digit:9}",
+        "run_{alnum:24}",
+        "call_{alnum:24}",
     ),
-    "phone": _shaped("+49 30 {digit:8}", "(555) {digit:3}-{digit:4}", "+44 20 {digit:4} {digit:4}", "555-{digit:4}"),
+    "phone": _shaped(
+        "+49 30 {digit:8}", "(555) {digit:3}-{digit:4}", "+44 20 {digit:4} {digit:4}", "555-{digit:4}"
+    ),
     "stamp": _stamp,
     "code": lambda random: random.choice(_CODE),
     "identifier": _identifier,
     "placeholder": lambda random: random.choice(_PLACEHOLDERS),
     "assigned-placeholder": lambda random: f"api_key={random.choice(_PLACEHOLDERS)}",
-    "file": _shaped("IMG_2024{digit:4}_{digit:6}.jpg", "/var/log/app/{hex:12}.log", "report-{digit:4}-final-v2.pdf"),
-    "version": _shaped("v2.{digit:2}.{digit:1}", "1.{digit:1}.0-rc.{digit:1}+build.{digit:4}", "py3.11"),
-    "model": _shaped("Llama-3.1-{digit:2}B-Instruct-Q4_K_M.gguf", "text-embedding-3-large-{digit:4}", "gpt-4o-2024-08-06"),
-    "pod": _pod,
-    "iban": _shaped("DE{digit:20}", "tracking number 1Z{upper:16}", "ISBN 978-{digit:10}", "flight LH{digit:4}"),
-    "address": _shaped("wallet address 0x{hex:40}", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA{base64:43} ana@host"),
-    "mac": _shaped("{hex:2}:{hex:2}:{hex:2}:{hex:2}:{hex:2}:{hex:2}", "2001:db8::{hex:4}", "10.0.{digit:1}.{digit:2}"),
-    "math": _shaped("E = mc^2 + {digit:3}", "p<0.0{digit:1}, n={digit:4}", "{digit:3}.{digit:6},-{digit:2}.{digit:6}"),
-    "shell": _shaped(
-        "pip install package-{digit:1}=={digit:1}.{digit:2}.1", "git checkout -b feature/{digit:4}-token-refresh",
-        "kubectl get secret db-credentials -o yaml", "docker run -p 8080:80 app:{hex:8}", "ssh-keygen -t ed25519 -C ana",
-        "export PATH=$HOME/bin:$PATH", "password = getpass.getpass()", "token = os.environ['TOKEN']",
-        "secret_key: !env SECRET_KEY", "auth: AuthProvider = Depends(get_auth)", "if password is None: raise",
+    "file": _shaped(
+        "IMG_2024{digit:4}_{digit:6}.jpg", "/var/log/app/{hex:12}.log", "report-{digit:4}-final-v2.pdf"
     ),
-    "hashed-field": _shaped("etag {hex:32}", "request id {url:22}", "trace_id={hex:32}", "cursor {base64:24}=="),
-}  # fmt: skip
+    "version": _shaped("v2.{digit:2}.{digit:1}", "1.{digit:1}.0-rc.{digit:1}+build.{digit:4}", "py3.11"),
+    "model": _shaped(
+        "Llama-3.1-{digit:2}B-Instruct-Q4_K_M.gguf", "text-embedding-3-large-{digit:4}", "gpt-4o-2024-08-06"
+    ),
+    "pod": _pod,
+    "iban": _shaped(
+        "DE{digit:20}", "tracking number 1Z{upper:16}", "ISBN 978-{digit:10}", "flight LH{digit:4}"
+    ),
+    "address": _shaped(
+        "wallet address 0x{hex:40}", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA{base64:43} ana@host"
+    ),
+    "mac": _shaped(
+        "{hex:2}:{hex:2}:{hex:2}:{hex:2}:{hex:2}:{hex:2}", "2001:db8::{hex:4}", "10.0.{digit:1}.{digit:2}"
+    ),
+    "math": _shaped(
+        "E = mc^2 + {digit:3}", "p<0.0{digit:1}, n={digit:4}", "{digit:3}.{digit:6},-{digit:2}.{digit:6}"
+    ),
+    "shell": _shaped(
+        "pip install package-{digit:1}=={digit:1}.{digit:2}.1",
+        "git checkout -b feature/{digit:4}-token-refresh",
+        "kubectl get secret db-credentials -o yaml",
+        "docker run -p 8080:80 app:{hex:8}",
+        "ssh-keygen -t ed25519 -C ana",
+        "export PATH=$HOME/bin:$PATH",
+        "password = getpass.getpass()",
+        "token = os.environ['TOKEN']",
+        "secret_key: !env SECRET_KEY",
+        "auth: AuthProvider = Depends(get_auth)",
+        "if password is None: raise",
+    ),
+    "hashed-field": _shaped(
+        "etag {hex:32}", "request id {url:22}", "trace_id={hex:32}", "cursor {base64:24}=="
+    ),
+}
 
 
 def ordinary(count: int, seed: int = 7) -> list[Sample]:
@@ -166,5 +201,3 @@ def filler(size: int, seed: int = 11) -> str:
     while sum(map(len, lines)) < size:
         lines.append(_memory(random, random.randint(0, 10**6)).text)
     return "\n".join(lines)[:size]
-
-

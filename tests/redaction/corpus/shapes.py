@@ -18,12 +18,13 @@ ALPHABETS = {
     "bech32": "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L",
 }
 WORDS = (
-    "amber anchor apple autumn badger basket beacon bishop bottle branch breeze bridge canyon castle cedar "
-    "cobalt copper coral cotton cricket dagger daisy dragon ember falcon feather forest fossil galaxy garden "
-    "ginger glacier goblin hammer harbor hazel island jaguar jasper jungle kettle lantern lemon lizard magnet "
-    "maple marble meadow mirror monkey nectar needle nickel ocean orange orchid oyster panther pebble pepper "
-    "pepper pigeon pirate planet plum pocket quartz rabbit raven ribbon river rocket saddle salmon shadow "
-    "silver spider spruce summer sunset tiger timber turtle velvet violet walnut willow window winter zebra"
+    "amber anchor apple autumn badger basket beacon bishop bottle branch breeze bridge canyon castle "
+    "cedar cobalt copper coral cotton cricket dagger daisy dragon ember falcon feather forest fossil "
+    "galaxy garden ginger glacier goblin hammer harbor hazel island jaguar jasper jungle kettle "
+    "lantern lemon lizard magnet maple marble meadow mirror monkey nectar needle nickel ocean orange "
+    "orchid oyster panther pebble pepper pigeon pirate planet plum pocket quartz rabbit raven ribbon "
+    "river rocket saddle salmon shadow silver spider spruce summer sunset tiger timber turtle velvet "
+    "violet walnut willow window winter zebra"
 ).split()
 
 _HOLE = re.compile(r"\{(\w+):(\d+)(?:-(\d+))?\}")

@@ -1,4 +1,4 @@
-"""Secrets leave a request before it is kept, embedded or written down: what is found is named, never shown."""
+"""Secrets leave a request before it is kept, embedded or written down; findings never show them."""
 
 from memorywire.governance.redact.redactor import Finding, Redactor
 from memorywire.governance.redact.requests import redact_remember, scan_record

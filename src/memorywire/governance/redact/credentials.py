@@ -4,7 +4,7 @@ import base64
 import binascii
 import re
 
-from memorywire.governance.redact.looks import is_mixed, is_placeholder, is_random, is_uuid, is_wordy
+from memorywire.governance.redact.looks import is_mixed, is_random, is_uuid, is_wordy
 
 _MARKS = re.compile(r"[!@#$%^&*+=?~|\\]")
 _CALL = re.compile(r"[A-Za-z_][\w.]*\(|[{(\[]")
@@ -15,7 +15,7 @@ _PHRASE = re.compile(r"[a-z]{3,}(?:-[a-z]{3,}){3,}")
 
 def is_password(value: str) -> bool:
     """Whether somebody chose it to log in: letters with digits or marks, a long number, or four words."""
-    if value.lower() in _STAND_INS or _CODE.search(value) and not _MARKS.search(value[1:]):
+    if value.lower() in _STAND_INS or (_CODE.search(value) and not _MARKS.search(value[1:])):
         return value.isdigit() and len(value) >= 6
     if _CALL.match(value):
         return False
@@ -27,9 +27,12 @@ def is_password(value: str) -> bool:
 
 
 def is_strong_password(value: str) -> bool:
-    """For places where a word could stand as well: a digit, and a mark or both cases."""
+    """For places where a word could stand as well: two of digits, marks and both cases."""
+    has_digit, has_mark = any(map(str.isdigit, value)), bool(_MARKS.search(value))
     has_case = any(map(str.isupper, value)) and any(map(str.islower, value))
-    return any(map(str.isdigit, value)) and (has_case or bool(_MARKS.search(value))) and is_password(value)
+    if has_digit:
+        return (has_case or has_mark) and is_password(value)
+    return has_case and has_mark and not is_wordy(value)
 
 
 def is_key(value: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-from memorywire.governance.redact.rules import Rank, Span
+from memorywire.governance.redact.rules import Rank, Span, legible
 from memorywire.model.errors import InvalidRequest
 
 SHORTEST = 6
@@ -33,7 +33,7 @@ class Known:
             return
         for label, pattern in self._each.items():
             for found in pattern.finditer(text):
-                yield Span(*found.span(), label, Rank.REGISTERED)
+                yield Span(found.start(), found.end(), label, Rank.REGISTERED)
 
 
 def forms(secret: str) -> set[str]:
@@ -86,6 +86,12 @@ def _refuse_unusable(label: str, secret: str) -> None:
             "the label of a registered secret is not usable",
             field="label",
             fix="use 1 to 64 letters, digits, or any of _.:-",
+        )
+    if legible(secret) != secret:
+        raise InvalidRequest(
+            f"the secret registered as {label} holds halves of characters",
+            field=label,
+            fix="register text, not bytes read as text",
         )
     if len(secret.strip()) < SHORTEST:
         raise InvalidRequest(

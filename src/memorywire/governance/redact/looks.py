@@ -1,6 +1,7 @@
 """How a string looks: random or made of words, a placeholder, an ordinary identifier."""
 
 import re
+from itertools import pairwise
 
 _PAIRS = frozenset(
     "th he in er an re on at en nd ti es or te of ed is it al ar st to nt ng se ha as ou io le ve co me de "
@@ -77,5 +78,5 @@ def is_random(value: str, least: int) -> bool:
 
 def _climbs(core: str) -> bool:
     """Whether it counts up like `abcd1234`, as only examples do."""
-    steps = sum(ord(after) - ord(before) == 1 for before, after in zip(core, core[1:], strict=False))
+    steps = sum(ord(after) - ord(before) == 1 for before, after in pairwise(core))
     return steps >= _CLIMBING * len(core)

@@ -40,7 +40,7 @@ _SECRETS = (
     r"[ _-]?(?:key|token|secret)|apikey|secret|token|credential"
 )
 _WORD = r"([^\s\"'`]{4,})"
-_TOKEN = r"([^\s\"'`,;]{8,})"
+_LONG_WORD = r"([^\s\"'`,;]{8,})"
 
 _NEAR_PASSWORDS = ("pass", "pwd", "pw")
 _NEAR_SECRETS = ("key", "token", "secret", "credential")
@@ -56,7 +56,7 @@ _PLACES = (
     Rule("basic-login", r"(?i)\bbasic\s+([A-Za-z0-9+/]{8,}={0,2})", is_login, ("basic",)),
     Rule(
         "key-header",
-        r"(?i)\bx-[a-z0-9-]*(?:key|token|secret|auth)[a-z0-9-]*[\"']?\s*[:=]\s*[\"']?" + _TOKEN,
+        r"(?i)\bx-[a-z0-9-]*(?:key|token|secret|auth)[a-z0-9-]*[\"']?\s*[:=]\s*[\"']?" + _LONG_WORD,
         is_key,
         ("x-",),
     ),
@@ -66,7 +66,7 @@ _PLACES = (
         _random(12),
         ("cookie",),
     ),
-    Rule("url-password", rf"(?i){_SCHEME}[^\s:/@\"'?#]*:([^\s@/\"'<>]{{3,}})@", _chosen, ("://",)),
+    Rule("url-password", rf"(?i){_SCHEME}[^\s:/@\"'?#]*:([^\s/\"'<>]{{3,}})@", _chosen, ("://",)),
     Rule("url-token", rf"(?i){_SCHEME}([A-Za-z0-9_-]{{16,}})@", _random(16), ("://",)),
     Rule(
         "url-parameter",
@@ -141,16 +141,16 @@ _PLACES = (
     ),
     Rule(
         "assigned-secret",
-        rf"(?i)(?:^|[^a-z])(?:{_SECRETS})s?[a-z0-9_]*{_GIVES}{_TOKEN}",
+        rf"(?i)(?:^|[^a-z])(?:{_SECRETS})s?(?:_[a-z0-9_]*|[0-9]+)?{_GIVES}{_LONG_WORD}",
         is_key,
         _NEAR_SECRETS,
     ),
-    Rule("assigned-secret", rf"(?i)\b(?:{_SECRETS})\b{_OF}?\s+{_IS}{_TOKEN}", is_key, _NEAR_SECRETS),
+    Rule("assigned-secret", rf"(?i)\b(?:{_SECRETS})\b{_OF}?\s+{_IS}{_LONG_WORD}", is_key, _NEAR_SECRETS),
 )
 
 _PASSWORD_NAME = re.compile(rf"{_PASSWORDS}|(?:^|[^a-z])(?:pass|pw)$", re.IGNORECASE)
 _SECRET_NAME = re.compile(rf"{_SECRETS}|authorization|bearer", re.IGNORECASE)
-_PUBLIC_NAME = re.compile(
+_ORDINARY_NAME = re.compile(
     r"count|limit|max|usage|used|budget|type|name|public|next|page|cursor|_at$|expir|tokeni", re.IGNORECASE
 )
 
@@ -170,12 +170,17 @@ def find_placed(text: str, seen: bytes) -> Iterator[Span]:
         if not any(word in lower for word in rule.near):
             continue
         for found in compiled(rule.pattern).finditer(seen):
-            yield from rule.span(*found.span(1), text, Rank.CONTEXT)
+            yield from rule.judge(found.span(1), text, Rank.CONTEXT)
+
+
+def is_ordinary(name: str) -> bool:
+    """Whether a field of this name is about credentials at most: `max_tokens`, `tokenizer`, `public_key`."""
+    return bool(_ORDINARY_NAME.search(name))
 
 
 def holds_a_secret(name: str, value: str) -> bool:
     """Whether the value of a field is a credential, going by what the field is called."""
-    if is_placeholder(value) or len(value.split()) != 1 or len(value) < 4 or _PUBLIC_NAME.search(name):
+    if is_placeholder(value) or len(value.split()) != 1 or len(value) < 4 or is_ordinary(name):
         return False
     if _PASSWORD_NAME.search(name):
         return is_password(value)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from memorywire.governance.redact.known import Known
-from memorywire.governance.redact.places import find_placed, holds_a_secret
-from memorywire.governance.redact.rules import Rank, Span, compiled, find_issued, image
+from memorywire.governance.redact.places import find_placed, holds_a_secret, is_ordinary
+from memorywire.governance.redact.rules import Rank, Span, compiled, find_issued, image, legible
 from memorywire.governance.redact.shapes import find_shapes
-from memorywire.governance.redact.views import View, joined, unmasked
+from memorywire.governance.redact.views import joined, unmasked
 from memorywire.model.record import Json
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -26,7 +26,7 @@ class Finding:
 
 
 class Redactor:
-    """Finds the secrets a host registered (label to value) and, with `patterns`, those that show by themselves.
+    """Finds the secrets a host registered (label to value) and, with `patterns`, those that show.
 
     Redacting what was redacted changes nothing.
     """
@@ -41,7 +41,7 @@ class Redactor:
 
     def identifier(self, text: str) -> tuple[str, tuple[str, ...]]:
         """The same for a name or an id, where being random is no sign: only what is known for certain."""
-        return _without(text, list(self._certain(text)))
+        return _without(text, list(self._certain(legible(text))))
 
     def json(self, value: Json, place: str) -> tuple[Json, tuple[Finding, ...]]:
         """The value without its secrets at any depth, in values and in keys."""
@@ -78,7 +78,7 @@ class Redactor:
 
     def _field(self, name: str, value: str) -> tuple[str, tuple[str, ...]]:
         """A value read behind its name, which says as much as the words of a sentence."""
-        if not name:
+        if not name or is_ordinary(name):
             return self.text(value)
         lead = len(name) + 2
         spans = [
@@ -92,22 +92,15 @@ class Redactor:
 
     def _found(self, text: str) -> list[Span]:
         """Every place, in the text as it stands and behind its disguises."""
+        text = legible(text)
         found = [*self._certain(text), *self._likely(text)]
-        found += self._fresh(unmasked(text), text, found, certain=False)
-        found += self._fresh(joined(text), text, found, certain=True)
+        unveiled = unmasked(text)
+        if unveiled is not None:
+            found += map(unveiled.back, (*self._certain(unveiled.text), *self._likely(unveiled.text)))
+        unbroken = joined(text)
+        if unbroken is not None:
+            found += _only_across(map(unbroken.back, self._certain(unbroken.text)), found, len(text))
         return found
-
-    def _fresh(self, view: View | None, text: str, found: Iterable[Span], *, certain: bool) -> Iterator[Span]:
-        """What only the view shows: where the text itself shows something, its places are the exact ones."""
-        if view is None:
-            return
-        taken = bytearray(len(text))
-        for span in found:
-            taken[span.start : span.end] = b"\1" * (span.end - span.start)
-        likely = () if certain else self._likely(view.text)
-        for span in map(view.back, (*self._certain(view.text), *likely)):
-            if not any(taken[span.start : span.end]):
-                yield span
 
     def _certain(self, text: str) -> Iterator[Span]:
         """What was registered, and what only one issuer makes."""
@@ -123,6 +116,15 @@ class Redactor:
         yield from find_placed(text, seen)
         yield from find_shapes(text, seen)
         yield from _encoded(text, seen)
+
+
+def _only_across(spans: Iterable[Span], found: Iterable[Span], length: int) -> list[Span]:
+    """The places that run over a line end; what one line shows whole does not go on in the next."""
+    whole = bytearray(length)
+    for span in found:
+        if span.rank >= Rank.ISSUER:
+            whole[span.start : span.end] = b"\1" * (span.end - span.start)
+    return [span for span in spans if span.rank is Rank.REGISTERED or 1 not in whole[span.start : span.end]]
 
 
 def _encoded(text: str, seen: bytes) -> Iterator[Span]:

@@ -48,7 +48,7 @@ def _refuse_in_names(request: Remember, redactor: Redactor) -> None:
             raise SecretLeakage(
                 f"{place} holds a secret ({finding.kind}), and an id cannot be rewritten",
                 field=place,
-                fix="choose an id that says nothing, and replace the secret where it is used: it has been sent",
+                fix="choose an id that says nothing, and change the secret where it is used: it was sent",
             )
 
 

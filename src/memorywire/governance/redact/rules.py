@@ -47,11 +47,17 @@ class Rule:
     accepts: Check = lambda value: True
     near: tuple[str, ...] = ("",)
 
-    def span(self, start: int, end: int, text: str, rank: Rank) -> Iterator[Span]:
+    def judge(self, place: tuple[int, int], text: str, rank: Rank) -> Iterator[Span]:
         """The place without the punctuation behind it, if a secret stands there."""
+        start, end = place
         value = text[start:end].rstrip(_PUNCTUATION)
         if self.accepts(value) and not is_placeholder(value):
             yield Span(start, start + len(value), self.kind, rank)
+
+
+def legible(text: str) -> str:
+    """The text with something in place of halves of characters, which no encoding has."""
+    return text if text.isascii() else _HALVES.sub("\ufffd", text)
 
 
 def image(text: str) -> bytes:
@@ -68,6 +74,7 @@ def compiled(pattern: str) -> Any:
 
 
 _PUNCTUATION = ".,;:)"  # of the sentence around it
+_HALVES = re.compile("[\ud800-\udfff]")
 _KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{32}")  # else somebody writes about keys
 _SAFE = "[A-Za-z0-9_-]"
 _ALNUM = "[A-Za-z0-9]"
@@ -146,4 +153,4 @@ def find_issued(text: str, seen: bytes) -> Iterator[Span]:
     """Every place of a secret with a form of its own; `seen` is the text's image, so that places agree."""
     for found in _issued().finditer(seen):
         rule = _ISSUERS[found.lastindex - 1]
-        yield from rule.span(*found.span(), text, Rank.ISSUER)
+        yield from rule.judge(found.span(), text, Rank.ISSUER)

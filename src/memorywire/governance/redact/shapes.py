@@ -1,4 +1,4 @@
-"""The rules for issuers nobody listed: a random string with a prefix, with both cases, or near a telling word."""
+"""The rules for issuers nobody listed: random strings with a prefix, in both cases, or near a word."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -18,26 +18,27 @@ _LONGEST_BARE = 200
 _LONG_ID = 40  # ids of things are shorter than keys
 
 _TELLING = (
-    r"(?i)(?:api|app|access|auth|secret|private|signing|encryption|master|admin|service|deploy|license)[ _-]?keys?\b"
-    r"|apikey|token(?:s|_|\b)|secret|credential|passw(?:or)?d|passphrase|passcode|\bpwd|\bauth|authoriz|bearer"
-    r"|\bcreds\b|[A-Z0-9]_KEY\b|leaked|\bvault\b"
+    r"(?i)(?:api|app|access|auth|secret|private|signing|encryption|master|admin|service|deploy|license)"
+    r"[ _-]?keys?\b|apikey|token(?:s|_|\b)|secret|credential|passw(?:or)?d|passphrase|passcode|\bpwd|\bauth"
+    r"|authoriz|bearer|\bcreds\b|[A-Z0-9]_KEY\b|leaked|\bvault\b"
 )
 _ORDINARY = (
-    r"(?i)\bsha-?\d*\b|\bmd5\b|hash|checksum|digest|commit|revision|fingerprint|\bssh-|ecdsa|public[ _-]?key|etag"
-    r"|integrity|uuid|guid|\bids?\b|[^y]_id\b|\bcid\b|ipfs|wallet|address|image|photo|base64|\btrace|\bspan\b"
-    r"|request|cursor|\bpage|pagination|continuation|version|\bbuild\b|transaction|\btx|\bblock\b|order|tracking"
-    r"|serial|reference|\bref\b|\bfile|upload|layer|blob|snapshot|invoice|ticket|tokens? (?:count|limit|budget)"
+    r"(?i)\bsha-?\d*\b|\bmd5\b|hash|checksum|digest|commit|revision|fingerprint|\bssh-|ecdsa|public[ _-]?key"
+    r"|etag|integrity|uuid|guid|\bids?\b|[^y]_id\b|\bcid\b|ipfs|wallet|address|image|photo|base64|\btrace"
+    r"|\bspan\b|request|cursor|\bpage|pagination|continuation|version|\bbuild\b|transaction|\btx|\bblock\b"
+    r"|order|tracking|serial|reference|\bref\b|\bfile|upload|layer|blob|snapshot|invoice|ticket"
+    r"|tokens? (?:count|limit|budget)"
 )
 _SECRET_PARTS = frozenset(
-    "sk rk key keys api apikey token tok secret sec pat auth oauth access refresh live prod sandbox pw pwd pass "
-    "priv private admin bearer cred creds svc bot webhook cli".split()
+    "sk rk key keys api apikey token tok secret sec pat auth oauth access refresh live prod sandbox pw pwd "
+    "pass priv private admin bearer cred creds svc bot webhook cli".split()
 )
-_ORDINARY_PARTS = frozenset(
-    "req request msg message thread run asst call cus sub "
-    "evt event pi ch in price prod file chatcmpl resp user usr org proj project team id uid img image photo pic doc "
-    "page task job order invoice inv tx txn block trace span build v ver version cache chunk layer sess session "
-    "conv chat step node obj item cart ticket case issue bucket backup snapshot i vol ami subnet vpc sg eni ssh rsa "
-    "public pub pk publishable cid addr wallet video vid audio clip track asset upload blob".split()
+_OBJECT_PARTS = frozenset(
+    "req request msg message thread run asst call cus sub evt event pi ch in price prod file chatcmpl resp "
+    "user usr org proj project team id uid img image photo pic doc page task job order invoice inv tx txn "
+    "block trace span build v ver version cache chunk layer sess session conv chat step node obj item cart "
+    "ticket case issue bucket backup snapshot i vol ami subnet vpc sg eni publishable cid addr wallet video "
+    "vid audio clip track asset upload blob".split()
 )
 _DIGEST_PARTS = frozenset(
     "sha sha1 sha256 sha384 sha512 md5 commit git rev ref ssh rsa pk pub public".split()
@@ -136,7 +137,7 @@ def _is_object(token: str) -> bool:
     """Whether its first part says that it is a digest, or the id of something."""
     first, *rest = parts(token)
     return first.lower() in _DIGEST_PARTS or (
-        first.lower() in _ORDINARY_PARTS and len("".join(rest)) < _LONG_ID
+        first.lower() in _OBJECT_PARTS and len("".join(rest)) < _LONG_ID
     )
 
 
@@ -146,8 +147,8 @@ def _has_prefix(token: str) -> bool:
     names = [piece.lower() for piece in pieces[:-1] if len(piece) <= 12]
     if not names or len(pieces[0]) > 12:
         return False
-    rest = "".join(pieces[1:])
-    if is_mixed(rest) and is_random("-".join(pieces[1:]), 18):
+    rest = token[token.index(pieces[0]) + len(pieces[0]) :]
+    if is_mixed("".join(pieces[1:])) and is_random(rest, 18):
         return True
     longest = max(pieces[1:], key=len)
     if _SECRET_PARTS.intersection(names):

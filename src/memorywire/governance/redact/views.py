@@ -24,7 +24,6 @@ _WIDE = "\uff0d\uff10-\uff19\uff21-\uff3a\uff3f\uff41-\uff5a\U0001d400-\U0001d7f
 _FOREIGN = "\u0400-\u052f\u0391-\u03c9\u0261\u0251"
 _INVISIBLE = re.compile(f"[{_HIDDEN}]+")
 _BREAK = re.compile(r"(?:\n|\\n)[ \t>|+*\"'`]*")
-_INSIDE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+/=.~-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +51,13 @@ def unmasked(text: str) -> View | None:
 
 
 def joined(text: str) -> View | None:
-    """Lines put together where one ends and the next begins inside a word; None where no line does."""
+    """Lines put together without what stands between their words; None for a single line."""
     gaps = []
     for found in _BREAK.finditer(text):
         start, end = found.span()
         while start and text[start - 1] in " \t\r\\":
             start -= 1
-        if start and text[start - 1] in _INSIDE and text[end : end + 1] in _INSIDE:
+        if start and text[end : end + 1].strip():
             gaps.append((start, end))
     return _without(gaps, text) if gaps else None
 
@@ -80,9 +79,8 @@ def _without(gaps: Sequence[tuple[int, int]], text: str) -> View:
 def _disguised() -> Any:
     import re2
 
-    word = "[0-9A-Za-z_+/=.~-]"
     return re2.compile(
-        f"{word}[{_HIDDEN}]+{word}|[{_WIDE}]|[0-9A-Za-z_-][{_FOREIGN}]|[{_FOREIGN}][0-9A-Za-z_-]"
+        f"[!-~][{_HIDDEN}]+[!-~]|[{_WIDE}]|[0-9A-Za-z_-][{_FOREIGN}]|[{_FOREIGN}][0-9A-Za-z_-]"
     )
 
 

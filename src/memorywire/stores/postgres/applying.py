@@ -10,7 +10,10 @@ from memorywire.model.record import Record, Scope
 from memorywire.model.space import Space
 from memorywire.stores.postgres.database import Connection, Row
 from memorywire.stores.postgres.queries import QUERIES
-from memorywire.stores.postgres.rows import change_row, kept, said, scope_row, some, version_row
+from memorywire.stores.postgres.rows import change_row, dumps, kept, said, scope_row, some, version_row
+
+# So many versions go to the server at once.
+_GROUP = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +32,10 @@ class _Saying:
     """What a live record says, as far as the question of duplicates goes."""
 
     scope: Scope
-    digest: bytes
+    digest: str
     expires_at: int | None
 
-    def repeats(self, record: Record, digest: bytes, at: int) -> bool:
+    def repeats(self, record: Record, digest: str, at: int) -> bool:
         alive = self.expires_at is None or at < self.expires_at
         return alive and self.digest == digest and self.scope == record.scope
 
@@ -62,7 +65,9 @@ async def _look(
     named = {kept(end.id) for end in change.end} | {kept(id) for id in change.erase}
     asked = {
         "ids": sorted(named | {put["id"] for put in rows}),
-        "digests": [made["digest"] for put, made in zip(change.put, rows, strict=True) if put.unique],
+        "digests": [
+            bytes.fromhex(made["digest"]) for put, made in zip(change.put, rows, strict=True) if put.unique
+        ],
     }
     async with db.pipeline():
         await db.execute(QUERIES["lock_agent"], row)
@@ -106,7 +111,7 @@ class _Draft:
         self._sayings = {
             said(id): _Saying(
                 Scope(tenant=tenant, agent=agent, user=None if user is None else said(user)),
-                digest,
+                digest.hex(),
                 expires_at,
             )
             for id, user, digest, expires_at in sayings
@@ -143,8 +148,8 @@ class _Draft:
         head = self._base(put)
         if put.unique:
             self._refuse_repetition(record, row["digest"])
-        if put.vector is None and put.like is not None and not 1 <= put.like <= (head.number if head else 0):
-            raise Conflict(f"there is no version {put.like} to take the vector from", field="if_version")
+        if row["like"] is not None:
+            row = row | self._vector_of(head, row)
         if head is not None and head.live:
             self._end_live(record.id, head, EndReason.REPLACED, None)
         self._heads[record.id] = _Head(record.scope, record.version, True, False, begun=len(self.begun))
@@ -164,7 +169,15 @@ class _Draft:
             raise Conflict("the memory is no longer at this version", field="if_version")
         return head
 
-    def _refuse_repetition(self, record: Record, digest: bytes) -> None:
+    def _vector_of(self, head: _Head | None, row: dict[str, Any]) -> dict[str, Any]:
+        """Where the vector is to be taken from; a version of this very change is not in the table yet."""
+        like = row["like"]
+        if head is None or not 1 <= like <= head.number:
+            raise Conflict(f"there is no version {like} to take the vector from", field="if_version")
+        own = [made for made in self.begun if made["id"] == row["id"] and made["number"] == like]
+        return {"vector": own[0]["vector"], "like": own[0]["like"]} if own else {}
+
+    def _refuse_repetition(self, record: Record, digest: str) -> None:
         same = [
             id
             for id, saying in self._sayings.items()
@@ -198,7 +211,9 @@ async def _write(db: Connection, draft: _Draft, row: dict[str, Any]) -> None:
             }
             await db.execute(QUERIES["end_live"], row | named)
         if draft.begun:
-            await db.cursor().executemany(QUERIES["begin_version"], draft.begun)
+            for start in range(0, len(draft.begun), _GROUP):
+                versions = dumps(draft.begun[start : start + _GROUP])
+                await db.execute(QUERIES["begin_versions"], row | {"versions": versions})
             live = [version["length"] for version in draft.begun if version["ended"] is None]
             await db.execute(QUERIES["count_begun"], row | {"live": len(live), "words": sum(live)})
         if draft.erased:

@@ -1,6 +1,6 @@
 """Chooses, in a scope too large to look at whole, the versions that could be among the best."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,8 +28,6 @@ _BY_INDEX = (
 _BY_OTHER_MEANS = (
     "SET LOCAL enable_sort = on; SET LOCAL enable_seqscan = on; SET LOCAL enable_bitmapscan = on"
 )
-_WITH_LOOPS = "SET LOCAL enable_nestloop = on"
-_WITHOUT_LOOPS = "SET LOCAL enable_nestloop = off"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +37,7 @@ class Contenders:
     Without statistics those of the contenders themselves are meant.
     """
 
-    positions: list[int]
+    positions: list[int] = field(default_factory=list)
     lenders: list[int] = field(default_factory=list)
     documents: int | None = None
     average: float | None = None
@@ -64,7 +62,12 @@ async def contenders(
         return None  # the conditions let few through: those are looked at one by one
     counted = await fetch(db, QUERIES["containing"], named | bindings | {"most": _MOST_ENTRIES})
     containing = [int(count) for (count,) in counted]
-    wordy = await _wordiest(db, asked, bindings, [idf(live, count) for count in containing], wanted)
+    telling = {
+        key: idf(live, count)
+        for key, count in zip(bindings["keys"], containing, strict=True)
+        if count < _MOST_ENTRIES or min(containing) == _MOST_ENTRIES
+    }
+    wordy = await _wordiest(db, asked, telling, wanted)
     best = sorted({*near, *wordy})
     around = await _neighbours(db, asked, best)
     return Contenders(
@@ -87,19 +90,17 @@ async def _nearest(db: Connection, asked: Conditions, bindings: dict[str, Any], 
 
 
 async def _wordiest(
-    db: Connection, asked: Conditions, bindings: dict[str, Any], weights: Sequence[float], wanted: int
+    db: Connection, asked: Conditions, telling: Mapping[int, float], wanted: int
 ) -> list[int]:
-    """The versions that earn most by the rarest of the words asked for."""
-    if not weights:
+    """The versions that earn most by these terms and their weights."""
+    if not telling:
         return []
-    given = {"weights": list(weights), "k1": K1, "most": _MOST_ENTRIES, "wanted": wanted}
+    given = {"keys": [*telling], "weights": [*telling.values()], "k1": K1, "most": _MOST_ENTRIES}
     query = QUERIES["wordiest"].format(conditions=asked.sql)
-    return [int(row[0]) for row in await fetch(db, query, asked.bindings | bindings | given)]
+    return [int(row[0]) for row in await fetch(db, query, asked.bindings | given | {"wanted": wanted})]
 
 
 async def _neighbours(db: Connection, asked: Conditions, positions: Sequence[int]) -> set[int]:
-    await db.execute(_WITH_LOOPS)
     given = {"positions": list(positions), "reach": _REACH}
     rows = await fetch(db, QUERIES["neighbours"].format(conditions=asked.sql), asked.bindings | given)
-    await db.execute(_WITHOUT_LOOPS)
     return {int(position) for (position,) in rows}

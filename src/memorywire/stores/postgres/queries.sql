@@ -37,25 +37,34 @@ WITH gone AS (
 UPDATE agent SET live = live - (SELECT count(*) FROM gone), words = words - (SELECT coalesce(sum(length), 0) FROM gone)
 WHERE tenant = %(tenant)s AND agent = %(agent)s;
 
--- name: begin_version
-WITH begun AS (
-  INSERT INTO version (
-    began, ended, reason, into_id, number, length, created_at, occurred_at, expires_at, confidence, machine_said,
-    structured, tenant, agent, user_id, id, type, standing, session, digest, vector, terms, facts, body, content
-  ) VALUES (
-    %(began)s, %(ended)s, %(reason)s, %(into)s, %(number)s, %(length)s, %(created_at)s, %(occurred_at)s, %(expires_at)s,
-    %(confidence)s, %(machine_said)s, %(structured)s, %(tenant)s, %(agent)s, %(user)s, %(id)s, %(type)s,
-    %(standing)s, %(session)s, %(digest)s,
-    CASE WHEN %(like)s::integer IS NULL THEN %(vector)s::halfvec ELSE (
-      SELECT vector FROM version WHERE tenant = %(tenant)s AND id = %(id)s AND number = %(like)s::integer
-    ) END,
-    %(terms)s, %(facts)s::jsonb, %(body)s, %(content)s
+-- name: begin_versions
+WITH given AS MATERIALIZED (
+  SELECT * FROM json_to_recordset(%(versions)s::json) AS one (
+    began bigint, ended bigint, reason text, "into" text, number integer, length integer, created_at bigint,
+    occurred_at bigint, expires_at bigint, confidence float8, machine_said boolean, structured boolean,
+    "user" text, id text, type text, standing text, session text, digest text, vector text, "like" integer,
+    terms bigint[], counts integer[], facts jsonb, body text, content text
   )
-  RETURNING position
+),
+begun AS (
+  INSERT INTO version (
+    began, ended, reason, into_id, number, length, created_at, occurred_at, expires_at, confidence,
+    machine_said, structured, tenant, agent, user_id, id, type, standing, session, digest, vector, terms,
+    facts, body, content
+  )
+  SELECT began, ended, reason, "into", number, length, created_at, occurred_at, expires_at, confidence,
+    machine_said, structured, %(tenant)s, %(agent)s, "user", id, type, standing, session, decode(digest, 'hex'),
+    CASE WHEN "like" IS NULL THEN vector::halfvec ELSE (
+      SELECT old.vector FROM version AS old
+      WHERE old.tenant = %(tenant)s AND old.id = given.id AND old.number = given."like"
+    ) END,
+    terms, facts, body, content
+  FROM given
+  RETURNING position, id, number
 )
 INSERT INTO posting (key, position, count, tenant)
 SELECT entry.key, begun.position, entry.count, %(tenant)s
-FROM begun, unnest(%(terms)s::bigint[], %(counts)s::integer[]) AS entry (key, count);
+FROM begun JOIN given USING (id, number) CROSS JOIN LATERAL unnest(terms, counts) AS entry (key, count);
 
 -- name: count_begun
 UPDATE agent SET live = live + %(live)s, words = words + %(words)s
@@ -149,12 +158,15 @@ SELECT count(*) FROM (
   SELECT FROM version
   WHERE tenant = %(tenant)s AND agent = %(agent)s AND user_id = %(user)s AND ended IS NULL
   LIMIT %(most)s
-) AS some;
+) AS few;
 
 -- name: rank
 WITH matching AS MATERIALIZED (
   SELECT position, id, user_id, session, moment, machine_said, length, standing = 'demoted' AS demoted,
     coalesce(occurred_at <@ %(times)s::int8multirange, false) AS in_time,
+    position IN (
+      SELECT posting.position FROM posting WHERE posting.tenant = %(tenant)s AND posting.key = ANY(%(names)s)
+    ) AS spoke,
     coalesce(-((vector <#> %(asked)s::halfvec) + (vector <#> %(finer)s::halfvec)), 0) AS near
   FROM version WHERE {conditions}
 ),
@@ -189,7 +201,8 @@ own AS NOT MATERIALIZED (
   SELECT matching.*, coalesce(share, 0) AS share, places,
     (greatest(near, 0) ^ %(cosine_power)s + %(text_weight)s * coalesce(share, 0) ^ %(text_power)s)
     * CASE WHEN machine_said THEN %(machine)s ELSE 1 END
-    * CASE WHEN in_time THEN %(timely)s ELSE 1 END AS own
+    * CASE WHEN in_time THEN %(timely)s ELSE 1 END
+    * CASE WHEN spoke THEN %(named)s ELSE 1 END AS own
   FROM matching LEFT JOIN share USING (position)
 ),
 lent AS (
@@ -203,11 +216,20 @@ weighed AS (
     1 / (1 + exp(-%(slope)s * (own + lent - %(middle)s))) * CASE WHEN demoted THEN %(demoted)s ELSE 1 END AS score
   FROM lent WHERE NOT position = ANY(%(lenders)s)
 )
-SELECT position, id, near, share, places, lent, weight, moment, machine_said, in_time, demoted,
+SELECT position, id, near, share, places, lent, weight, moment, user_id, session, machine_said, in_time,
+  demoted, spoke,
   (SELECT array_agg(term.weight ORDER BY place) FROM term)
 FROM weighed
 ORDER BY score DESC, weight DESC, id
 LIMIT %(wanted)s;
+
+-- name: spoken
+SELECT EXISTS (
+  SELECT FROM posting CROSS JOIN LATERAL (
+    SELECT FROM version WHERE version.position = posting.position AND {conditions} LIMIT 1
+  ) AS matching
+  WHERE posting.tenant = %(tenant)s AND posting.key = ANY(%(names)s)
+);
 
 -- name: nearest
 SELECT position FROM version
@@ -219,7 +241,7 @@ LIMIT %(wanted)s;
 SELECT (
   SELECT count(*) FROM (
     SELECT FROM posting WHERE posting.tenant = %(tenant)s AND posting.key = asked.key LIMIT %(most)s
-  ) AS some
+  ) AS few
 )
 FROM unnest(%(keys)s::bigint[]) WITH ORDINALITY AS asked (key, place)
 ORDER BY place;
@@ -234,9 +256,11 @@ WITH found AS MATERIALIZED (
   ) AS entry
   GROUP BY position
 )
-SELECT version.position FROM found JOIN version USING (position)
-WHERE {conditions}
-ORDER BY earned DESC, version.id
+SELECT matching.position
+FROM found CROSS JOIN LATERAL (
+  SELECT version.position FROM version WHERE version.position = found.position AND {conditions} LIMIT 1
+) AS matching
+ORDER BY earned DESC
 LIMIT %(wanted)s;
 
 -- name: neighbours

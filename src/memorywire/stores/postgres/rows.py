@@ -17,7 +17,7 @@ from memorywire.model.record import Json, MemoryType, Record, Scope, Standing, T
 from memorywire.model.space import Space
 from memorywire.model.where import FIELDS
 from memorywire.stores.postgres.database import Row
-from memorywire.stores.text import terms
+from memorywire.stores.text import name_words, spoken_by, terms
 
 # Fields with a column of their own, by the name of the column.
 COLUMNS = {
@@ -90,6 +90,7 @@ def version_row(put: Put, space: Space) -> dict[str, Any]:
     """Everything a new version's row holds, except the sequences that begin and end it."""
     record = put.record
     found = terms(record.text)
+    speaker = [spoken_by(word) for word in name_words(record.person or "")]
     structured = not isinstance(record.content, str)
     row = scope_row(record.scope) | {
         "id": kept(record.id),
@@ -102,16 +103,16 @@ def version_row(put: Put, space: Space) -> dict[str, Any]:
         "expires_at": record.expires_at,
         "session": some(record.session_id),
         "machine_said": record.metadata.get("role") == "assistant",
-        "digest": bytes.fromhex(record.digest),
+        "digest": record.digest,
         "length": found.total(),
         "structured": structured,
         "content": dumps(record.content) if structured else kept(str(record.content)),
         "body": dumps({name: getattr(record, name) for name in _IN_BODY}),
-        "facts": dumps(_speakable({name: getattr(record, name) for name in (*_SAID, "metadata")})),
+        "facts": _speakable({name: getattr(record, name) for name in (*_SAID, "metadata")}),
         "vector": None if put.vector is None else halves(put.vector, space),
         "like": put.like if put.vector is None else None,
-        "terms": [term_key(record.scope.tenant, record.scope.agent, term) for term in found],
-        "counts": list(found.values()),
+        "terms": [term_key(record.scope.tenant, record.scope.agent, term) for term in (*found, *speaker)],
+        "counts": [*found.values(), *(1 for _ in speaker)],
     }
     return _within_64_bits(row)
 

@@ -21,7 +21,7 @@ from memorywire.stores.postgres.database import Connection, Row, fetch
 from memorywire.stores.postgres.filters import Conditions
 from memorywire.stores.postgres.queries import QUERIES
 from memorywire.stores.postgres.reading import asked_for, at_positions, positions
-from memorywire.stores.postgres.rows import floats, kept, literal, record_of, term_key, widened
+from memorywire.stores.postgres.rows import floats, literal, record_of, term_key, widened
 from memorywire.stores.relevance import (
     CONTEST,
     COSINE_POWER,
@@ -31,12 +31,13 @@ from memorywire.stores.relevance import (
     MIDDLE,
     NEIGHBOURS,
     SLOPE,
+    SPOKE,
     TEXT_POWER,
     TEXT_WEIGHT,
     B,
     relevance,
 )
-from memorywire.stores.text import terms
+from memorywire.stores.text import name_words, spoken_by, terms
 
 _CONSTANTS = {
     "k1": K1,
@@ -46,6 +47,7 @@ _CONSTANTS = {
     "text_power": TEXT_POWER,
     "machine": MACHINE_SAID,
     "timely": IN_TIME,
+    "named": SPOKE,
     "slope": SLOPE,
     "middle": MIDDLE,
     "demoted": DEMOTED_FACTOR,
@@ -68,9 +70,12 @@ class _Runner:
     lent: float
     weight: float
     moment: int
+    user: str | None
+    session: str | None
     machine_said: bool
     in_time: bool
     demoted: bool
+    spoke: bool
     newest: bool = False
 
     @property
@@ -82,8 +87,12 @@ class _Runner:
         return -self.score, -self.weight, self.id
 
     @property
+    def turn_of(self) -> tuple[str | None, str] | None:
+        return None if self.session is None else (self.user, self.session)
+
+    @property
     def signals(self) -> dict[str, float]:
-        flags = ("machine_said", "in_time", "demoted", "newest")
+        flags = ("spoke", "machine_said", "in_time", "demoted", "newest")
         signals = {"vector": self.near, "text": self.share}
         signals |= {name: 1.0 for name in flags if getattr(self, name)}
         return signals | ({"neighbours": self.lent} if self.lent else {})
@@ -94,23 +103,38 @@ async def search(db: Connection, space: Space, query: Query, limit: int, exact: 
     if limit < 1:
         return []
     asked = await asked_for(db, query.where)
-    bindings = _asked(query, space) | {"wanted": max(limit, CONTEST)}
+    left = asked.rest != EVERYTHING
+    if left:
+        asked = _standing_at(asked, await positions(db, asked))
+    bindings = await _meant(db, space, query, asked) | {"wanted": max(limit, CONTEST)}
     chosen = None
-    if asked.rest != EVERYTHING:
-        chosen = Contenders(positions=await positions(db, asked))
-    elif query.where.as_of is None:
+    if not left and query.where.as_of is None:
         chosen = await contenders(db, query.where.scope, asked, bindings, exact)
     rows = await _weighed(db, asked, chosen, bindings)
     return await _ranked(db, space, query, rows, limit)
 
 
-def _asked(query: Query, space: Space) -> dict[str, Any]:
+def _standing_at(asked: Conditions, positions: list[int]) -> Conditions:
+    which = "version.tenant = %(tenant)s AND version.position = ANY(%(positions)s)"
+    return Conditions(which, asked.bindings | {"positions": positions}, EVERYTHING)
+
+
+async def _meant(db: Connection, space: Space, query: Query, asked: Conditions) -> dict[str, Any]:
     """What the query says, in the server's terms."""
     scope = query.where.scope
+    said = {spoken_by(word) for name in query.names for word in name_words(name)}
+    keys, names = (
+        [term_key(scope.tenant, scope.agent, term) for term in found] for found in (terms(query.text), said)
+    )
+    vector = query.vector
+    if names and query.nameless is not None:
+        # Every word of a speaker whom the query names would be near, so their name is left out.
+        spoken = QUERIES["spoken"].format(conditions=asked.sql)
+        [(speaks,)] = await fetch(db, spoken, asked.bindings | {"names": names})
+        vector = query.nameless if speaks else vector
+    coarse, finer = (None, None) if vector is None else _two_halves(floats(vector, space))
     times = ",".join(f"[{start},{end})" for start, end in query.times if start < end)
-    asked, finer = (None, None) if query.vector is None else _two_halves(floats(query.vector, space))
-    keys = [term_key(scope.tenant, scope.agent, term) for term in terms(query.text)]
-    return {"keys": keys, "times": f"{{{times}}}", "asked": asked, "finer": finer}
+    return {"keys": keys, "names": names, "times": f"{{{times}}}", "asked": coarse, "finer": finer}
 
 
 def _two_halves(vector: NDArray[np.float32]) -> tuple[str, str]:
@@ -122,21 +146,22 @@ def _two_halves(vector: NDArray[np.float32]) -> tuple[str, str]:
 async def _weighed(
     db: Connection, asked: Conditions, chosen: Contenders | None, bindings: dict[str, Any]
 ) -> list[Row]:
-    which = asked.sql
+    """The best, as the server weighs them."""
     if chosen is None:
-        chosen = Contenders(positions=[])
+        chosen = Contenders()
     else:
-        which = "version.tenant = %(tenant)s AND version.position = ANY(%(positions)s)"
+        asked = _standing_at(asked, chosen.positions)
     given = _CONSTANTS | {
-        "positions": chosen.positions,
         "lenders": chosen.lenders,
         "documents": chosen.documents,
         "average": chosen.average,
         "containing": chosen.containing,
     }
-    return await fetch(
-        db, QUERIES["rank"].format(conditions=which, lent=_LENT), asked.bindings | bindings | given
-    )
+    # The server cannot guess what a common table will hold, and with a small guess it would compare
+    # everything with everything.
+    await db.execute("SET LOCAL enable_nestloop = off")
+    query = QUERIES["rank"].format(conditions=asked.sql, lent=_LENT)
+    return await fetch(db, query, asked.bindings | bindings | given)
 
 
 async def _ranked(db: Connection, space: Space, query: Query, rows: list[Row], limit: int) -> list[Scored]:
@@ -146,10 +171,9 @@ async def _ranked(db: Connection, space: Space, query: Query, rows: list[Row], l
     runners = [_Runner(*row[:-1]) for row in rows]
     contest = runners[:CONTEST]
     wanted = {runner.position for runner in (*contest, *runners[:limit])}
-    found = await at_positions(db, kept(query.where.scope.tenant), sorted(wanted))
-    _put_newest_ahead(
-        contest, rows[0][-1] or [], widened([found[r.position][-1] for r in contest], space.dimension)
-    )
+    found = await at_positions(db, query.where.scope.tenant, sorted(wanted))
+    vectors = widened([found[runner.position][-1] for runner in contest], space.dimension)
+    _put_newest_ahead(contest, rows[0][-1] or [], vectors)
     contest.sort(key=lambda runner: runner.standing)
     return [
         Scored(record=record_of(found[runner.position]), score=runner.score, signals=runner.signals)
@@ -157,18 +181,21 @@ async def _ranked(db: Connection, space: Space, query: Query, rows: list[Row], l
     ]
 
 
-def _put_newest_ahead(
-    contest: Sequence[_Runner], weights: Sequence[float], vectors: NDArray[np.float64]
-) -> None:
+def _put_newest_ahead(contest: list[_Runner], weights: Sequence[float], vectors: NDArray[np.float64]) -> None:
     held = [frozenset(runner.places or ()) for runner in contest]
-    passed = put_newest_ahead(
-        weights=np.array([runner.weight for runner in contest]),
+    put_newest_ahead(
+        contest,
         moments=np.array([runner.moment for runner in contest]),
         vectors=vectors,
         holding=[
-            (weight, np.array([place in own for own in held])) for place, weight in enumerate(weights, 1)
+            (weight, np.array([place in own for own in held]))
+            for place, weight in enumerate(weights, start=1)
         ],
+        sessions=_numbered([runner.turn_of for runner in contest]),
     )
-    for runner, weight in zip(contest, passed.tolist(), strict=True):
-        if weight > runner.weight:
-            runner.weight, runner.newest = weight, True
+
+
+def _numbered(sessions: Sequence[tuple[str | None, str] | None]) -> NDArray[np.int64]:
+    """A number for each session; -1 for none."""
+    numbers: dict[tuple[str | None, str], int] = {}
+    return np.array([-1 if one is None else numbers.setdefault(one, len(numbers)) for one in sessions])

@@ -25,7 +25,6 @@ _LAZILY = {"synchronous_commit": "off"}
 
 # Plans that the server's guesses must not spoil: what a common table holds is never known beforehand.
 _SEARCHING = {
-    "enable_nestloop": "off",
     "jit": "off",
     "work_mem": "64MB",
     "max_parallel_workers_per_gather": "0",

@@ -131,6 +131,11 @@ WHERE tenant = :tenant AND agent = :agent AND id = :id AND ended IS NULL
   AND (:user IS NULL OR user = :user)
 ON CONFLICT (tenant, id) DO UPDATE SET at = max(at, excluded.at), count = count + excluded.count;
 
+-- name: recalls
+SELECT IFNULL((SELECT count FROM recall WHERE tenant = asked.value ->> 0 AND id = asked.value ->> 1), 0)
+FROM json_each(:asked) AS asked
+ORDER BY asked.key;
+
 -- name: get
 SELECT record.*
 FROM json_each(:ids) AS asked

@@ -22,6 +22,7 @@ from memorywire.stores.relevance import (
     IN_TIME,
     K1,
     MACHINE_SAID,
+    SPOKE,
     TEXT_POWER,
     TEXT_WEIGHT,
     B,
@@ -33,7 +34,7 @@ from memorywire.stores.sqlite.reading import ids_at, vectors_at
 from memorywire.stores.sqlite.rows import term_hash
 from memorywire.stores.sqlite.selection import Rows, Selection, holding
 from memorywire.stores.sqlite.shelf import Shelf
-from memorywire.stores.text import terms
+from memorywire.stores.text import name_words, spoken_by, terms
 
 Floats = NDArray[np.floating[Any]]
 Places = NDArray[np.signedinteger[Any]]
@@ -101,7 +102,10 @@ class _Field:
         self._shelf = shelf
         self._selection = selection
         self._times = query.times
-        self._asked = None if query.vector is None else np.frombuffer(query.vector, "<f4")
+        self._spoken = self._spoken_by(query.names)
+        named = len(self._spoken) > 0
+        self._asked = _floats(query.nameless if query.nameless and named else query.vector)
+        self._rest = None if named else _floats(query.nameless)
         self._holding: list[tuple[float, Rows]] = []
         self._share = self._text_shares(query.text)
         self._near = shelf.sessions.neighbourhood(
@@ -125,6 +129,13 @@ class _Field:
         if total:
             shares /= total
         return shares
+
+    def _spoken_by(self, names: Sequence[str]) -> Places:
+        """The places of what was said by somebody with one of these names, in ascending order."""
+        words = {word for name in names for word in name_words(name)}
+        found = (self._shelf.postings.holding(term_hash(spoken_by(word)))[0] for word in words)
+        places = [self._selection.among(rows)[0] for rows in found]
+        return np.unique(np.concatenate(places)) if places else np.empty(0, np.intp)
 
     @cached_property
     def _demoted(self) -> Mask:
@@ -161,6 +172,7 @@ class _Field:
         own = np.maximum(cosines, 0.0) ** COSINE_POWER + TEXT_WEIGHT * self._share[places] ** TEXT_POWER
         own[self._shelf.machine_said[rows]] *= MACHINE_SAID
         own[_within(self._shelf.occurred[rows], self._times)] *= IN_TIME
+        own[np.isin(places, self._spoken, assume_unique=True)] *= SPOKE
         return own
 
     def signals(self, runner: _Runner) -> dict[str, float]:
@@ -169,6 +181,7 @@ class _Field:
         flags = {
             "machine_said": self._shelf.machine_said[runner.row],
             "in_time": _within(self._shelf.occurred[row], self._times).any(),
+            "spoke": np.isin(runner.place, self._spoken).any(),
             "demoted": runner.demoted,
             "newest": runner.newest,
         }
@@ -176,6 +189,8 @@ class _Field:
         signals |= {name: 1.0 for name, raised in flags.items() if raised}
         if runner.borrowed:
             signals["neighbours"] = runner.borrowed
+        if self._rest is not None:
+            signals["rest"] = float(self._vectors.matrix[runner.at].astype(np.float64) @ self._rest)
         return signals
 
     def _contenders(self, wanted: int) -> Places:
@@ -214,6 +229,9 @@ class _Field:
         if self._times:
             weights[_within(self._selection.pick(self._shelf.occurred), self._times)] *= IN_TIME
             error *= IN_TIME
+        if len(self._spoken):
+            weights[self._spoken] *= SPOKE
+            error *= SPOKE
         if self._near:
             weights[self._near.order] += self._near.lent(weights)
             error *= 1 + ALL_LENT
@@ -226,16 +244,13 @@ class _Field:
 
     def put_newest_ahead(self, contest: Sequence[_Runner]) -> None:
         rows = np.array([runner.row for runner in contest], np.int32)
-        passed = put_newest_ahead(
-            weights=np.array([runner.weight for runner in contest]),
+        put_newest_ahead(
+            contest,
             moments=self._shelf.moments[rows],
             vectors=self._vectors.matrix[[runner.at for runner in contest]].astype(np.float64),
             holding=[(weight, _hold(rows, found)) for weight, found in self._holding],
+            sessions=self._shelf.sessions.codes.values[rows].astype(np.int64),
         )
-        for runner, weight in zip(contest, passed.tolist(), strict=True):
-            if weight > runner.weight:
-                runner.weight = weight
-                runner.newest = True
 
 
 def _best(weights: Floats, among: Mask | None, wanted: int, slack: float) -> Places:
@@ -266,6 +281,10 @@ def _hold(rows: Rows, found: Rows) -> Mask:
     held = np.zeros(len(rows), bool)
     held[holding(rows, found)[0]] = True
     return held
+
+
+def _floats(vector: bytes | None) -> NDArray[np.float32] | None:
+    return None if vector is None else np.frombuffer(vector, "<f4")
 
 
 def _within(moments: NDArray[np.int64], times: Sequence[tuple[int, int]]) -> Mask:

@@ -24,6 +24,11 @@ def get(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> list[Record]:
     return [record_of(row) for row in rows]
 
 
+def recalls(db: apsw.Connection, records: Sequence[Record]) -> list[int]:
+    asked = json.dumps([(record.scope.tenant, record.id) for record in records])
+    return [count for (count,) in db.execute(QUERIES["recalls"], {"asked": asked})]
+
+
 def head(db: apsw.Connection, where: Where) -> int | None:
     """The last commit of the agent at the moment asked for: another agent's clock must not move its past."""
     if where.as_of is None:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import struct
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -11,7 +12,7 @@ import numpy as np
 
 from memorywire.model.change import Change, EndReason, Put, Version
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.record import Json, MemoryType, Record, Scope, Standing, Trust
+from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.space import Space
 from memorywire.stores.text import name_words, spoken_by, terms
 
@@ -22,6 +23,9 @@ Bindings: TypeAlias = dict[str, str | int | float | bytes | None]
 ENTRY = np.dtype([("term", "<i8"), ("count", "<u2")])
 _ENTRY = struct.Struct("<qH")
 _MOST = 0xFFFF
+
+_dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_NONE = "[]"
 
 # Where these stand in the view `record`.
 _ID, _NUMBER, _CONTENT, _POSITION = 3, 4, 21, 23
@@ -58,11 +62,11 @@ def version_row(put: Put, space: Space) -> Bindings:
         "digest": bytes.fromhex(record.digest),
         "length": found.total(),
         "structured": int(structured),
-        "tags": _dumps(record.tags),
+        "tags": _listed(record.tags),
         "metadata": _dumps(record.metadata),
-        "supersedes": _dumps(record.supersedes),
-        "merged_from": _dumps(record.merged_from),
-        "derived_from": _dumps(record.derived_from),
+        "supersedes": _listed(record.supersedes),
+        "merged_from": _listed(record.merged_from),
+        "derived_from": _listed(record.derived_from),
         "content": _dumps(record.content) if structured else str(record.content),
         "vector": _half(put.vector, space),
         "terms": b"".join(
@@ -111,15 +115,15 @@ def record_of(row: Row) -> Record:
         version=number,
         confidence=confidence,
         metadata=json.loads(metadata),
-        tags=tuple(json.loads(tags)),
+        tags=_names(tags),
         source=source,
         session_id=session,
         occurred_at=occurred_at,
         expires_at=expires_at,
         standing=Standing(standing),
-        supersedes=tuple(json.loads(supersedes)),
-        merged_from=tuple(json.loads(merged_from)),
-        derived_from=tuple(json.loads(derived_from)),
+        supersedes=_names(supersedes),
+        merged_from=_names(merged_from),
+        derived_from=_names(derived_from),
         trust=Trust(trust),
         recalled_at=recalled_at,
     )
@@ -178,8 +182,12 @@ def _half(vector: bytes | None, space: Space) -> bytes | None:
     return np.frombuffer(vector, "<f4").astype("<f2").tobytes()
 
 
-def _dumps(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+def _listed(names: Sequence[str]) -> str:
+    return _dumps(names) if names else _NONE
+
+
+def _names(listed: str) -> tuple[str, ...]:
+    return () if listed == _NONE else tuple(json.loads(listed))
 
 
 def _well_formed(row: Bindings) -> Bindings:
@@ -189,7 +197,7 @@ def _well_formed(row: Bindings) -> Bindings:
             raise InvalidRequest("the number does not fit into 64 bits", field=name)
         if isinstance(value, str):
             try:
-                value.encode()
+                value.isascii() or value.encode()
             except UnicodeEncodeError as error:
                 raise InvalidRequest("the text holds a lone surrogate", field=name) from error
     return row

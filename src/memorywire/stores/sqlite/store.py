@@ -29,7 +29,7 @@ _MANY = 20_000
 
 
 class SqliteStore:
-    """Memories in one SQLite file, or in memory; satisfies Store, Historian and Tracker.
+    """Memories in one SQLite file, or in memory; satisfies Store, Historian, Tracker and RecallCounter.
 
     What was written is on the disk before the write is answered. Others may keep their tables in the
     same `file`. `connect` is how connections are made, `patience` how long other processes are waited
@@ -114,6 +114,11 @@ class SqliteStore:
     async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
         """Written with the next change, or after a moment, or at close: a recall waits for no disk."""
         self.file.later(lambda: self._touches.add([Touch(scope, id, at) for id in ids]))
+
+    async def recalls(self, records: Sequence[Record]) -> Sequence[int]:
+        pending = [self._touches.counted_on(record) for record in records]
+        written = await self.file.read(lambda db: reading.recalls(db, records))
+        return [sum(counts) for counts in zip(written, pending, strict=True)]
 
     async def close(self) -> None:
         """Write what is pending and let go of the file; closing twice is fine."""

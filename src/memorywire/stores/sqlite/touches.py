@@ -56,22 +56,27 @@ class Touches:
             _merge(self._new, self._taken.values())
             self._taken = {}
 
+    def counted_on(self, record: Record) -> int:
+        """How many recalls of the record wait to be written."""
+        with self._lock:
+            return sum(touch.count for touch in self._pending(record))
+
     def seen_on(self, record: Record) -> Record:
         """The record as if everything pending were written."""
         if not self._new and not self._taken:
             return record
         with self._lock:
-            at = max(self._moments(record), default=None)
+            at = max((touch.at for touch in self._pending(record)), default=None)
         if at is None or (record.recalled_at is not None and record.recalled_at >= at):
             return record
         return replace(record, recalled_at=at)
 
-    def _moments(self, record: Record) -> Iterator[int]:
+    def _pending(self, record: Record) -> Iterator[Touch]:
         for scope in {record.scope, replace(record.scope, user=None)}:
             for pending in (self._new, self._taken):
                 touch = pending.get((scope, record.id))
                 if touch is not None:
-                    yield touch.at
+                    yield touch
 
 
 def _row(touch: Touch) -> Bindings:

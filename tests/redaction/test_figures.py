@@ -1,0 +1,75 @@
+"""The figures of docs/results, on labelled sentences drawn anew from a seed; switched off, each one falls."""
+
+from random import Random
+
+import pytest
+
+from memorywire.governance.redact import Redactor
+from tests.redaction.corpus import held_out, kinds
+from tests.redaction.corpus.evasion import DISGUISED, ENCODED
+from tests.redaction.corpus.ordinary import ordinary
+from tests.redaction.corpus.secrets import held_out_kinds, written_for
+from tests.redaction.corpus.shapes import draw
+from tests.redaction.measuring import Score, disguised, registered, score
+
+
+@pytest.fixture(scope="module")
+def ordinary_score() -> Score:
+    return score(Redactor(), ordinary(5000))
+
+
+def test_the_corpus_is_as_large_as_promised():
+    written, held = score(Redactor(patterns=False), written_for(14)), held_out.KINDS
+    assert (written.count >= 800, len(written.kinds) >= 40, len(held) >= 20) == (True, True, True)
+    assert not {kind.name for kind in held} & set(written.kinds)
+
+
+def test_no_rule_knows_a_held_out_kind():
+    random, redactor = Random(9), Redactor()
+    for kind in held_out.KINDS:
+        secret = draw(kind.shape, random)
+        assert redactor.identifier(secret) == (secret, ()), kind.name
+    ours = next(kind for kind in kinds.KINDS if kind.name == "github-classic")
+    assert redactor.identifier(draw(ours.shape, random))[1] == ("github-token",)
+
+
+def test_kinds_with_rules_are_found(ordinary_score: Score):
+    found = score(Redactor(), written_for(14))
+    assert found.recall >= 0.99, found.missed
+    assert found.found / (found.found + len(found.false) + len(ordinary_score.false)) >= 0.99, found.false
+
+
+def test_held_out_kinds_are_found(ordinary_score: Score):
+    found = score(Redactor(), held_out_kinds(20))
+    assert found.recall >= 0.95, found.missed
+    assert found.found / (found.found + len(found.false) + len(ordinary_score.false)) >= 0.99, found.false
+
+
+def test_ordinary_memories_are_left_alone(ordinary_score: Score):
+    assert ordinary_score.count == 5000
+    assert len(ordinary_score.false) <= 1, ordinary_score.false
+
+
+def test_without_patterns_nothing_is_found():
+    blind = Redactor(patterns=False)
+    assert score(blind, written_for(2)).recall == 0
+    assert score(blind, held_out_kinds(2)).recall == 0
+
+
+def test_registered_values_are_found_in_every_form():
+    assert not any(registered(ENCODED, each=8).values())
+
+
+def test_registered_values_are_found_behind_disguises():
+    ways = {way: written for way, written in DISGUISED.items() if way != "spaced out"}
+    assert not any(registered(ways, each=4).values())
+
+
+def test_a_value_that_is_not_registered_stays():
+    assert all(registered(ENCODED, each=1, known=False).values())
+
+
+def test_most_disguises_are_seen_through():
+    shares = disguised(Redactor(), DISGUISED, each=1)
+    assert sum(shares.values()) / len(shares) >= 0.8, shares
+    assert not any(disguised(Redactor(patterns=False), DISGUISED, each=1).values())

@@ -1,0 +1,116 @@
+"""Prints how well secrets are found, how often ordinary memories are flagged, and how long it takes.
+
+    python tools/redaction.py [--data ../shared/data]
+
+The sentences are drawn from seeds (tests/redaction/corpus). With --data, the turns of LoCoMo found there
+are read as well: people talk in them, and nobody tells a secret.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from memorywire.governance.redact import Redactor
+from tests.redaction.corpus import held_out
+from tests.redaction.corpus.evasion import DISGUISED, ENCODED
+from tests.redaction.corpus.ordinary import filler, ordinary
+from tests.redaction.corpus.secrets import held_out_kinds, written_for
+from tests.redaction.corpus.shapes import Sample
+from tests.redaction.measuring import Score, disguised, registered, score
+
+EACH = 20  # sentences of every kind
+ORDINARY = 6000
+SIZE = 65_536
+ROUNDS = 200
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, help="a folder with locomo*.json")
+    data = parser.parse_args().data
+    redactor = Redactor()
+    plain = score(redactor, ordinary(ORDINARY))
+    turns = list(locomo(data)) if data else []
+    print("| set | sentences | kinds | recall | false | precision, with the ordinary ones |")
+    print("|---|---|---|---|---|---|")
+    show("kinds with rules", score(redactor, written_for(EACH)), plain)
+    show(f"held-out kinds ({len(held_out.KINDS)})", score(redactor, held_out_kinds(EACH)), plain)
+    show("the same, patterns off", score(Redactor(patterns=False), held_out_kinds(EACH)), plain)
+    show_ordinary("ordinary memories", plain)
+    if turns:
+        show_ordinary("turns of LoCoMo", score(redactor, turns))
+    show_forms(redactor)
+    show_times(redactor, [turn.text for turn in turns])
+
+
+def show(name: str, found: Score, plain: Score) -> None:
+    false = len(found.false) + len(plain.false)
+    precision = found.found / max(1, found.found + false)
+    print(f"| {name} | {found.count} | {len(found.kinds)} | {found.recall:.4f} | {false} | {precision:.4f} |")
+    missed = sorted({sample.kind for sample in found.missed})
+    if found.found and missed:
+        print(f"|   missed: {', '.join(missed)} | {len(found.missed)} | {len(missed)} | | | |")
+
+
+def show_ordinary(name: str, found: Score) -> None:
+    print(f"| {name} | {found.count} | | | {len(found.false)} | |")
+
+
+def show_forms(redactor: Redactor) -> None:
+    print("\n| a registered value, written | tried | found |\n|---|---|---|")
+    for way, left in registered(ENCODED | DISGUISED, each=EACH).items():
+        tried = 6 * EACH
+        print(f"| {way} | {tried} | {1 - len(left) / tried:.3f} |")
+    print("\n| a secret by its form, written | found whole |\n|---|---|")
+    for way, share in disguised(redactor, DISGUISED, each=3).items():
+        print(f"| {way} | {share:.3f} |")
+
+
+def show_times(redactor: Redactor, turns: list[str]) -> None:
+    print(f"\n| {SIZE // 1024} KiB of | median ms | p99 ms |\n|---|---|---|")
+    texts = {"ordinary memories, every third a look-alike": filler(SIZE)}
+    if turns:
+        texts = {"conversation": "\n".join(turns)[:SIZE]} | texts
+    for name, text in texts.items():
+        show_time(name, lambda text=text: redactor.text(text))
+    if turns:
+        show_time(
+            "conversation, all of it, turn by turn", lambda: [redactor.text(turn) for turn in turns], 10
+        )
+    known = {f"key-{at}": f"{at:04}-registered-value-{at * 7919:08x}" for at in range(100)}
+    host = Redactor(known, patterns=False)
+    show_time("the first, 100 registered values only", lambda: host.text(next(iter(texts.values()))))
+
+
+def show_time(name: str, work: Callable[[], object], rounds: int = ROUNDS) -> None:
+    work()
+    spent = sorted(timed(work) for _ in range(rounds))
+    print(f"| {name} | {statistics.median(spent):.2f} | {spent[rounds * 99 // 100]:.2f} |")
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Milliseconds of this thread's own work: what other processes do is not ours."""
+    started = time.thread_time()
+    work()
+    return (time.thread_time() - started) * 1000
+
+
+def locomo(data: Path) -> Iterator[Sample]:
+    for file in sorted(data.glob("locomo*.json")):
+        if "overlay" in file.name:
+            continue
+        for sample in json.loads(file.read_text(encoding="utf-8")):
+            sessions = (part for part in sample["conversation"].values() if isinstance(part, list))
+            yield from (Sample("turn", turn["text"]) for session in sessions for turn in session)
+
+
+if __name__ == "__main__":
+    main()
