@@ -28,6 +28,17 @@ EACH = 20  # sentences of every kind
 ORDINARY = 6000
 SIZE = 65_536
 ROUNDS = 200
+HOSTILE = (
+    "password is ",
+    "token=a1B2c3D4e5F6 ",
+    "a\n",
+    "\\n",
+    "QUJD",
+    "a\u200b",
+    "http://a:b",
+    "cookie: sid",
+    "ghp_",
+)
 
 
 def main() -> None:
@@ -49,6 +60,7 @@ def main() -> None:
         show_ordinary("turns of LoCoMo", score(redactor, turns))
     show_forms(redactor)
     show_times(redactor, [turn.text for turn in turns])
+    show_worst(redactor)
 
 
 def show(name: str, found: Score, plain: Score) -> None:
@@ -88,6 +100,19 @@ def show_times(redactor: Redactor, turns: list[str]) -> None:
     known = {f"key-{at}": f"{at:04}-registered-value-{at * 7919:08x}" for at in range(100)}
     host = Redactor(known, patterns=False)
     show_time("the first, 100 registered values only", lambda: host.text(next(iter(texts.values()))))
+
+
+def show_worst(redactor: Redactor) -> None:
+    """Texts that repeat what the rules look for; a rule that went back and forth would show here."""
+    print(f"\n| {SIZE // 1024} KiB of nothing but | ms | four times as much, ms |\n|---|---|---|")
+    for piece in HOSTILE:
+        text = (piece * SIZE)[:SIZE]
+        redactor.text(text)
+        once, more = (
+            min(timed(lambda text=text, times=times: redactor.text(text * times)) for _ in range(5))
+            for times in (1, 4)
+        )
+        print(f"| `{piece!r}` | {once:.1f} | {more:.1f} |")
 
 
 def show_time(name: str, work: Callable[[], object], rounds: int = ROUNDS) -> None:

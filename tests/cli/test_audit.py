@@ -130,6 +130,18 @@ def test_where_there_is_no_ledger_nothing_is_created(shell: Shell):
     assert not (shell.home / "memory.db").exists()
 
 
+def test_a_database_without_a_ledger_has_none_and_one_that_lost_it_is_broken(shell: Shell, kept: Path):
+    other = shell.home / "other.db"
+    apsw.Connection(str(other)).execute("CREATE TABLE something (x)")
+    for verb in (["log"], ["verify"], ["checkpoint"], ["export"], ["prove", "1"]):
+        done = shell("audit", *verb, "--json", "--store", f"sqlite://{other}")
+        assert (done.code, done.problem["code"]) == (3, "not_found")
+    assert shell("audit", "checkpoint").code == 0
+    apsw.Connection(str(kept)).execute("PRAGMA foreign_keys = OFF; DROP TABLE ledger_salt; DROP TABLE ledger")
+    done = shell("audit", "verify", "--json")
+    assert (done.code, done.json["fault"]["entry"]) == (1, 1)
+
+
 def test_a_checkpoint_that_is_none_is_refused(shell: Shell, kept: Path, tmp_path: Path):
     wrong = tmp_path / "wrong"
     wrong.write_text("not a note\n", encoding="utf-8")

@@ -3,7 +3,9 @@
 import hashlib
 import json
 import random
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
+from pathlib import Path
 
 import apsw
 import pytest
@@ -100,6 +102,24 @@ def test_a_transaction_that_fails_leaves_no_gap():
     db.execute("ROLLBACK TO work; RELEASE work")
     assert append(db, [draft(an_entry(4))]) == [3]
     assert verify(rows(db), [], []).ok
+
+
+def test_many_who_write_at_once_leave_one_chain_without_gaps(tmp_path: Path):
+    path = tmp_path / "ledger.db"
+    a_ledger(path).execute("PRAGMA journal_mode = WAL")
+
+    def work(writer: int) -> None:
+        db = apsw.Connection(str(path))
+        db.set_busy_timeout(60_000)
+        for number in range(20):
+            db.execute("BEGIN IMMEDIATE")
+            append(db, [draft(an_entry(writer * 100 + number))])
+            db.execute("COMMIT")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    report = verify(rows(apsw.Connection(str(path))), [], [])
+    assert (report.fault, report.entries) == (None, 80)
 
 
 @pytest.mark.parametrize(

@@ -93,13 +93,11 @@ def test_nothing_can_be_written_into_another_tenant(guest: str) -> None:
         with db.transaction(force_rollback=True):
             db.execute("SET LOCAL memorywire.tenant = 'red'")
             assert db.execute(insert, ("red",)).rowcount == 1
-        for statement, tenant in ((insert, "blue"), ("UPDATE version SET tenant = %s", "blue")):
-            with pytest.raises(psycopg.errors.InsufficientPrivilege), db.transaction():
-                db.execute("SET LOCAL memorywire.tenant = 'red'")
-                db.execute(statement, (tenant,))
-        with db.transaction():
-            db.execute("SET LOCAL memorywire.tenant = 'red'")
-            assert db.execute("DELETE FROM version WHERE tenant = 'blue'").rowcount == 0
+        db.execute("SET memorywire.tenant = 'red'")
+        for statement in (insert, "UPDATE version SET tenant = %s"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                db.execute(statement, ("blue",))
+        assert db.execute("DELETE FROM version WHERE tenant = 'blue'").rowcount == 0
 
 
 def test_a_role_that_owns_nothing_can_do_everything_a_store_does(guest: str) -> None:
@@ -110,7 +108,7 @@ def test_a_role_that_owns_nothing_can_do_everything_a_store_does(guest: str) -> 
             put = revising(first, content="a zebra")
             await store.write(a_change(scope, put, key="k"))
             await store.touch(scope, [first.id], NOW)
-            assert ids(await store.search(a_query(scope, "zebra", a_vector(1)), 1)) == [first.id]
+            assert ids(await store.search(a_query(scope, "zebra"), 1)) == [first.id]
             await store.write(a_change(scope, erase=(second.id,)))
             assert ids(await store.find(everything(scope))) == [first.id]
             [version] = await store.history(scope, second.id)

@@ -111,12 +111,15 @@ def test_a_secret_in_an_id_is_refused_without_showing_it(field: str):
 
 def test_a_secret_among_referenced_ids_or_owners_is_refused():
     redactor = Redactor({"mine": "correct-horse-7"})
-    for request in (
-        replace(PLAIN, supersedes=("m-1", "correct-horse-7")),
-        replace(PLAIN, scope=Scope(agent="a", user="correct-horse-7")),
-    ):
-        with pytest.raises(SecretLeakage):
+    requests = {
+        "supersedes.1": replace(PLAIN, supersedes=("m-1", "correct-horse-7")),
+        "derived_from.0": replace(PLAIN, derived_from=("correct-horse-7",)),
+        "user_id": replace(PLAIN, scope=Scope(agent="a", user="correct-horse-7")),
+    }
+    for field, request in requests.items():
+        with pytest.raises(SecretLeakage) as caught:
             redact_remember(request, redactor)
+        assert caught.value.field == field
 
 
 def test_ids_may_be_random():

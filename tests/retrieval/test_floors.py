@@ -6,7 +6,7 @@ from memorywire.model.answers import Verdict
 from memorywire.model.query import Scored
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.model.space import Space
-from memorywire.retrieval.admit import MATCH, WEAK, admit, floors_of
+from memorywire.retrieval.admit import MATCH, TURN, WEAK, admit, floors_of
 from memorywire.retrieval.calibrate import cut_at, fit, table
 from memorywire.retrieval.embed import open_embedder
 
@@ -44,8 +44,8 @@ def test_a_fitted_floor_is_the_floor_of_any_space(space):
     assert verdict(floors, 0.99) == (1, Verdict.MATCH)
 
 
-def test_fitting_the_floor_there_is_changes_nothing():
-    assert floors_of(DEFAULT, WEAK).match == pytest.approx(MATCH)
+def test_fitting_the_floor_of_turns_leaves_the_match_where_it_is():
+    assert floors_of(DEFAULT, TURN).match == pytest.approx(MATCH)
 
 
 def test_a_floor_of_zero_cuts_nothing_and_claims_no_match():

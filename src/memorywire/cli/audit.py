@@ -3,34 +3,28 @@
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from memorywire.cli.book import opened
 from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.inputs import PAST, ago
 from memorywire.cli.screen import moment, safe, table, terminal_width
-from memorywire.model.errors import InvalidRequest, NotFound
+from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT, Json
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
-    import apsw
-
     from memorywire.journal.ledger import Filters
-    from memorywire.journal.notary import Notary
     from memorywire.journal.notes import Checkpoint, Verifier
     from memorywire.journal.verify import Report
     from memorywire.model.answers import Page
-    from memorywire.stores.sqlite.location import Location
 
 _BROKEN = 1
 _PAGE = 20
 
-T = TypeVar("T")
 _Verb = Callable[..., None]
 
 
@@ -65,7 +59,7 @@ def log(desk: Desk, subject: str | None, before: int | None, limit: int, **wante
     from memorywire.journal import ledger
 
     filters = _wanted(desk, **wanted)
-    with _opened(desk) as book:
+    with opened(desk) as book:
         if subject is None:
             found = book.read(lambda db: ledger.log(db, filters, before=before, limit=limit))
         else:
@@ -119,7 +113,7 @@ def checkpoint(desk: Desk, rotate_key: bool) -> None:
 
     Keep it where whoever holds the database cannot write. `verify --checkpoint` compares with it.
     """
-    with _opened(desk) as book:
+    with opened(desk) as book:
         note = book.signed(rotate=rotate_key)
         key = book.notary.verifier()
     desk.show({"checkpoint": note, "key": str(key)}, lambda said: [said["checkpoint"].rstrip("\n")])
@@ -136,7 +130,7 @@ def prove(desk: Desk, entry: int, output: Path | None) -> None:
     """
     from memorywire.journal.audit import proven
 
-    with _opened(desk) as book:
+    with opened(desk) as book:
         book.signed()
         _deliver(desk, book.lines(lambda db: proven(db, book.notary, entry)), output)
 
@@ -153,77 +147,10 @@ def export(desk: Desk, whole: bool, output: Path | None, **wanted: Json) -> None
     """
     from memorywire.journal.audit import exported
 
-    with _opened(desk) as book:
+    with opened(desk) as book:
         book.signed()
         filters = None if whole else _wanted(desk, **wanted)
         _deliver(desk, book.lines(lambda db: exported(db, book.notary, filters)), output)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Book:
-    """The database with the ledger, and whoever signs for it."""
-
-    db: "apsw.Connection"
-    location: "Location"
-    notary: "Notary"
-
-    def read(self, work: "Callable[[apsw.Connection], T]") -> T:
-        """The answer of `work` on one moment of the database."""
-        from memorywire.stores.sqlite.connection import fence, snapshot
-
-        with fence(self.location), snapshot(self.db):
-            return work(self.db)
-
-    def lines(self, work: "Callable[[apsw.Connection], Iterator[str]]") -> Iterator[str]:
-        """The same, line by line, so that trouble with the reader of them is not blamed on the database."""
-        from memorywire.stores.sqlite.connection import fence, snapshot
-
-        with snapshot(self.db):
-            with fence(self.location):
-                found = work(self.db)
-            while True:
-                with fence(self.location):
-                    line = next(found, None)
-                if line is None:
-                    return
-                yield line
-
-    def signed(self, *, rotate: bool = False) -> str:
-        """A checkpoint of the ledger as it is."""
-        from memorywire.journal.sealing import advanced, keep
-        from memorywire.stores.sqlite.connection import Patience, fence, writing
-
-        frontier = self.read(advanced)
-        if frontier is None:
-            raise NotFound("the ledger is empty", fix="remember something first")
-        note = (self.notary.rotate if rotate else self.notary.sign)(frontier.checkpoint)
-        with fence(self.location), writing(self.db, Patience()):
-            keep(self.db, frontier)
-        return note
-
-
-@contextmanager
-def _opened(desk: Desk) -> Iterator[_Book]:
-    from memorywire.journal.notary import Notary
-    from memorywire.stores.sqlite.connection import connect, fence
-
-    location = _location(desk)
-    if location.path is None or not location.path.exists():
-        raise NotFound(f"there is no ledger at {location}", field="store")
-    with fence(location):
-        db = connect(location)
-    try:
-        yield _Book(db=db, location=location, notary=Notary.beside(location.path))
-    finally:
-        db.close()
-
-
-def _location(desk: Desk) -> "Location":
-    """The store's own file, or where the journal of a store is kept that has none."""
-    from memorywire.stores.sqlite.location import locate
-
-    store = desk.settings.stores[0]
-    return locate(store if store.startswith("sqlite:") else desk.settings.journal or "sqlite://")
 
 
 def _wanted(desk: Desk, *, all_agents: bool, **wanted: Json) -> "Filters":
@@ -251,7 +178,7 @@ def _examined(
 ) -> Answer:
     from memorywire.journal.audit import contradicted, examine
 
-    with _opened(desk) as book:
+    with opened(desk, missing_ok=True) as book:
         found = book.read(lambda db: examine(db, book.notary, saved=saved, keys=keys))
         pages = _memories(desk) if contents else ()
         changed = [id for page in pages for id in book.read(partial(contradicted, records=page))]

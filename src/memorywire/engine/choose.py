@@ -26,7 +26,8 @@ class Chosen:
 
 def pool(request: Recall, spare: int) -> int:
     """How many candidates to look at: more than will be shown, where their order or number may change."""
-    reordered = request.rank is not None or request.dedup is not None or request.max_tokens is not None
+    asked = (request.rank, request.dedup, request.max_tokens, request.hops or None)
+    reordered = any(option is not None for option in asked)
     return max(_LEAST_POOL, _POOL_PER_HIT * request.k) if reordered else request.k + spare
 
 

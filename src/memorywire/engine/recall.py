@@ -12,6 +12,7 @@ from memorywire.model.record import RECALLABLE, Standing
 from memorywire.model.requests import Recall
 from memorywire.model.where import Where
 from memorywire.retrieval.admit import Admission, admit
+from memorywire.retrieval.hops import follow, linked
 from memorywire.retrieval.names import asks_more, names, without_names
 from memorywire.retrieval.rank import RECALLS, counts_recalls
 from memorywire.retrieval.when import stretches
@@ -30,6 +31,8 @@ async def recall(request: Recall, tools: Tools) -> Recalled:
     if _by_use(request):
         candidates = await _counted(candidates, tools)
     admission = admit(candidates, request.min_relevance, tools.floors, asks_more=asks_more(request.query))
+    if request.hops:
+        admission = replace(admission, admitted=tuple(follow(admission.admitted, request.hops, query.names)))
     chosen = await choose(admission.admitted, request, query.where.alive_at, tools.embedder)
     hits = tuple(_hit(scored, chosen, tools, request.explain) for scored in chosen.hits)
     if isinstance(tools.store, Tracker) and hits and request.as_of is None:
@@ -100,7 +103,7 @@ def _near_misses(chosen: Chosen, admission: Admission) -> tuple[NearMiss, ...]:
 def _degraded(request: Recall, tools: Tools, admission: Admission) -> tuple[str, ...]:
     """What was asked for and could not be done, by name."""
     asked = {
-        "hops": request.hops > 0,
+        "hops": request.hops > 0 and not linked(admission.admitted),
         "min_relevance": request.min_relevance == "auto" and not tools.floors.fitted,
         "rank.frequency": _by_use(request) and not counts_recalls(admission.admitted),
     }

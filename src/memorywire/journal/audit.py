@@ -37,7 +37,13 @@ def examine(
     own = notary.verifier()
     trusted = keys or ([] if own is None else [own])
     checkpoints, unreadable = notary.saved()
-    report = verify(ledger.rows(db), [*checkpoints, *saved], trusted, expected=sealed_size(db))
+    known = [*checkpoints, *saved]
+    if ledger.is_there(db):
+        report = verify(ledger.rows(db), known, trusted, expected=sealed_size(db))
+    elif known:  # it was there
+        report = verify((), known, trusted)
+    else:
+        raise NotFound("this database has no ledger", field="store")
     return Examination(report=report, key=own, unreadable=unreadable)
 
 

@@ -71,6 +71,11 @@ def linked(chain: bytes, leaf: bytes) -> bytes:
     return sha256(chain + leaf).digest()
 
 
+def is_there(db: apsw.Connection) -> bool:
+    """Whether this database has a ledger at all."""
+    return bool(db.execute(QUERIES["is_there"]).get)
+
+
 def head(db: apsw.Connection) -> tuple[int, bytes]:
     """How many entries there are, and the chain hash of the last."""
     row: tuple[int, bytes] | None = db.execute(QUERIES["head"]).fetchone()

@@ -1,3 +1,6 @@
+-- name: is_there
+SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'ledger';
+
 -- name: head
 SELECT seq, chain FROM ledger ORDER BY seq DESC LIMIT 1;
 

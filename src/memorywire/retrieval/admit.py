@@ -26,6 +26,9 @@ SHARE = 0.45
 REST = 0.1
 """How near the best fact must be to the rest of a query that names somebody: the name is no answer."""
 
+NOBODY = 1.01
+"""A floor that nothing reaches."""
+
 MATCH = 0.6
 """From here on, the best candidate is said to answer the query."""
 
@@ -34,8 +37,8 @@ MATCH = 0.6
 class Floors:
     """From where on a candidate is shown, and is said to answer; without `match` nobody can say.
 
-    `turn` is the floor of turns of a session, `weak` that of facts, which must also have a share of the
-    best fact's evidence.
+    `turn` is the floor of turns of a session. Of facts the best must reach `weak`, and `rest` if the query
+    names somebody; the others need a `share` of its evidence.
     """
 
     weak: float = WEAK
@@ -49,9 +52,6 @@ class Floors:
     def level(cls, floor: float, match: float | None, *, fitted: bool = True) -> Self:
         """One floor for all."""
         return cls(weak=floor, turn=floor, share=0.0, rest=-1.0, match=match, fitted=fitted)
-
-    def of(self, scored: Scored) -> float:
-        return self.weak if scored.record.session_id is None else self.turn
 
 
 UNFITTED = Floors.level(0.0, None, fitted=False)
@@ -91,18 +91,18 @@ def admit(
     """
     match min_relevance:
         case "auto":
-            floor, kept = floors.weak, _answers(candidates, floors, asks_more=asks_more)
+            facts, turns = _fact_floor(candidates, floors, asks_more=asks_more), floors.turn
         case "off":
-            floor, kept = 0.0, list(candidates)
+            facts = turns = 0.0
         case _:
-            floor = float(min_relevance)
-            kept = [scored for scored in candidates if evidence(scored) >= floor]
-    shown = {scored.record.id for scored in kept}
+            facts = turns = float(min_relevance)
+    passes = [evidence(scored) >= (turns if _is_turn(scored) else facts) for scored in candidates]
+    admitted = tuple(scored for scored, passed in zip(candidates, passes, strict=True) if passed)
     return Admission(
-        admitted=tuple(scored for scored in candidates if scored.record.id in shown),
-        cut=tuple(scored for scored in candidates if scored.record.id not in shown),
-        floor=floor,
-        verdict=_verdict(kept, floors),
+        admitted=admitted,
+        cut=tuple(scored for scored, passed in zip(candidates, passes, strict=True) if not passed),
+        floor=turns if all(map(_is_turn, candidates)) else facts,
+        verdict=_verdict(admitted, floors),
     )
 
 
@@ -112,15 +112,19 @@ def evidence(scored: Scored | Hit) -> float:
     return scored.score / DEMOTED_FACTOR if demoted else scored.score
 
 
-def _answers(candidates: Sequence[Scored], floors: Floors, *, asks_more: bool) -> list[Scored]:
-    good = [scored for scored in candidates if evidence(scored) >= floors.of(scored)]
-    facts = [scored for scored in good if scored.record.session_id is None]
-    if not facts:
-        return good
-    best = max(facts, key=evidence)
-    off_topic = asks_more and best.signals.get("rest", 1.0) < floors.rest
-    least = 1.0 if off_topic else _share(evidence(best), floors.share)
-    return [scored for scored in good if scored.record.session_id is not None or evidence(scored) >= least]
+def _is_turn(scored: Scored) -> bool:
+    return scored.record.session_id is not None
+
+
+def _fact_floor(candidates: Sequence[Scored], floors: Floors, *, asks_more: bool) -> float:
+    """What a fact must reach: a share of the best one's evidence, if that one is an answer at all."""
+    facts = [scored for scored in candidates if not _is_turn(scored)]
+    best = max(facts, key=evidence, default=None)
+    if best is None or evidence(best) < floors.weak or not floors.share:
+        return floors.weak
+    if asks_more and best.signals.get("rest", 1.0) < floors.rest:
+        return NOBODY
+    return _share(evidence(best), floors.share)
 
 
 def _share(best: float, share: float) -> float:
@@ -129,7 +133,8 @@ def _share(best: float, share: float) -> float:
 
 
 def _verdict(admitted: Sequence[Scored], floors: Floors) -> Verdict:
-    good = [evidence(scored) for scored in admitted if evidence(scored) >= floors.of(scored)]
+    least = {True: floors.turn, False: floors.weak}
+    good = [evidence(scored) for scored in admitted if evidence(scored) >= least[_is_turn(scored)]]
     if not good:
         return Verdict.NO_MATCH
     return Verdict.MATCH if floors.match is not None and max(good) >= floors.match else Verdict.WEAK

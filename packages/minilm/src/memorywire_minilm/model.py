@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from hashlib import file_digest
 from mmap import ACCESS_COPY, mmap
 from pathlib import Path
@@ -20,9 +18,6 @@ DIMENSION = 384
 
 # Numpy's matrix products are faster than plain C.
 PREFERRED = ("avx512-vnni", "avx2", "numpy", "c")
-
-FEW_TEXTS = 4
-MOST_THREADS = 4
 
 DATA = Path(__file__).parent / "data"
 WEIGHTS = DATA / "weights.bin"
@@ -71,12 +66,7 @@ class Model:
         to the bit with every kernel. A text that the model mostly cannot read, such as emoji or
         another script, has no direction: its vector is zero, and so is its cosine with anything.
         """
-        rows = [self._tokenizer.encode(text) for text in texts]
-        # Numpy's matrix products use all processors by themselves.
-        if len(rows) < FEW_TEXTS or self.kernel == "numpy":
-            return [self._vector(row) for row in rows]
-        with ThreadPoolExecutor(min(MOST_THREADS, os.cpu_count() or 1)) as pool:
-            return list(pool.map(self._vector, rows))
+        return [self._vector(self._tokenizer.encode(text)) for text in texts]
 
     def _vector(self, row: Sequence[int]) -> bytes:
         return self._kernel.embed(row) if self._tokenizer.understood(row) else bytes(4 * DIMENSION)

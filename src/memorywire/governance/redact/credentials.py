@@ -9,30 +9,33 @@ from memorywire.governance.redact.looks import is_mixed, is_random, is_uuid, is_
 _MARKS = re.compile(r"[!@#$%^&*+=?~|\\]")
 _CALL = re.compile(r"[A-Za-z_][\w.]*\(|[{(\[]")
 _CODE = re.compile(r"[(\[{]|^[a-z_]+(?:\.[a-z_]+)+$|://|^[@#/]|^\d+[-+]?[a-z]*$")
-_STAND_INS = frozenset("password passwd pass pwd secret hunter2 postgres root admin user test".split())
 _PHRASE = re.compile(r"[a-z]{3,}(?:-[a-z]{3,}){3,}")
 
 
 def is_password(value: str) -> bool:
     """Whether somebody chose it to log in: letters with digits or marks, a long number, or four words."""
-    if value.lower() in _STAND_INS or (_CODE.search(value) and not _MARKS.search(value[1:])):
+    if _CODE.search(value) and not _MARKS.search(value[1:]):
         return value.isdigit() and len(value) >= 6
     if _CALL.match(value):
         return False
     if len(value) >= 10 and is_mixed(value) and not is_wordy(value):
         return True
     has_letter = any(map(str.isalpha, value))
-    has_sign = any(map(str.isdigit, value)) or bool(_MARKS.search(value))
+    has_sign = any(map(str.isdigit, value)) or _has_mark(value)
     return (has_letter and has_sign) or bool(_PHRASE.fullmatch(value))
 
 
 def is_strong_password(value: str) -> bool:
     """For places where a word could stand as well: two of digits, marks and both cases."""
-    has_digit, has_mark = any(map(str.isdigit, value)), bool(_MARKS.search(value))
     has_case = any(map(str.isupper, value)) and any(map(str.islower, value))
-    if has_digit:
-        return (has_case or has_mark) and is_password(value)
-    return has_case and has_mark and not is_wordy(value)
+    if any(map(str.isdigit, value)):
+        return (has_case or bool(_MARKS.search(value))) and is_password(value)
+    return has_case and _has_mark(value) and not is_wordy(value)
+
+
+def _has_mark(value: str) -> bool:
+    """Inside it: at its ends a mark belongs to the sentence."""
+    return bool(_MARKS.search(value.strip("*")[1:-1]))
 
 
 def is_key(value: str) -> bool:

@@ -39,7 +39,7 @@ def scan_record(record: Record, redactor: Redactor) -> tuple[Finding, ...]:
 
 def _refuse_in_names(request: Remember, redactor: Redactor) -> None:
     lists = {"supersedes": request.supersedes, "derived_from": request.derived_from}
-    names = {f"{field}[{at}]": id for field, ids in lists.items() for at, id in enumerate(ids)}
+    names = {f"{field}.{at}": id for field, ids in lists.items() for at, id in enumerate(ids)}
     given = {"id": request.id, "idempotency_key": request.idempotency_key}
     for place, name in (given | _owners(request) | names).items():
         found: list[Finding] = []

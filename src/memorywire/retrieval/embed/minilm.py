@@ -1,19 +1,27 @@
 """all-MiniLM-L6-v2 on this machine, from the `memorywire-minilm` distribution."""
 
 import asyncio
+import os
 from collections.abc import Sequence
+from functools import partial
 from threading import Lock
 
 import memorywire_minilm
 from memorywire.model.errors import EmbedderFailed
 from memorywire.model.space import Space
+from memorywire.stores.handover import Crew
 
-# So that a long list leaves the thread pool now and then.
-BATCH = 64
+MOST_THREADS = 4
+# So that whoever comes after a long list does not wait for all of it.
+SHARE = 16
 
 
 class MiniLmEmbedder:
-    """Embeds in a worker thread; the model is loaded when first needed."""
+    """Embeds on threads of its own; the model is loaded when first needed.
+
+    The model takes one text after the other, and another beside it saves nothing: so the texts of all
+    who ask are shared out evenly among the threads.
+    """
 
     def __init__(self) -> None:
         self.space = Space(
@@ -22,16 +30,32 @@ class MiniLmEmbedder:
             dimension=memorywire_minilm.DIMENSION,
         )
         self._model: memorywire_minilm.Model | None = None
+        self._crew: Crew | None = None
         self._loading = Lock()
+        self._threads = min(MOST_THREADS, os.cpu_count() or 1)
 
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        crew = self._gathered()
+        if len(texts) == 1:
+            return await crew.do(partial(self._embed, texts))
         vectors: list[bytes] = []
-        for start in range(0, len(texts), BATCH):
-            vectors += await asyncio.to_thread(self._embed, texts[start : start + BATCH])
+        for start in range(0, len(texts), self._threads * SHARE):
+            part = texts[start : start + self._threads * SHARE]
+            size = -(-len(part) // self._threads)
+            shares = [part[first : first + size] for first in range(0, len(part), size)]
+            done = await asyncio.gather(*(crew.do(partial(self._embed, share)) for share in shares))
+            vectors += [vector for share in done for vector in share]
         return vectors
 
     async def close(self) -> None:
-        self._model = None
+        crew, self._crew, self._model = self._crew, None, None
+        if crew is not None:
+            await asyncio.to_thread(crew.dismiss)
+
+    def _gathered(self) -> Crew:
+        if self._crew is None:
+            self._crew = Crew(self._threads, "memorywire minilm")
+        return self._crew
 
     def _embed(self, texts: Sequence[str]) -> list[bytes]:
         return self._loaded().embed(texts)

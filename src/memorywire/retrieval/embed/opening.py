@@ -5,6 +5,7 @@ from urllib.parse import SplitResult, parse_qs, urlsplit
 from memorywire.model.errors import InvalidRequest
 from memorywire.retrieval.embed.contract import Embedder
 from memorywire.retrieval.embed.minilm import MiniLmEmbedder
+from memorywire.retrieval.embed.together import Together
 
 SCHEMES = {"openai+http": "http", "openai+https": "https"}
 MOST_NUMBERS = 65_536
@@ -29,11 +30,13 @@ def open_embedder(url: str = "minilm", *, api_key: str | None = None) -> Embedde
     # Loaded here, so that nobody pays for an HTTP client who has no endpoint.
     from memorywire.retrieval.embed.openai import OpenAiEmbedder
 
-    return OpenAiEmbedder(
-        endpoint=f"{SCHEMES[parts.scheme]}://{parts.netloc}{parts.path.rstrip('/')}/embeddings",
-        model=model,
-        dimension=dimension,
-        api_key=api_key,
+    return Together(
+        OpenAiEmbedder(
+            endpoint=f"{SCHEMES[parts.scheme]}://{parts.netloc}{parts.path.rstrip('/')}/embeddings",
+            model=model,
+            dimension=dimension,
+            api_key=api_key,
+        )
     )
 
 

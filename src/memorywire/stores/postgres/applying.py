@@ -63,11 +63,10 @@ async def _look(
 ) -> tuple[int | None, int, "_Draft"]:
     """Everything the change depends on, read once it is this writer's turn."""
     named = {kept(end.id) for end in change.end} | {kept(id) for id in change.erase}
+    digests = {put.record.digest for put in change.put if put.unique}
     asked = {
         "ids": sorted(named | {put["id"] for put in rows}),
-        "digests": [
-            bytes.fromhex(made["digest"]) for put, made in zip(change.put, rows, strict=True) if put.unique
-        ],
+        "digests": [bytes.fromhex(digest) for digest in digests],
     }
     async with db.pipeline():
         await db.execute(QUERIES["lock_agent"], row)

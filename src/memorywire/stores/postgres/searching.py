@@ -106,12 +106,14 @@ async def search(db: Connection, space: Space, query: Query, limit: int, exact: 
     left = asked.rest != EVERYTHING
     if left:
         asked = _standing_at(asked, await positions(db, asked))
-    bindings = await _meant(db, space, query, asked) | {"wanted": max(limit, CONTEST)}
+    named = await _names_a_speaker(db, query, asked)
+    bindings = _meant(space, query, named) | {"wanted": max(limit, CONTEST)}
     chosen = None
     if not left and query.where.as_of is None:
         chosen = await contenders(db, query.where.scope, asked, bindings, exact)
     rows = await _weighed(db, asked, chosen, bindings)
-    return await _ranked(db, space, query, rows, limit)
+    rest = None if named or query.nameless is None else floats(query.nameless, space)
+    return await _ranked(db, query, rows, limit, _Measure(space.dimension, rest))
 
 
 def _standing_at(asked: Conditions, positions: list[int]) -> Conditions:
@@ -119,22 +121,36 @@ def _standing_at(asked: Conditions, positions: list[int]) -> Conditions:
     return Conditions(which, asked.bindings | {"positions": positions}, EVERYTHING)
 
 
-async def _meant(db: Connection, space: Space, query: Query, asked: Conditions) -> dict[str, Any]:
-    """What the query says, in the server's terms."""
+async def _names_a_speaker(db: Connection, query: Query, asked: Conditions) -> bool:
+    """Whether the query names somebody who speaks in what matches."""
+    if not query.names:
+        return False
+    spoken = QUERIES["spoken"].format(conditions=asked.sql)
+    [(speaks,)] = await fetch(db, spoken, asked.bindings | {"names": _name_keys(query)})
+    return bool(speaks)
+
+
+def _meant(space: Space, query: Query, named: bool) -> dict[str, Any]:
+    """What the query says, in the server's terms.
+
+    Every word of a speaker whom the query names would be near, so then the names are left out.
+    """
     scope = query.where.scope
-    said = {spoken_by(word) for name in query.names for word in name_words(name)}
-    keys, names = (
-        [term_key(scope.tenant, scope.agent, term) for term in found] for found in (terms(query.text), said)
-    )
-    vector = query.vector
-    if names and query.nameless is not None:
-        # Every word of a speaker whom the query names would be near, so their name is left out.
-        spoken = QUERIES["spoken"].format(conditions=asked.sql)
-        [(speaks,)] = await fetch(db, spoken, asked.bindings | {"names": names})
-        vector = query.nameless if speaks else vector
+    vector = query.nameless if named and query.nameless is not None else query.vector
     coarse, finer = (None, None) if vector is None else _two_halves(floats(vector, space))
-    times = ",".join(f"[{start},{end})" for start, end in query.times if start < end)
-    return {"keys": keys, "names": names, "times": f"{{{times}}}", "asked": coarse, "finer": finer}
+    return {
+        "keys": [term_key(scope.tenant, scope.agent, term) for term in terms(query.text)],
+        "names": _name_keys(query),
+        "times": f"{{{','.join(f'[{start},{end})' for start, end in query.times if start < end)}}}",
+        "asked": coarse,
+        "finer": finer,
+    }
+
+
+def _name_keys(query: Query) -> list[int]:
+    scope = query.where.scope
+    words = {word for name in query.names for word in name_words(name)}
+    return [term_key(scope.tenant, scope.agent, spoken_by(word)) for word in sorted(words)]
 
 
 def _two_halves(vector: NDArray[np.float32]) -> tuple[str, str]:
@@ -164,7 +180,23 @@ async def _weighed(
     return await fetch(db, query, asked.bindings | bindings | given)
 
 
-async def _ranked(db: Connection, space: Space, query: Query, rows: list[Row], limit: int) -> list[Scored]:
+@dataclass(frozen=True, slots=True)
+class _Measure:
+    """How long vectors are, and the one of the query without its names, if hits are to be compared with it."""
+
+    dimension: int
+    rest: NDArray[np.float32] | None
+
+    def signals(self, runner: _Runner, row: Row) -> dict[str, float]:
+        if self.rest is None:
+            return runner.signals
+        [vector] = widened([row[-1]], self.dimension)
+        return runner.signals | {"rest": float(vector @ self.rest)}
+
+
+async def _ranked(
+    db: Connection, query: Query, rows: list[Row], limit: int, measure: _Measure
+) -> list[Scored]:
     """Settle who is newest among the best, and fetch the records of those that remain."""
     if not rows:
         return []
@@ -172,12 +204,13 @@ async def _ranked(db: Connection, space: Space, query: Query, rows: list[Row], l
     contest = runners[:CONTEST]
     wanted = {runner.position for runner in (*contest, *runners[:limit])}
     found = await at_positions(db, query.where.scope.tenant, sorted(wanted))
-    vectors = widened([found[runner.position][-1] for runner in contest], space.dimension)
+    vectors = widened([found[runner.position][-1] for runner in contest], measure.dimension)
     _put_newest_ahead(contest, rows[0][-1] or [], vectors)
     contest.sort(key=lambda runner: runner.standing)
     return [
-        Scored(record=record_of(found[runner.position]), score=runner.score, signals=runner.signals)
+        Scored(record=record_of(row), score=runner.score, signals=measure.signals(runner, row))
         for runner in (*contest, *runners[CONTEST:])[:limit]
+        for row in (found[runner.position],)
     ]
 
 

@@ -9,6 +9,8 @@ from typing import TypeVar
 
 import apsw
 
+from memorywire.model.errors import StoreUnavailable
+from memorywire.stores.handover import Crew, Dismissed
 from memorywire.stores.sqlite.connection import (
     Connect,
     Patience,
@@ -21,7 +23,6 @@ from memorywire.stores.sqlite.connection import (
     writing,
 )
 from memorywire.stores.sqlite.location import Location
-from memorywire.stores.sqlite.readers import Readers
 from memorywire.stores.sqlite.sql import QUERIES
 from memorywire.stores.sqlite.writer import Deferred, Writer
 
@@ -52,7 +53,7 @@ class SqliteFile:
         with fence(location):
             self.writing, self.readers = self._open(connect, setup)
         self._closed = False
-        self._reader = Readers(self.readers, location=location, patience=self._patience)
+        self._crew = Crew(len(self.readers), f"memorywire {location}")
         self._writer = Writer(self.writing, location=location, patience=self._patience)
 
     def _open(self, connect: Connect, setup: Callable[[apsw.Connection], None]) -> tuple[Pool, Pool]:
@@ -99,8 +100,15 @@ class SqliteFile:
 
     async def run(self, work: Work[T]) -> T:
         """The answer of a reading `work`, on a thread; it takes its own snapshot."""
-        answer: T = await self._reader.submit(work).future
-        return answer
+
+        def on_thread() -> T:
+            with fence(self.location), self.readers.borrow() as db:
+                return self._patience.try_for("read", lambda: work(db))
+
+        try:
+            return await self._crew.do(on_thread)
+        except Dismissed:
+            raise StoreUnavailable(f"{self.location} is closed") from None
 
     async def write(self, work: Work[T]) -> T:
         """The answer of `work`, once what it wrote is on the disk.
@@ -128,7 +136,7 @@ class SqliteFile:
 
     def _shut(self) -> None:
         self._writer.close()
-        self._reader.close()
+        self._crew.dismiss()
         with fence(self.location):
             self.readers.close()
             self.writing.close()

@@ -11,8 +11,8 @@ from typing import Any, Protocol, Self
 import apsw
 
 from memorywire.model.errors import StoreBusy, StoreUnavailable
+from memorywire.stores.handover import Reply, tell
 from memorywire.stores.sqlite.connection import Patience, Pool, Work, fence, writing
-from memorywire.stores.sqlite.handover import Reply, tell
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.sql import QUERIES
 

@@ -1,10 +1,15 @@
 """From a coroutine to a thread and back: work is handed over by a queue, its answer by the event loop."""
 
 import asyncio
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from queue import SimpleQueue
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
+
+T = TypeVar("T")
 
 
 class Reply:
@@ -58,3 +63,54 @@ def tell(replies: Sequence[Reply]) -> None:
 def _settle(replies: Sequence[Reply]) -> None:
     for reply in replies:
         reply.settle()
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    work: Callable[[], Any]
+    reply: Reply
+
+
+class Dismissed(Exception):
+    """The threads have ended."""
+
+
+class Crew:
+    """Threads that do what is handed to them, in the order it came.
+
+    A way with fewer turns than an executor's, for work that takes no longer than the way there.
+    """
+
+    def __init__(self, size: int, name: str) -> None:
+        self._waiting: SimpleQueue[_Job | None] = SimpleQueue()  # None: a thread may end
+        self._door = threading.Lock()
+        self._closed = False
+        self._threads = [threading.Thread(target=self._work, name=name, daemon=True) for _ in range(size)]
+        for thread in self._threads:
+            thread.start()
+
+    async def do(self, work: Callable[[], T]) -> T:
+        """The answer of `work`; raises Dismissed when nobody is there to do it."""
+        job = _Job(work, Reply())
+        with self._door:
+            if self._closed:
+                raise Dismissed
+            self._waiting.put(job)
+        answer: T = await job.reply.future
+        return answer
+
+    def dismiss(self) -> None:
+        """Do what waits, and end the threads; blocks while they do."""
+        with self._door:
+            self._closed = True
+            for _ in self._threads:
+                self._waiting.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self) -> None:
+        while (job := self._waiting.get()) is not None:
+            with job.reply as reply:
+                reply.value = job.work()
+            tell([job.reply])
+            del job, reply  # while it waits, it holds on to nobody's memory

@@ -1,0 +1,89 @@
+"""The ledger as the command line opens it: the database file, and the key and checkpoints beside it."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from memorywire.cli.desk import Desk
+from memorywire.model.errors import NotFound
+
+if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
+    import apsw
+
+    from memorywire.journal.notary import Notary
+    from memorywire.stores.sqlite.location import Location
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Book:
+    """The database with the ledger, and whoever signs for it."""
+
+    db: "apsw.Connection"
+    location: "Location"
+    notary: "Notary"
+
+    def read(self, work: "Callable[[apsw.Connection], T]") -> T:
+        """The answer of `work` on one moment of the database."""
+        from memorywire.stores.sqlite.connection import fence, snapshot
+
+        with fence(self.location), snapshot(self.db):
+            return work(self.db)
+
+    def lines(self, work: "Callable[[apsw.Connection], Iterator[str]]") -> Iterator[str]:
+        """The same, line by line, so that trouble with the reader of them is not blamed on the database."""
+        from memorywire.stores.sqlite.connection import fence, snapshot
+
+        with snapshot(self.db):
+            with fence(self.location):
+                found = work(self.db)
+            while True:
+                with fence(self.location):
+                    line = next(found, None)
+                if line is None:
+                    return
+                yield line
+
+    def signed(self, *, rotate: bool = False) -> str:
+        """A checkpoint of the ledger as it is."""
+        from memorywire.journal.sealing import advanced, keep
+        from memorywire.stores.sqlite.connection import Patience, fence, writing
+
+        frontier = self.read(advanced)
+        if frontier is None:
+            raise NotFound("the ledger is empty", fix="remember something first")
+        note = (self.notary.rotate if rotate else self.notary.sign)(frontier.checkpoint)
+        with fence(self.location), writing(self.db, Patience()):
+            keep(self.db, frontier)
+        return note
+
+
+@contextmanager
+def opened(desk: Desk, *, missing_ok: bool = False) -> Iterator[Book]:
+    """The ledger of the desk's store; NotFound when there is none, unless its absence is the question."""
+    from memorywire.journal.ledger import is_there
+    from memorywire.journal.notary import Notary
+    from memorywire.stores.sqlite.connection import connect, fence
+
+    location = _location(desk)
+    if location.path is None or not location.path.exists():
+        raise NotFound(f"there is no ledger at {location}", field="store")
+    with fence(location):
+        db = connect(location)
+    try:
+        book = Book(db=db, location=location, notary=Notary.beside(location.path))
+        if not missing_ok and not book.read(is_there):
+            raise NotFound(f"there is no ledger in {location}", field="store")
+        yield book
+    finally:
+        db.close()
+
+
+def _location(desk: Desk) -> "Location":
+    """The store's own file, or where the journal of a store is kept that has none."""
+    from memorywire.stores.sqlite.location import locate
+
+    store = desk.settings.stores[0]
+    return locate(store if store.startswith("sqlite:") else desk.settings.journal or "sqlite://")

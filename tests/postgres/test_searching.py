@@ -1,0 +1,283 @@
+"""Search is what the reference says: exactly in a scope of any usual size, nearly in a huge one."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import psycopg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memorywire.conformance.samples import (
+    NOW,
+    SPACE,
+    a_change,
+    a_query,
+    a_record,
+    a_scope,
+    beginning,
+    compare,
+    ids,
+    keep,
+)
+from memorywire.model.change import Base, Put
+from memorywire.model.query import Query, Scored
+from memorywire.model.record import MemoryType, Record, Scope, Standing
+from memorywire.stores.memory import MemoryStore
+from memorywire.stores.postgres.database import fetch
+from memorywire.stores.postgres.location import locate
+from memorywire.stores.postgres.queries import QUERIES
+from tests.postgres.desk import Server, opened, run
+
+WORDS = [f"word{number}" for number in range(40)]
+SPEAKERS = ["Ana Lima", "Ben", "Zoë"]
+
+
+class Dice:
+    """Records and queries that differ in everything a search looks at; the same for the same seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._dice = random.Random(seed)
+        self._numbers = np.random.default_rng(seed)
+
+    def vector(self) -> bytes:
+        values = self._numbers.normal(size=SPACE.dimension)
+        return (values / np.linalg.norm(values)).astype("<f4").tobytes()
+
+    def text(self, most: int) -> str:
+        return " ".join(self._dice.choices(WORDS, k=self._dice.randint(0, most)))
+
+    def record(self, scope: Scope) -> Record:
+        roll = self._dice.choice
+        metadata = roll([{}, {"n": roll(range(5))}, {"role": "assistant"}, {"speaker": roll(SPEAKERS)}])
+        return a_record(
+            replace(scope, user=roll([None, "u", "v"])),
+            self.text(9),
+            type=roll(list(MemoryType)),
+            standing=roll([Standing.ACTIVE, Standing.ACTIVE, Standing.DEMOTED, Standing.ARCHIVED]),
+            created_at=NOW - roll(range(50)),
+            expires_at=roll([None, None, None, NOW, NOW + 1]),
+            occurred_at=roll([None, NOW - roll(range(20))]),
+            session_id=roll([None, "s1", "s2", "s3"]),
+            metadata=metadata,
+            confidence=self._dice.random(),
+        )
+
+    def puts(self, scope: Scope, count: int) -> list[Put]:
+        return [
+            beginning(self.record(scope), self.vector() if self._dice.random() < 0.9 else None)
+            for _ in range(count)
+        ]
+
+    def queries(self, scope: Scope) -> list[Query]:
+        text, vector = self.text(5) + " word1", self.vector()
+        plain = a_query(scope, text, vector)
+        spoken = replace(plain, names=("Ana", "Nobody"), nameless=self.vector())
+        return [
+            plain,
+            a_query(scope, text),
+            a_query(scope, "", vector),
+            replace(plain, times=((NOW - 9, NOW - 3), (NOW - 2, NOW - 2))),
+            spoken,
+            replace(spoken, names=("Nobody",)),
+            replace(spoken, nameless=None),
+            a_query(replace(scope, user="u"), text, vector),
+            a_query(scope, text, vector, types=frozenset({MemoryType.EPISODIC})),
+            a_query(scope, text, vector, standings=frozenset(Standing), confidence_below=0.5),
+            a_query(scope, text, vector, filter=compare("metadata.n", "in", [2, 3])),
+            a_query(scope, text, vector, filter=compare("content", "eq", {"an": "object"})),
+            a_query(scope, text, vector, filter=compare("metadata.n", "gt", 2**60)),
+            a_query(scope, text, vector, as_of=NOW),
+        ]
+
+
+def _same(found: Sequence[Scored], wanted: Sequence[Scored]) -> None:
+    assert ids(found) == ids(wanted)
+    for hit, twin in zip(found, wanted, strict=True):
+        assert hit.record == twin.record
+        assert hit.score == pytest.approx(twin.score, abs=1e-6)
+        assert hit.signals == pytest.approx(twin.signals, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_search_finds_what_looking_at_everything_finds(shared: str, seed: int) -> None:
+    scope, dice, oracle = a_scope(), Dice(seed), MemoryStore(SPACE)
+
+    async def main() -> None:
+        async with opened(shared) as store:
+            change = a_change(scope, *dice.puts(scope, 250))
+            for one in (store, oracle):
+                await one.write(change)
+            for number, query in enumerate(dice.queries(scope)):
+                limit = (5, 60, 1000)[number % 3]
+                wanted = await oracle.search(query, limit)
+                _same(await store.search(query, limit), wanted)
+
+    run(main())
+
+
+def test_a_large_scope_is_searched_by_index_and_nothing_in_it_is_lost(shared: str) -> None:
+    """The answer is as long as asked for, all of it matches, and it is nearly the exact one."""
+    scope, dice = a_scope(), Dice(7)
+
+    async def main() -> tuple[int, int]:
+        async with opened(shared) as exact, opened(shared, exact=500) as by_index:
+            await exact.write(a_change(scope, *dice.puts(scope, 1500)))
+            await keep(exact, *(dice.record(a_scope()) for _ in range(1)), vector=dice.vector())
+            shared_hits = asked = 0
+            for query in (query for _ in range(6) for query in dice.queries(scope)):
+                wanted, found = await exact.search(query, 5), await by_index.search(query, 5)
+                assert len(found) == len(wanted)
+                assert all(query.where.matches(hit.record) for hit in found)
+                assert found == sorted(found, key=lambda hit: (-hit.score, hit.record.id))
+                shared_hits += len(set(ids(found)) & set(ids(wanted)))
+                asked += len(wanted)
+            return shared_hits, asked
+
+    found, asked = run(main())
+    assert asked > 300
+    assert found / asked >= 0.95
+
+
+def test_the_nearest_of_a_large_scope_come_from_the_vector_index(shared: str) -> None:
+    """The planner would sort the scope, or lose most of it; we say which way it goes."""
+    scope, dice = a_scope(), Dice(3)
+    plans: list[str] = []
+
+    async def main() -> None:
+        async with opened(shared, exact=100) as store:
+            await store.write(a_change(scope, *dice.puts(scope, 900)))
+
+            async def watch(query: Query) -> None:
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setattr("memorywire.stores.postgres.contenders.fetch", _explained(plans))
+                    await store.search(query, 5)
+
+            await watch(a_query(scope, "word1", dice.vector()))
+
+    run(main())
+    [nearest] = [plan for plan in plans if "version_nearest" in plan]
+    assert "Sort" not in nearest
+
+
+def _explained(plans: list[str]) -> object:
+    async def look(db: object, query: str, bindings: object = None) -> object:
+        plans.append("\n".join(line for (line,) in await fetch(db, f"EXPLAIN {query}", bindings)))
+        return await fetch(db, query, bindings)
+
+    return look
+
+
+def test_a_filter_that_few_pass_loses_none_of_them_in_a_large_scope(shared: str) -> None:
+    scope, dice = a_scope(), Dice(5)
+    rare = compare("metadata.rare", "eq", True)
+
+    async def main() -> None:
+        async with opened(shared, exact=100) as by_index, opened(shared) as exact:
+            await exact.write(a_change(scope, *dice.puts(scope, 1200)))
+            kept = [a_record(scope, f"word1 {number}", metadata={"rare": True}) for number in range(8)]
+            await keep(exact, *kept, vector=dice.vector())
+            query = a_query(scope, "word1", dice.vector(), filter=rare)
+            found = await by_index.search(query, 5)
+            assert len(found) == 5
+            assert found == await exact.search(query, 5)
+
+    run(main())
+
+
+def test_how_many_are_live_is_counted_through_every_kind_of_change(shared: str) -> None:
+    """What decides between looking at everything and the index must not drift."""
+    scope, dice = a_scope(), Dice(11)
+
+    async def main() -> None:
+        async with opened(shared) as store:
+            puts = dice.puts(scope, 40)
+            await store.write(a_change(scope, *puts))
+            first, second, third = (put.record for put in puts[:3])
+            revised = replace(first, version=2, content="more words than before")
+            await store.write(a_change(first.scope, Put(record=revised, base=Base.LIVE, like=1)))
+            await store.write(a_change(scope, erase=(second.id,)))
+            await store.write(a_change(scope, erase=(third.id, "nothing")))
+            bindings = {"tenant": scope.tenant, "agent": scope.agent}
+            live = "SELECT count(*), sum(length) FROM version WHERE agent = %(agent)s AND ended IS NULL"
+            [counted] = await store.database.read("default", lambda db: fetch(db, live, bindings))
+            [kept] = await store.database.read(
+                "default", lambda db: fetch(db, QUERIES["agent_size"], bindings)
+            )
+            assert counted == kept
+            assert counted[0] == 38
+
+    run(main())
+
+
+TEXTS = st.text(alphabet="\x00\x01\x02\x03a%_\\'é😀", max_size=5)
+TESTS = st.tuples(
+    st.sampled_from(["content", "metadata.k", "source", "session_id", "tags"]),
+    st.sampled_from(["eq", "ne", "gt", "gte", "lt", "lte", "contains", "prefix"]),
+    TEXTS,
+)
+
+
+@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(texts=st.lists(TEXTS, min_size=1, max_size=8), tests=st.lists(TESTS, min_size=4, max_size=8))
+def test_a_text_of_any_characters_is_kept_and_compared_as_it_is(
+    server: Server, texts: list[str], tests: list[tuple[str, str, str]]
+) -> None:
+    """The server cannot keep a NUL; nobody may notice."""
+    scope = a_scope(user="u\x00\x01")
+    kept = [
+        a_record(
+            scope, text, id=f"{text}{number}", metadata={"k": text, text: 1}, source=text,
+            session_id=text, tags=(text,),
+        )
+        for number, text in enumerate(texts)
+    ]  # fmt: skip
+
+    async def main() -> None:
+        async with opened(server.url("texts")) as store:
+            await keep(store, *[replace(record, id=f"{record.id}{scope.agent}") for record in kept])
+            everywhere = a_query(scope, "").where
+            found = await store.find(everywhere)
+            assert [r.content for r in found] == [
+                r.content for r in sorted(kept, key=lambda r: f"{r.id}{scope.agent}")
+            ]
+            for path, operator, value in tests:
+                where = replace(everywhere, filter=compare(path, operator, value))
+                assert await store.find(where) == [record for record in found if where.matches(record)]
+
+    run(main())
+
+
+def test_erased_words_leave_no_row_behind(schema: str) -> None:
+    scope = a_scope()
+    record = a_record(
+        scope, "the password is xyzzy", metadata={"k": "plugh"}, session_id="s", source="plover"
+    )
+    location = locate(schema)
+
+    async def main() -> None:
+        async with opened(schema) as store:
+            await keep(store, record, vector=Dice(1).vector())
+            assert _holding(location.dsn, location.schema, "xyzzy", "plugh", "plover") == {"version"}
+            await store.write(a_change(scope, erase=(record.id,)))
+            assert _holding(location.dsn, location.schema, "xyzzy", "plugh", "plover") == set()
+            left = await store.database.read("default", lambda db: fetch(db, "SELECT count(*) FROM posting"))
+            assert left == [(0,)]
+
+    run(main())
+
+
+def _holding(dsn: str, schema: str, *words: str) -> set[str]:
+    """The tables in which a row has one of the words in any column."""
+    found = set()
+    with psycopg.connect(dsn) as db:
+        for table in ("agent", "change", "version", "posting", "recall"):
+            for word in words:
+                rows = db.execute(
+                    f"SELECT count(*) FROM {schema}.{table} AS t WHERE t::text LIKE %s", (f"%{word}%",)
+                )
+                if rows.fetchone() != (0,):
+                    found.add(table)
+    return found
