@@ -11,7 +11,6 @@ import random
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,14 +41,17 @@ def sweep(
 
 
 def show(label: str, trials: list[Trial]) -> None:
-    found, named = sum(trial.found for trial in trials), sum(trial.named for trial in trials)
-    print(f"tamper {label}: trials={len(trials)} found={found} first bad entry named={named}")
+    print(
+        f"tamper {label}: trials={len(trials)} found={sum(t.found for t in trials)} "
+        f"first bad entry named={sum(t.named for t in trials)} exactly={sum(t.exact for t in trials)}"
+    )
 
 
 def show_attacks(trials: list[Trial]) -> None:
-    tried, found = Counter(t.attack for t in trials), Counter(t.attack for t in trials if t.found)
-    for attack, count in tried.items():
-        print(f"    {attack:24} {found[attack]:5} of {count}")
+    for attack in ATTACKS:
+        own = [trial for trial in trials if trial.attack == attack]
+        found, exact = sum(trial.found for trial in own), sum(trial.exact for trial in own)
+        print(f"    {attack:24} found {found:3} of {len(own):3}, entry named exactly {exact:3}")
 
 
 def speed(folder: Path, entries: int) -> None:

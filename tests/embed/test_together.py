@@ -67,8 +67,6 @@ def test_who_has_to_wait_is_asked_for_together_and_gets_its_own():
         inner.let.set()
         assert await asyncio.gather(*asked) == [[vector(name), vector(name.upper())] for name in names]
         assert len(inner.questions) == 3
-        await asyncio.gather(*(together.embed([name]) for name in names))
-        assert len(inner.questions) < 3 + len(names)
 
     asyncio.run(main())
 

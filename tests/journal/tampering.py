@@ -25,12 +25,17 @@ INSERT INTO ledger SELECT seq, body, chain FROM guarded;
 
 @dataclass(frozen=True)
 class Trial:
-    """One attack on one entry: whether it was found, and whether the right entry was named."""
+    """One attack on one entry: whether it was found, and whether the right entry was named.
+
+    `named` alone: as one of the entries since the last checkpoint that fits, or as the one the bad entry
+    breaks the chain for. `exact`: as itself.
+    """
 
     attack: str
     entry: int
     found: bool
     named: bool
+    exact: bool
 
 
 def try_attack(
@@ -43,7 +48,8 @@ def try_attack(
     fault = examine(db).fault
     last = None if fault is None else fault.until or fault.entry
     named = fault is not None and last is not None and fault.entry <= bad[-1] and last >= bad[0]
-    return Trial(name, entry, found=fault is not None, named=named)
+    exact = fault is not None and (fault.entry, fault.until) == (bad[0], None)
+    return Trial(name, entry, found=fault is not None, named=named, exact=exact)
 
 
 def _size(db: apsw.Connection) -> int:

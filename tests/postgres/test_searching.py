@@ -125,9 +125,8 @@ def test_a_large_scope_is_searched_by_index_and_nothing_in_it_is_lost(shared: st
     async def main() -> tuple[int, int]:
         async with opened(shared) as exact, opened(shared, exact=500) as by_index:
             await exact.write(a_change(scope, *dice.puts(scope, 1500)))
-            await keep(exact, *(dice.record(a_scope()) for _ in range(1)), vector=dice.vector())
             shared_hits = asked = 0
-            for query in (query for _ in range(6) for query in dice.queries(scope)):
+            for query in (query for _ in range(3) for query in dice.queries(scope)):
                 wanted, found = await exact.search(query, 5), await by_index.search(query, 5)
                 assert len(found) == len(wanted)
                 assert all(query.where.matches(hit.record) for hit in found)
@@ -137,7 +136,7 @@ def test_a_large_scope_is_searched_by_index_and_nothing_in_it_is_lost(shared: st
             return shared_hits, asked
 
     found, asked = run(main())
-    assert asked > 300
+    assert asked > 150
     assert found / asked >= 0.95
 
 

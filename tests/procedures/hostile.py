@@ -108,6 +108,7 @@ _NAMES = {
         transitions=[["pay", "asked", "paid"], ["may_pay", "asked", "paid"]]
     ),
     "a trigger that is a dunder": way(trigger="__init__"),
+    "a trigger that begins as a dunder": way(trigger="__init"),
     "a trigger with a dot": way(trigger=CALL),
     "a trigger that is a list": way(trigger=["pay"]),
     "a state that is a dunder": refund(states=["asked", "paid", "closed", "__dict__"]),
@@ -162,6 +163,8 @@ _DISGUISES = {
     "an empty object": {},
     "an empty object in a text": "{}",
     "a lone surrogate": json.dumps(refund(metadata={"a": "\ud800"})),
+    "a NUL": refund(metadata={"a": "\x00"}),
+    "an integer of 65 bits": refund(metadata={"a": 2**64}),
     "a key that is a number": refund(metadata={1: "a"}),
     "bytes": refund(metadata={"a": b"x"}),
     "a function": refund(metadata={"a": print}),

@@ -136,6 +136,21 @@ def test_a_fault_is_named_with_its_place(content, place):
     assert refused(content).field == place
 
 
+def test_metadata_may_hold_thousands_of_values_but_not_any_number():
+    check(refund(metadata={"a": [1] * 4_000}))
+    assert refused(refund(metadata={"a": [1] * 5_000})).detail == "more than 4096 values"
+
+
+def test_metadata_that_contains_itself_is_called_so():
+    metadata = {"again": []}
+    metadata["again"].append(metadata)
+    problem = refused(refund(metadata=metadata))
+    assert (problem.detail, problem.field) == (
+        "an object that contains itself",
+        "content.metadata.again[0]",
+    )
+
+
 def test_a_refused_value_is_not_repeated():
     problem = refused(way(conditions="sk.live.4711")).problem()
     assert "4711" not in " ".join(problem.values())

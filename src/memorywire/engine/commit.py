@@ -27,13 +27,14 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:
-    """What became of a plan: committed, staged as a proposal, or deferred because a store was away."""
+    """What became of a plan: committed, staged by a rule as a proposal, or deferred because a store was away."""
 
     status: Status
     outcomes: tuple[Outcome, ...]
     change_id: str | None = None
     proposal_id: str | None = None
     approval_url: str | None = None
+    rule: str | None = None
 
     @property
     def stores(self) -> tuple[str, ...]:

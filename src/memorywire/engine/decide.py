@@ -151,6 +151,8 @@ def _refuse_nonsense(request: Decide) -> None:
         raise InvalidRequest("a proposal is named twice", field="proposal_ids")
     if len(request.proposal_ids) > 1 and request.verb in _ALONE:
         raise InvalidRequest(f"{request.verb} decides one proposal at a time", field="proposal_ids")
+    if len(request.proposal_ids) > 1 and request.seen is not None:
+        raise InvalidRequest("seen is of one proposal", field="seen", fix="decide one at a time, or leave it")
     if (request.target is None) is (request.verb in _TARGETED):
         needs = "needs a memory as target" if request.verb in _TARGETED else "has no target"
         raise InvalidRequest(f"{request.verb} {needs}", field="target")
@@ -174,7 +176,13 @@ def _refuse_if_settled(proposal: Proposal, state: State, seen: str | None) -> No
 
 
 def _decision(request: Decide, change_id: str | None, tools: Tools) -> Decision:
-    return Decision(by=tools.governance.caller, at=tools.clock(), reason=request.reason, change_id=change_id)
+    return Decision(
+        by=tools.governance.caller,
+        at=tools.clock(),
+        verb=request.verb.value,
+        reason=request.reason,
+        change_id=change_id,
+    )
 
 
 def _entries(decided: Sequence[Proposal], tools: Tools) -> tuple[Entry, ...]:

@@ -44,6 +44,7 @@ async def expire(request: Expire, tools: Tools) -> Expired:
         pending_approval=done.staged,
         approval_url=done.approval_url,
         proposal_id=done.proposal_id,
+        rule=done.rule,
     )
 
 

@@ -34,6 +34,7 @@ async def forget(request: Forget, tools: Tools) -> Forgotten:
         pending_approval=done.staged,
         approval_url=done.approval_url,
         proposal_id=done.proposal_id,
+        rule=done.rule,
     )
 
 

@@ -12,12 +12,13 @@ from memorywire.engine.tools import Tools
 from memorywire.governance.cases import Case
 from memorywire.governance.instructions import screen
 from memorywire.governance.policy import Judgement, Policy, judge
-from memorywire.governance.rules import Verdict
+from memorywire.governance.learned import features, features_to
+from memorywire.governance.rules import SECRETS, Verdict
 from memorywire.journal.contract import Act
 from memorywire.model.answers import Status
 from memorywire.model.change import Change
 from memorywire.model.clock import DAY_MS
-from memorywire.model.errors import Duplicate, Refused
+from memorywire.model.errors import Duplicate, MemorywireError, Refused, SecretLeakage
 from memorywire.model.proposal import Proposal
 from memorywire.model.record import Json, Record
 from memorywire.model.requests import Remember
@@ -31,13 +32,17 @@ async def governed(plan: Plan, tools: Tools) -> Submitted:
     judgement = judge(case, policy)
     if judgement.verdict is Verdict.REFUSE:
         await _write_down_refusal(plan.change, judgement, tools)
-        raise Refused(
-            f"policy refuses this: {judgement.reason} (rule {judgement.rule})",
-            fix="ask whoever keeps the policy, or change what you send",
-        )
+        raise _refusal(judgement)
     if judgement.verdict is Verdict.HOLD:
         return await _hold(plan, case, judgement, policy, tools)
     return await carry_out(plan.change, _committed_act(plan, judgement, policy, tools), tools)
+
+
+def _refusal(judgement: Judgement) -> MemorywireError:
+    detail = f"policy refuses this: {judgement.reason} (rule {judgement.rule})"
+    if judgement.rule == SECRETS:
+        return SecretLeakage(detail, fix="take the secret out and send it again")
+    return Refused(detail, fix="ask whoever keeps the policy, or change what you send")
 
 
 async def case_of(plan: Plan, tools: Tools, policy: Policy) -> Case:
@@ -115,6 +120,7 @@ async def _hold(plan: Plan, case: Case, judgement: Judgement, policy: Policy, to
         secrets=plan.secrets,
         instructions=case.instructions,
         similar=case.similar,
+        features=features_to(features(case)),
         key=change.key,
         expires_at=change.at + policy.pending_days * DAY_MS,
     )
@@ -141,6 +147,7 @@ def staged(proposal: Proposal, office: Office) -> Submitted:
         outcomes=(),
         proposal_id=proposal.id,
         approval_url=f"{office.review_url}{proposal.id}",
+        rule=proposal.rule,
     )
 
 

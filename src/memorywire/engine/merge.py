@@ -47,6 +47,7 @@ async def merge(request: Merge, tools: Tools) -> Merged:
         pending_approval=done.staged,
         approval_url=done.approval_url,
         proposal_id=done.proposal_id,
+        rule=done.rule,
     )
 
 

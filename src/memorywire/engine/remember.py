@@ -7,7 +7,7 @@ from memorywire.engine.commit import Plan
 from memorywire.engine.limits import refuse_large
 from memorywire.engine.replay import fingerprint, known, receipt, replayed
 from memorywire.engine.tools import Tools
-from memorywire.model.answers import Remembered
+from memorywire.model.answers import Redacted, Remembered
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.errors import Conflict, Duplicate, InvalidRequest, NotFound
 from memorywire.model.record import MemoryType, Record, Trust
@@ -24,8 +24,15 @@ async def remember(request: Remember, tools: Tools, vector: bytes | None = None)
     asked = await cleaned(request, tools)
     if asked.request is not request:
         _refuse_unsound(asked.request)  # a marker may stand where a name stood
+    answer = await _remembered(asked, tools, vector)
+    found = tuple(Redacted(kind=kind, place=place) for kind, place in asked.secrets)
+    return replace(answer, redacted=found) if found else answer
+
+
+async def _remembered(asked: Cleaned, tools: Tools, vector: bytes | None) -> Remembered:
+    request = asked.request
     for attempt in range(_ATTEMPTS):
-        earlier = await replayed(asked.request, tools)
+        earlier = await replayed(request, tools)
         if earlier is not None:
             return earlier
         if request.expires_at is not None and request.expires_at <= tools.clock():

@@ -28,6 +28,7 @@ def receipt(done: Submitted, id: str, version: int, at: int) -> Remembered:
         pending_approval=done.staged,
         approval_url=done.approval_url,
         proposal_id=done.proposal_id,
+        rule=done.rule,
     )
 
 
@@ -91,6 +92,7 @@ def _still_held(proposal: Proposal, tools: Tools) -> Remembered | None:
         outcomes=(),
         proposal_id=proposal.id,
         approval_url=f"{tools.governance.review_url}{proposal.id}",
+        rule=proposal.rule,
     )
     return receipt(done, record.id, record.version, change.at)
 

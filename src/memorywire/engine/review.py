@@ -1,5 +1,6 @@
 """Reviewing: the queue, one proposal with everything needed to decide it, and what waited too long."""
 
+import asyncio
 import hashlib
 from dataclasses import replace
 
@@ -52,7 +53,7 @@ async def examine(request: Examine, tools: Tools) -> Reviewed:
 async def find(reach: Reach, id: str, tools: Tools) -> Proposal:
     """The proposal, or the one answer to every reason why it cannot be had."""
     proposal = await tools.governance.journal.proposal(reach.tenant, id)
-    if proposal is None or not reach.covers(proposal):
+    if proposal is None or not reach.covers(proposal.scope):
         raise NotFound("no such proposal here", field="proposal_id")
     return proposal
 
@@ -63,7 +64,8 @@ async def difference(proposal: Proposal, tools: Tools) -> dict[str, Json]:
     if change is None:
         return {"added": [], "removed": [], "modified": []}
     current = await tools.store.get(change.scope, sorted(proposal.touched))
-    return dict(diff_change(change, {record.id: record for record in current}))
+    before = {record.id: record for record in current}
+    return dict(await asyncio.to_thread(diff_change, change, before))  # long texts take their time
 
 
 def seen_digest(proposal: Proposal) -> str:
@@ -83,7 +85,7 @@ async def expire_overdue(tools: Tools) -> int:
     office, now = tools.governance, tools.clock()
     overdue = await office.journal.overdue(now)
     if overdue:
-        why = Decision(by="policy", at=now, reason="nobody decided in time")
+        why = Decision(by="policy", at=now, reason="nobody decided in time", automatic=True)
         closed = tuple(moved(proposal, State.EXPIRED, why) for proposal in overdue)
         entries = tuple(entry_about(proposal, "expired", "policy", now) for proposal in closed)
         await office.journal.write(Act(proposals=closed, entries=entries))

@@ -28,6 +28,7 @@ async def undo(request: Undo, tools: Tools) -> Undone:
         pending_approval=done.staged,
         approval_url=done.approval_url,
         proposal_id=done.proposal_id,
+        rule=done.rule,
     )
 
 

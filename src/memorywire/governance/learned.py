@@ -2,15 +2,15 @@
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from typing import NamedTuple
 
 from memorywire.governance.cases import Case
 from memorywire.governance.patterns import folded
 from memorywire.governance.rules import Condition, Operation, Rule, Verdict
-from memorywire.model.record import MemoryType, Trust
+from memorywire.model.record import Json, MemoryType, Trust
 
 THRESHOLD = 5
 
@@ -106,6 +106,19 @@ def features(case: Case) -> Features:
         source=sources.pop() if len(sources) == 1 else None,
         tags=frozenset.intersection(*tags) if tags else frozenset(),
         may_be_automatic=case.may_be_automatic,
+    )
+
+
+def features_to(shown: Features) -> dict[str, Json]:
+    """The features as JSON, to be kept."""
+    return asdict(shown) | {"tags": sorted(shown.tags)}
+
+
+def features_from(data: Mapping[str, Json]) -> Features:
+    """The features that `features_to` wrote down."""
+    kind = data["type"]
+    return Features(
+        **{**data, "type": None if kind is None else MemoryType(kind), "tags": frozenset(data["tags"])}
     )
 
 

@@ -22,7 +22,7 @@ def scope_row(scope: Scope) -> Bindings:
 def proposal_row(proposal: Proposal) -> Bindings:
     """What was asked and planned is kept apart from the rest, so that an erase can take it."""
     plan = replace(proposal, secrets=(), instructions=(), similar=(), decision=None)
-    rest = replace(proposal, request=None, change=None)
+    rest = replace(proposal, request=None, change=None, features=None)
     puts = proposal.change.put if proposal.change is not None else ()
     return scope_row(proposal.scope) | {
         "id": proposal.id,
@@ -44,7 +44,7 @@ def proposal_from(row: tuple[str, str | None, str, int]) -> Proposal:
     if plan is None:
         return proposal
     planned = loads(Proposal, plan)
-    return replace(proposal, request=planned.request, change=planned.change)
+    return replace(proposal, request=planned.request, change=planned.change, features=planned.features)
 
 
 def wanted_row(wanted: Wanted) -> Bindings:

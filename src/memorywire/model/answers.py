@@ -38,8 +38,16 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Redacted:
+    """A secret that was taken out: its kind and where it stood, never the value."""
+
+    kind: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered:
-    """The receipt of a remember."""
+    """The receipt of a remember; `rule` names what held it, `redacted` what was taken out of it."""
 
     id: str
     version: int
@@ -51,8 +59,10 @@ class Remembered:
     pending_approval: bool = False
     approval_url: str | None = None
     proposal_id: str | None = None
+    rule: str | None = None
     degraded: tuple[str, ...] = ()
     similar: tuple[str, ...] | None = None
+    redacted: tuple[Redacted, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +79,7 @@ class Forgotten:
     pending_approval: bool = False
     approval_url: str | None = None
     proposal_id: str | None = None
+    rule: str | None = None
     degraded: tuple[str, ...] = ()
 
 
@@ -88,6 +99,7 @@ class Merged:
     pending_approval: bool = False
     approval_url: str | None = None
     proposal_id: str | None = None
+    rule: str | None = None
     degraded: tuple[str, ...] = ()
 
 
@@ -106,6 +118,7 @@ class Expired:
     pending_approval: bool = False
     approval_url: str | None = None
     proposal_id: str | None = None
+    rule: str | None = None
     degraded: tuple[str, ...] = ()
 
 
@@ -122,6 +135,7 @@ class Undone:
     pending_approval: bool = False
     approval_url: str | None = None
     proposal_id: str | None = None
+    rule: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

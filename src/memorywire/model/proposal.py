@@ -33,12 +33,14 @@ WAITING = frozenset({State.PENDING, State.STALE})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """Who decided, when, why, and which change came of it."""
+    """Who decided what, when, why, and which change came of it; `automatic` when no person did."""
 
     by: str
     at: int
+    verb: str | None = None
     reason: str | None = None
     change_id: str | None = None
+    automatic: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +49,8 @@ class Proposal:
 
     `request` is what a new plan starts from when the memories it read have moved; `change` is what the
     reviewer sees and what is committed. Both are gone once what they say was erased.
-    `secrets` and `instructions` are what was found, as (kind, place), never the value.
+    `secrets` and `instructions` are what was found, as (kind, place), never the value. `features` are what
+    rules can be learned from.
     """
 
     id: str
@@ -62,6 +65,7 @@ class Proposal:
     secrets: tuple[tuple[str, str], ...] = ()
     instructions: tuple[tuple[str, str], ...] = ()
     similar: tuple[str, ...] = ()
+    features: Mapping[str, Json] | None = None
     key: str | None = None
     batch: str | None = None
     expires_at: int | None = None

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from memorywire.model.answers import Outcome, Status
 from memorywire.model.proposal import WAITING, Proposal, State
-from memorywire.model.record import DEFAULT_TENANT, Json, Record
+from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
 
 
 class Verb(StrEnum):
@@ -28,8 +28,7 @@ class Reach:
     agent: str | None = None
     user: str | None = None
 
-    def covers(self, proposal: Proposal) -> bool:
-        scope = proposal.scope
+    def covers(self, scope: Scope) -> bool:
         return (
             scope.tenant == self.tenant
             and self.agent in (None, scope.agent)

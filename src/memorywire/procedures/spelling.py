@@ -4,7 +4,6 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from typing import NoReturn
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
@@ -62,7 +61,7 @@ def json_object(text: str) -> Mapping[str, Json] | None:
     if not bare.startswith("{"):
         return None
     try:
-        found: dict[str, Json] = json.loads(bare, object_pairs_hook=_object, parse_constant=_constant)
+        found: dict[str, Json] = json.loads(bare, object_pairs_hook=_object)
     except RecursionError as error:
         raise fault(f"nested deeper than {_DEPTH_MAX}", "content", "make it flatter") from error
     except json.JSONDecodeError:
@@ -81,10 +80,6 @@ def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
             "write every key once",
         )
     return found
-
-
-def _constant(said: str) -> NoReturn:
-    raise fault(f"{said} is not JSON", "content", "write a number, or null")
 
 
 def plain(metadata: Json, place: str) -> dict[str, Json]:

@@ -10,7 +10,7 @@ from memorywire.governance.redact.known import Known
 from memorywire.governance.redact.places import find_placed, holds_a_secret, is_ordinary
 from memorywire.governance.redact.rules import Rank, Span, compiled, find_issued, image, legible
 from memorywire.governance.redact.shapes import find_shapes
-from memorywire.governance.redact.views import joined, unmasked
+from memorywire.governance.redact.views import joined, unbroken, unmasked
 from memorywire.model.record import Json
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -97,9 +97,9 @@ class Redactor:
         unveiled = unmasked(text)
         if unveiled is not None:
             found += map(unveiled.back, (*self._certain(unveiled.text), *self._likely(unveiled.text)))
-        unbroken = joined(text)
-        if unbroken is not None:
-            found += _only_across(map(unbroken.back, self._certain(unbroken.text)), found, len(text))
+        lines = joined(text) if any(self._certain(unbroken(text))) else None
+        if lines is not None:
+            found += _only_across(map(lines.back, self._certain(lines.text)), found, len(text))
         return found
 
     def _certain(self, text: str) -> Iterator[Span]:

@@ -23,7 +23,8 @@ _HIDDEN = (
 _WIDE = "\uff0d\uff10-\uff19\uff21-\uff3a\uff3f\uff41-\uff5a\U0001d400-\U0001d7ff"
 _FOREIGN = "\u0400-\u052f\u0391-\u03c9\u0261\u0251"
 _INVISIBLE = re.compile(f"[{_HIDDEN}]+")
-_BREAK = re.compile(r"(?:\n|\\n)[ \t>|+*\"'`]*")
+_BEFORE_BREAK, _AFTER_BREAK = " \t\r\\", " \t>|+*\"'`"
+_BREAK = re.compile(rf"(?:\n|\\n)[{_AFTER_BREAK}]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +56,16 @@ def joined(text: str) -> View | None:
     gaps = []
     for found in _BREAK.finditer(text):
         start, end = found.span()
-        while start and text[start - 1] in " \t\r\\":
+        while start and text[start - 1] in _BEFORE_BREAK:
             start -= 1
-        if start and text[end : end + 1].strip():
-            gaps.append((start, end))
+        gaps.append((start, end))
     return _without(gaps, text) if gaps else None
+
+
+def unbroken(text: str) -> str:
+    """The words of `joined` without the way back, which costs ten times as much."""
+    lines = text.replace("\\n", "\n").split("\n")
+    return "".join([line.rstrip(_BEFORE_BREAK).lstrip(_AFTER_BREAK) for line in lines])
 
 
 def _without(gaps: Sequence[tuple[int, int]], text: str) -> View:

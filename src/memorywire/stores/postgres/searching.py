@@ -182,7 +182,7 @@ async def _weighed(
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """How long vectors are, and the one of the query without its names, if hits are to be compared with it."""
+    """How long vectors are, and the query's without its names, if hits are to be compared with it."""
 
     dimension: int
     rest: NDArray[np.float32] | None
