@@ -1,13 +1,15 @@
 """Prints how well secrets are found, how often ordinary memories are flagged, and how long it takes.
 
-    python tools/redaction.py [--data ../shared/data]
+    python tools/redaction.py [--data ../shared/data] [--also FILE.json.xz ...]
 
 The sentences are drawn from seeds (tests/redaction/corpus). With --data, the turns of LoCoMo found there
-are read as well: people talk in them, and nobody tells a secret.
+are read as well: people talk in them, and nobody tells a secret. --also reads every string of a JSON file
+and shows what is flagged, without the secret, to be judged by eye.
 """
 
 import argparse
 import json
+import lzma
 import statistics
 import sys
 import time
@@ -17,10 +19,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from memorywire.governance.redact import Redactor
+from memorywire.model.record import Json
 from tests.redaction.corpus import held_out
 from tests.redaction.corpus.evasion import DISGUISED, ENCODED
 from tests.redaction.corpus.ordinary import filler, ordinary
-from tests.redaction.corpus.secrets import held_out_kinds, written_for
+from tests.redaction.corpus.secrets import held_out_kinds, later_kinds, written_for
 from tests.redaction.corpus.shapes import Sample
 from tests.redaction.measuring import Score, disguised, registered, score
 
@@ -46,7 +49,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, help="a folder with locomo*.json")
-    data = parser.parse_args().data
+    parser.add_argument("--also", type=Path, nargs="*", default=[], help="JSON files, plain or .xz")
+    options = parser.parse_args()
+    data = options.data
     redactor = Redactor()
     plain = score(redactor, ordinary(ORDINARY))
     turns = list(locomo(data)) if data else []
@@ -54,10 +59,13 @@ def main() -> None:
     print("|---|---|---|---|---|---|")
     show("kinds with rules", score(redactor, written_for(EACH)), plain)
     show(f"held-out kinds ({len(held_out.KINDS)})", score(redactor, held_out_kinds(EACH)), plain)
-    show("the same, patterns off", score(Redactor(patterns=False), held_out_kinds(EACH)), plain)
+    show("kinds chosen later", score(redactor, later_kinds(EACH)), plain)
+    show("held-out kinds, patterns off", score(Redactor(patterns=False), held_out_kinds(EACH)), plain)
     show_ordinary("ordinary memories", plain)
     if turns:
         show_ordinary("turns of LoCoMo", score(redactor, turns))
+    for file in options.also:
+        show_flags(redactor, file)
     show_forms(redactor)
     show_times(redactor, [turn.text for turn in turns])
     show_worst(redactor)
@@ -74,6 +82,25 @@ def show(name: str, found: Score, plain: Score) -> None:
 
 def show_ordinary(name: str, found: Score) -> None:
     print(f"| {name} | {found.count} | | | {len(found.false)} | |")
+
+
+def show_flags(redactor: Redactor, file: Path) -> None:
+    reader = lzma.open if file.suffix == ".xz" else open
+    with reader(file, "rb") as stream:
+        texts = sorted(set(strings(json.load(stream))))
+    flagged = [clean for clean, kinds in map(redactor.text, texts) if kinds]
+    print(f"| every string of {file.name} | {len(texts)} | | | flags: {len(flagged)} | |")
+    for clean in flagged:
+        at = clean.index("[REDACTED:")
+        print(f"    {clean[max(0, at - 60) : at + 40]!r}", file=sys.stderr)
+
+
+def strings(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from strings(inner)
 
 
 def show_forms(redactor: Redactor) -> None:
@@ -95,7 +122,7 @@ def show_times(redactor: Redactor, turns: list[str]) -> None:
         show_time(name, lambda text=text: redactor.text(text))
     if turns:
         show_time(
-            "conversation, all of it, turn by turn", lambda: [redactor.text(turn) for turn in turns], 10
+            "(all of the conversations, turn by turn)", lambda: [redactor.text(turn) for turn in turns], 10
         )
     known = {f"key-{at}": f"{at:04}-registered-value-{at * 7919:08x}" for at in range(100)}
     host = Redactor(known, patterns=False)

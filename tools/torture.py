@@ -1,39 +1,102 @@
-"""Kills writers and cuts the power many times, and says what was lost: more of what the tests do a little of.
+"""Kills governed writers and cuts their power many times, and says what was lost: more of what the tests do a
+little of. Each campaign ends with a control, in which a rule is broken on purpose and must be caught.
 
-`python tools/torture.py --kills 500 --cuts 10000` is a night's worth.
+`python tools/torture.py --kills 500 --cuts 10000` is the whole of it.
 """
 
 import argparse
 import random
 import sys
 import tempfile
+import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.sqlite.crowd import Damage, damage, kill_trial
-from tests.sqlite.test_powerloss import power_cuts, recorded_life
+from tests.sqlite import governed
+from tests.sqlite.crowd import Damage
+from tests.sqlite.desk import loose
+from tests.sqlite.powerloss import Acknowledged
+from tests.sqlite.test_governed import power_cuts, recorded_life
 
 WRITERS = 3
-LIFE = 50  # power cuts for each recorded life of a store
+FILE = 25  # kills for each file, so that comparing it does not take longer than killing
+LIFE = 50  # power cuts for each recorded life
+CONTROLS = 40
 
 
-def kills(folder: Path, trials: int, dice: random.Random) -> tuple[int, list[Damage]]:
-    acknowledged: set[str] = set()
-    found = []
+class Tally:
+    """What was found so far, by name."""
+
+    def __init__(self) -> None:
+        self.trials = self.acknowledged = self.lost = self.torn = self.unindexed = self.problems = 0
+
+    def add(self, found: Damage) -> None:
+        self.trials += 1
+        self.lost += len(found.lost)
+        self.torn += len(found.torn)
+        self.unindexed += found.unindexed
+        self.problems += len(found.problems)
+        if found:
+            print(f"  trial {self.trials}: {found}", flush=True)
+
+    @property
+    def clean(self) -> bool:
+        return not (self.lost or self.torn or self.unindexed or self.problems)
+
+    def __str__(self) -> str:
+        damage = f"lost={self.lost} torn={self.torn} unindexed={self.unindexed} problems={self.problems}"
+        return f"trials={self.trials} acknowledged={self.acknowledged} {damage}"
+
+
+def kills(folder: Path, trials: int, dice: random.Random) -> Tally:
+    """Three writers killed in the middle of everything; the file is opened again and compared."""
+    tally = Tally()
     for trial in range(trials):
-        acknowledged |= kill_trial(folder / "kills.db", trial, WRITERS, dice)
-        found.append(damage(folder / "kills.db", acknowledged))
-    return len(acknowledged), found
+        if trial % FILE == 0:
+            path, acknowledged = folder / f"kills{trial}.db", set[str]()
+        said = governed.kill_trial(path, trial, WRITERS, dice)
+        acknowledged |= said
+        tally.acknowledged += len(said)
+        governed.recovered(path)
+        tally.add(governed.damage(path, acknowledged))
+        _progress("kills", trial + 1, trials)
+    return tally
 
 
-def cuts(folder: Path, images: int, dice: random.Random) -> list[Damage]:
-    found: list[Damage] = []
-    while len(found) < images:
+def cuts(folder: Path, images: int, dice: random.Random) -> Tally:
+    """Images of a disk that lost power: what was not synced is there in part, in any order, torn."""
+    tally = Tally()
+    while tally.trials < images:
         with tempfile.TemporaryDirectory(dir=folder) as life:
             events = recorded_life(Path(life))
-            found += power_cuts(Path(life), events, min(LIFE, images - len(found)), dice)
-    return found
+            tally.acknowledged += sum(isinstance(event, Acknowledged) for event in events)
+            for found in power_cuts(Path(life), events, min(LIFE, images - tally.trials), dice):
+                tally.add(found)
+        _progress("cuts", tally.trials, images)
+    return tally
+
+
+def controls(folder: Path, dice: random.Random) -> Iterator[tuple[str, bool]]:
+    """The same with a rule switched off: whether it was caught."""
+    path = folder / "loose.db"
+    governed.recovered(path)
+    yield "killed without transactions", any(_loose(path, dice))
+    with tempfile.TemporaryDirectory(dir=folder) as life:
+        events = recorded_life(Path(life), "synchronous = OFF")
+        yield "power cut without syncs", any(power_cuts(Path(life), events, CONTROLS, dice))
+
+
+def _loose(path: Path, dice: random.Random) -> Iterable[bool]:
+    for trial in range(CONTROLS):
+        governed.kill_trial(path, trial, WRITERS, dice, loose)
+        yield bool(governed.damage(path, set()))
+
+
+def _progress(what: str, done: int, of: int) -> None:
+    if done % 100 == 0:
+        print(f"  {what}: {done} of {of}", file=sys.stderr, flush=True)
 
 
 def main() -> int:
@@ -42,19 +105,17 @@ def main() -> int:
     parser.add_argument("--cuts", type=int, default=600, help="how many power cuts to simulate")
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
-    dice = random.Random(asked.seed)
+    dice, started = random.Random(asked.seed), time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        acknowledged, killed = kills(Path(folder), asked.kills, dice)
-        print(f"kills={asked.kills} writers={WRITERS} acknowledged={acknowledged} {_summary(killed)}")
+        killed = kills(Path(folder), asked.kills, dice)
+        print(f"kill -9 of {WRITERS} writers: {killed}", flush=True)
         cut = cuts(Path(folder), asked.cuts, dice)
-        print(f"cuts={asked.cuts} {_summary(cut)}")
-    return int(any(killed) or any(cut))
-
-
-def _summary(found: list[Damage]) -> str:
-    lost = sum(len(one.lost) for one in found)
-    torn = sum(len(one.torn) + one.unindexed for one in found)
-    return f"lost={lost} torn={torn} corrupt={sum(bool(one.problems) for one in found)}"
+        print(f"power cuts: {cut}", flush=True)
+        caught = dict(controls(Path(folder), dice))
+    for name, found in caught.items():
+        print(f"control, {name}: {'caught' if found else 'NOT CAUGHT'}")
+    print(f"{time.monotonic() - started:.0f} s")
+    return int(not (killed.clean and cut.clean and all(caught.values())))
 
 
 if __name__ == "__main__":

@@ -82,6 +82,15 @@ def test_the_text_of_structured_content_is_its_names_and_strings() -> None:
     assert record.text == "steps do boil pour note why thirst"
 
 
+def test_what_is_indexed_tells_when_and_who_and_what_is_embedded_only_the_name() -> None:
+    named = replace(_record("tea at five"), occurred_at=0, metadata={"speaker": "Ana", "role": "user"})
+    assert named.text == "[12:00 am on 1 January, 1970] Ana: tea at five"
+    assert named.meaning == "Ana: tea at five"
+    by_role = replace(named, metadata={"role": "user"})
+    assert by_role.text.endswith("] user: tea at five")
+    assert by_role.meaning == "tea at five"
+
+
 def test_a_record_is_alive_until_the_moment_it_expires() -> None:
     record = _record(expires_at=10)
     assert record.alive(9)

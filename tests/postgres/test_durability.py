@@ -45,6 +45,7 @@ def test_a_server_that_dies_at_once_loses_no_acknowledged_write(own_server: tupl
     url = server.url("crash", pool=WRITERS)
     scope = a_scope()
     acknowledged: set[str] = set()
+    heard: asyncio.Queue[None] = asyncio.Queue()
 
     async def write_on(store: PostgresStore, writer: int) -> None:
         """Until the server is gone; every change has two parts, so that half of one could be told."""
@@ -55,12 +56,12 @@ def test_a_server_that_dies_at_once_loses_no_acknowledged_write(own_server: tupl
             except MemorywireError:
                 return
             acknowledged.update(part.id for part in parts)
+            heard.put_nowait(None)
 
     async def trial(store: PostgresStore, delay: float) -> None:
         writing = [asyncio.create_task(write_on(store, writer)) for writer in range(WRITERS)]
-        before = len(acknowledged)
-        while len(acknowledged) < before + 4 * WRITERS:
-            await asyncio.sleep(0.01)
+        for _ in range(4 * WRITERS):
+            await heard.get()
         await asyncio.sleep(delay)
         await asyncio.to_thread(stopped, folder, "immediate")
         await asyncio.to_thread(started, folder)
@@ -109,19 +110,24 @@ def test_a_crowd_of_writers_sees_no_error(shared: str) -> None:
 def test_commits_of_an_agent_are_numbered_in_the_order_they_happen(shared: str) -> None:
     """Looking back to a moment depends on it: a smaller number may not appear after a larger one."""
     scope = a_scope()
+    numbers = "SELECT began FROM version WHERE agent = %s ORDER BY began"
 
     async def main() -> None:
         async with opened(f"{shared}&pool=6") as store:
-            seen: list[int] = []
 
-            async def write() -> None:
-                await keep(store, a_record(scope))
-                newest = "SELECT max(began) FROM version WHERE agent = %s"
-                seen.append(rows(shared, newest, scope.agent)[0][0])
+            async def watch(done: asyncio.Event) -> None:
+                seen: list[tuple[int]] = []
+                while not done.is_set():
+                    now = await asyncio.to_thread(rows, shared, numbers, scope.agent)
+                    assert now[: len(seen)] == seen
+                    seen = now
 
-            await asyncio.gather(*(write() for _ in range(30)))
-            assert len(set(seen)) > 1
-            assert seen == sorted(seen)
+            done = asyncio.Event()
+            watching = asyncio.create_task(watch(done))
+            await asyncio.gather(*(keep(store, a_record(scope)) for _ in range(60)))
+            done.set()
+            await watching
+            assert await store.count(everything(scope)) == 60
 
     run(main())
 

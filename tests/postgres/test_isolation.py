@@ -114,7 +114,7 @@ def test_a_role_that_owns_nothing_can_do_everything_a_store_does(guest: str) -> 
             [version] = await store.history(scope, second.id)
             assert version.reason is EndReason.ERASED
             health = await store.health()
-            assert (health["ok"], health["row_level_security"]) == (True, "enforced")
+            assert (health["ok"], health["row_security"]) == (True, "enforced")
 
     run(live())
 
@@ -122,7 +122,7 @@ def test_a_role_that_owns_nothing_can_do_everything_a_store_does(guest: str) -> 
 def test_a_superuser_is_told_that_no_wall_holds_it(schema: str) -> None:
     async def ask() -> object:
         async with opened(schema) as store:
-            return (await store.health())["row_level_security"]
+            return (await store.health())["row_security"]
 
     assert run(ask()) == "bypassed by this role"
 

@@ -127,6 +127,7 @@ def test_a_closed_store_says_so(schema: str) -> None:
         "postgresql://ana:hunter2@host/db?schema=",
         "postgresql://ana:hunter2@host/db?pool=0",
         "postgresql://ana:hunter2@host/db?pool=many",
+        "postgresql://ana:hunter2@host/db?prepare=maybe",
         "postgresql://ana:hunter2@host/db#part",
     ],
 )
@@ -138,9 +139,9 @@ def test_an_option_that_cannot_be_meant_is_refused(url: str) -> None:
 
 
 def test_options_of_libpq_are_passed_on() -> None:
-    location = locate("postgres://ana@a,b/db?target_session_attrs=read-write&pool=3&schema=mine")
+    location = locate("postgres://ana@a,b/db?target_session_attrs=read-write&pool=3&schema=mine&prepare=off")
     assert location.dsn == "postgresql://ana@a,b/db?target_session_attrs=read-write"
-    assert (location.schema, location.pool) == ("mine", 3)
+    assert (location.schema, location.pool, location.prepare) == ("mine", 3, False)
 
 
 def test_without_its_library_the_store_names_what_to_install() -> None:

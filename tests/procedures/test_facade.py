@@ -9,6 +9,7 @@ import pytest
 from memorywire import Memory
 from memorywire.facades import procedures
 from memorywire.facades.procedures import STEPS, Procedure
+from memorywire.model.answers import Status
 from memorywire.model.errors import Conflict, InvalidRequest, NotFound
 from memorywire.sync import Memory as BlockingMemory
 from tests.engine.stage import STORES, HandClock, play
@@ -202,6 +203,22 @@ def test_facts_may_have_any_name_that_a_condition_may_have():
         assert procedure.trigger("go", **dict.fromkeys(names, True)) == "paid"
 
     play("memory://", story)
+
+
+def test_a_step_that_waits_for_approval_is_not_taken_yet(tmp_path):
+    url = f"sqlite:///{tmp_path}/memory.db"
+
+    async def story() -> None:
+        async with Memory("agent", [url]) as memory:
+            kept = await memory.remember(refund(), type="procedural")
+        async with Memory("agent", [url], policy="strict") as memory:
+            procedure = await memory.procedure(kept.id)
+            procedure.trigger("close")
+            receipt = await procedure.save()
+            assert (receipt.status, procedure.version) == (Status.STAGED, 1)
+            assert (await memory.procedure(kept.id)).state == "asked"
+
+    asyncio.run(story())
 
 
 def test_the_blocking_client_walks_the_same_way():

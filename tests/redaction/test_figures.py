@@ -8,7 +8,7 @@ from memorywire.governance.redact import Redactor
 from tests.redaction.corpus import held_out, kinds
 from tests.redaction.corpus.evasion import DISGUISED, ENCODED
 from tests.redaction.corpus.ordinary import ordinary
-from tests.redaction.corpus.secrets import held_out_kinds, written_for
+from tests.redaction.corpus.secrets import held_out_kinds, later_kinds, written_for
 from tests.redaction.corpus.shapes import draw
 from tests.redaction.measuring import Score, disguised, registered, score
 
@@ -43,6 +43,11 @@ def test_held_out_kinds_are_found(ordinary_score: Score):
     found = score(Redactor(), held_out_kinds(20))
     assert found.recall >= 0.95, found.missed
     assert found.found / (found.found + len(found.false) + len(ordinary_score.false)) >= 0.99, found.false
+
+
+def test_kinds_chosen_later_are_found():
+    found = score(Redactor(), later_kinds(10))
+    assert found.recall >= 0.95, found.missed
 
 
 def test_ordinary_memories_are_left_alone(ordinary_score: Score):

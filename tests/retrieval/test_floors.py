@@ -27,6 +27,52 @@ def test_the_default_space_is_fitted():
     assert (floors.weak, floors.match, floors.fitted) == (WEAK, MATCH, True)
 
 
+def of(session, score, **signals):
+    record = Record(
+        id=f"{session} {score}",
+        scope=Scope(agent="a"),
+        type=MemoryType.SEMANTIC,
+        content="x",
+        created_at=0,
+        updated_at=0,
+        session_id=session,
+    )
+    return Scored(record=record, score=score, signals=signals)
+
+
+def admitted(*candidates, **options):
+    return [scored.score for scored in admit(candidates, "auto", floors_of(DEFAULT), **options).admitted]
+
+
+def test_more_is_asked_of_a_turn_than_of_a_fact():
+    assert admitted(of(None, 0.1), of("s", 0.1)) == [0.1]
+    assert admitted(of("s", 0.1)) == []
+    assert admitted(of("s", 0.2), of("s", 0.16)) == [0.2, 0.16]
+
+
+def test_a_fact_needs_a_share_of_the_best_facts_evidence():
+    assert admitted(of(None, 0.99), of(None, 0.9), of(None, 0.2)) == [0.99, 0.9]
+    assert admitted(of(None, 0.25), of(None, 0.2)) == [0.25, 0.2]
+
+
+def test_a_weaker_fact_may_stand_beside_one_above_the_floor_but_not_alone():
+    assert admitted(of(None, 0.06), of(None, 0.05)) == [0.06, 0.05]
+    assert admitted(of(None, 0.05)) == []
+
+
+def test_a_name_alone_is_no_answer_to_a_question_that_asks_more():
+    named = of(None, 0.5, rest=0.02)
+    assert admitted(named, asks_more=True) == []
+    assert admitted(named) == [0.5]
+    assert admitted(of(None, 0.5, rest=0.3), named, asks_more=True) == [0.5, 0.5]
+
+
+def test_a_floor_the_caller_gives_is_one_for_all():
+    candidates = [of(None, 0.99), of(None, 0.2), of("s", 0.12), of("s", 0.05, rest=0.0)]
+    found = admit(candidates, 0.1, floors_of(DEFAULT), asks_more=True)
+    assert [scored.score for scored in found.admitted] == [0.99, 0.2, 0.12]
+
+
 def test_a_space_nobody_fitted_cuts_nothing_and_claims_no_match():
     floors = floors_of(OTHER)
     assert not floors.fitted

@@ -45,18 +45,17 @@ def trigger(desk: Desk, id_: str, trigger: str, facts: tuple[str, ...]) -> None:
         before = procedure.state
         procedure.trigger(trigger, **_known(facts))
         receipt = procedure.save()
-    desk.show(
-        {
-            "id": id_,
-            "trigger": trigger,
-            "from": before,
-            "current": procedure.state,
-            "version": receipt.version,
-            "status": receipt.status.value,
-            "change_id": receipt.change_id,
-        },
-        _moved,
-    )
+    answer = {
+        "id": id_,
+        "trigger": trigger,
+        "from": before,
+        "current": procedure.state,
+        "version": receipt.version,
+        "status": receipt.status.value,
+        "change_id": receipt.change_id,
+        "proposal_id": receipt.proposal_id,
+    }
+    desk.show({name: value for name, value in answer.items() if value is not None}, _moved)
 
 
 @command.command("allowed")
@@ -128,10 +127,8 @@ def _page(answer: Answer) -> Iterator[str]:
 
 
 def _moved(answer: Answer) -> Iterator[str]:
-    if answer["status"] == "committed":
-        yield f"{answer['from']} -> {answer['current']}"
-    else:
-        yield f"{answer['from']} -> {answer['current']}, not yet in effect"
+    waits = f", once proposal {answer['proposal_id']} is approved" if "proposal_id" in answer else ""
+    yield f"{answer['from']} -> {answer['current']}{waits}"
     yield f"  version {answer['version']}, {answer['status']}"
 
 

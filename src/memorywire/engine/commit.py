@@ -27,7 +27,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:
-    """What became of a plan: committed, staged by a rule as a proposal, or deferred because a store was away."""
+    """What became of a plan: committed, staged as a proposal by `rule`, or deferred for want of a store."""
 
     status: Status
     outcomes: tuple[Outcome, ...]

@@ -126,7 +126,7 @@ def _combined(changes: Sequence[Change], tools: Tools) -> Change:
     operations = {change.operation for change in changes}
     return replace(
         first,
-        operation=first.operation if len(operations) == 1 else "review",
+        operation=first.operation if len(operations) == 1 else "decide",
         scope=first.scope if len(users) == 1 else Scope(agent=first.scope.agent, tenant=first.scope.tenant),
         at=now,
         put=tuple(_as_of(put, now) for change in changes for put in change.put),

@@ -11,8 +11,8 @@ from memorywire.engine.similar import nearest
 from memorywire.engine.tools import Tools
 from memorywire.governance.cases import Case
 from memorywire.governance.instructions import screen
-from memorywire.governance.policy import Judgement, Policy, judge
 from memorywire.governance.learned import features, features_to
+from memorywire.governance.policy import Judgement, Policy, judge
 from memorywire.governance.rules import SECRETS, Verdict
 from memorywire.journal.contract import Act
 from memorywire.model.answers import Status

@@ -1,11 +1,10 @@
 """Who answers for a change: the policy that judges it, the redactor before it, the journal that keeps it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from memorywire.engine.purse import Purse
-from memorywire.governance.policy import Policy
+from memorywire.governance.policy import Policy, with_rules
 from memorywire.governance.redact import Redactor
-from memorywire.governance.rules import rule_from
 from memorywire.journal.contract import Journal
 from memorywire.model.clock import Clock
 
@@ -32,8 +31,7 @@ class Rulebook:
         now = self._clock()
         if self._read_at is None or not 0 <= now - self._read_at < _FRESH_MS:
             edition = await self._journal.edition()
-            given = () if edition is None else tuple(rule_from(rule) for rule in edition.rules)
-            self._policy = replace(self.base, rules=(*given, *self.base.rules))
+            self._policy = self.base if edition is None else with_rules(self.base, edition.rules)
             self._read_at = now
         return self._policy
 

@@ -16,7 +16,7 @@ async def undo(request: Undo, tools: Tools) -> Undone:
     footprint = await historian.footprint(request.scope, request.change_id)
     if footprint is None:
         raise NotFound(f"no change {request.change_id} here", field="change_id")
-    change = await _plan(request, footprint, tools)
+    change = await taken_back(request, footprint, tools)
     done = await tools.submit(Plan(change=change, request=request))
     return Undone(
         change_id=done.change_id,
@@ -32,7 +32,8 @@ async def undo(request: Undo, tools: Tools) -> Undone:
     )
 
 
-async def _plan(request: Undo, footprint: Footprint, tools: Tools) -> Change:
+async def taken_back(request: Undo, footprint: Footprint, tools: Tools) -> Change:
+    """The change that takes the other back; raises Conflict when memory has moved since."""
     now = tools.clock()
     began = {version.id: version for version in footprint.began}
     ended = {version.id: version for version in footprint.ended}

@@ -2,20 +2,23 @@
 
 from collections.abc import Mapping
 
+from memorywire.engine.oversee import Overseen, oversee
 from memorywire.engine.perform import perform
 from memorywire.house import House
 from memorywire.model.answers import Answer
 from memorywire.model.capabilities import Capabilities
 from memorywire.model.record import Json
 from memorywire.wire import validate
-from memorywire.wire.codec import decode
+from memorywire.wire.codec import OVERSIGHT, decode, decode_oversight
 
 
 async def dispatch(
     operation: str, payload: Mapping[str, Json], house: House, *, tenant: str
-) -> Answer | Capabilities:
+) -> Answer | Overseen | Capabilities:
     """Validate, decode, perform; every problem is a MemorywireError."""
     validate.check(operation, payload)
     if operation == "capabilities":
         return house.capabilities
+    if operation in OVERSIGHT:
+        return await oversee(decode_oversight(operation, payload, tenant=tenant), house.tools)
     return await perform(decode(operation, payload, tenant=tenant), house.tools)

@@ -49,6 +49,7 @@ __all__ = [
     "policy_to_dict",
     "secret_action",
     "trust_of",
+    "with_rules",
 ]
 
 
@@ -239,6 +240,15 @@ def policy_to_dict(policy: Policy) -> dict[str, Json]:
         "secrets": {pattern: str(action) for pattern, action in policy.secrets},
         "budget": {pattern: budget_to(budget) for pattern, budget in policy.budgets},
     }
+
+
+def with_rules(base: Policy, given: Json) -> Policy:
+    """The policy with rules of one's own before those it has, checked like those of a file."""
+    own = _rules(given)
+    _refuse_shadowed(own)
+    rules = own + base.rules
+    _refuse_namesakes(rules)
+    return replace(base, rules=rules)
 
 
 @cache

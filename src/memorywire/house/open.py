@@ -51,7 +51,9 @@ class House:
         """Derived from what is wired, never written down."""
         store = self.tools.store
         wired = StoreCapabilities(name=store.name, features=store.features)
-        return Capabilities(stores=(wired,), space=self.tools.embedder.space)
+        return Capabilities(
+            stores=(wired,), space=self.tools.embedder.space, overseen=self.tools.office is not None
+        )
 
     def as_caller(self, caller: str) -> Tools:
         """The tools in the hands of somebody with a name."""

@@ -28,8 +28,11 @@ class StoreCapabilities:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
+    """`overseen` when a journal is wired, so that people can review, rule and ask why."""
+
     stores: tuple[StoreCapabilities, ...]
     space: Space
+    overseen: bool = False
 
     @property
     def features(self) -> frozenset[Feature]:

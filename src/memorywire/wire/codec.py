@@ -9,6 +9,7 @@ from memorywire import spec
 from memorywire.model.answers import Hit, Recalled
 from memorywire.model.capabilities import Capabilities
 from memorywire.model.change import Change, Version
+from memorywire.model.proposal import Proposal, State
 from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType, Record, Scope, Trust
 from memorywire.model.requests import (
     METADATA_BYTES_MAX,
@@ -31,6 +32,17 @@ from memorywire.model.requests import (
     Strategy,
     Undo,
 )
+from memorywire.model.review import Decide, Examine, Inbox, Reach, Reviewed, Verb
+from memorywire.model.rulings import (
+    ActivateRule,
+    Oversight,
+    Reasons,
+    RevertRule,
+    Rules,
+    SetRules,
+    TryRule,
+    Why,
+)
 from memorywire.wire import strict
 from memorywire.wire.filters import decode_filter
 
@@ -47,15 +59,51 @@ REQUESTS: Mapping[str, type[Request]] = {
     "changes": Changes,
 }
 
+OVERSIGHT: Mapping[str, type[Oversight]] = {
+    "proposals": Inbox,
+    "proposal": Examine,
+    "decide": Decide,
+    "why": Why,
+    "rules": Rules,
+    "set_rules": SetRules,
+    "test_rule": TryRule,
+    "activate_rule": ActivateRule,
+    "revert_rule": RevertRule,
+}
+
+_PREVIEW = 200
+
 
 def decode(operation: str, payload: Mapping[str, Json], *, tenant: str = DEFAULT_TENANT) -> Request:
     """The typed request of a payload that passed validation."""
-    rest = {name: value for name, value in payload.items() if name not in ("agent_id", "user_id")}
     scope = Scope(agent=payload["agent_id"], user=payload.get("user_id"), tenant=tenant)
-    values: dict[str, Any] = {
-        name: _READERS[name](value) if name in _READERS else value for name, value in rest.items()
-    }
-    return REQUESTS[operation](scope=scope, **values)
+    return REQUESTS[operation](scope=scope, **_values(payload))
+
+
+def decode_oversight(
+    operation: str, payload: Mapping[str, Json], *, tenant: str = DEFAULT_TENANT
+) -> Oversight:
+    """The typed request of somebody who oversees memory; without an agent it is about all of them."""
+    kind = OVERSIGHT[operation]
+    agent, user = payload.get("agent_id"), payload.get("user_id")
+    given: dict[str, Any] = _values(payload)
+    names = {field.name for field in fields(kind)}
+    if "reach" in names:
+        given["reach"] = Reach(tenant=tenant, agent=agent, user=user)
+    elif "scope" in names:
+        given["scope"] = Scope(tenant=tenant, agent=payload["agent_id"], user=user)
+    else:
+        given["tenant"] = tenant
+    return kind(**given)
+
+
+def _values(payload: Mapping[str, Json]) -> dict[str, Any]:
+    rest = {name: value for name, value in payload.items() if name not in ("agent_id", "user_id")}
+    return {name: _READERS[name](value) if name in _READERS else value for name, value in rest.items()}
+
+
+def _rule(table: Mapping[str, Json]) -> dict[str, Json]:
+    return {name: int(value) if name == "affects_at_least" else value for name, value in table.items()}
 
 
 def _policy(document: Mapping[str, Json]) -> Policy:
@@ -73,9 +121,11 @@ def _ids(value: str | list[str]) -> tuple[str, ...]:
 # To the schema 2.0 is an integer, so what must be an int here is made one.
 _INTEGERS = (
     "as_of",
+    "days",
     "expires_at",
     "fresher_than_days",
     "hops",
+    "if_edition",
     "if_version",
     "k",
     "limit",
@@ -107,6 +157,12 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "strategy": Strategy,
     "policy": _policy,
     "action": Action,
+    "states": lambda names: frozenset(State(name) for name in names),
+    "proposal_ids": tuple,
+    "verb": Verb,
+    "edit": _values,
+    "rule": _rule,
+    "rules": lambda tables: tuple(_rule(table) for table in tables),
 }
 
 _NULLABLE = frozenset({"approval_url", "error"})  # v0 says null where it could have been silent
@@ -114,21 +170,10 @@ _NULLABLE = frozenset({"approval_url", "error"})  # v0 says null where it could 
 
 def encode(answer: object) -> Json:
     """Plain JSON of any answer; what is absent is left out."""
+    special = _ENCODERS.get(type(answer))
+    if special is not None:
+        return special(answer)
     match answer:
-        case Recalled():
-            document = _encode_fields(answer)
-            document["results"] = document.pop("hits")
-            return document
-        case Hit():
-            return _encode_hit(answer)
-        case Record():
-            return encode_record(answer)
-        case Version():
-            return _encode_version(answer)
-        case Change():
-            return _encode_change(answer)
-        case Capabilities():
-            return _encode_capabilities(answer)
         case Enum():
             return answer.value
         case Mapping():
@@ -140,12 +185,42 @@ def encode(answer: object) -> Json:
 
 def encode_record(record: Record) -> dict[str, Json]:
     """A record as the wire shows it: the scope as `agent_id` and `user_id`."""
-    document = _encode_fields(record)
+    document = _owned(record)
+    return {"id": document.pop("id"), **document}
+
+
+def _owned(value: Any) -> dict[str, Json]:
+    """A value with its scope spelt out."""
+    document = _encode_fields(value)
     del document["scope"]
-    owner = {"agent_id": record.scope.agent}
-    if record.scope.user is not None:
-        owner["user_id"] = record.scope.user
-    return {"id": document.pop("id"), **owner, **document}
+    owner = {"agent_id": value.scope.agent}
+    if value.scope.user is not None:
+        owner["user_id"] = value.scope.user
+    return owner | document
+
+
+_INTERNAL = ("request", "change", "features", "key")
+
+
+def _encode_proposal(proposal: Proposal) -> dict[str, Json]:
+    """What it would touch and why it waits; of what it says, only the beginning."""
+    document = _owned(proposal)
+    for internal in _INTERNAL:
+        document.pop(internal, None)
+    for found in ("secrets", "instructions"):
+        document[found] = [{"kind": kind, "place": place} for kind, place in document[found]]
+    document["memories"] = sorted(proposal.touched)
+    if proposal.change is not None and proposal.change.put:
+        document["preview"] = proposal.change.put[0].record.words[:_PREVIEW]
+    return {"id": document.pop("id"), **document}
+
+
+def _encode_reviewed(reviewed: Reviewed) -> dict[str, Json]:
+    """With the request as it could be sent again, when there is content to edit."""
+    document = _encode_fields(reviewed)
+    if isinstance(reviewed.proposal.request, Remember):
+        document["request"] = _owned(reviewed.proposal.request)
+    return document
 
 
 def _encode_fields(value: Any) -> dict[str, Json]:
@@ -201,7 +276,7 @@ def _encode_capabilities(capabilities: Capabilities) -> dict[str, Json]:
     """Projected from what is wired and from the schemas, so that no bound is written down twice."""
     return {
         "spec": spec.VERSION,
-        "operations": [*REQUESTS, "capabilities"],
+        "operations": [*REQUESTS, *(OVERSIGHT if capabilities.overseen else ()), "capabilities"],
         "types": [kind.value for kind in MemoryType],
         "features": encode(sorted(capabilities.features)),
         "stores": [
@@ -217,3 +292,22 @@ def _encode_capabilities(capabilities: Capabilities) -> dict[str, Json]:
             "depth_max": strict.MAX_DEPTH,
         },
     }
+
+
+def _encode_recalled(recalled: Recalled) -> dict[str, Json]:
+    document = _encode_fields(recalled)
+    document["results"] = document.pop("hits")
+    return document
+
+
+_ENCODERS: Mapping[type, Callable[[Any], Json]] = {
+    Recalled: _encode_recalled,
+    Hit: _encode_hit,
+    Record: encode_record,
+    Version: _encode_version,
+    Change: _encode_change,
+    Capabilities: _encode_capabilities,
+    Proposal: _encode_proposal,
+    Reviewed: _encode_reviewed,
+    Reasons: _owned,
+}

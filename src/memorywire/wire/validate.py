@@ -14,6 +14,13 @@ from memorywire.wire import strict
 
 OPERATIONS = ("remember", "recall", "forget", "merge", "expire")
 READS = ("get", "list", "history", "undo", "changes", "capabilities")
+OVERSIGHT = (
+    *("proposals", "proposal", "decide", "why"),
+    *("rules", "set_rules", "test_rule", "activate_rule", "revert_rule"),
+)
+"""For people: a door that serves agents need not offer these."""
+
+_KNOWN = OPERATIONS + READS + OVERSIGHT
 
 _ALIKE = 0.7  # "user" is taken for user_id, "tenant" is not taken for content
 
@@ -37,11 +44,11 @@ _SAYINGS = {
 
 def check(operation: str, payload: object) -> None:
     """Raise InvalidRequest, naming the field, unless the payload is a valid request."""
-    if operation not in OPERATIONS + READS:
+    if operation not in _KNOWN:
         raise UnknownOperation(
             "there is no such operation",
             field="operation",
-            fix=f"use one of: {', '.join(OPERATIONS + READS)}",
+            fix=f"use one of: {', '.join(_KNOWN)}",
         )
     strict.check(payload)
     errors = list(_validator(f"{operation}.request").iter_errors(payload))
@@ -51,8 +58,7 @@ def check(operation: str, payload: object) -> None:
 
 @cache
 def _validator(name: str) -> jsonschema_rs.Draft202012Validator:
-    common = spec.schema("common")
-    registry = jsonschema_rs.Registry([(common["$id"], common)])
+    registry = jsonschema_rs.Registry([(schema["$id"], schema) for schema in spec.schemas().values()])
     return jsonschema_rs.Draft202012Validator(spec.schema(name), registry=registry)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from random import Random
 
-from tests.redaction.corpus import held_out, kinds
+from tests.redaction.corpus import held_out, kinds, later
 from tests.redaction.corpus.shapes import Kind, Sample, draw
 
 
@@ -22,6 +22,11 @@ def written_for(each: int, seed: int = 1) -> list[Sample]:
 def held_out_kinds(each: int, seed: int = 2) -> list[Sample]:
     """Sentences of the kinds no rule names."""
     return _sentences(held_out.KINDS, held_out.TELLING, held_out.NAMED, each, Random(seed))
+
+
+def later_kinds(each: int, seed: int = 5) -> list[Sample]:
+    """Sentences of the kinds chosen when the rules were done."""
+    return _sentences(later.KINDS, held_out.TELLING, held_out.NAMED, each, Random(seed))
 
 
 def _sentences(

@@ -25,6 +25,7 @@ _PARTS = re.compile(r"[^A-Za-z0-9]+")
 
 _WORDY = 0.45  # English letter pairs: about .7 in words and identifiers, .2 in random strings
 _CLIMBING = 0.3
+_UUID_LENGTH = 36
 _LONG = 100  # so many random letters may well spell a short word
 
 
@@ -38,8 +39,14 @@ def is_hex(value: str) -> bool:
     return bool(_HEX.fullmatch(value))
 
 
+def uuid_start(value: str) -> int:
+    """Where the UUID begins with which it ends; -1 if it ends with none."""
+    start = len(value) - _UUID_LENGTH
+    return start if start >= 0 and _UUID.fullmatch(value, start) else -1
+
+
 def is_uuid(value: str) -> bool:
-    return bool(_UUID.fullmatch(value))
+    return uuid_start(value) == 0
 
 
 def is_mixed(value: str) -> bool:

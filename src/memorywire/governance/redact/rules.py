@@ -133,6 +133,7 @@ _ISSUERS = (
     Rule("render-key", rf"\brnd_{_ALNUM}{{28,}}"),
     Rule("notion-token", rf"\bntn_{_ALNUM}{{40,}}"),
     Rule("heroku-key", rf"HRKU-AA{_SAFE}{{50,}}"),
+    Rule("asana-token", rf"\b[12]/\d{{16}}(?:/\d{{16}})?:{_HEX}{{32}}\b"),
     Rule("json-web-token", rf"\beyJ{_SAFE}{{8,}}\.eyJ{_SAFE}{{8,}}\.{_SAFE}{{16,}}"),
     Rule(
         "private-key",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from memorywire.governance.redact.looks import is_hex, is_mixed, is_placeholder, is_random, is_uuid, parts
+from memorywire.governance.redact.looks import is_hex, is_mixed, is_placeholder, is_random, parts, uuid_start
 from memorywire.governance.redact.rules import Rank, Span, compiled
 
 KIND = "key-like"
@@ -20,7 +20,7 @@ _LONG_ID = 40  # ids of things are shorter than keys
 _TELLING = (
     r"(?i)(?:api|app|access|auth|secret|private|signing|encryption|master|admin|service|deploy|license)"
     r"[ _-]?keys?\b|apikey|token(?:s|_|\b)|secret|credential|passw(?:or)?d|passphrase|passcode|\bpwd|\bauth"
-    r"|authoriz|bearer|\bcreds\b|[A-Z0-9]_KEY\b|leaked|\bvault\b"
+    r"|authoriz|bearer|\bcreds\b|[A-Z0-9]_KEY\b"
 )
 _ORDINARY = (
     r"(?i)\bsha-?\d*\b|\bmd5\b|hash|checksum|digest|commit|revision|fingerprint|\bssh-|ecdsa|public[ _-]?key"
@@ -33,6 +33,7 @@ _SECRET_PARTS = frozenset(
     "sk rk key keys api apikey token tok secret sec pat auth oauth access refresh live prod sandbox pw pwd "
     "pass priv private admin bearer cred creds svc bot webhook cli".split()
 )
+_KEY_PARTS = frozenset("sk pat key apikey token secret access refresh".split())  # before a UUID
 _OBJECT_PARTS = frozenset(
     "req request msg message thread run asst call cus sub evt event pi ch in price prod file chatcmpl resp "
     "user usr org proj project team id uid img image photo pic doc page task job order invoice inv tx txn "
@@ -102,8 +103,9 @@ def _looks(token: str) -> tuple[bool, bool]:
     """Whether it could be a key where words say so, and whether it is one even where they do not."""
     if not _could_be(token):
         return False, False
-    if is_uuid(token):
-        return True, False
+    start = uuid_start(token)
+    if start >= 0:
+        return True, bool(_KEY_PARTS.intersection(parts(token[:start].lower())))
     by_itself = _shows(token)
     return by_itself or is_random(token, 16), by_itself and not _is_object(token)
 

@@ -23,11 +23,9 @@ _REACH = max(distance for distance, _ in NEIGHBOURS)
 _BY_INDEX = (
     "SET LOCAL hnsw.iterative_scan = strict_order; SET LOCAL hnsw.ef_search = 200;"
     " SET LOCAL hnsw.max_scan_tuples = 200000; SET LOCAL hnsw.scan_mem_multiplier = 4;"
-    " SET LOCAL enable_sort = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off"
+    " SET LOCAL enable_sort = off; SET LOCAL enable_bitmapscan = off"
 )
-_BY_OTHER_MEANS = (
-    "SET LOCAL enable_sort = on; SET LOCAL enable_seqscan = on; SET LOCAL enable_bitmapscan = on"
-)
+_BY_OTHER_MEANS = "SET LOCAL enable_sort = on; SET LOCAL enable_bitmapscan = on"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

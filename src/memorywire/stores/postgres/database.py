@@ -25,6 +25,7 @@ WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE"
 _MOMENTARY = (errors.UniqueViolation, errors.SerializationFailure, errors.DeadlockDetected)
 _TRIES = 5
 _CONNECT_SECONDS = 10
+_PREPARED_AFTER = 3
 
 
 class Database:
@@ -40,9 +41,11 @@ class Database:
         self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             location.dsn,
             connection_class=psycopg.AsyncConnection,
-            # Not prepared: a plan must fit the scope that is asked about, and poolers between us and the
-            # server may give every transaction another connection.
-            kwargs={"autocommit": True, "prepare_threshold": None, "connect_timeout": _CONNECT_SECONDS},
+            kwargs={
+                "autocommit": True,
+                "prepare_threshold": _PREPARED_AFTER if location.prepare else None,
+                "connect_timeout": _CONNECT_SECONDS,
+            },
             min_size=1,
             max_size=location.pool,
             open=False,

@@ -10,15 +10,20 @@ SCHEMA = "memorywire"
 POOL = 10
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _MOST = 1000
+_OURS = frozenset({"schema", "pool", "prepare"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
-    """Where to connect to, as libpq reads it, the schema to live in, and how many connections at most."""
+    """Where to connect to, as libpq reads it, the schema to live in, and how many connections at most.
+
+    `prepare` is off for a pooler that gives every transaction another connection and forgets statements.
+    """
 
     dsn: str
     schema: str = SCHEMA
     pool: int = POOL
+    prepare: bool = True
 
     def __str__(self) -> str:
         """Without user, password and options, so that it can be shown."""
@@ -39,11 +44,13 @@ def locate(url: str) -> Location:
             field="store",
             fix="write postgresql://user@host:5432/database",
         )
-    theirs = [(name, value) for name, value in parse_qsl(parts.query) if name not in ("schema", "pool")]
-    ours = dict(pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair not in theirs)
-    dsn = f"postgresql://{parts.netloc}{parts.path}?{urlencode(theirs)}"
+    theirs = [(name, value) for name, value in parse_qsl(parts.query) if name not in _OURS]
+    ours = {name: value for name, value in parse_qsl(parts.query, keep_blank_values=True) if name in _OURS}
     return Location(
-        dsn=dsn, schema=_schema(ours.get("schema", SCHEMA)), pool=_pool(ours.get("pool", str(POOL)))
+        dsn=f"postgresql://{parts.netloc}{parts.path}?{urlencode(theirs)}",
+        schema=_schema(ours.get("schema", SCHEMA)),
+        pool=_pool(ours.get("pool", str(POOL))),
+        prepare=_prepare(ours.get("prepare", "on")),
     )
 
 
@@ -59,3 +66,9 @@ def _pool(number: str) -> int:
     if not number.isascii() or not number.isdigit() or not 1 <= int(number) <= _MOST:
         raise InvalidRequest("the option pool is not a number of connections", field="store", fix="pool=10")
     return int(number)
+
+
+def _prepare(word: str) -> bool:
+    if word not in ("on", "off"):
+        raise InvalidRequest("the option prepare is neither on nor off", field="store", fix="prepare=off")
+    return word == "on"

@@ -173,9 +173,6 @@ async def _weighed(
         "average": chosen.average,
         "containing": chosen.containing,
     }
-    # The server cannot guess what a common table will hold, and with a small guess it would compare
-    # everything with everything.
-    await db.execute("SET LOCAL enable_nestloop = off")
     query = QUERIES["rank"].format(conditions=asked.sql, lent=_LENT)
     return await fetch(db, query, asked.bindings | bindings | given)
 

@@ -23,8 +23,13 @@ EXACT = 20_000
 # A recall time that a crash forgets is no loss, and no recall should wait for a disk.
 _LAZILY = {"synchronous_commit": "off"}
 
-# Plans that the server's guesses must not spoil: what a common table holds is never known beforehand.
+# A search goes by index into its scope, is planned once for a connection and never compiled: planning takes as
+# long as looking at a thousand memories. The server cannot guess what a common table will hold, and with a
+# small guess it would compare everything with everything.
 _SEARCHING = {
+    "enable_nestloop": "off",
+    "enable_seqscan": "off",
+    "plan_cache_mode": "force_generic_plan",
     "jit": "off",
     "work_mem": "64MB",
     "max_parallel_workers_per_gather": "0",
@@ -112,7 +117,7 @@ class PostgresStore:
             "postgres": server,
             "pgvector": vector,
             "durable": durable,
-            "row_level_security": "bypassed by this role" if unbound else "enforced",
+            "row_security": "bypassed by this role" if unbound else "enforced",
             "bytes": size,
         }
 

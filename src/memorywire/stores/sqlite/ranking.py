@@ -30,7 +30,7 @@ from memorywire.stores.relevance import (
     relevance,
 )
 from memorywire.stores.sqlite.neighbourhood import ALL_LENT, STEPS
-from memorywire.stores.sqlite.reading import ids_at, vectors_at
+from memorywire.stores.sqlite.reading import ids_at
 from memorywire.stores.sqlite.rows import term_hash
 from memorywire.stores.sqlite.selection import Rows, Selection, holding
 from memorywire.stores.sqlite.shelf import Shelf
@@ -44,6 +44,8 @@ Mask = NDArray[np.bool_]
 _SLACK = 1e-5
 _NOBODY = -1.0
 _GROUP = 64
+# So many are weighed exactly sooner than it is found out which of them need not be.
+_FEW = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +151,7 @@ class _Field:
         known = np.unique(np.concatenate((chosen, *around))) if around else chosen
         known = known[known < self._selection.width]
         rows = self._selection.numbers(known)
-        positions = self._shelf.positions[rows].tolist()
-        self._vectors = vectors_at(self._db, positions, self._shelf.codes.dimension)
+        self._vectors = self._shelf.vectors(self._db, rows)
         cosines = self._vectors.cosines(self._asked)
         own = np.append(self._weighed(known, rows, cosines), 0.0)  # the last: a neighbour that is not there
         lent = np.zeros(len(chosen))
@@ -171,8 +172,10 @@ class _Field:
         """What these earn by themselves."""
         own = np.maximum(cosines, 0.0) ** COSINE_POWER + TEXT_WEIGHT * self._share[places] ** TEXT_POWER
         own[self._shelf.machine_said[rows]] *= MACHINE_SAID
-        own[_within(self._shelf.occurred[rows], self._times)] *= IN_TIME
-        own[np.isin(places, self._spoken, assume_unique=True)] *= SPOKE
+        if self._times:
+            own[_within(self._shelf.occurred[rows], self._times)] *= IN_TIME
+        if len(self._spoken):
+            own[np.isin(places, self._spoken, assume_unique=True)] *= SPOKE
         return own
 
     def signals(self, runner: _Runner) -> dict[str, float]:
@@ -180,8 +183,8 @@ class _Field:
         row = slice(runner.row, runner.row + 1)
         flags = {
             "machine_said": self._shelf.machine_said[runner.row],
-            "in_time": _within(self._shelf.occurred[row], self._times).any(),
-            "spoke": np.isin(runner.place, self._spoken).any(),
+            "in_time": self._times and _within(self._shelf.occurred[row], self._times).any(),
+            "spoke": len(self._spoken) and np.isin(runner.place, self._spoken).any(),
             "demoted": runner.demoted,
             "newest": runner.newest,
         }
@@ -195,7 +198,7 @@ class _Field:
 
     def _contenders(self, wanted: int) -> Places:
         """Which could be among the best, ties at the edge included; demoted ones run by themselves."""
-        if self._selection.size <= wanted:
+        if self._selection.size <= max(wanted, _FEW):
             return self._selection.places
         weights, slack = self._near_weights()
         seen = None if self._selection.whole else self._selection.mask

@@ -2,21 +2,19 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import apsw
 import numpy as np
-from numpy.typing import NDArray
 
 from memorywire.model.record import Record, Scope
 from memorywire.model.where import EVERYTHING, Where
+from memorywire.stores.sqlite.exact import Vectors
 from memorywire.stores.sqlite.halves import widened
 from memorywire.stores.sqlite.pushdown import Conditions, conditions
 from memorywire.stores.sqlite.rows import Row, position_of, record_of, scope_row
 from memorywire.stores.sqlite.sql import QUERIES
 
 _PAGE = 256
-_MANY = 4096
 
 
 def get(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> list[Record]:
@@ -87,25 +85,6 @@ def at_positions(db: apsw.Connection, positions: Sequence[int]) -> dict[int, Rec
 def ids_at(db: apsw.Connection, positions: Sequence[int]) -> list[str]:
     """The ids of these versions, in this order."""
     return [id for (id,) in db.execute(QUERIES["ids_at"], {"positions": json.dumps(positions)})]
-
-
-@dataclass(frozen=True, slots=True)
-class Vectors:
-    """The ids and vectors of some versions, as the file has them; zeros for a vector that is missing."""
-
-    ids: Sequence[str]
-    matrix: NDArray[np.float32]
-
-    def cosines(self, asked: NDArray[np.float32] | None) -> NDArray[np.float64]:
-        """Row by row in double precision; rounded, so that equal vectors tie wherever they stand."""
-        found = np.zeros(len(self.ids))
-        if asked is None:
-            return found
-        wide = asked.astype(np.float64)
-        for start in range(0, len(found), _MANY):
-            some = slice(start, start + _MANY)
-            found[some] = np.round((self.matrix[some] * wide).sum(axis=1), 12)
-        return found
 
 
 def vectors_at(db: apsw.Connection, positions: Sequence[int], dimension: int) -> Vectors:

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from memorywire.model.record import MemoryType, Standing
 from memorywire.model.where import Where
 from memorywire.stores.sqlite.codes import Codes
+from memorywire.stores.sqlite.exact import Exact, Vectors
 from memorywire.stores.sqlite.growing import Growing
 from memorywire.stores.sqlite.postings import Postings
+from memorywire.stores.sqlite.reading import vectors_at
 from memorywire.stores.sqlite.rows import Row
 from memorywire.stores.sqlite.selection import Selection
 from memorywire.stores.sqlite.sessions import Sessions
@@ -26,6 +28,7 @@ _BATCH = 4096
 _NEVER = 2**63 - 1
 _UNSAID = -(2**63)
 _MOST_GAPS = 1024
+_SMALL = 1024
 
 _TYPES = {kind.value: code for code, kind in enumerate(MemoryType)}
 _STANDINGS = {standing.value: code for code, standing in enumerate(Standing)}
@@ -52,6 +55,9 @@ class Shelf:
         self._occurred = Growing("i8")
         self._machine = Growing("?")
         self._current = Growing("?")
+        self._soonest = _NEVER
+        self._standings: set[str] = set()
+        self._exact: Exact | None = Exact(dimension)
         self.codes = Codes(dimension)
         self.sessions = Sessions()
         self._columns = (
@@ -79,7 +85,7 @@ class Shelf:
     @property
     def nbytes(self) -> int:
         parts = (*self._columns, self._of_user, self.postings, self.sessions)
-        return sum(part.nbytes for part in parts)
+        return sum(part.nbytes for part in parts) + (0 if self._exact is None else self._exact.nbytes)
 
     @property
     def positions(self) -> NDArray[np.int64]:
@@ -128,18 +134,25 @@ class Shelf:
     def matching(self, where: Where) -> Selection:
         """Which rows match, as far as the shelf can tell: all but filter, idleness and confidence."""
         found = self._of(where.scope.user)
-        found = found.where(
-            found.pick(self._current.values) & (found.pick(self._expires.values) > where.alive_at)
-        )
+        if self._gaps or self._soonest <= where.alive_at:
+            found = found.where(
+                found.pick(self._current.values) & (found.pick(self._expires.values) > where.alive_at)
+            )
         if where.types:
             found = found.where(_listed(_TYPES, where.types)[found.pick(self._type.values)])
-        if where.standings != frozenset(Standing):
+        if not self._standings <= where.standings:
             found = found.where(_listed(_STANDINGS, where.standings)[found.pick(self._standing.values)])
         if where.created_since is not None:
             found = found.where(found.pick(self._created.values) >= where.created_since)
         if where.created_until is not None:
             found = found.where(found.pick(self._created.values) <= where.created_until)
         return found
+
+    def vectors(self, db: apsw.Connection, rows: NDArray[np.int32]) -> Vectors:
+        """The ids and vectors of these rows (ascending), as the caller's snapshot has them."""
+        if self._exact is not None:
+            return self._exact.at(rows)
+        return vectors_at(db, self.positions[rows].tolist(), self.codes.dimension)
 
     def _of(self, user: str | None) -> Selection:
         if user is None:
@@ -172,6 +185,8 @@ class Shelf:
         self._standing.extend(np.array([_STANDINGS[name] for name in standing]))
         self._created.extend(np.array(created))
         self._expires.extend(np.array([_NEVER if moment is None else moment for moment in expires]))
+        self._soonest = min(self._soonest, *(moment for moment in expires if moment is not None), _NEVER)
+        self._standings.update(standing)
         self._position.extend(np.array(position))
         self._length.extend(np.array(length))
         self._occurred.extend(np.array([_UNSAID if moment is None else moment for moment in occurred]))
@@ -179,7 +194,14 @@ class Shelf:
         self._current.extend(np.ones(len(rows), bool))
         self.sessions.extend(user, session, moment)
         halves = np.frombuffer(b"".join([blob or self._no_vector for blob in vector]), "<u2")
+        self._keep_exact(id, halves.reshape(len(rows), -1))
         self.codes.extend(halves.reshape(len(rows), -1))
+
+    def _keep_exact(self, ids: Sequence[str], halves: NDArray[np.uint16]) -> None:
+        if len(self) > _SMALL:
+            self._exact = None
+        elif self._exact is not None:
+            self._exact.extend(ids, halves)
 
     def _rise(self, ids: Sequence[str]) -> None:
         """Note as far as the rows stand in order of id."""
@@ -197,6 +219,8 @@ class Shelf:
         gone = np.flatnonzero(np.isin(self._position.values, positions))
         self._current.values[gone] = False
         self.codes.clear(gone)
+        if self._exact is not None:
+            self._exact.clear(gone)
         self._gaps += len(gone)
         if self._gaps > max(_MOST_GAPS, len(self) // 2):
             self._close_gaps()
@@ -208,6 +232,8 @@ class Shelf:
         self._of_user.keep(kept)
         for column in self._columns:
             column.keep(kept)
+        if self._exact is not None:
+            self._exact.keep(kept)
         self._gaps = 0
         self.sessions.forget_order()
 

@@ -1,0 +1,268 @@
+"""The rules people give: shown, replaced as a whole, tried on the past, learned, and taken back as a set."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from memorywire.engine.commit import Submitted
+from memorywire.engine.debts import carry_out
+from memorywire.engine.ledger import entry_of
+from memorywire.engine.past import all_proposals, past_cases, untold
+from memorywire.engine.tools import Tools
+from memorywire.engine.undo import taken_back
+from memorywire.governance.learned import Decided, Suggestion, features_from, suggest
+from memorywire.governance.policy import Policy, backtest, policy_to_dict, with_rules
+from memorywire.governance.rules import Rule, rule_from, rule_to
+from memorywire.journal.contract import Act, Edition, Wanted
+from memorywire.journal.entries import Entry
+from memorywire.model.change import Change
+from memorywire.model.clock import DAY_MS
+from memorywire.model.errors import Conflict, InvalidRequest, NotFound
+from memorywire.model.proposal import Proposal, State
+from memorywire.model.record import DEFAULT_TENANT, Json, Scope
+from memorywire.model.requests import Undo
+from memorywire.model.review import Verb
+from memorywire.model.rulings import (
+    ActivateRule,
+    Reverted,
+    RevertRule,
+    RuleBook,
+    RuleEdition,
+    Rules,
+    RuleTrial,
+    SetRules,
+    Suggested,
+    TryRule,
+)
+
+_SAMPLE = 100
+_EVERYBODY = "*"  # in the ledger: rules are nobody's memory
+_PLAIN = frozenset({Verb.APPROVE.value, Verb.REJECT.value})
+
+
+async def rules(request: Rules, tools: Tools) -> RuleBook:
+    """What is in force for the tenant, how it came to be, and what could be learned."""
+    office = tools.governance
+    editions = await office.journal.editions()
+    newest = editions[0] if editions else None
+    policy = with_rules(office.rulebook.base, () if newest is None else newest.rules)
+    told = policy_to_dict(policy)
+    given = () if newest is None else _own(newest.rules, request.tenant)
+    return RuleBook(
+        edition=0 if newest is None else newest.number,
+        given=given,
+        base=tuple(rule_to(rule) for rule in _about(office.rulebook.base.rules, request.tenant)),
+        **{name: told[name] for name in ("profile", "default", "default_trust", "pending_days", "learned")},
+        **{name: told[name] for name in ("trust", "secrets", "budget")},
+        editions=tuple(
+            RuleEdition(number=one.number, at=one.at, by=one.by, rules=_own(one.rules, request.tenant))
+            for one in editions
+        ),
+        suggestions=tuple(
+            Suggested(rule=rule_to(one.rule), evidence=one.evidence)
+            for one in await _suggestions(request.tenant, policy, tools)
+        ),
+    )
+
+
+async def set_rules(request: SetRules, tools: Tools) -> RuleBook:
+    """Put the list in force, or raise and leave everything as it was."""
+    current = await tools.governance.journal.edition()
+    number = 0 if current is None else current.number
+    if request.if_edition is not None and request.if_edition != number:
+        raise Conflict(
+            f"edition {number} is in force, not {request.if_edition}",
+            field="if_edition",
+            fix="read the rules again and change those",
+        )
+    others = () if current is None else _of_others(current.rules, request.tenant)
+    _refuse_foreign(request)
+    edition = _edition(current, (*others, *request.rules), tools)
+    await _put_in_force(edition, request.tenant, "given", tools)
+    return await rules(Rules(tenant=request.tenant), tools)
+
+
+async def activate_rule(request: ActivateRule, tools: Tools) -> RuleBook:
+    """A suggestion becomes a rule, behind those that people wrote."""
+    office = tools.governance
+    current = await office.journal.edition()
+    given = () if current is None else current.rules
+    policy = with_rules(office.rulebook.base, given)
+    found = [
+        one for one in await _suggestions(request.tenant, policy, tools) if one.rule.name == request.name
+    ]
+    if not found:
+        raise NotFound(
+            f"nothing suggests a rule {request.name}", field="name", fix="see memorywire policy suggestions"
+        )
+    edition = _edition(current, (*given, rule_to(found[0].rule)), tools)
+    await _put_in_force(edition, request.tenant, "activated", tools, evidence=list(found[0].evidence))
+    return await rules(Rules(tenant=request.tenant), tools)
+
+
+async def try_rule(request: TryRule, tools: Tools) -> RuleTrial:
+    """What the rule would have done, had it been the first one; nothing changes."""
+    rule = rule_from(request.rule)
+    since = tools.clock() - request.days * DAY_MS
+    cases = await past_cases(request.scope, since, tools)
+    trial = await asyncio.to_thread(backtest, rule, cases, await tools.governance.rulebook.policy())
+    return RuleTrial(
+        rule=rule.name,
+        verdict=rule.verdict,
+        total=trial.total,
+        matched=len(trial.matched),
+        changed=len(trial.changed),
+        sample=trial.matched[:_SAMPLE],
+        summary=str(trial),
+        degraded=untold(rule),
+    )
+
+
+async def revert_rule(request: RevertRule, tools: Tools) -> Reverted:
+    """Take back, as one change, all that a learned rule let pass in the tenant, and switch the rule off."""
+    journal = tools.governance.journal
+    current = await journal.edition()
+    tables = () if current is None else current.rules
+    if not any(_is_learned(table, request) for table in tables):
+        raise NotFound(f"no learned rule {request.name} was ever activated", field="name")
+    switched = tuple(
+        {**table, "enabled": False} if _is_learned(table, request) else table for table in tables
+    )
+    edition = _edition(current, switched, tools)
+    let_pass = [pair for pair in await journal.ruled(request.name) if pair[0].tenant == request.tenant]
+    change, kept = await _all_taken_back(let_pass, request, tools)
+    act = Act(edition=edition, entries=(_entry(edition, request.tenant, "reverted", tools),))
+    done = await _carry_out(change, act, request, tools)
+    tools.governance.rulebook.forget()
+    return Reverted(
+        rule=request.name,
+        edition=edition.number,
+        reverted_ids=tuple(id for _, id in let_pass if id not in kept),
+        kept_ids=tuple(kept),
+        ended_ids=() if change is None else tuple(end.id for end in change.end),
+        status=None if done is None else done.status,
+        change_id=None if done is None else done.change_id,
+        outcomes=() if done is None else done.outcomes,
+    )
+
+
+async def _carry_out(change: Change | None, act: Act, request: RevertRule, tools: Tools) -> Submitted | None:
+    if change is None:
+        await tools.governance.journal.write(act)
+        return None
+    entry = entry_of(change, "committed", tools, reverts=request.name)
+    return await carry_out(change, replace(act, entries=(entry, *act.entries)), tools)
+
+
+async def _all_taken_back(
+    let_pass: Sequence[tuple[Scope, str]], request: RevertRule, tools: Tools
+) -> tuple[Change | None, list[str]]:
+    """One change that takes all of them back, and those that cannot be taken back any more."""
+    agents = {scope.agent for scope, _ in let_pass}
+    if len(agents) > 1:
+        raise InvalidRequest("the rule spoke of several agents", field="name", fix="undo change by change")
+    plans, kept = [], []
+    for scope, id in let_pass:
+        footprint = await tools.historian("revert_rule").footprint(scope, id)
+        try:
+            if footprint is None:
+                raise Conflict(f"no change {id} here", field="change_id")
+            plans.append(await taken_back(Undo(scope=scope, change_id=id), footprint, tools))
+        except Conflict:
+            kept.append(id)
+    if not plans:
+        return None, kept
+    change = replace(
+        plans[0],
+        operation="undo",
+        scope=Scope(agent=plans[0].scope.agent, tenant=request.tenant),
+        put=tuple(put for plan in plans for put in plan.put),
+        end=tuple(end for plan in plans for end in plan.end),
+        reason=f"rule {request.name} was reverted",
+        undoes=None if len(plans) > 1 else plans[0].undoes,
+    )
+    return change, kept
+
+
+async def _suggestions(tenant: str, policy: Policy, tools: Tools) -> list[Suggestion]:
+    """What people decided the same way, unless a rule says it already."""
+    wanted = Wanted(tenant=tenant, states=frozenset({State.APPROVED, State.REJECTED}))
+    decided = [
+        told
+        async for proposal in all_proposals(wanted, tools.governance.journal)
+        if (told := _decided(proposal)) is not None
+    ]
+    known = {rule.name for rule in policy.rules}
+    found = await asyncio.to_thread(suggest, decided)  # many decisions take their time
+    return [one for one in found if one.rule.name not in known]
+
+
+def _decided(proposal: Proposal) -> Decided | None:
+    """The decision as evidence; what was changed on the way in is neither a yes nor a no."""
+    decision = proposal.decision
+    if decision is None or proposal.features is None or decision.verb not in _PLAIN:
+        return None
+    return Decided(
+        id=proposal.id,
+        features=features_from(proposal.features),
+        approved=proposal.state is State.APPROVED,
+        by=decision.by,
+        at=decision.at,
+        automatic=decision.automatic,
+    )
+
+
+def _edition(current: Edition | None, tables: Iterable[Json], tools: Tools) -> Edition:
+    """The next edition, once the whole list is known to be sound."""
+    number = 1 if current is None else current.number + 1
+    given = tuple(tables)
+    with_rules(tools.governance.rulebook.base, given)
+    return Edition(number=number, at=tools.clock(), by=tools.governance.caller, rules=given)
+
+
+async def _put_in_force(edition: Edition, tenant: str, kind: str, tools: Tools, **details: Json) -> None:
+    entry = _entry(edition, tenant, kind, tools, **details)
+    await tools.governance.journal.write(Act(edition=edition, entries=(entry,)))
+    tools.governance.rulebook.forget()
+
+
+def _entry(edition: Edition, tenant: str, kind: str, tools: Tools, **details: Json) -> Entry:
+    return Entry(
+        at=edition.at,
+        operation="rules",
+        scope=Scope(agent=_EVERYBODY, tenant=tenant),
+        actor=tools.governance.caller,
+        kind=kind,
+        details={
+            "edition": edition.number,
+            "rules": [table["name"] for table in edition.rules if table.get("enabled", True)],
+            **details,
+        },
+    )
+
+
+def _own(tables: Iterable[Json], tenant: str) -> tuple[Json, ...]:
+    """The rules a tenant may change: the first tenant all of them, another one those about itself."""
+    return tuple(table for table in tables if tenant == DEFAULT_TENANT or table.get("tenant") == [tenant])
+
+
+def _of_others(tables: Iterable[Json], tenant: str) -> tuple[Json, ...]:
+    return tuple(table for table in tables if not _own([table], tenant))
+
+
+def _about(found: Iterable[Rule], tenant: str) -> list[Rule]:
+    return [rule for rule in found if not rule.when.tenant or tenant in (DEFAULT_TENANT, *rule.when.tenant)]
+
+
+def _refuse_foreign(request: SetRules) -> None:
+    for table in _of_others(request.rules, request.tenant):
+        raise InvalidRequest(
+            f"rule {table['name']} is about more than this tenant",
+            field="rules",
+            fix=f'give it tenant = ["{request.tenant}"]',
+        )
+
+
+def _is_learned(table: Json, request: RevertRule) -> bool:
+    mine = bool(_own([table], request.tenant))
+    return mine and table["name"] == request.name and bool(table.get("learned"))

@@ -1,0 +1,37 @@
+"""Why an agent knew something: a recall again, with the memories as they were when it was answered."""
+
+from memorywire.engine.tools import Tools
+from memorywire.model.errors import NotFound
+from memorywire.model.record import Scope
+from memorywire.model.rulings import Given, Reasons, Why
+
+
+async def why(request: Why, tools: Tools) -> Reasons:
+    """What the recall handed out; every reason why it cannot be told has the same answer."""
+    note = await tools.governance.journal.recall(request.reach.tenant, request.recall_id)
+    if note is None or not request.reach.covers(note.scope):
+        raise NotFound("no such recall here", field="recall_id")
+    agent = Scope(agent=note.scope.agent, tenant=note.scope.tenant)
+    return Reasons(
+        recall_id=note.id,
+        scope=note.scope,
+        at=note.at,
+        caller=note.caller,
+        verdict=note.verdict,
+        results=tuple([await _given(agent, *hit, tools) for hit in note.hits]),
+        query=note.query or None,
+        as_of=None if note.details is None else note.details.get("as_of"),
+    )
+
+
+async def _given(scope: Scope, id: str, version: int, score: float, tools: Tools) -> Given:
+    """The version that was handed out, from the memory's history."""
+    versions = await tools.historian("why").history(scope, id)
+    found = next((link for link in versions if link.number == version), None)
+    return Given(
+        id=id,
+        version=version,
+        score=score,
+        current=found is not None and found.ended is None,
+        memory=None if found is None else found.record,
+    )

@@ -1,0 +1,150 @@
+"""Rules as people see and change them: what is asked about the policy, and what comes back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from memorywire.model.answers import Outcome, Status
+from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
+from memorywire.model.review import Decide, Examine, Inbox, Reach
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    tenant: str = DEFAULT_TENANT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetRules:
+    """The whole ordered list that is to be in force, if edition `if_edition` still is."""
+
+    rules: tuple[Json, ...]
+    if_edition: int | None = None
+    tenant: str = DEFAULT_TENANT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TryRule:
+    """What the rule would have done to the agent's changes of the last `days`."""
+
+    scope: Scope
+    rule: Mapping[str, Json]
+    days: int = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActivateRule:
+    name: str
+    tenant: str = DEFAULT_TENANT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevertRule:
+    name: str
+    tenant: str = DEFAULT_TENANT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    reach: Reach
+    recall_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleEdition:
+    """What was in force from `at` on, until the next edition."""
+
+    number: int
+    at: int
+    by: str
+    rules: tuple[Json, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggested:
+    """A rule nobody has activated, and the proposals whose decisions speak for it."""
+
+    rule: Json
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleBook:
+    """The policy in force: the rules people `given`, before those of the profile or file (`base`)."""
+
+    edition: int
+    given: tuple[Json, ...]
+    base: tuple[Json, ...]
+    profile: str
+    default: str
+    default_trust: str
+    pending_days: int
+    learned: bool
+    trust: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    budget: Mapping[str, Json] = field(default_factory=dict)
+    editions: tuple[RuleEdition, ...] = ()
+    suggestions: tuple[Suggested, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleTrial:
+    """What a rule would have done: so many of `total` matched, so many of those with another verdict.
+
+    `sample` are the newest that matched. `degraded` names conditions of which the past tells nothing.
+    """
+
+    rule: str
+    verdict: str
+    total: int
+    matched: int
+    changed: int
+    sample: tuple[str, ...]
+    summary: str
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reverted:
+    """What a learned rule had let pass is taken back, and the rule is switched off.
+
+    `kept_ids` are changes that could not be taken back, because memory has moved since.
+    """
+
+    rule: str
+    edition: int
+    reverted_ids: tuple[str, ...]
+    kept_ids: tuple[str, ...]
+    ended_ids: tuple[str, ...]
+    status: Status | None = None
+    change_id: str | None = None
+    outcomes: tuple[Outcome, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """A memory as a recall gave it; without `memory` it was erased since."""
+
+    id: str
+    version: int
+    score: float
+    current: bool
+    memory: Record | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reasons:
+    """What a recall answered, and from what; the query is gone once a memory it found was erased."""
+
+    recall_id: str
+    scope: Scope
+    at: int
+    caller: str
+    verdict: str
+    results: tuple[Given, ...]
+    query: str | None = None
+    as_of: int | None = None
+
+
+Oversight: TypeAlias = Inbox | Examine | Decide | Rules | SetRules | TryRule | ActivateRule | RevertRule | Why
+"""What people ask, and agents do not: a door for agents need not serve it."""

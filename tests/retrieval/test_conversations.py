@@ -1,0 +1,97 @@
+"""In a conversation it counts who is asked about; of two sessions that answer, the newer comes first."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from memorywire.conformance.samples import NOW, SPACE, a_query, a_record, a_scope, a_vector, ids, keep
+from memorywire.model.query import Query, Scored
+from memorywire.model.record import Record, Scope
+from memorywire.stores.registry import open_store
+
+ASKED, REST, OTHER = a_vector(1), a_vector(0, 1), a_vector(0, 0, 1)
+
+
+def found(url: str, kept: Sequence[tuple[Record, bytes]], query: Query) -> list[Scored]:
+    async def main() -> list[Scored]:
+        store = await open_store(url, space=SPACE)
+        try:
+            for record, vector in kept:
+                await keep(store, record, vector=vector)
+            return await store.search(query, 10)
+        finally:
+            await store.close()
+
+    return asyncio.run(main())
+
+
+@pytest.fixture(params=["memory://", "sqlite://"])
+def url(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def said(scope: Scope, words: str, id: str, speaker: str | None = None, **fields: object) -> Record:
+    metadata = {} if speaker is None else {"speaker": speaker}
+    return a_record(scope, words, id=id, metadata=metadata, **fields)
+
+
+def test_the_words_of_whom_the_query_names_count_more(url: str) -> None:
+    scope = a_scope()
+    kept = [(said(scope, "a lamp", "a", "Ben"), ASKED), (said(scope, "a lamp", "b", "Ana"), ASKED)]
+    plain = a_query(scope, "a lamp", ASKED)
+    assert ids(found(url, kept, plain)) == ["a", "b"]
+    first, second = found(url, kept, replace(plain, names=("Ana",)))
+    assert (first.record.id, first.signals["spoke"]) == ("b", 1.0)
+    assert "spoke" not in second.signals
+
+
+def test_where_the_named_speak_vectors_are_compared_without_the_names(url: str) -> None:
+    scope = a_scope()
+    kept = [(said(scope, "tea", "a", "Ben"), ASKED), (said(scope, "snow", "b", "Ben"), REST)]
+    query = replace(a_query(scope, "", ASKED), names=("Ben",), nameless=REST)
+    assert ids(found(url, kept, query)) == ["b", "a"]
+    assert ids(found(url, kept, replace(query, names=("Zoe",)))) == ["a", "b"]
+
+
+def test_where_nobody_named_speaks_the_nearness_of_the_rest_is_told(url: str) -> None:
+    scope = a_scope()
+    query = replace(a_query(scope, "", ASKED), names=("Ben",), nameless=REST)
+    [hit] = found(url, [(said(scope, "snow", "a"), REST)], query)
+    assert hit.signals["rest"] == pytest.approx(1, abs=1e-3)
+    assert hit.signals["vector"] == pytest.approx(0, abs=1e-3)
+
+
+def turns(scope: Scope, newer: str) -> list[tuple[Record, bytes]]:
+    return [
+        (said(scope, "my bike is a red one", "old", session_id="one", occurred_at=NOW - 9), ASKED),
+        (said(scope, newer, "new", session_id="two", occurred_at=NOW - 1), a_vector(1, 1)),
+        (said(scope, "the weather is fine", "else", session_id="three", occurred_at=NOW), OTHER),
+    ]
+
+
+def test_the_newer_of_two_sessions_that_answer_comes_first(url: str) -> None:
+    scope = a_scope()
+    query = a_query(scope, "which bike?", ASKED)
+    first, second, _ = found(url, turns(scope, "by the way, the bike and the bike I sold"), query)
+    assert [first.record.id, second.record.id] == ["new", "old"]
+    assert first.signals["newest"] == 1.0
+
+
+def test_a_newer_session_about_something_else_stays_behind(url: str) -> None:
+    scope = a_scope()
+    query = a_query(scope, "which bike?", ASKED)
+    assert ids(found(url, turns(scope, "the train was late"), query))[0] == "old"
+
+
+def test_turns_of_one_session_keep_their_order(url: str) -> None:
+    scope = a_scope()
+    kept = [
+        (said(scope, "a red bike", "old", session_id="one", occurred_at=NOW - 9), ASKED),
+        (said(scope, "a red bike!", "new", session_id="one", occurred_at=NOW - 1), a_vector(1, 0.2)),
+    ]
+    query = a_query(scope, "bike", ASKED)
+    assert ids(found(url, kept, query)) == ["old", "new"]
+    apart = [(replace(record, session_id=None), vector) for record, vector in kept]
+    assert ids(found(url, apart, query)) == ["new", "old"]

@@ -1,0 +1,73 @@
+"""Who speaks, and in which session, counts in the file as it does for the oracle."""
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from memorywire.conformance.samples import (
+    NOW,
+    SPACE,
+    a_change,
+    a_query,
+    a_record,
+    a_scope,
+    a_vector,
+    beginning,
+    ids,
+)
+from memorywire.model.query import Query
+from memorywire.model.record import Record, Scope
+from memorywire.stores.memory import MemoryStore
+from tests.sqlite.desk import opened, run
+
+_WORDS = "river stone lamp orchard violin harbour snow copper".split()
+_SPEAKERS = [None, "Ana", "Ben Olsen", "Zoë"]
+
+
+def _turn(scope: Scope, number: int, dice: random.Random) -> Record:
+    speaker = dice.choice(_SPEAKERS)
+    return a_record(
+        replace(scope, user=dice.choice([None, "u"])),
+        " ".join(dice.choices(_WORDS, k=dice.randint(1, 5))),
+        id=f"m{number:04}",
+        session_id=dice.choice([None, "one", "two", "three", "four"]),
+        occurred_at=NOW - dice.randint(0, 40),
+        metadata={} if speaker is None else {"speaker": speaker},
+    )
+
+
+def _random_vector(dice: random.Random) -> bytes:
+    return a_vector(*(dice.uniform(-1, 1) for _ in range(SPACE.dimension)))
+
+
+def _asked(scope: Scope, dice: random.Random) -> Query:
+    query = a_query(scope, " ".join(dice.choices(_WORDS, k=2)), _random_vector(dice))
+    names = dice.choice([(), ("Ana",), ("Olsen",), ("Zoe", "Ana"), ("Somebody",)])
+    nameless = dice.choice([None, _random_vector(dice)]) if names else None
+    return replace(query, names=names, nameless=nameless)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_conversations_are_ranked_as_the_oracle_ranks_them(tmp_path: Path, seed: int) -> None:
+    scope, dice = a_scope(), random.Random(seed)
+    seen: set[str] = set()
+
+    async def main() -> None:
+        oracle = MemoryStore(SPACE)
+        async with opened(tmp_path / "m.db") as tested:
+            puts = [beginning(_turn(scope, number, dice), _random_vector(dice)) for number in range(150)]
+            for store in (oracle, tested):
+                await store.write(a_change(scope, *puts, id="all"))
+            for _ in range(40):
+                query = _asked(dice.choice([scope, replace(scope, user="u")]), dice)
+                found, wanted = await tested.search(query, 70), await oracle.search(query, 70)
+                assert ids(found) == ids(wanted)
+                for hit, twin in zip(found, wanted, strict=True):
+                    assert hit.signals == pytest.approx(twin.signals, abs=1e-6)
+                    assert hit.score == pytest.approx(twin.score, abs=1e-6)
+                    seen.update(hit.signals)
+
+    run(main())
+    assert {"spoke", "rest", "newest", "neighbours"} <= seen
