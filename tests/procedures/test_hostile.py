@@ -111,13 +111,23 @@ def test_no_door_lets_a_hostile_definition_in(url):
 
 def test_halves_that_spell_a_hostile_definition_are_not_merged():
     async def story(memory: Memory, clock: object) -> None:
-        left = await memory.remember('{"name": "x", "before":', type="procedural")
+        left = await memory.remember('{"name": "x", "states": ["a"], "before":', type="procedural")
         right = await memory.remember('"os.system"}', type="procedural")
         with pytest.raises(InvalidRequest) as caught:
             await memory.merge(left.id, [right.id], strategy="merge_content")
         assert caught.value.field == "content.before"
         tail = await memory.remember("and then some words", type="procedural")
         await memory.merge(left.id, [tail.id], strategy="merge_content")  # control: words are joined
+
+    play("memory://", story)
+
+
+@pytest.mark.parametrize("notes", [{"steps": ["build", "ship"]}, {"py/object": "os.system"}])
+def test_an_object_that_defines_no_machine_is_notes_that_nobody_runs(notes: dict[str, object]):
+    async def story(memory: Memory, clock: object) -> None:
+        kept = await memory.remember(notes, type="procedural")
+        with pytest.raises(InvalidRequest):
+            await memory.procedure(kept.id)
 
     play("memory://", story)
 

@@ -7,6 +7,7 @@ moment can lose it.
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
@@ -47,7 +48,7 @@ class Spool:
         try:
             if self._handle is None:
                 self._handle = _created(self._path)
-            os.write(self._handle, line)
+            _append(self._handle, line)
         except OSError as error:
             raise StoreUnavailable(
                 f"the recall cannot be written down: {error.strerror}", fix="check free space and permissions"
@@ -101,7 +102,25 @@ def _entry(note: RecallNote) -> Entry:
     )
 
 
-def orphans(journal: Path) -> Iterator[tuple[Path, list[RecallNote]]]:
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """A file whose process is gone: nobody else touches it until it is buried or left alone."""
+
+    notes: Sequence[RecallNote]
+    _path: Path
+    _handle: int
+
+    def bury(self) -> None:
+        """Its notes are in the journal: the file may go."""
+        self._path.unlink(missing_ok=True)
+        os.close(self._handle)
+
+    def leave(self) -> None:
+        """Its notes are not in the journal: it stays for the next heir."""
+        os.close(self._handle)
+
+
+def orphans(journal: Path) -> Iterator[Orphan]:
     """What processes that are gone left behind; a file whose process lives is locked by it."""
     import fcntl  # there is none on Windows, where the embedded journal does not run
 
@@ -112,22 +131,35 @@ def orphans(journal: Path) -> Iterator[tuple[Path, list[RecallNote]]]:
             continue
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield path, _notes(path)
         except BlockingIOError:
-            continue
-        finally:
             os.close(handle)
+            continue
+        yield Orphan(_notes(path), path, handle)
 
 
 def _notes(path: Path) -> list[RecallNote]:
     """The whole lines of a file; a line that was only begun was never answered."""
-    *whole, _ = path.read_text(encoding="utf-8").split("\n")
-    return [loads(RecallNote, line) for line in whole]
+    *whole, _ = path.read_bytes().split(b"\n")
+    return [loads(RecallNote, line.decode()) for line in whole]
+
+
+def _append(handle: int, line: bytes) -> None:
+    """All of the line or nothing of it, so that what follows is a line of its own."""
+    size = os.fstat(handle).st_size
+    try:
+        while line:
+            line = line[os.write(handle, line) :]
+    except OSError:
+        os.ftruncate(handle, size)
+        raise
 
 
 def _created(path: Path) -> int:
+    """The file of this process; it has its name only once it is locked, so that no heir mistakes it."""
     import fcntl
 
-    handle = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, _PRIVATE)
+    fresh = path.with_name(f".{path.name}")
+    handle = os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_APPEND, _PRIVATE)
     fcntl.flock(handle, fcntl.LOCK_EX)
+    fresh.replace(path)
     return handle

@@ -261,9 +261,13 @@ async def _adopt(file: SqliteFile) -> None:
     """Take over the recalls of processes that died before they were written."""
     if file.location.path is None:
         return
-    for path, notes in await asyncio.to_thread(lambda p: list(orphans(p)), file.location.path):
-        await file.write(partial(write_notes, notes=notes))
-        path.unlink(missing_ok=True)
+    for orphan in await asyncio.to_thread(lambda path: list(orphans(path)), file.location.path):
+        try:
+            await file.write(partial(write_notes, notes=orphan.notes))
+        except BaseException:
+            orphan.leave()
+            raise
+        orphan.bury()
 
 
 def _nothing(_: apsw.Connection) -> None:

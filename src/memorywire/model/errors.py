@@ -3,7 +3,14 @@
 MemorywireError
 ├── InvalidRequest         the request itself is wrong; nothing was done
 │   ├── InvalidJson        the bytes are not the JSON we accept
-│   └── UnknownOperation   no such verb on this wire
+│   ├── UnknownOperation   no such verb on this wire
+│   ├── TooLarge           more bytes than this door takes
+│   ├── TooSlow            the rest of the request did not come in time
+│   ├── WrongMedia         the body is in a form this door does not read
+│   └── WrongMethod        the address is known, the method is not
+├── Unauthenticated        nobody known is asking
+├── Forbidden              who asks is known, and may not
+│   └── Misdirected        the request names another host than this one
 ├── NotFound               no such memory or change in this scope
 ├── Conflict               the state moved, or the id or the content is taken
 │   ├── Duplicate          the same content is already live in this scope
@@ -12,6 +19,8 @@ MemorywireError
 ├── Refused                the policy does not let this pass
 ├── ApprovalPending        a person has to agree first
 ├── BudgetExceeded         more was asked for than the budget of the caller allows
+├── RateLimited            the caller asks too often
+│   └── Overloaded         more is being asked than can be answered now
 ├── SecretLeakage          a secret stands where it cannot be taken out
 ├── CapabilityUnsupported  nothing wired here can do that
 ├── StoreError             the store could not answer
@@ -60,6 +69,34 @@ class InvalidJson(InvalidRequest):
 
 class UnknownOperation(InvalidRequest):
     code = "unknown_operation"
+
+
+class TooLarge(InvalidRequest):
+    code = "too_large"
+
+
+class TooSlow(InvalidRequest):
+    code = "too_slow"
+
+
+class WrongMedia(InvalidRequest):
+    code = "unsupported_media_type"
+
+
+class WrongMethod(InvalidRequest):
+    code = "method_not_allowed"
+
+
+class Unauthenticated(MemorywireError):
+    code = "unauthenticated"
+
+
+class Forbidden(MemorywireError):
+    code = "forbidden"
+
+
+class Misdirected(Forbidden):
+    code = "misdirected"
 
 
 class NotFound(MemorywireError):
@@ -112,6 +149,20 @@ class BudgetExceeded(MemorywireError):
     ) -> None:
         super().__init__(detail, field=field, fix=fix)
         self.retry_after = retry_after
+
+
+class RateLimited(MemorywireError):
+    """`retry_after` is the wait in seconds."""
+
+    code = "rate_limited"
+
+    def __init__(self, detail: str, *, retry_after: int) -> None:
+        super().__init__(detail, fix=f"wait {retry_after} s and send it again")
+        self.retry_after = retry_after
+
+
+class Overloaded(RateLimited):
+    code = "overloaded"
 
 
 class SecretLeakage(MemorywireError):

@@ -20,12 +20,17 @@ _BOUND = frozenset({"state", "trigger", "may_trigger"})
 
 _EVERY = "*"
 _SAME = "="
+_MACHINE = frozenset({"states", "transitions", "initial", "current"})
 
 
 def check(content: Json) -> None:
-    """Raise InvalidRequest, naming the place, unless the content is words or a sound definition."""
+    """Raise InvalidRequest, naming the place, unless the content is words, notes or a sound definition.
+
+    An object is meant as a definition when it names any part that only a machine has; anything else is
+    notes in the shape of an object, which nobody ever runs.
+    """
     document = object_of(content)
-    if document is not None:
+    if document is not None and not _MACHINE.isdisjoint(document):
         _definition(document)
 
 

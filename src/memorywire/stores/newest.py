@@ -43,6 +43,8 @@ def put_newest_ahead(
 ) -> None:
     """Settle who of the contest is the newest word on the matter; they may be in another order afterwards."""
     _pass(contest, _facts(_weights(contest), moments, vectors, holding, sessions))
+    if (sessions < 0).all():
+        return
     order = sorted(range(len(contest)), key=lambda place: contest[place].standing)
     _pass(contest, _sessions(_weights(contest), moments, holding, sessions, order))
 
@@ -61,11 +63,13 @@ def _pass(contest: Sequence[Contender], weights: Floats) -> None:
 def _facts(weights: Floats, moments: Ints, vectors: Floats, holding: Holding, sessions: Ints) -> Floats:
     """The weights after every newer memory passed the older ones it answers in place of."""
     passes = _same_terms(holding, len(weights), SAME_TERMS, TERMS_COVERED)
-    passes &= vectors @ vectors.T >= ALIKE
     passes &= moments[:, None] > moments[None, :]
     passes &= weights[:, None] >= NEAR_TIE * weights[None, :]
     alone = sessions < 0
     passes &= alone[:, None] | alone[None, :]
+    if not passes.any():  # as mostly, so that nobody need be compared
+        return weights
+    passes &= vectors @ vectors.T >= ALIKE
     after = weights.copy()
     some = np.flatnonzero(passes.any(axis=1))
     for newer in some[np.argsort(moments[some], kind="stable")]:

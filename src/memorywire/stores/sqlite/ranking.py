@@ -70,10 +70,14 @@ class _Runner:
     borrowed: float
     demoted: bool
     newest: bool = False
+    _scored: tuple[float, float] = (_NOBODY, 0.0)  # a weight and its score: it is asked for again and again
 
     @property
     def score(self) -> float:
-        return relevance(self.weight) * (DEMOTED_FACTOR if self.demoted else 1.0)
+        if self._scored[0] != self.weight:
+            factor = DEMOTED_FACTOR if self.demoted else 1.0
+            self._scored = (self.weight, relevance(self.weight) * factor)
+        return self._scored[1]
 
     @property
     def standing(self) -> tuple[float, float, str]:
@@ -117,20 +121,28 @@ class _Field:
     def _text_shares(self, text: str) -> Floats:
         """The share of the query's term weight that each earns among the selected."""
         lengths = self._selection.pick(self._shelf.lengths)
-        shares, total = np.zeros(self._selection.width), 0.0
+        places: list[Places] = []
+        often: list[NDArray[np.uint16]] = []
+        weights: list[Floats] = []
+        total = 0.0
         said = lengths.sum() if self._selection.whole else lengths[self._selection.mask].sum()
         average = float(said) / self._selection.size or 1.0
         for term in terms(text):
             found, counts = self._shelf.postings.holding(term_hash(term))
-            places, which = self._selection.among(found)
-            weight = idf(self._selection.size, len(places))
+            at, which = self._selection.among(found)
+            weight = idf(self._selection.size, len(at))
             self._holding.append((weight, found))
             total += weight
-            often = counts[which].astype(np.float64)
-            shares[places] += weight * (often / (often + K1 * (1 - B + B * lengths[places] / average)))
-        if total:
-            shares /= total
-        return shares
+            if len(at):
+                places.append(at)
+                often.append(counts[which])
+                weights.append(np.full(len(at), weight))
+        if not places:
+            return np.zeros(self._selection.width)
+        said_at, said_often = np.concatenate(places), np.concatenate(often).astype(np.float64)
+        norms = K1 * (1 - B + B * lengths[said_at] / average)
+        earned = np.concatenate(weights) * (said_often / (said_often + norms))
+        return np.bincount(said_at, earned, self._selection.width) / total
 
     def _spoken_by(self, names: Sequence[str]) -> Places:
         """The places of what was said by somebody with one of these names, in ascending order."""

@@ -25,7 +25,11 @@ _ENTRY = struct.Struct("<qH")
 _MOST = 0xFFFF
 
 _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-_NONE = "[]"
+_NONE, _EMPTY = "[]", "{}"
+
+_TYPES = {kind.value: kind for kind in MemoryType}
+_STANDINGS = {standing.value: standing for standing in Standing}
+_TRUSTS = {trust.value: trust for trust in Trust}
 
 # Where these stand in the view `record`.
 _ID, _NUMBER, _CONTENT, _POSITION = 3, 4, 21, 23
@@ -98,6 +102,11 @@ def scope_row(scope: Scope) -> Bindings:
     return {"tenant": scope.tenant, "agent": scope.agent, "user": scope.user}
 
 
+@lru_cache(maxsize=1024)
+def _scope(tenant: str, agent: str, user: str | None) -> Scope:
+    return Scope(tenant=tenant, agent=agent, user=user)
+
+
 def record_of(row: Row) -> Record:
     """The record in a row of the view `record`."""
     # fmt: off
@@ -107,24 +116,24 @@ def record_of(row: Row) -> Record:
     # fmt: on
     return Record(
         id=id,
-        scope=Scope(tenant=tenant, agent=agent, user=user),
-        type=MemoryType(type),
+        scope=_scope(tenant, agent, user),
+        type=_TYPES[type],
         content=json.loads(content) if structured else content,
         created_at=created_at,
         updated_at=updated_at,
         version=number,
         confidence=confidence,
-        metadata=json.loads(metadata),
+        metadata={} if metadata == _EMPTY else json.loads(metadata),
         tags=_names(tags),
         source=source,
         session_id=session,
         occurred_at=occurred_at,
         expires_at=expires_at,
-        standing=Standing(standing),
+        standing=_STANDINGS[standing],
         supersedes=_names(supersedes),
         merged_from=_names(merged_from),
         derived_from=_names(derived_from),
-        trust=Trust(trust),
+        trust=_TRUSTS[trust],
         recalled_at=recalled_at,
     )
 

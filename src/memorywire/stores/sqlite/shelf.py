@@ -40,7 +40,7 @@ class Shelf:
 
     def __init__(self, tenant: str, agent: str, dimension: int) -> None:
         self._name = {"tenant": tenant, "agent": agent}
-        self._seen = 0
+        self.seen = 0
         self._gaps = 0
         self._last_id = ""
         self._no_vector = bytes(2 * dimension)
@@ -116,16 +116,16 @@ class Shelf:
     def catch_up(self, db: apsw.Connection) -> None:
         """Show exactly the versions that are current in the caller's snapshot."""
         head = int(db.execute(QUERIES["head"]).get)
-        if head == self._seen:
+        if head == self.seen:
             return
-        since = self._name | {"seen": self._seen}
-        if self._seen:
+        since = self._name | {"seen": self.seen}
+        if self.seen:
             self._remove([row[0] for row in db.execute(QUERIES["index_ended"], since)])
             self._fill(db.execute(QUERIES["index_began"], since))
         else:
             self._expect(int(db.execute(QUERIES["index_size"], since).get))
             self._fill(db.execute(QUERIES["index_live"], since))
-        self._seen = head
+        self.seen = head
 
     def load(self, db: apsw.Connection, positions: Sequence[int]) -> None:
         """Add the versions at these places of the file."""

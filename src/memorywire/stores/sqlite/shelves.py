@@ -40,11 +40,14 @@ class Shelves:
             place = self._places.setdefault(key, _Place(Shelf(tenant, agent, self._dimension)))
             self._places.move_to_end(key)
         with place.lock:
+            seen = place.shelf.seen
             try:
                 yield place.shelf
             except BaseException:
                 self._discard(key, place)  # it may have caught up half way
                 raise
+            if place.shelf.seen == seen:
+                return
             place.nbytes = place.shelf.nbytes
         self._make_room()
 

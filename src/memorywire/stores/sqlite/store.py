@@ -90,7 +90,7 @@ class SqliteStore:
     async def search(self, query: Query, limit: int) -> list[Scored]:
         await self._settle_touches(query.where)
         found = await self.file.run(lambda db: search(db, self._shelves, self._space, query, limit))
-        return [replace(hit, record=self._touches.seen_on(hit.record)) for hit in found]
+        return [self._touched_hit(hit) for hit in found]
 
     async def duplicate(self, record: Record, at: int) -> Record | None:
         found = await self.file.read(lambda db: reading.duplicate(db, record, at))
@@ -128,6 +128,10 @@ class SqliteStore:
         """Idleness is decided in the file, so what is pending must be there first."""
         if where.idle_since is not None and self._touches:
             await self.file.write(_nothing)
+
+    def _touched_hit(self, hit: Scored) -> Scored:
+        record = self._touches.seen_on(hit.record)
+        return hit if record is hit.record else replace(hit, record=record)
 
     def _touched(self, records: list[Record]) -> list[Record]:
         return [self._touches.seen_on(record) for record in records]

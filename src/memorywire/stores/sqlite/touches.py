@@ -72,7 +72,9 @@ class Touches:
         return replace(record, recalled_at=at)
 
     def _pending(self, record: Record) -> Iterator[Touch]:
-        for scope in {record.scope, replace(record.scope, user=None)}:
+        scope = record.scope
+        everybody = () if scope.user is None else (Scope(tenant=scope.tenant, agent=scope.agent),)
+        for scope in (scope, *everybody):
             for pending in (self._new, self._taken):
                 touch = pending.get((scope, record.id))
                 if touch is not None:

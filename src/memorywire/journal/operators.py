@@ -1,0 +1,227 @@
+"""Operators and their tokens: who may come in through a door, and what they may do there.
+
+A token is 256 random bits, so a fast hash is enough: nobody can try them all, and a slow hash would only
+let strangers spend our time. The hash is keyed, so that tables of hashes made elsewhere are of no use.
+
+Every function works inside the caller's transaction.
+"""
+
+import hashlib
+import hmac
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import apsw
+
+from memorywire.journal.codec import dumps, loads
+from memorywire.model.errors import Conflict, InvalidRequest, NotFound
+from memorywire.model.ids import Entropy
+from memorywire.stores.sqlite.sql import Document
+
+QUERIES = Document(__package__, "queries_operators.sql")
+
+PREFIX = "mw"
+_SECRET_BYTES = 32
+_ID_BYTES = 9
+_NAME_MAX = 64
+
+
+class Role(StrEnum):
+    READER = "reader"
+    WRITER = "writer"
+    REVIEWER = "reviewer"
+    ADMIN = "admin"
+
+
+class Right(StrEnum):
+    READ = "read"
+    WRITE = "write"
+    REVIEW = "review"
+    MANAGE = "manage"
+
+
+RIGHTS: Mapping[Role, frozenset[Right]] = {
+    Role.READER: frozenset({Right.READ}),
+    Role.WRITER: frozenset({Right.READ, Right.WRITE}),
+    Role.REVIEWER: frozenset({Right.READ, Right.REVIEW}),
+    Role.ADMIN: frozenset(Right),
+}
+"""Whoever writes does not decide about what is held, and the other way round; an admin does both."""
+
+EVERYBODY = ("*",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """Somebody with a name and a role, for these tenants and agents; `*` in a pattern is any characters."""
+
+    name: str
+    role: Role
+    made_at: int
+    tenants: tuple[str, ...]
+    agents: tuple[str, ...] = EVERYBODY
+    revoked_at: int | None = None
+
+    @property
+    def rights(self) -> frozenset[Right]:
+        return RIGHTS[self.role]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """What is kept of a token: enough to know it again, too little to use it."""
+
+    id: str
+    operator: str
+    hash: bytes
+    made_at: int
+    expires_at: int | None = None
+    used_at: int | None = None
+    revoked_at: int | None = None
+
+    def holds(self, now: int) -> bool:
+        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Issued:
+    """A new token: `secret` is shown once and kept nowhere."""
+
+    token: Token
+    secret: str
+
+
+def any_operator(db: apsw.Connection) -> bool:
+    """Whether anybody was ever named, revoked or not: from then on nobody comes in without a token."""
+    return bool(db.execute(QUERIES["any_operator"]).get)
+
+
+def add_operator(db: apsw.Connection, operator: Operator) -> None:
+    """Raises InvalidRequest or Conflict."""
+    _check(operator)
+    db.execute(QUERIES["add_operator"], {"name": operator.name, "body": dumps(operator)})
+    if not db.changes():
+        raise Conflict(
+            f"there is an operator {operator.name} already, perhaps a revoked one",
+            field="name",
+            fix="choose another name, so that the ledger stays clear",
+        )
+
+
+def operators(db: apsw.Connection) -> list[Operator]:
+    return [_operator(*row) for row in db.execute(QUERIES["operators"])]
+
+
+def operator(db: apsw.Connection, name: str) -> Operator:
+    row = db.execute(QUERIES["operator"], {"name": name}).fetchone()
+    if row is None:
+        raise NotFound(f"there is no operator {name}", field="name", fix="see: memorywire operator list")
+    return _operator(*row)
+
+
+def tokens(db: apsw.Connection) -> list[Token]:
+    return [_token(row) for row in db.execute(QUERIES["tokens"])]
+
+
+def issue(
+    db: apsw.Connection, name: str, *, now: int, expires_at: int | None, entropy: Entropy
+) -> Issued:
+    """A token for an operator who is not revoked."""
+    if operator(db, name).revoked_at is not None:
+        raise Conflict(f"operator {name} is revoked", field="name", fix="add a new one")
+    if expires_at is not None and expires_at <= now:
+        raise InvalidRequest("that moment is past", field="expires_at", fix="name one in the future")
+    id = _letters(entropy(_ID_BYTES))
+    secret = _letters(entropy(_SECRET_BYTES))
+    token = Token(
+        id=id, operator=name, hash=_hash(_key(db, entropy), secret), made_at=now, expires_at=expires_at
+    )
+    row = {"id": id, "operator": name, "hash": token.hash, "made_at": now, "expires_at": expires_at}
+    db.execute(QUERIES["add_token"], row)
+    return Issued(token=token, secret=f"{PREFIX}_{id}_{secret}")
+
+
+def rotate(
+    db: apsw.Connection, name: str, *, now: int, overlap_ms: int, expires_at: int | None, entropy: Entropy
+) -> Issued:
+    """A new token; those before it end after the overlap."""
+    db.execute(QUERIES["end_tokens"], {"name": name, "at": now + overlap_ms})
+    return issue(db, name, now=now, expires_at=expires_at, entropy=entropy)
+
+
+def revoke(db: apsw.Connection, name: str, now: int) -> None:
+    """From now on no token of this operator is taken; revoking twice is fine."""
+    operator(db, name)
+    for query in ("revoke_operator", "revoke_tokens"):
+        db.execute(QUERIES[query], {"name": name, "at": now})
+
+
+def recognise(db: apsw.Connection, secret: str, now: int) -> tuple[Operator, Token] | None:
+    """Whose token this is; None for every reason why it is not taken."""
+    prefix, _, rest = secret.partition("_")
+    id, _, tail = rest[: _id_length()], rest[_id_length() : _id_length() + 1], rest[_id_length() + 1 :]
+    key = db.execute(QUERIES["key"]).get
+    if prefix != PREFIX or key is None or not secret.isascii():
+        return None
+    row = db.execute(QUERIES["token"], {"id": id}).fetchone()
+    token = None if row is None else _token(row)
+    # Compared even when there is nothing to compare with, so that time says nothing about ids.
+    same = hmac.compare_digest(_hash(key, tail), bytes(_SECRET_BYTES) if token is None else token.hash)
+    if token is None or not same or not token.holds(now):
+        return None
+    found = operator(db, token.operator)
+    return None if found.revoked_at is not None else (found, token)
+
+
+def note_use(db: apsw.Connection, id: str, at: int) -> None:
+    db.execute(QUERIES["used"], {"id": id, "at": at})
+
+
+def _check(operator: Operator) -> None:
+    name = operator.name
+    if not 1 <= len(name) <= _NAME_MAX or not name.isprintable() or set(name) & set(" :*"):
+        raise InvalidRequest(
+            f"a name has 1 to {_NAME_MAX} visible characters, without spaces, colons and stars", field="name"
+        )
+    for field, patterns in (("tenants", operator.tenants), ("agents", operator.agents)):
+        if not patterns or not all(patterns):
+            raise InvalidRequest(f"{field} must name somebody", field=field, fix="use * for everybody")
+
+
+def _operator(body: str, revoked_at: int | None) -> Operator:
+    return replace(loads(Operator, body), revoked_at=revoked_at)
+
+
+def _token(row: tuple[str, str, bytes, int, int | None, int | None, int | None]) -> Token:
+    id, name, hash, made_at, expires_at, used_at, revoked_at = row
+    return Token(
+        id=id,
+        operator=name,
+        hash=hash,
+        made_at=made_at,
+        expires_at=expires_at,
+        used_at=used_at,
+        revoked_at=revoked_at,
+    )
+
+
+def _key(db: apsw.Connection, entropy: Entropy) -> bytes:
+    """The key of this database, made when the first token is."""
+    if db.execute(QUERIES["key"]).get is None:
+        db.execute(QUERIES["keep_key"], (entropy(_SECRET_BYTES),))
+    key: bytes = db.execute(QUERIES["key"]).get
+    return key
+
+
+def _hash(key: bytes, secret: str) -> bytes:
+    return hmac.new(key, secret.encode(), hashlib.sha256).digest()
+
+
+def _letters(data: bytes) -> str:
+    return urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def _id_length() -> int:
+    return _ID_BYTES * 4 // 3
