@@ -11,28 +11,23 @@ import asyncio
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
 import psycopg
 
 from memorywire.evals.bench.corpus import Fact, facts
-from memorywire.evals.bench.timing import spread
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.clock import system_clock
 from memorywire.model.ids import IdMint
 from memorywire.model.query import Query
 from memorywire.model.record import MemoryType, Record, Scope
-from memorywire.model.space import Space
 from memorywire.model.where import Where
 from memorywire.stores.contract import Store
 from memorywire.stores.registry import open_store
-from tools.scale import Vectors
+from scale import NOW, SPACE, Vectors, row, timed
 
-SPACE = Space(model="made-up", revision="1", dimension=384)
-NOW = 1_800_000_000_000
 SMALL = [Scope(tenant=f"small-{number}", agent="bench") for number in range(3)]
 LARGE = Scope(tenant="large", agent="bench")
 CHUNK, ROUNDS, TOP = 2000, 100, 5
@@ -44,22 +39,14 @@ mint = IdMint(system_clock)
 def parts(rows: int) -> Iterator[tuple[Scope, int]]:
     """How many rows each tenant gets, a chunk at a time."""
     one_percent = rows // 100
-    sizes = {scope: one_percent for scope in SMALL} | {LARGE: rows - len(SMALL) * one_percent}
+    sizes = dict.fromkeys(SMALL, one_percent) | {LARGE: rows - len(SMALL) * one_percent}
     for scope, size in sizes.items():
         for first in range(0, size, CHUNK):
             yield scope, min(CHUNK, size - first)
 
 
-def a_change(scope: Scope, some: list[Fact], vectors: list[bytes]) -> Change:
-    puts = [
-        Put(record=_record(scope, fact), base=Base.NOTHING, vector=vector)
-        for fact, vector in zip(some, vectors, strict=True)
-    ]
-    return Change(id=mint(), operation="remember", scope=scope, at=NOW, put=tuple(puts))
-
-
-def _record(scope: Scope, fact: Fact) -> Record:
-    return Record(
+def put(scope: Scope, fact: Fact, vector: bytes) -> Put:
+    record = Record(
         id=mint(),
         scope=scope,
         type=MemoryType.SEMANTIC,
@@ -67,41 +54,28 @@ def _record(scope: Scope, fact: Fact) -> Record:
         created_at=NOW,
         updated_at=NOW,
     )
+    return Put(record=record, base=Base.NOTHING, vector=vector)
 
 
 async def fill(store: Store, alone: dict[Scope, Store], rows: int) -> None:
     source, vectors = facts(), Vectors(1)
     for scope, count in parts(rows):
-        change = a_change(scope, list(islice(source, count)), vectors(count))
-        await store.write(change)
-        if scope in alone:
-            await alone[scope].write(change)
+        puts = tuple(map(put, [scope] * count, islice(source, count), vectors(count)))
+        change = Change(id=mint(), operation="remember", scope=scope, at=NOW, put=puts)
+        for one in (store, *([alone[scope]] if scope in alone else [])):
+            await one.write(change)
 
 
 def queries(scope: Scope) -> list[Query]:
     where = Where(scope=scope, alive_at=NOW)
-    asked = [fact.question for fact in islice(facts(), ROUNDS)]
-    return [Query(where=where, text=t, vector=v) for t, v in zip(asked, Vectors(2)(ROUNDS), strict=True)]
+    asked = zip(islice(facts(), ROUNDS), Vectors(2)(ROUNDS), strict=True)
+    return [Query(where=where, text=fact.question, vector=vector) for fact, vector in asked]
 
 
-async def timed(step: Callable[[Query], Awaitable[object]], asked: list[Query]) -> str:
-    seconds = []
-    for query in asked:
-        started = time.perf_counter()
-        await step(query)
-        seconds.append(time.perf_counter() - started)
-    found = spread(seconds[1:])
-    return f"{found.p50:.1f} / {found.p95:.1f} ms"
-
-
-def row(what: str, figure: object) -> None:
-    print(f"| {what} | {figure} |", flush=True)
-
-
-async def measure(url: str, folder: Path, rows: int) -> None:
-    store = await open_store(url, space=SPACE)
+async def measure(dsn: str, folder: Path, rows: int) -> None:
+    store = await open_store(f"{dsn}{'&' if '?' in dsn else '?'}schema={SCHEMA}", space=SPACE)
     alone = {scope: await open_store(f"sqlite:///{folder}/{scope.tenant}.db", space=SPACE) for scope in SMALL}
-    with psycopg.connect(url.partition("&schema")[0], autocommit=True) as db:
+    with psycopg.connect(dsn, autocommit=True) as db:
         db.execute(f"DROP INDEX {SCHEMA}.version_nearest")
         started = time.perf_counter()
         await fill(store, alone, rows)
@@ -124,12 +98,11 @@ async def compare(store: Store, alone: dict[Scope, Store]) -> None:
         for query in queries(scope):
             found, wanted = await store.search(query, TOP), await other.search(query, TOP)
             equal += [hit.record.id for hit in found] == [hit.record.id for hit in wanted]
-    row(f"answers of 1 % tenants equal to those of the tenant alone, of {ROUNDS * len(alone)}", equal)
+    row(f"answers of 1 % tenants equal to those of the tenant alone, of {ROUNDS * len(alone)}", str(equal))
     few = queries(SMALL[0])
     row("recall of a 1 % tenant, p50 / p95", await timed(lambda query: store.search(query, TOP), few))
     row("the same in a file", await timed(lambda query: alone[SMALL[0]].search(query, TOP), few))
-    many = queries(LARGE)
-    row("recall of the large tenant", await timed(lambda query: store.search(query, TOP), many))
+    row("recall of the large tenant", await timed(lambda query: store.search(query, TOP), queries(LARGE)))
 
 
 def main(rows: int, folder: Path) -> None:
@@ -144,7 +117,7 @@ def main(rows: int, folder: Path) -> None:
     files.mkdir(exist_ok=True)
     for old in files.iterdir():
         old.unlink()
-    asyncio.run(measure(f"{dsn}&schema={SCHEMA}", files, rows))
+    asyncio.run(measure(dsn, files, rows))
 
 
 if __name__ == "__main__":

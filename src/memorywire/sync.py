@@ -10,19 +10,29 @@ from memorywire.facades.bulk import Result
 from memorywire.facades.memory import Memory as AsyncMemory
 from memorywire.facades.memory import closed
 from memorywire.facades.options import (
+    DecideOptions,
     ExpireOptions,
     ForgetOptions,
     ListOptions,
     MergeOptions,
+    ProposalsOptions,
+    ReachOptions,
     RecallOptions,
     RememberOptions,
     ScopeOption,
+    TrialOptions,
+    VerbName,
 )
 from memorywire.facades.procedures import BlockingProcedure
 from memorywire.model.answers import Expired, Forgotten, Merged, Page, Recalled, Remembered, Undone
 from memorywire.model.capabilities import Capabilities
 from memorywire.model.change import Change, Version
+from memorywire.model.findings import Cleared, Scanned
+from memorywire.model.proposal import Debt
 from memorywire.model.record import Json, Record
+from memorywire.model.recovery import Recovered
+from memorywire.model.review import Decided, ProposalPage, Reviewed
+from memorywire.model.rulings import Reasons, Reverted, RuleBook, RuleTrial
 
 A = TypeVar("A")
 
@@ -90,6 +100,57 @@ class Memory:
 
     def changes(self, limit: int = 20, **options: Unpack[ScopeOption]) -> "tuple[Change, ...]":
         return self._run(self._memory.changes(limit, **options))
+
+    def proposals(self, **options: Unpack[ProposalsOptions]) -> ProposalPage:
+        return self._run(self._memory.proposals(**options))
+
+    def proposal(self, proposal_id: str, **options: Unpack[ReachOptions]) -> Reviewed:
+        return self._run(self._memory.proposal(proposal_id, **options))
+
+    def decide(
+        self, proposal_ids: str | Sequence[str], verb: VerbName, **options: Unpack[DecideOptions]
+    ) -> Decided:
+        return self._run(self._memory.decide(proposal_ids, verb, **options))
+
+    def why(self, recall_id: str, **options: Unpack[ReachOptions]) -> Reasons:
+        return self._run(self._memory.why(recall_id, **options))
+
+    def rules(self) -> RuleBook:
+        return self._run(self._memory.rules())
+
+    def set_rules(self, rules: Sequence[Mapping[str, Any]], *, if_edition: int | None = None) -> RuleBook:
+        return self._run(self._memory.set_rules(rules, if_edition=if_edition))
+
+    def test_rule(self, rule: Mapping[str, Any], **options: Unpack[TrialOptions]) -> RuleTrial:
+        return self._run(self._memory.test_rule(rule, **options))
+
+    def activate_rule(self, name: str) -> RuleBook:
+        return self._run(self._memory.activate_rule(name))
+
+    def revert_rule(self, name: str) -> Reverted:
+        return self._run(self._memory.revert_rule(name))
+
+    def debts(self) -> "tuple[Debt, ...]":
+        return self._run(self._memory.debts())
+
+    def pay_debts(self) -> bool:
+        return self._run(self._memory.pay_debts())
+
+    def write_off(self, change_id: str, *, why: str) -> Debt:
+        return self._run(self._memory.write_off(change_id, why=why))
+
+    def scan(self, **options: Unpack[ScopeOption]) -> Scanned:
+        return self._run(self._memory.scan(**options))
+
+    def clear(
+        self, ids: Sequence[str], *, hold: bool = True, **options: Unpack[ScopeOption]
+    ) -> "tuple[Cleared, ...]":
+        return self._run(self._memory.clear(ids, hold=hold, **options))
+
+    def recover(
+        self, source: str, *, since: int, dry_run: bool = False, **options: Unpack[ScopeOption]
+    ) -> Recovered:
+        return self._run(self._memory.recover(source, since=since, dry_run=dry_run, **options))
 
     def capabilities(self) -> Capabilities:
         return self._run(self._memory.capabilities())

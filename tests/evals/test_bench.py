@@ -4,6 +4,7 @@ import asyncio
 import json
 from itertools import islice
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -148,10 +149,11 @@ def test_a_reference_that_is_not_there_is_named_with_what_to_do(tmp_path: Path):
     assert "reference_onnx.py" in str(problem.value.fix)
 
 
-def test_the_command_reports_every_measure_as_tables_json_and_markdown(tmp_path: Path):
-    report, page = tmp_path / "report.json", tmp_path / "report.md"
+def test_the_command_reports_every_measure_as_tables_json_markdown_and_plot(tmp_path: Path):
+    report, page, plot = (tmp_path / name for name in ("report.json", "report.md", "report.svg"))
     arguments = ["--size", "30", "--rounds", "2", "--reference", "none", "--folder", str(tmp_path)]
-    done = CliRunner().invoke(command, [*arguments, "--json", str(report), "--markdown", str(page)])
+    files = ["--json", str(report), "--markdown", str(page), "--plot", str(plot)]
+    done = CliRunner().invoke(command, [*arguments, *files])
     assert done.exit_code == 0, done.output
     found = json.loads(report.read_text(encoding="utf-8"))
     compared = {row["measure"]: row["ratio"] for row in found["latencies_ms"]}
@@ -163,4 +165,19 @@ def test_the_command_reports_every_measure_as_tables_json_and_markdown(tmp_path:
         assert measure in done.output
         assert measure in page.read_text(encoding="utf-8")
     assert found["machine"]["kernel"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.json", "report.md"]
+    drawn = ElementTree.parse(plot).getroot()
+    assert "recall without embedding" in "".join(drawn.itertext())
+    assert drawn.findall(".//{*}polyline")
+    assert set(tmp_path.iterdir()) == {report, page, plot}
+
+
+def test_made_up_vectors_are_of_length_one_and_lie_in_clusters():
+    vectors = Known(open_embedder("minilm"))
+    texts = [str(number) for number in range(500)]
+    vectors.make_up(texts)
+    rows = np.array([np.frombuffer(vectors.known(text), "<f4") for text in texts])
+    assert rows.shape == (500, vectors.space.dimension)
+    assert np.linalg.norm(rows, axis=1) == pytest.approx(1, abs=1e-5)
+    near = rows @ rows.T - np.eye(500)
+    assert near.max() > 0.3
+    assert abs(np.median(near)) < 0.05

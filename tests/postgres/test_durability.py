@@ -1,11 +1,7 @@
 """What was acknowledged is there, whoever else writes and whatever happens to the server."""
 
 import asyncio
-import os
 import random
-import subprocess
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -22,67 +18,46 @@ from memorywire.conformance.samples import (
     keep,
     records,
 )
+from memorywire.model.capabilities import Feature
 from memorywire.model.errors import MemorywireError
 from memorywire.stores.postgres.store import PostgresStore
-from tests.postgres.conftest import started, stopped
+from tests.postgres.crash import CARELESS, WRITERS, crashes, serving
 from tests.postgres.desk import Server, opened, rows, run
 
-WRITERS = 8
+
+def test_a_server_that_dies_at_once_loses_no_acknowledged_write() -> None:
+    with serving("crash") as (folder, server):
+        acknowledged, lost, torn = run(crashes(folder, server, trials=1, dice=random.Random(1)))
+        _, missed, _ = run(crashes(folder, server, trials=1, dice=random.Random(1), **CARELESS))
+    assert acknowledged >= 2 * WRITERS
+    assert (lost, torn) == (0, 0)
+    assert missed > 0  # the same deaths, and nothing waits for the disk
 
 
-@pytest.fixture
-def own_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path, Server]]:
-    """A server of this test alone, because it will be stopped in the middle of its work."""
-    monkeypatch.delenv("MEMORYWIRE_TEST_PG", raising=False)
-    folder = Path(f"/tmp/memorywire-crash-{os.getpid()}")
-    yield folder, Server(started(folder))
-    stopped(folder, "immediate")
-    subprocess.run(["rm", "-rf", str(folder)], check=True)
-
-
-def test_a_server_that_dies_at_once_loses_no_acknowledged_write(own_server: tuple[Path, Server]) -> None:
-    folder, server = own_server
-    url = server.url("crash", pool=WRITERS)
-    scope = a_scope()
-    acknowledged: set[str] = set()
-    heard: asyncio.Queue[None] = asyncio.Queue()
-
-    async def write_on(store: PostgresStore, writer: int) -> None:
-        """Until the server is gone; every change has two parts, so that half of one could be told."""
-        for number in range(100_000):
-            parts = [a_record(scope, f"{writer} {number} {part}") for part in range(2)]
-            try:
-                await store.write(a_change(scope, *(beginning(part, a_vector(1)) for part in parts)))
-            except MemorywireError:
-                return
-            acknowledged.update(part.id for part in parts)
-            heard.put_nowait(None)
-
-    async def trial(store: PostgresStore, delay: float) -> None:
-        writing = [asyncio.create_task(write_on(store, writer)) for writer in range(WRITERS)]
-        for _ in range(4 * WRITERS):
-            await heard.get()
-        await asyncio.sleep(delay)
-        await asyncio.to_thread(stopped, folder, "immediate")
-        await asyncio.to_thread(started, folder)
-        for task in writing:
-            task.cancel()
-        await asyncio.gather(*writing, return_exceptions=True)
-
-    async def main() -> int:
-        dice = random.Random(1)
+def test_a_store_whose_server_does_not_wait_for_the_disk_is_not_called_durable(server: Server) -> None:
+    async def features(url: str) -> frozenset[Feature]:
         async with opened(url) as store:
-            for _ in range(2):
-                await trial(store, dice.uniform(0, 0.2))
-            found = await store.search(a_query(scope, "", a_vector(1)), 100_000)
-            assert acknowledged <= set(ids(found))
-            return await store.count(everything(scope))
+            return store.features
 
-    kept = run(main())
-    assert kept % 2 == 0
-    assert len(acknowledged) >= 8 * WRITERS
-    torn = "SELECT began FROM version GROUP BY began HAVING count(*) <> 2"
-    assert rows(url, torn) == []
+    assert Feature.DURABLE in run(features(server.url("careful")))
+    assert run(features(server.url("careful", **CARELESS))) == frozenset(Feature) - {Feature.DURABLE}
+
+
+def test_a_caller_who_gives_up_leaves_whole_changes_and_free_connections(shared: str) -> None:
+    scope, dice = a_scope(), random.Random(2)
+
+    async def main() -> None:
+        async with opened(f"{shared}&pool=2") as store:
+            for _ in range(40):
+                writing = asyncio.create_task(keep(store, *records(scope, 2)))
+                await asyncio.wait([writing], timeout=dice.uniform(0, 0.02))
+                writing.cancel()
+                await asyncio.gather(writing, return_exceptions=True)
+            assert await store.count(everything(scope)) % 2 == 0
+            await asyncio.gather(*(keep(store, *records(scope, 2)) for _ in range(8)))
+            assert await store.count(everything(scope)) >= 16
+
+    run(main())
 
 
 def test_a_crowd_of_writers_sees_no_error(shared: str) -> None:
@@ -145,5 +120,28 @@ def test_a_refused_change_leaves_nothing_behind(shared: str) -> None:
                 await store.write(broken)
             assert await store.changes(scope, 10) == before
             assert await store.count(everything(scope)) == 1
+
+    run(main())
+
+
+def test_another_process_can_hear_of_commits_but_not_whose_they_are(shared: str) -> None:
+    async def main() -> None:
+        async with (
+            opened(f"{shared}&notify=on") as speaker,
+            opened(shared) as listener,
+        ):
+            heard = listener.announced()
+            waiting = asyncio.create_task(anext(heard))
+            sequence = 0
+            while not waiting.done():  # listening begins at some moment after the task did
+                await keep(listener, a_record(a_scope()))  # which does not announce its own
+                sequence = await speaker.write(a_change(scope := a_scope(), beginning(a_record(scope))))
+                await asyncio.wait([waiting], timeout=0.05)
+            first = await waiting
+            assert first <= sequence
+            following = await speaker.write(a_change(scope := a_scope(), beginning(a_record(scope))))
+            while (number := await anext(heard)) != following:
+                assert first < number < following
+            await heard.aclose()
 
     run(main())

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -51,11 +52,12 @@ def guest(server: Server, schema: str) -> Iterator[str]:
     name = locate(schema).schema
     with psycopg.connect(server.dsn, autocommit=True) as db:
         db.execute(f"DROP ROLE IF EXISTS {GUEST}")
-        db.execute(f"CREATE ROLE {GUEST} LOGIN")
+        db.execute(f"CREATE ROLE {GUEST} LOGIN PASSWORD 'guest'")
         db.execute(f"GRANT USAGE ON SCHEMA {name} TO {GUEST}")
         db.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {name} TO {GUEST}")
         db.execute(f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA {name} TO {GUEST}")
-        yield schema.replace("://postgres@", f"://{GUEST}@")
+        address = urlsplit(schema)
+        yield address._replace(netloc=f"{GUEST}:guest@{address.netloc.rpartition('@')[2]}").geturl()
         db.execute(f"DROP OWNED BY {GUEST}")
         db.execute(f"DROP ROLE {GUEST}")
 

@@ -5,6 +5,8 @@ from random import Random
 import pytest
 
 from memorywire.governance.redact import Redactor
+from memorywire.governance.redact.places import PLACES
+from memorywire.governance.redact.rules import ISSUERS
 from tests.redaction.corpus import held_out, kinds
 from tests.redaction.corpus.evasion import DISGUISED, ENCODED
 from tests.redaction.corpus.ordinary import ordinary
@@ -31,6 +33,13 @@ def test_no_rule_knows_a_held_out_kind():
         assert redactor.identifier(secret) == (secret, ()), kind.name
     ours = next(kind for kind in kinds.KINDS if kind.name == "github-classic")
     assert redactor.identifier(draw(ours.shape, random))[1] == ("github-token",)
+
+
+def test_every_rule_finds_something():
+    redactor, found = Redactor(), set[str]()
+    for sample in (*written_for(14), *later_kinds(1)):
+        found.update(redactor.text(sample.text)[1])
+    assert {rule.kind for rule in (*ISSUERS, *PLACES)} - found == set()
 
 
 def test_kinds_with_rules_are_found(ordinary_score: Score):

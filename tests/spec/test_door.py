@@ -10,7 +10,7 @@ from memorywire.wire.strict import parse
 from memorywire.wire.validate import check
 
 from .schemas import faults
-from .test_schemas import OPERATIONS, READS
+from .test_schemas import OPERATIONS, OVERSIGHT, READS
 
 FACT = {"agent_id": "a", "type": "semantic", "content": "x"}
 
@@ -18,7 +18,7 @@ FACT = {"agent_id": "a", "type": "semantic", "content": "x"}
 def _examples(kind: str) -> list[Any]:
     return [
         pytest.param(operation, example, id=f"{operation}/{name}")
-        for operation in OPERATIONS + READS
+        for operation in OPERATIONS + READS + OVERSIGHT
         for name, example in spec.examples(operation, kind).items()
     ]
 

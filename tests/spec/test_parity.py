@@ -9,14 +9,17 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import pytest
 
 from memorywire import spec
-from memorywire.model import answers, requests
+from memorywire.governance.rules import Condition, Operation, Rule
+from memorywire.governance.rules import Verdict as Judged
+from memorywire.model import answers, requests, review, rulings
 from memorywire.model.capabilities import Feature, StoreCapabilities
 from memorywire.model.change import Change, EndReason, Version
 from memorywire.model.errors import MemorywireError
+from memorywire.model.proposal import Decision, Proposal, State
 from memorywire.model.record import RECALLABLE, MemoryType, Record, Standing, Trust
 from memorywire.model.space import Space
 from memorywire.model.where import EVERYTHING, FIELDS, Operator
-from memorywire.wire.codec import REQUESTS, decode
+from memorywire.wire.codec import OVERSIGHT, REQUESTS, decode, decode_oversight
 
 COMMON = spec.schema("common")["$defs"]
 SCOPE = {"agent_id", "user_id"}
@@ -38,7 +41,7 @@ def _properties(schema: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 REQUEST_PAIRS = {
     **{
         f"{operation}.request": (kind, spec.schema(f"{operation}.request"))
-        for operation, kind in REQUESTS.items()
+        for operation, kind in (REQUESTS | OVERSIGHT).items()
     },
     "policy": (requests.Policy, spec.schema("expire.request")["properties"]["policy"]),
     "rank": (requests.RankWeights, spec.schema("recall.request")["properties"]["rank"]),
@@ -54,6 +57,19 @@ ANSWER_PAIRS = {
     "list.response": (answers.Page, spec.schema("list.response")),
     "history.response": (answers.Chain, spec.schema("history.response")),
     "changes.response": (answers.ChangeLog, spec.schema("changes.response")),
+    "proposals.response": (review.ProposalPage, spec.schema("proposals.response")),
+    "proposal.response": (review.Reviewed, spec.schema("proposal.response")),
+    "decide.response": (review.Decided, spec.schema("decide.response")),
+    "why.response": (rulings.Reasons, spec.schema("why.response")),
+    "given": (rulings.Given, spec.schema("why.response")["properties"]["results"]["items"]),
+    "rules.response": (rulings.RuleBook, spec.schema("rules.response")),
+    "edition": (rulings.RuleEdition, spec.schema("rules.response")["properties"]["editions"]["items"]),
+    "suggestion": (rulings.Suggested, spec.schema("rules.response")["properties"]["suggestions"]["items"]),
+    "test_rule.response": (rulings.RuleTrial, spec.schema("test_rule.response")),
+    "revert_rule.response": (rulings.Reverted, spec.schema("revert_rule.response")),
+    "proposal": (Proposal, COMMON["proposal"]),
+    "decision": (Decision, COMMON["decision"]),
+    "finding": (answers.Redacted, COMMON["finding"]),
     "record": (Record, spec.schema("record")),
     "near_miss": (answers.NearMiss, spec.schema("recall.response")["$defs"]["near_miss"]),
     "version": (Version, spec.schema("history.response")["$defs"]["link"]),
@@ -62,17 +78,27 @@ ANSWER_PAIRS = {
     "store": (StoreCapabilities, spec.schema("capabilities")["properties"]["stores"]["items"]),
 }
 RENAMED = {"hits": "results"}
-INTERNAL = {"version": {"id", "began", "ended"}}  # the chain names the id; commit sequences stay inside
+INTERNAL = {
+    "version": {"id", "began", "ended"},  # the chain names the id; commit sequences stay inside
+    "proposal": {"request", "change", "features", "key"},  # what it says is for who examines it
+}
+PROJECTED = {"proposal": {"memories", "preview"}, "proposal.response": {"request"}}
 
 
 def _wire_fields(kind: type, hidden: set[str]) -> dict[str, Field[Any]]:
     """The fields of a value under the names of the wire; a scope is spelt out elsewhere."""
     found = {RENAMED.get(field.name, field.name): field for field in fields(kind)}
-    return {name: field for name, field in found.items() if name not in hidden | {"scope"}}
+    return {name: field for name, field in found.items() if name not in hidden | {"scope", "reach", "tenant"}}
 
 
 def _has_scope(kind: type) -> bool:
     return any(field.name == "scope" for field in fields(kind))
+
+
+def _owner(kind: type) -> set[str]:
+    """How the wire says whose: with a reach, nobody need be named."""
+    names = {field.name for field in fields(kind)}
+    return SCOPE if names & {"scope", "reach"} else set()
 
 
 def _optional(hint: Any) -> bool:
@@ -86,6 +112,8 @@ def _default(field: Field[Any]) -> Any:
 def _plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, frozenset):
+        return sorted(value)
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -94,7 +122,7 @@ def test_a_request_has_the_names_and_required_fields_of_its_schema(name: str) ->
     kind, schema = REQUEST_PAIRS[name]
     found = _wire_fields(kind, set())
     scoped = _has_scope(kind)
-    assert set(found) | (SCOPE if scoped else set()) == set(schema["properties"])
+    assert set(found) | _owner(kind) == set(schema["properties"])
     required = {n for n, f in found.items() if _default(f) is MISSING} | ({"agent_id"} if scoped else set())
     assert required == set(schema.get("required", []))
 
@@ -114,7 +142,7 @@ def test_a_request_has_the_defaults_of_its_schema(name: str) -> None:
 def _integer_fields() -> list[tuple[str, str]]:
     return [
         (operation, name)
-        for operation in REQUESTS
+        for operation in REQUESTS | OVERSIGHT
         for name, part in _properties(spec.schema(f"{operation}.request")).items()
         if part.get("type") == "integer"
     ]
@@ -124,7 +152,8 @@ def _integer_fields() -> list[tuple[str, str]]:
 def test_a_whole_number_written_with_a_point_becomes_an_integer(operation: str, name: str) -> None:
     """Proves G-10."""
     example = next(iter(spec.examples(operation, "valid").values()))["request"]
-    value = getattr(decode(operation, example | {name: 3.0}), name)
+    read = decode_oversight if operation in OVERSIGHT else decode
+    value = getattr(read(operation, example | {name: 3.0}), name)
     assert (value, type(value)) == (3, int)
 
 
@@ -134,12 +163,13 @@ def test_an_answer_has_the_names_of_its_schema_and_requires_what_is_always_there
     hints = get_type_hints(kind)
     found = _wire_fields(kind, INTERNAL.get(name, set()))
     scoped = _has_scope(kind)
-    assert set(found) | (SCOPE if scoped else set()) == set(schema["properties"])
+    projected = PROJECTED.get(name, set())
+    assert set(found) | _owner(kind) | projected == set(schema["properties"])
     always = {n for n, f in found.items() if not _optional(hints[f.name])} | (
         {"agent_id"} if scoped else set()
     )
     assumed = {n for n, part in _properties(schema).items() if "default" in part}
-    assert always - assumed == set(schema["required"])
+    assert always - assumed == set(schema["required"]) - projected
 
 
 def _kinds(hint: Any) -> set[Any]:
@@ -171,6 +201,7 @@ def test_every_field_has_the_json_type_of_its_value(name: str) -> None:
         kinds = _kinds(hints[field.name])
         part = properties[field_name]
         declared = {part["type"]} if isinstance(part.get("type"), str) else set(part.get("type", ()))
+        declared |= {"string"} if "enum" in part else set()
         enums = [k for k in kinds if isinstance(k, type) and issubclass(k, StrEnum)]
         if enums:
             assert part["enum"] == [member.value for member in enums[0]], field_name
@@ -195,6 +226,8 @@ def test_every_field_has_the_json_type_of_its_value(name: str) -> None:
         ("verdict", answers.Verdict),
         ("reason", EndReason),
         ("feature", Feature),
+        ("state", State),
+        ("judgement", Judged),
     ],
 )
 def test_an_enum_has_the_same_members_in_both(definition: str, kind: type[StrEnum]) -> None:
@@ -226,7 +259,18 @@ def test_the_filter_language_has_the_same_operators_in_both() -> None:
 
 
 def test_the_operations_of_the_wire_are_those_that_can_be_decoded() -> None:
-    assert COMMON["operation"]["enum"] == [*REQUESTS, "capabilities"]
+    assert COMMON["operation"]["enum"] == [*REQUESTS, *OVERSIGHT, "capabilities"]
+
+
+def test_a_rule_is_written_on_the_wire_as_in_a_file() -> None:
+    conditions = {
+        "not" if field.name == "unless" else field.name for field in fields(Condition) if field.init
+    }
+    own = {field.name for field in fields(Rule)} - {"when"}
+    assert set(COMMON["rule"]["properties"]) == conditions | own
+    assert set(COMMON["conditions"]["properties"]) == conditions - {"not", "everything"}
+    assert COMMON["rule"]["properties"]["operation"]["items"]["enum"] == [kind.value for kind in Operation]
+    assert spec.schema("decide.request")["properties"]["verb"]["enum"] == [verb.value for verb in review.Verb]
 
 
 def test_the_change_log_shows_no_content() -> None:

@@ -12,19 +12,24 @@ from .schemas import faults, validator
 
 OPERATIONS = ("remember", "recall", "forget", "merge", "expire")
 READS = ("get", "list", "history", "undo", "changes")
+OVERSIGHT = (
+    *("proposals", "proposal", "decide", "why"),
+    *("rules", "set_rules", "test_rule", "activate_rule", "revert_rule"),
+)
 
 # Objects whose keys belong to the writer, by the place where they are described.
 FREE = {
     "common/$defs/metadata",
     "common/$defs/content",
     "remember.request/properties/privacy_intent",
+    "proposal.response/$defs/fields",
 }
 
 
 def _examples(kind: str) -> list[Any]:
     return [
         pytest.param(operation, example, id=f"{operation}/{name}")
-        for operation in OPERATIONS + READS
+        for operation in OPERATIONS + READS + OVERSIGHT
         for name, example in spec.examples(operation, kind).items()
     ]
 

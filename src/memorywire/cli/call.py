@@ -7,6 +7,7 @@ import click
 
 from memorywire.cli.desk import Desk, shared
 from memorywire.model.clock import system_clock
+from memorywire.spec import schemas
 
 
 @click.command("call")
@@ -23,10 +24,16 @@ def command(desk: Desk, operation: str, payload: str | None, clock: int | None) 
     from memorywire.wire.strict import parse
 
     request = parse(_typed(payload))
-    if isinstance(request, dict) and operation != "capabilities":  # which is nobody's
+    if isinstance(request, dict) and _needs_agent(operation):
         request = {**desk.scope(), **request} if "agent_id" not in request else request
     with desk.memory(system_clock if clock is None else lambda: clock) as memory:
         desk.print_json(memory.call(operation, request))
+
+
+def _needs_agent(operation: str) -> bool:
+    """Whether a request must say whose memory is meant; what is about everybody's need not."""
+    schema = schemas().get(f"{operation}.request", {})
+    return "agent_id" in schema.get("required", ())
 
 
 def _typed(payload: str | None) -> str | bytes:

@@ -84,13 +84,23 @@ class Desk:
         user = {} if self.settings.user is None else {"user_id": self.settings.user}
         return {"agent_id": self.settings.agent, **user}
 
+    def reach(self) -> Answer:
+        """Whose proposals and recalls: everybody's, but for the agent or the user that was typed."""
+        typed = dict(zip(self.typed[::2], self.typed[1::2], strict=True))
+        named = {"agent_id": typed.get("--agent"), "user_id": typed.get("--user")}
+        return {name: value for name, value in named.items() if value is not None}
+
     def show(self, answer: Answer, render: Render) -> None:
         """The wire response itself, or what it means to a reader."""
         if self.as_json:
             self.print_json(answer)
             return
+        if answer.get("pending_approval"):
+            click.echo(f"held for a person by rule {answer.get('rule')}; nothing has changed yet")
         for line in render(answer):
             click.echo(line)
+        if answer.get("pending_approval"):
+            click.echo(f"  review with: {self.again('review', 'show', answer['proposal_id'])}")
         if answer.get("change_id") and not answer.get("hard_delete"):
             click.echo(f"  undo with: {self.again('undo', answer['change_id'])}")
         if answer.get("degraded"):

@@ -138,6 +138,7 @@ def _engine_findings(sqlite: dict[str, Json]) -> Iterator[dict[str, Json]]:
 
 def _store_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
     yield from _findings(store["url"], store)
+    yield from _debt_findings(store)
     if store.get("ok") is False:
         what = f"{store['url']}: damaged: {store.get('integrity', 'the store says it is not fit for use')}"
         yield _finding(what, "restore it from a copy", serious=True)
@@ -147,6 +148,12 @@ def _store_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
     if store.get("erase_pending"):
         what = f"{store['url']}: erased content is still in the write-ahead log"
         yield _finding(what, "close the other processes that read it and run doctor again", serious=False)
+
+
+def _debt_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
+    if store.get("debts"):
+        what = f"{store['url']}: {store['debts']} changes wait to be written"
+        yield _finding(what, "see them with: memorywire debts", serious=False)
 
 
 def _finding(what: str, fix: str, *, serious: bool) -> dict[str, Json]:

@@ -88,7 +88,7 @@ def sentences(answer: Answer, contents: Mapping[str, str]) -> Iterator[str]:
     found = answer["forgotten_ids"]
     if not found:
         yield "nothing was found to forget"
-    elif answer.get("dry_run"):
+    elif answer.get("dry_run") or answer["pending_approval"]:
         yield f"would have {'erased' if answer['hard_delete'] else 'forgotten'} {len(found)}:"
     else:
         yield f"{deed} {len(found)}:"

@@ -7,7 +7,7 @@ import click
 
 from memorywire.cli.desk import Answer, Desk, listing, shared
 from memorywire.cli.inputs import TYPES, json_object
-from memorywire.cli.recall import content_words
+from memorywire.cli.recall import content_words, not_standard
 from memorywire.cli.screen import entries, moment, terminal_width
 from memorywire.model.record import Json
 
@@ -67,17 +67,19 @@ def sentences(answer: Answer, more: str) -> Iterator[str]:
     if not answer["items"]:
         yield "nothing is kept here"
         return
+    graded = not_standard(answer["items"])
     rows = [
         [
             item["type"],
             item["id"],
             moment(item["created_at"]),
             f"v{item['version']}",
+            *([item["trust"]] if graded else []),
             content_words(item["content"]),
         ]
         for item in answer["items"]
     ]
-    headers = ["TYPE", "ID", "CREATED", "VERSION", "CONTENT"]
+    headers = ["TYPE", "ID", "CREATED", "VERSION", *(["TRUST"] if graded else []), "CONTENT"]
     yield from entries(headers, rows, lead=1, width=terminal_width())
     if answer.get("next"):
         yield f"{len(rows)} of {answer['total']}; more with: {more} --after {answer['next']}"

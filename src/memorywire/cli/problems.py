@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 
 from memorywire.model.errors import (
+    ApprovalPending,
     BudgetExceeded,
     CapabilityUnsupported,
     Conflict,
@@ -12,6 +13,7 @@ from memorywire.model.errors import (
     MemorywireError,
     NotFound,
     Refused,
+    SecretLeakage,
     StoreError,
     TooManyAffected,
 )
@@ -28,7 +30,9 @@ _CODES: Mapping[type[MemorywireError], int] = {
     Conflict: REFUSED,
     TooManyAffected: REFUSED,
     Refused: REFUSED,
+    ApprovalPending: REFUSED,
     BudgetExceeded: REFUSED,
+    SecretLeakage: REFUSED,
     CapabilityUnsupported: REFUSED,
     StoreError: STORE_FAILURE,
     EmbedderFailed: STORE_FAILURE,

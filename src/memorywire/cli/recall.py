@@ -1,14 +1,14 @@
 """`memorywire recall`: ask memory a question."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
 from memorywire.cli.desk import Answer, Desk, listing, shared
 from memorywire.cli.inputs import PAST, TYPES, ago, json_object, min_relevance, text_from
 from memorywire.cli.screen import entries, moment, safe, terminal_width
-from memorywire.model.record import Json
+from memorywire.model.record import Json, Trust
 from memorywire.model.requests import DedupMode, Fusion
 
 _DEDUP = click.Choice([mode.value for mode in DedupMode])
@@ -67,6 +67,8 @@ def command(
         **fields,
     )
     desk.show(answer, sentences)
+    if fields["explain"] and not desk.as_json:
+        click.echo(f"(to see this again: {desk.again('why', answer['recall_id'])})")
 
 
 def _dedup(mode: str | None, threshold: float | None) -> Json:
@@ -93,18 +95,21 @@ def sentences(answer: Answer) -> Iterator[str]:
 
 def _hits(answer: Answer) -> list[str]:
     explained = any("explain" in hit for hit in answer["results"])
+    graded = not_standard(answer["results"])
     rows = [
         [
             f"{hit['score']:.3f}",
             hit["type"],
             hit["id"],
             moment(hit["created_at"]),
+            *([hit["trust"]] if graded else []),
             *([_signals(hit["explain"]["signals"])] if explained else []),
             content_words(hit["content"]),
         ]
         for hit in answer["results"]
     ]
-    headers = ["SCORE", "TYPE", "ID", "CREATED", *(["SIGNALS"] if explained else []), "CONTENT"]
+    trust = ["TRUST"] if graded else []
+    headers = ["SCORE", "TYPE", "ID", "CREATED", *trust, *(["SIGNALS"] if explained else []), "CONTENT"]
     return entries(headers, rows, lead=2, width=terminal_width())
 
 
@@ -117,6 +122,11 @@ def _near_misses(answer: Answer) -> Iterator[str]:
 
 def _signals(signals: Mapping[str, float]) -> str:
     return " ".join(f"{name} {value:.2f}" for name, value in signals.items())
+
+
+def not_standard(memories: Sequence[Mapping[str, Json]]) -> bool:
+    """Whether any of them is believed more or less than usual."""
+    return any(memory["trust"] != Trust.STANDARD for memory in memories)
 
 
 def content_words(content: Json) -> str:

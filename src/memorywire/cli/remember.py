@@ -6,7 +6,10 @@ import click
 
 from memorywire.cli.desk import Answer, Desk, listing, names, shared
 from memorywire.cli.inputs import FUTURE, PAST, TYPES, ago, ahead, json_object, text_from
-from memorywire.model.record import Json
+from memorywire.cli.screen import safe
+from memorywire.model.record import Json, Trust
+
+_TRUSTS = click.Choice([level.value for level in Trust])
 
 
 @click.command("remember")
@@ -31,7 +34,15 @@ from memorywire.model.record import Json
 )
 @click.option("--supersedes", multiple=True, metavar="ID", help="A memory this one replaces; repeatable.")
 @click.option("--idempotency-key", metavar="KEY", help="Makes a retry give the first receipt again.")
+@click.option("--derived-from", multiple=True, metavar="ID", help="A memory this was made from; repeatable.")
+@click.option("--trust", type=_TRUSTS, help="How far it is believed, if less than its source is.")
 @click.option("--approval-required", is_flag=True, help="Hold it until a person approves.")
+@click.option(
+    "--privacy-intent",
+    type=json_object,
+    metavar="JSON",
+    help='A rule it brings along, e.g. {"verdict": "refuse", "contains_secret": true}.',
+)
 @shared
 def command(
     desk: Desk,
@@ -41,6 +52,7 @@ def command(
     id_: str | None,
     tags: tuple[str, ...],
     supersedes: tuple[str, ...],
+    derived_from: tuple[str, ...],
     **fields: Json,
 ) -> None:
     """Keep one memory: CONTENT, or standard input for `-`."""
@@ -53,6 +65,7 @@ def command(
         id=id_,
         tags=listing(tags),
         supersedes=listing(supersedes),
+        derived_from=listing(derived_from),
         **fields,
     )
     desk.show(answer, lambda said: sentences(said, supersedes))
@@ -66,5 +79,9 @@ def sentences(answer: Answer, supersedes: tuple[str, ...]) -> Iterator[str]:
         else:
             yield f"{known}; nothing was written"
         return
-    yield f"remembered {answer['id']}"
-    yield f"  version {answer['version']}, {answer['status']} in {names(answer['stores'])}"
+    if answer["pending_approval"]:
+        yield f"to be remembered as {answer['id']}"
+    else:
+        yield f"remembered {answer['id']}"
+        yield f"  version {answer['version']}, {answer['status']} in {names(answer['stores'])}"
+    yield from (f"  taken out: {one['kind']} in {safe(one['place'])}" for one in answer.get("redacted", ()))

@@ -42,6 +42,11 @@ class Submitted:
         return tuple(outcome.store for outcome in self.outcomes if outcome.error is None)
 
     @property
+    def degraded(self) -> tuple[str, ...]:
+        """The stores that do not hold it yet."""
+        return tuple(outcome.store for outcome in self.outcomes if outcome.error is not None)
+
+    @property
     def ended(self) -> Status | None:
         """How the write ended, if there was anything to write."""
         return self.status if self.change_id or self.proposal_id else None
@@ -64,14 +69,18 @@ async def straight(plan: Plan, tools: "Tools") -> Submitted:
 def committed(change_id: str, memories: int, tools: "Tools") -> Submitted:
     return Submitted(
         status=Status.COMMITTED,
-        outcomes=(Outcome(store=tools.store.name, count=memories),),
+        outcomes=tuple(Outcome(store=name, count=memories) for name in tools.names),
         change_id=change_id,
     )
 
 
 def untouched(tools: "Tools") -> Submitted:
     """There was nothing to change, or nothing was to be changed."""
-    return Submitted(status=Status.COMMITTED, outcomes=(Outcome(store=tools.store.name),))
+    return Submitted(status=Status.COMMITTED, outcomes=tuple(map(_nothing_from, tools.names)))
+
+
+def _nothing_from(store: str) -> Outcome:
+    return Outcome(store=store)
 
 
 def touched(change: Change) -> int:

@@ -1,25 +1,32 @@
 """Carrying out a change, and owing it: what a store missed is written down first, and repaid in order."""
 
+import asyncio
+from contextlib import suppress
 from dataclasses import replace
+from typing import NoReturn
 
 from memorywire.engine.commit import Submitted, committed, touched, with_vectors
 from memorywire.engine.ledger import entry_of
+from memorywire.engine.spread import EARLIER, anchor_of, spread, tried
 from memorywire.engine.tools import Tools
 from memorywire.journal.contract import Act
 from memorywire.model.answers import Outcome, Status
 from memorywire.model.change import Change
-from memorywire.model.errors import MemorywireError, NotFound, StoreError
+from memorywire.model.errors import Conflict, EmbedderFailed, MemorywireError, NotFound, StoreError
 from memorywire.model.proposal import Debt
+from memorywire.stores.contract import Fanned, Store
 
-_FIRST_WAIT_MS = 1_000
-_LONGEST_WAIT_MS = 3_600_000
 # A change that was owed so recently is probably on its way in some process; it is not ours to repay.
 _ON_ITS_WAY_MS = 30_000
+_LOOK_SECONDS = 1.0
+_PAGE = 50
 
 
 async def carry_out(change: Change, act: Act, tools: Tools) -> Submitted:
     """Commit the change and write the act down, in one transaction where store and journal share a file."""
     journal = tools.governance.journal
+    if isinstance(tools.store, Fanned):
+        return await spread(change, act, tools.store, await _repay_each(tools.store, tools), tools)
     if not journal.shares(tools.store):
         return await _carry_out_elsewhere(change, act, tools)
     await journal.write(act, await with_vectors(change, tools))
@@ -32,7 +39,7 @@ async def _carry_out_elsewhere(change: Change, act: Act, tools: Tools) -> Submit
     ready = await with_vectors(change, tools)
     debt = Debt(store=name, change=change, at=tools.clock())
     if not await repay(tools):
-        return await _defer(debt, act, "earlier changes wait for this store", tools)
+        return await _defer(debt, act, EARLIER, tools)
     await journal.write(Act(debts=(debt,)))
     paid = ((name, change.id),)
     try:
@@ -49,7 +56,9 @@ async def _carry_out_elsewhere(change: Change, act: Act, tools: Tools) -> Submit
 async def _defer(debt: Debt, act: Act, error: str, tools: Tools) -> Submitted:
     """The promise is kept in the journal: the change is written as soon as the store takes it."""
     owed = tried(debt, error, tools)
-    entries = tuple(replace(entry, kind="deferred") for entry in act.entries)
+    entries = tuple(
+        replace(entry, kind="deferred") if entry.kind == "committed" else entry for entry in act.entries
+    )
     await tools.governance.journal.write(replace(act, debts=(owed,), entries=entries))
     return Submitted(
         status=Status.DEFERRED,
@@ -58,41 +67,65 @@ async def _defer(debt: Debt, act: Act, error: str, tools: Tools) -> Submitted:
     )
 
 
-def tried(debt: Debt, error: str, tools: Tools) -> Debt:
-    """The debt after one more vain try; the waits grow."""
-    wait = min(_FIRST_WAIT_MS * 2**debt.tries, _LONGEST_WAIT_MS)
-    return replace(debt, tries=debt.tries + 1, due_at=tools.clock() + wait, error=error)
+async def keep_repaying(tools: Tools, *, look_every: float = _LOOK_SECONDS) -> NoReturn:
+    """Repay what falls due, until cancelled."""
+    while True:
+        await asyncio.sleep(look_every)
+        with suppress(StoreError):  # the journal did not answer: there is another look
+            await repay(tools)
 
 
 async def repay(tools: Tools, *, all_of_them: bool = False) -> bool:
-    """Write what the store is owed, in order, and say whether nothing is owed any more.
+    """Write what the store, or each of several, is owed, in order; say whether nothing is owed any more.
 
-    Only what failed before or was left behind is repaid, unless `all_of_them` is meant.
+    Only what failed before or was left behind is repaid, and only once it is due, unless `all_of_them` is
+    meant. The first that cannot be repaid holds up those behind it.
     """
-    owed = await tools.governance.journal.debts(tools.store.name)
-    left = tools.clock() - _ON_ITS_WAY_MS
-    for debt in owed:
-        if all_of_them or debt.tries or debt.at < left:
-            if not all_of_them and debt.due_at > tools.clock():
+    if isinstance(tools.store, Fanned):
+        return not await _repay_each(tools.store, tools, all_of_them=all_of_them)
+    return await _repay_store(tools.store.name, tools.store, tools, all_of_them=all_of_them)
+
+
+async def _repay_each(fan: Fanned, tools: Tools, *, all_of_them: bool = False) -> list[str]:
+    """The children that are still owed something, after what is due was repaid."""
+    anchor = anchor_of(fan, tools.governance.journal)
+    names = [name for name in fan.children if name != anchor]
+    free = await asyncio.gather(
+        *(_repay_store(name, fan.child(name), tools, all_of_them=all_of_them) for name in names)
+    )
+    late = [name for name, is_free in zip(names, free, strict=True) if not is_free]
+    fan.mark_behind(late)
+    return late
+
+
+async def _repay_store(name: str, store: Store, tools: Tools, *, all_of_them: bool) -> bool:
+    journal = tools.governance.journal
+    left, after, flying = tools.clock() - _ON_ITS_WAY_MS, 0, False
+    while owed := await journal.debts(name, after=after, limit=_PAGE):
+        for debt in owed:
+            if not (all_of_them or debt.tries or debt.at < left):
+                flying = True  # whatever comes behind it may depend on it
+                continue
+            if flying or (not all_of_them and debt.due_at > tools.clock()):
                 return False
-            if not await _repay(debt, tools):
+            if not await _repay(debt, store, tools):
                 return False
+        after = owed[-1].position
     return True
 
 
-async def _repay(debt: Debt, tools: Tools) -> bool:
+async def _repay(debt: Debt, store: Store, tools: Tools) -> bool:
     journal, paid = tools.governance.journal, ((debt.store, debt.change.id),)
     try:
-        await tools.store.write(await with_vectors(debt.change, tools))
-    except StoreError as error:
+        await store.write(await with_vectors(debt.change, tools))
+        entry = entry_of(debt.change, "paid", tools)
+    except (StoreError, EmbedderFailed) as error:
         await journal.write(Act(debts=(tried(debt, error.detail, tools),)))
         return False
     except MemorywireError as refusal:  # the store has moved on: what was promised cannot be done any more
-        entry = entry_of(debt.change, "lapsed", tools, why=refusal.code)
-        await journal.write(Act(entries=(replace(entry, contents=(), at=tools.clock()),), paid=paid))
-        return True
-    entry = replace(entry_of(debt.change, "paid", tools), at=tools.clock())
-    await journal.write(Act(entries=(entry,), paid=paid))
+        entry = replace(entry_of(debt.change, "lapsed", tools, why=refusal.code), contents=())
+    with suppress(Conflict):  # another process was faster, and wrote it down
+        await journal.write(Act(entries=(replace(entry, at=tools.clock()),), paid=paid, if_owed=True))
     return True
 
 
@@ -103,6 +136,6 @@ async def write_off(change_id: str, why: str, tools: Tools) -> Debt:
         if debt.change.id == change_id:
             entry = entry_of(debt.change, "written_off", tools, store=debt.store, why=why)
             entry = replace(entry, contents=(), at=tools.clock())
-            await journal.write(Act(entries=(entry,), paid=((debt.store, change_id),)))
+            await journal.write(Act(entries=(entry,), paid=((debt.store, change_id),), if_owed=True))
             return debt
-    raise NotFound(f"no debt of change {change_id}", field="change_id")
+    raise NotFound(f"no debt of change {change_id}", field="change_id", fix="see: memorywire debts")

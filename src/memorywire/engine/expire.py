@@ -45,6 +45,7 @@ async def expire(request: Expire, tools: Tools) -> Expired:
         approval_url=done.approval_url,
         proposal_id=done.proposal_id,
         rule=done.rule,
+        degraded=done.degraded,
     )
 
 

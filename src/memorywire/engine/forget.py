@@ -35,6 +35,7 @@ async def forget(request: Forget, tools: Tools) -> Forgotten:
         approval_url=done.approval_url,
         proposal_id=done.proposal_id,
         rule=done.rule,
+        degraded=done.degraded,
     )
 
 

@@ -48,6 +48,7 @@ async def merge(request: Merge, tools: Tools) -> Merged:
         approval_url=done.approval_url,
         proposal_id=done.proposal_id,
         rule=done.rule,
+        degraded=done.degraded,
     )
 
 

@@ -29,6 +29,7 @@ def receipt(done: Submitted, id: str, version: int, at: int) -> Remembered:
         approval_url=done.approval_url,
         proposal_id=done.proposal_id,
         rule=done.rule,
+        degraded=done.degraded,
     )
 
 
@@ -39,8 +40,8 @@ def known(tools: Tools, id: str, version: int, at: int, change_id: str | None) -
         version=version,
         stored_at=at,
         status=Status.DUPLICATE,
-        stores=(tools.store.name,),
-        outcomes=(Outcome(store=tools.store.name),),
+        stores=tools.names,
+        outcomes=tuple(Outcome(store=name) for name in tools.names),
         change_id=change_id,
     )
 

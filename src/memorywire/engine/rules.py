@@ -123,13 +123,11 @@ async def revert_rule(request: RevertRule, tools: Tools) -> Reverted:
     journal = tools.governance.journal
     current = await journal.edition()
     tables = () if current is None else current.rules
-    if not any(_is_learned(table, request) for table in tables):
-        raise NotFound(f"no learned rule {request.name} was ever activated", field="name")
-    switched = tuple(
-        {**table, "enabled": False} if _is_learned(table, request) else table for table in tables
-    )
-    edition = _edition(current, switched, tools)
     let_pass = [pair for pair in await journal.ruled(request.name) if pair[0].tenant == request.tenant]
+    if not let_pass and not any(_is_learned(table, request) for table in tables):
+        raise NotFound(f"no learned rule {request.name} was ever activated", field="name")
+    switched = ({**table, "enabled": False} if _is_learned(table, request) else table for table in tables)
+    edition = _edition(current, switched, tools)
     change, kept = await _all_taken_back(let_pass, request, tools)
     act = Act(edition=edition, entries=(_entry(edition, request.tenant, "reverted", tools),))
     done = await _carry_out(change, act, request, tools)

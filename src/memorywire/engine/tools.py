@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from memorywire.engine.commit import Corridor, Plan, Submitted, straight
 from memorywire.engine.office import Office
+from memorywire.engine.routing import Routing
 from memorywire.model.clock import Clock
 from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.ids import IdMint
@@ -12,14 +13,14 @@ from memorywire.model.record import Record
 from memorywire.model.where import Where
 from memorywire.retrieval.admit import Floors
 from memorywire.retrieval.embed import Embedder
-from memorywire.stores.contract import Historian, Store, Tracker
+from memorywire.stores.contract import Fanned, Historian, Store, Tracker
 
 PAGE = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """A store, an embedder and the floors of its space, a clock and a mint."""
+    """A store, an embedder and the floors of its space, a clock and a mint; `routing` is for several stores."""
 
     store: Store
     embedder: Embedder
@@ -28,6 +29,12 @@ class Tools:
     mint: IdMint
     corridor: Corridor = straight
     office: Office | None = None
+    routing: Routing = Routing()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """How receipts call the store, or each of several."""
+        return self.store.children if isinstance(self.store, Fanned) else (self.store.name,)
 
     async def submit(self, plan: Plan) -> Submitted:
         """Lead the plan through the corridor, whoever stands in it."""

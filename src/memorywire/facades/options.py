@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 TypeName = Literal["semantic", "episodic", "procedural", "emotional"]
+VerbName = Literal["approve", "edit", "reject", "merge", "supersede", "forget_similar"]
 FilterJson = Mapping[str, Any]
 
 
@@ -67,6 +68,30 @@ class ExpireOptions(ScopeOption, total=False):
     action: Literal["forget", "archive", "demote"]
     dry_run: bool
     max_affected: int
+
+
+class ReachOptions(ScopeOption, total=False):
+    """Whose proposals and recalls: this agent's, unless `all_agents` asks for the whole tenant's."""
+
+    all_agents: bool
+
+
+class ProposalsOptions(ReachOptions, total=False):
+    states: Sequence[Literal["pending", "stale", "approved", "rejected", "expired"]]
+    batch: str
+    after: str
+    limit: int
+
+
+class DecideOptions(ReachOptions, total=False):
+    reason: str
+    seen: str
+    target: str
+    edit: Mapping[str, Any]
+
+
+class TrialOptions(ScopeOption, total=False):
+    days: int
 
 
 class ListOptions(ScopeOption, total=False):

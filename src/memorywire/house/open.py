@@ -1,10 +1,13 @@
 """Opening: stores, an embedder and a journal by URL, joined into the tools every operation works with."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NoReturn
 
-from memorywire.engine.debts import repay
+from memorywire.engine.debts import keep_repaying, repay
 from memorywire.engine.govern import governed
 from memorywire.engine.office import LOCAL, Office, Rulebook
 from memorywire.engine.purse import Purse
@@ -41,10 +44,11 @@ class Governance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class House:
-    """Open rooms; whoever opens a house closes it."""
+    """Open rooms; whoever opens a house closes it. `repaying` works while a store may be owed changes."""
 
     tools: Tools
     journal: SqliteJournal | None = None
+    repaying: asyncio.Task[NoReturn] | None = None
 
     @property
     def capabilities(self) -> Capabilities:
@@ -61,6 +65,10 @@ class House:
         return self.tools if office is None else replace(self.tools, office=replace(office, caller=caller))
 
     async def close(self) -> None:
+        if self.repaying is not None:
+            self.repaying.cancel()
+            with suppress(asyncio.CancelledError):
+                await self.repaying
         if self.journal is not None:
             await self.journal.close()
         await self.tools.store.close()
@@ -112,9 +120,11 @@ async def _governed(tools: Tools, governance: Governance) -> House:
         caller=governance.caller,
     )
     governed_tools = replace(tools, corridor=governed, office=office)
-    if not journal.shares(tools.store):
-        await repay(governed_tools)
-    return House(tools=governed_tools, journal=journal)
+    if journal.shares(tools.store):
+        return House(tools=governed_tools, journal=journal)
+    await repay(governed_tools)
+    repaying = asyncio.create_task(keep_repaying(governed_tools))
+    return House(tools=governed_tools, journal=journal, repaying=repaying)
 
 
 def load_policy(named: str) -> Policy:

@@ -1,10 +1,11 @@
 """The journal contract: everything that is written down together is one `Act`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from memorywire.journal.entries import Entry
+from memorywire.journal.known import Known
 from memorywire.model.change import Change
 from memorywire.model.proposal import Debt, Proposal, RecallNote, State
 from memorywire.model.record import Json, Scope
@@ -26,17 +27,21 @@ class Act:
     """What is written together, all of it or none of it.
 
     A proposal that was there before must be one revision older there, else the act conflicts. `paid`
-    names debts that are settled, as (store, change id). `ruled` notes which changes a rule let pass, as
+    names debts that are settled, as (store, change id); with `if_owed` the act conflicts when somebody
+    else has settled one of them. `ruled` notes which changes a rule let pass, as
     (scope, rule, change id). What is said of `erased` memories leaves the journal.
+    `registered` is a change that the register of memories has to know.
     """
 
     entries: tuple[Entry, ...] = ()
     proposals: tuple[Proposal, ...] = ()
     debts: tuple[Debt, ...] = ()
     paid: tuple[tuple[str, str], ...] = ()
+    if_owed: bool = False
     edition: Edition | None = None
     ruled: tuple[tuple[Scope, str, str], ...] = ()
     erased: tuple[tuple[Scope, str], ...] = ()
+    registered: Change | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +96,14 @@ class Journal(Protocol):
         """The waiting proposal of exactly this scope that would put the same words."""
         ...
 
-    async def debts(self, store: str | None = None) -> list[Debt]:
-        """Oldest first."""
+    async def debts(
+        self, store: str | None = None, *, after: int = 0, limit: int | None = None
+    ) -> list[Debt]:
+        """Oldest first, behind the position `after`."""
+        ...
+
+    async def known(self, tenant: str, ids: Sequence[str]) -> Mapping[str, Known]:
+        """What the register says of these memories; those it never heard of are left out."""
         ...
 
     async def edition(self) -> Edition | None:

@@ -20,11 +20,12 @@ from memorywire.model.errors import Conflict, InvalidRequest, NotFound
 from memorywire.model.ids import Entropy
 from memorywire.stores.sqlite.sql import Document
 
-QUERIES = Document(__package__, "queries_operators.sql")
+QUERIES = Document(__package__, "queries_doors.sql")
 
-PREFIX = "mw"
+_HEAD = "mw_"
 _SECRET_BYTES = 32
 _ID_BYTES = 9
+_ID_LETTERS = 12
 _NAME_MAX = 64
 
 
@@ -125,9 +126,7 @@ def tokens(db: apsw.Connection) -> list[Token]:
     return [_token(row) for row in db.execute(QUERIES["tokens"])]
 
 
-def issue(
-    db: apsw.Connection, name: str, *, now: int, expires_at: int | None, entropy: Entropy
-) -> Issued:
+def issue(db: apsw.Connection, name: str, *, now: int, expires_at: int | None, entropy: Entropy) -> Issued:
     """A token for an operator who is not revoked."""
     if operator(db, name).revoked_at is not None:
         raise Conflict(f"operator {name} is revoked", field="name", fix="add a new one")
@@ -140,7 +139,7 @@ def issue(
     )
     row = {"id": id, "operator": name, "hash": token.hash, "made_at": now, "expires_at": expires_at}
     db.execute(QUERIES["add_token"], row)
-    return Issued(token=token, secret=f"{PREFIX}_{id}_{secret}")
+    return Issued(token=token, secret=f"{_HEAD}{id}_{secret}")
 
 
 def rotate(
@@ -160,11 +159,10 @@ def revoke(db: apsw.Connection, name: str, now: int) -> None:
 
 def recognise(db: apsw.Connection, secret: str, now: int) -> tuple[Operator, Token] | None:
     """Whose token this is; None for every reason why it is not taken."""
-    prefix, _, rest = secret.partition("_")
-    id, _, tail = rest[: _id_length()], rest[_id_length() : _id_length() + 1], rest[_id_length() + 1 :]
     key = db.execute(QUERIES["key"]).get
-    if prefix != PREFIX or key is None or not secret.isascii():
+    if key is None or not secret.startswith(_HEAD) or not secret.isascii():
         return None
+    id, tail = secret[len(_HEAD) :][:_ID_LETTERS], secret[len(_HEAD) + _ID_LETTERS + 1 :]
     row = db.execute(QUERIES["token"], {"id": id}).fetchone()
     token = None if row is None else _token(row)
     # Compared even when there is nothing to compare with, so that time says nothing about ids.
@@ -221,7 +219,3 @@ def _hash(key: bytes, secret: str) -> bytes:
 
 def _letters(data: bytes) -> str:
     return urlsafe_b64encode(data).decode().rstrip("=")
-
-
-def _id_length() -> int:
-    return _ID_BYTES * 4 // 3

@@ -69,14 +69,14 @@ WHERE tenant = :tenant AND agent = :agent AND user IS :user AND digest = :digest
 INSERT INTO debt (store, change, at, tries, due_at, error, body)
 VALUES (:store, :change, :at, :tries, :due_at, :error, :body)
 ON CONFLICT (store, change) DO UPDATE
-SET tries = excluded.tries, due_at = excluded.due_at, error = excluded.error;
+SET tries = excluded.tries, due_at = excluded.due_at, error = excluded.error, body = excluded.body;
 
 -- name: pay
 DELETE FROM debt WHERE store = :store AND change = :change;
 
 -- name: debts
-SELECT store, at, tries, due_at, error, body FROM debt
-WHERE (:store IS NULL OR store = :store) ORDER BY position;
+SELECT store, at, tries, due_at, error, body, position FROM debt
+WHERE (:store IS NULL OR store = :store) AND position > :after ORDER BY position LIMIT :limit;
 
 -- name: add_edition
 INSERT INTO edition (number, at, by, rules) VALUES (:number, :at, :by, :rules);

@@ -71,10 +71,17 @@ def debt_row(debt: Debt) -> Bindings:
     }
 
 
-def debt_from(row: tuple[str, int, int, int, str | None, str]) -> Debt:
-    store, at, tries, due_at, error, body = row
-    change = loads(Change, body)
-    return Debt(store=store, change=change, at=at, tries=tries, due_at=due_at, error=error)
+def debt_from(row: tuple[str, int, int, int, str | None, str, int]) -> Debt:
+    store, at, tries, due_at, error, body, position = row
+    return Debt(
+        store=store,
+        change=loads(Change, body),
+        at=at,
+        tries=tries,
+        due_at=due_at,
+        error=error,
+        position=position,
+    )
 
 
 def edition_row(edition: Edition) -> Bindings:

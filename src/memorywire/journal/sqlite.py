@@ -3,15 +3,16 @@ in a file of its own when the memories live elsewhere."""
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import apsw
 
-from memorywire.journal import ledger
+from memorywire.journal import ledger, register
 from memorywire.journal.contract import Act, Edition, Wanted
 from memorywire.journal.entries import Draft, draft
+from memorywire.journal.known import Known
 from memorywire.journal.notary import Notary
 from memorywire.journal.rows import (
     QUERIES,
@@ -103,10 +104,13 @@ class SqliteJournal:
     async def held(self, scope: Scope, digest: str) -> Proposal | None:
         return await self._one("held_by_digest", **scope_row(scope), digest=digest)
 
-    async def debts(self, store: str | None = None) -> list[Debt]:
-        return await self.file.read(
-            lambda db: [debt_from(row) for row in db.execute(QUERIES["debts"], {"store": store})]
-        )
+    async def debts(
+        self, store: str | None = None, *, after: int = 0, limit: int | None = None
+    ) -> list[Debt]:
+        return await self.file.read(lambda db: owed(db, store, after=after, limit=limit))
+
+    async def known(self, tenant: str, ids: Sequence[str]) -> Mapping[str, Known]:
+        return await self.file.read(lambda db: register.known(db, tenant, ids))
 
     async def edition(self) -> Edition | None:
         return next(iter(await self._editions(1)), None)
@@ -187,11 +191,13 @@ class _Prepared:
         for debt in act.debts:
             db.execute(QUERIES["owe"], debt_row(debt))
         for store, change in act.paid:
-            db.execute(QUERIES["pay"], {"store": store, "change": change})
+            _settle(db, store, change, if_owed=act.if_owed)
         if act.edition is not None:
             _keep_edition(db, act.edition)
         for scope, rule, change in act.ruled:
             db.execute(QUERIES["add_ruled"], scope_row(scope) | {"rule": rule, "change": change})
+        if act.registered is not None:
+            register.enter(db, act.registered)
         ledger.append(db, self.drafts)
         _erase(db, act.erased)
         return sequence
@@ -207,6 +213,20 @@ def _keep_proposal(db: apsw.Connection, proposal: Proposal) -> None:
     db.execute(QUERIES["unlink_proposal"], row)
     links = [{"tenant": row["tenant"], "memory": id, "proposal": proposal.id} for id in proposal.touched]
     db.executemany(QUERIES["link_proposal"], links)
+
+
+def owed(
+    db: apsw.Connection, store: str | None = None, *, after: int = 0, limit: int | None = None
+) -> list[Debt]:
+    """What stores are owed, oldest first."""
+    wanted = {"store": store, "after": after, "limit": -1 if limit is None else limit}
+    return [debt_from(row) for row in db.execute(QUERIES["debts"], wanted)]
+
+
+def _settle(db: apsw.Connection, store: str, change: str, *, if_owed: bool) -> None:
+    db.execute(QUERIES["pay"], {"store": store, "change": change})
+    if if_owed and not db.changes():
+        raise Conflict(f"{store} is not owed change {change} any more", field="change_id")
 
 
 def _keep_edition(db: apsw.Connection, edition: Edition) -> None:

@@ -85,7 +85,10 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Debt:
-    """A change that a store has still to write; `tries` failed so far, the last with `error`."""
+    """A change that a store has still to write; `tries` failed so far, the last with `error`.
+
+    `position` is its place among all debts, once it is one.
+    """
 
     store: str
     change: Change
@@ -93,6 +96,7 @@ class Debt:
     tries: int = 0
     due_at: int = 0
     error: str | None = None
+    position: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,11 +4,13 @@ A store knows no policy. It keeps our ids, decides liveness and scope inside its
 answers with values. `memory.py` is the reference: a store may be faster, never different.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Change, Footprint, Version
+from memorywire.model.errors import MemorywireError
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.where import Where
@@ -93,4 +95,46 @@ class RecallCounter(Protocol):
 
     async def recalls(self, records: Sequence[Record]) -> Sequence[int]:
         """How often each of these, which the store handed out itself, was recalled."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What one store of several did with a change; without `error` it holds it."""
+
+    store: str
+    error: MemorywireError | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What one store of several answered, best first, and after how many seconds."""
+
+    store: str
+    hits: tuple[Scored, ...] = ()
+    error: MemorywireError | None = None
+    elapsed: float = 0.0
+
+
+@runtime_checkable
+class Fanned(Protocol):
+    """A store made of stores, which can say what each of them did."""
+
+    @property
+    def children(self) -> tuple[str, ...]:
+        """The names of the stores, in the order they are read."""
+        ...
+
+    def child(self, name: str) -> Store: ...
+
+    async def write_each(self, change: Change, names: Sequence[str]) -> list[Written]:
+        """Write the change to these children at once; whatever a child does is in the answer."""
+        ...
+
+    async def search_each(self, query: Query, limit: int) -> list[Found]:
+        """Ask every child at once, under one deadline; whatever a child does is in the answer."""
+        ...
+
+    def mark_behind(self, names: Collection[str]) -> None:
+        """These children, and no others, miss changes: they are read only when nobody else answers."""
         ...

@@ -219,7 +219,8 @@ def _encode_reviewed(reviewed: Reviewed) -> dict[str, Json]:
     """With the request as it could be sent again, when there is content to edit."""
     document = _encode_fields(reviewed)
     if isinstance(reviewed.proposal.request, Remember):
-        document["request"] = _owned(reviewed.proposal.request)
+        asked = _owned(reviewed.proposal.request)
+        document["request"] = {name: value for name, value in asked.items() if value != []}
     return document
 
 

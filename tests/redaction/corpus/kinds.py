@@ -21,6 +21,12 @@ KINDS = (
     Kind(
         "discord-webhook", "https://discord.com/api/webhooks/{digit:18}/{url:68}", "Discord", "DISCORD_HOOK"
     ),
+    Kind(
+        "teams-webhook",
+        "https://shop.webhook.office.com/webhookb2/{hex:32}@{hex:32}/IncomingWebhook/{hex:32}/{hex:32}",
+        "Teams",
+        "TEAMS_HOOK",
+    ),
     Kind("stripe", "sk_live_{alnum:24}", "Stripe", "STRIPE_SECRET_KEY"),
     Kind("stripe-restricted", "rk_live_{alnum:99}", "Stripe", "STRIPE_RESTRICTED_KEY"),
     Kind("stripe-webhook", "whsec_{alnum:32}", "Stripe", "STRIPE_WEBHOOK_SECRET"),
@@ -31,6 +37,7 @@ KINDS = (
     Kind("google-api", "AIza{url:35}", "Google", "GOOGLE_API_KEY"),
     Kind("google-access", "ya29.{url:80-160}", "Google", "GOOGLE_ACCESS_TOKEN"),
     Kind("google-client", "GOCSPX-{url:28}", "Google", "GOOGLE_CLIENT_SECRET"),
+    Kind("google-refresh", "1//0{url:60-90}", "Google", "GOOGLE_REFRESH_TOKEN"),
     Kind("sendgrid", "SG.{url:22}.{url:43}", "SendGrid", "SENDGRID_API_KEY"),
     Kind("twilio", "SK{hex:32}", "Twilio", "TWILIO_API_KEY"),
     Kind("twilio-auth", "{hex:32}", "Twilio", "TWILIO_AUTH_TOKEN", telling=False),
@@ -64,6 +71,7 @@ KINDS = (
     Kind("tavily", "tvly-dev-{alnum:32}", "Tavily", "TAVILY_API_KEY"),
     Kind("resend", "re_{alnum:8}_{alnum:24}", "Resend", "RESEND_API_KEY"),
     Kind("netlify", "nfp_{alnum:36}", "Netlify", "NETLIFY_TOKEN"),
+    Kind("render", "rnd_{alnum:28}", "Render", "RENDER_API_KEY"),
     Kind("notion", "ntn_{alnum:46}", "Notion", "NOTION_TOKEN"),
     Kind("heroku", "HRKU-AA{url:58}", "Heroku", "HEROKU_API_KEY"),
     Kind("zendesk", "{alnum:40}", "Zendesk", "ZENDESK_API_TOKEN", telling=False),
@@ -151,6 +159,30 @@ PLACES = {
             "x-auth-token: {secret}",
         ),
     ),
+    "login": (
+        "{password:1}",
+        (
+            "log in as ana / {secret} on the test shop",
+            "The credentials are ana@example.com:{secret}",
+            "deploy.sh --user ana --password {secret} --yes",
+        ),
+    ),
+    "basic-header": (
+        "{login:1}",
+        (
+            "Authorization: Basic {secret}",
+            "it answers to basic {secret} only",
+            "-H 'Authorization: Basic {secret}'",
+        ),
+    ),
+    "url-token": (
+        "{alnum:32}",
+        ("git clone https://{secret}@git.example.com/shop.git", "see https://{secret}@x.example"),
+    ),
+    "pin": (
+        "{digit:4}",
+        ("My PIN is {secret}.", "PIN for the garage: {secret}", "the PIN was {secret} until May"),
+    ),
     "session-cookie": (
         "{alnum:32}",
         ("Cookie: theme=dark; sessionid={secret}; lang=en", "Set-Cookie: connect.sid={secret}; HttpOnly"),
@@ -176,6 +208,11 @@ PLACES = {
         "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjE{base64:51}\n{base64:70}\n"
         "-----END OPENSSH PRIVATE KEY-----",
         ("ssh key of the bastion:\n{secret}", '"key": "{secret}"'),
+    ),
+    "putty-key": (
+        "PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\nPrivate-Lines: 1\n{base64:44}\n"
+        "Private-MAC: {hex:64}",
+        ("the key of the bastion:\n{secret}\nend",),
     ),
     "recovery-phrase": (
         "{phrase:12}",

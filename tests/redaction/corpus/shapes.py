@@ -1,5 +1,6 @@
 """Secrets by shape: `draw` fills a shape such as `abc_{alnum:40}` with random characters."""
 
+import base64
 import re
 import string
 from dataclasses import dataclass
@@ -61,6 +62,8 @@ def _fill(hole: re.Match[str], random: Random) -> str:
     length = random.randint(low, high)
     if name == "password":
         return password(random)
+    if name == "login":
+        return base64.b64encode(f"{random.choice(WORDS)}:{password(random)}".encode()).decode()
     if name == "phrase":
         return " ".join(random.choices(WORDS, k=length))
     return "".join(random.choices(ALPHABETS[name], k=length))

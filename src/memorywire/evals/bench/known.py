@@ -1,8 +1,16 @@
 """The default embedder, except for texts whose vectors it was told beforehand."""
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from memorywire.retrieval.embed import Embedder
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_SEED, _CLUSTERS, _BETWEEN, _WITHIN = 1, 3000, 0.6, 0.7
 
 
 class Known:
@@ -22,6 +30,26 @@ class Known:
 
     async def learn(self, texts: Sequence[str]) -> None:
         self._vectors.update(zip(texts, await self._inner.embed(texts), strict=True))
+
+    def make_up(self, texts: Sequence[str]) -> None:
+        """Vectors of these texts that mean nothing, in clusters as embedders make them, and at once."""
+        import numpy as np
+
+        near = self._dice.integers(0, len(self._centres), len(texts))
+        rows = self._centres[near] + self._dice.normal(0, _WITHIN, (len(texts), self.space.dimension))
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        made = [row.tobytes() for row in rows.astype("<f4")]
+        self._vectors.update(zip(texts, made, strict=True))
+
+    @cached_property
+    def _dice(self) -> "np.random.Generator":
+        import numpy as np
+
+        return np.random.default_rng(_SEED)
+
+    @cached_property
+    def _centres(self) -> "NDArray[np.float64]":
+        return self._dice.normal(0, _BETWEEN, (_CLUSTERS, self.space.dimension))
 
     def unlearn(self, texts: Iterable[str]) -> None:
         for text in texts:

@@ -10,6 +10,7 @@ from memorywire.evals.bench.report import Latency, Rate
 from memorywire.evals.bench.stage import AGENT, SMALL_USER, Stage, kept, mint, store_url
 from memorywire.evals.bench.timing import REST, WARM_UP, Spread, Step, side_by_side, spread, timed
 from memorywire.facades.memory import Memory
+from memorywire.retrieval.names import without_names
 
 Embed: TypeAlias = Callable[[str], bytes]
 
@@ -25,7 +26,8 @@ async def recall(stage: Stage) -> list[Latency]:
     count = stage.rounds + WARM_UP
     cold, known = stage.asked(count), stage.asked(count, turn=1)
     known = [f"{question} please" for question in known]  # so that no learned one is among the others
-    await stage.vectors.learn(known)
+    learned = _embedded(known)
+    await stage.vectors.learn(learned)
     steps = {
         "ours": _ours_recall(stage.ours, cold),
         "ours known": _ours_recall(stage.ours, known),
@@ -34,7 +36,7 @@ async def recall(stage: Stage) -> list[Latency]:
     if stage.reference is not None:
         steps["linear"] = _linear_recall(stage, cold, stage.reference.embed)
     spreads = await side_by_side(stage.rounds, steps)
-    stage.vectors.unlearn(set(known))
+    stage.vectors.unlearn(learned)
     return [
         _latency(stage, "recall", spreads["ours"], spreads.get("linear")),
         _latency(stage, "recall without embedding", spreads["ours known"], spreads["linear known"]),
@@ -68,7 +70,8 @@ async def recall_after_remember(stage: Stage) -> list[Latency]:
     """The first recall that has to see a new memory."""
     count = stage.rounds + WARM_UP
     new, questions = stage.fresh(count), stage.asked(count)
-    await stage.vectors.learn([*new, *questions])
+    learned = _embedded([*new, *questions])
+    await stage.vectors.learn(learned)
     samples: dict[str, list[float]] = {"ours": [], "linear": []}
     ours = _ours_recall(stage.ours, questions)
     linear = _linear_recall(stage, questions, stage.vectors.known)
@@ -77,7 +80,7 @@ async def recall_after_remember(stage: Stage) -> list[Latency]:
         samples["ours"].append(await timed(ours, number, rest=REST))
         stage.linear.remember(AGENT, (new[number], None, stage.vectors.known(new[number])))
         samples["linear"].append(await timed(linear, number, rest=REST))
-    stage.vectors.unlearn({*new, *questions})
+    stage.vectors.unlearn(learned)
     measure = "first recall after a remember, without embedding"
     return [_latency(stage, measure, spread(samples["ours"]), spread(samples["linear"]))]
 
@@ -87,7 +90,8 @@ async def filtered_recall(stage: Stage) -> list[Latency]:
     asked = [fact.question for fact in stage.small]
     questions = [asked[at % len(asked)] for at in range(stage.rounds + WARM_UP)]
     contents = [fact.content for fact in stage.small]
-    await stage.vectors.learn([*set(questions), *contents])
+    learned = _embedded([*questions, *contents])
+    await stage.vectors.learn(learned)
     async with Memory(AGENT, [store_url(stage.folder, "alone")], embedder=stage.vectors) as alone:
         for receipt in await alone.remember_many([{"content": c, "user_id": SMALL_USER} for c in contents]):
             kept(receipt)
@@ -97,7 +101,7 @@ async def filtered_recall(stage: Stage) -> list[Latency]:
             "alone": _ours_recall(alone, questions, SMALL_USER),
         }
         spreads = await side_by_side(stage.rounds, steps)
-    stage.vectors.unlearn({*questions, *contents})
+    stage.vectors.unlearn(learned)
     measure = f"recall of a user with {len(contents)}, without embedding"
     return [
         _latency(stage, measure, spreads["ours"], spreads["linear"]),
@@ -108,7 +112,8 @@ async def filtered_recall(stage: Stage) -> list[Latency]:
 async def cold_open(stage: Stage) -> list[Latency]:
     """Opening the file and the first recall; the system may still have its pages in memory."""
     question = stage.questions[0]
-    await stage.vectors.learn([question])
+    learned = _embedded([question])
+    await stage.vectors.learn(learned)
 
     async def ours(number: int) -> None:
         async with Memory(AGENT, [stage.url], embedder=stage.vectors) as memory:
@@ -122,7 +127,7 @@ async def cold_open(stage: Stage) -> list[Latency]:
     for number in range(_COLD_OPENINGS):
         mine.append(await timed(ours, number, rest=REST))
         its.append(await timed(linear, number, rest=REST))
-    stage.vectors.unlearn([question])
+    stage.vectors.unlearn(learned)
     measure = "open and first recall, without embedding"
     return [_latency(stage, measure, spread(mine), spread(its))]
 
@@ -173,6 +178,12 @@ async def _together(each: int, step: Step) -> tuple[Spread, float]:
     samples = await asyncio.gather(*(client(at * each) for at in range(CLIENTS)))
     seconds = time.perf_counter() - started
     return spread([one for some in samples for one in some]), each * CLIENTS / seconds
+
+
+def _embedded(texts: Sequence[str]) -> list[str]:
+    """Every text that a recall or a remember of these would embed, once."""
+    rests = (without_names(text) for text in texts)
+    return list(dict.fromkeys([*texts, *(rest for rest in rests if rest is not None)]))
 
 
 def _latency(

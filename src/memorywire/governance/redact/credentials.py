@@ -8,7 +8,7 @@ from memorywire.governance.redact.looks import is_mixed, is_random, is_uuid, is_
 
 _MARKS = re.compile(r"[!@#$%^&*+=?~|\\]")
 _CALL = re.compile(r"[A-Za-z_][\w.]*\(|[{(\[]")
-_CODE = re.compile(r"[(\[{]|^[a-z_]+(?:\.[a-z_]+)+$|://|^[@#/]|^\d+[-+]?[a-z]*$")
+_CODE = re.compile(r"[(\[{]|^[a-z_]+(?:\.[a-z_]+)+$|://|^[@#/][a-z_/.-]+$|^\d+[-+]?[a-z]*$")
 _PHRASE = re.compile(r"[a-z]{3,}(?:-[a-z]{3,}){3,}")
 
 

@@ -32,7 +32,7 @@ _LONG = 100  # so many random letters may well spell a short word
 def is_placeholder(value: str) -> bool:
     """Whether it stands where a secret would: `YOUR_KEY_HERE`, `${TOKEN}`, `xxxx`, our own marker."""
     telling = _PLACEHOLDER if len(value) <= _LONG else _BLANKED
-    return bool(telling.search(value)) or len(set(value)) < 4
+    return bool(telling.search(value)) or (len(value) > 8 and len(set(value)) < 4)
 
 
 def is_hex(value: str) -> bool:

@@ -1,8 +1,8 @@
 """Memories in Postgres with pgvector: versions, vectors, text index and history in one transaction.
 
 `postgresql://user@host/database`, as libpq reads it, with options of ours: `?schema=memorywire` names the
-Postgres schema to live in, `?pool=10` how many connections a process may open, and `?prepare=off` is for
-poolers that do not keep prepared statements.
+Postgres schema to live in, `?pool=10` how many connections a process may open, `?prepare=off` is for poolers
+that do not keep prepared statements, and `?notify=on` announces commits to other processes.
 """
 
 from importlib import import_module

@@ -1,8 +1,10 @@
 """Applies a change inside a transaction that its caller began."""
 
+import asyncio
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.errors import Conflict, Duplicate, IdempotencyConflict
@@ -12,8 +14,10 @@ from memorywire.stores.postgres.database import Connection, Row
 from memorywire.stores.postgres.queries import QUERIES
 from memorywire.stores.postgres.rows import change_row, dumps, kept, said, scope_row, some, version_row
 
-# So many versions go to the server at once.
-_GROUP = 500
+T = TypeVar("T")
+
+_GROUP = 500  # versions go to the server at once
+_MANY = 8  # are more than should be prepared between two steps of an event loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +44,12 @@ class _Saying:
         return alive and self.digest == digest and self.scope == record.scope
 
 
-def applying(change: Change, space: Space) -> Callable[[Connection], Awaitable[int]]:
+def applying(
+    change: Change, space: Space, *, announce: bool = False
+) -> Callable[[Connection], Awaitable[int]]:
     """The work of a change, with everything slow done beforehand: it commits all of it, or raises.
 
-    Raises InvalidRequest at once for what no row can hold.
+    Raises InvalidRequest at once for what no row can hold. `announce` tells other processes of the commit.
     """
     row, rows = change_row(change), [version_row(put, space) for put in change.put]
 
@@ -53,6 +59,8 @@ def applying(change: Change, space: Space) -> Callable[[Connection], Awaitable[i
             return known
         draft.plan()
         await _write(db, draft, row | {"seq": sequence})
+        if announce:
+            await db.execute(QUERIES["announce"], {"seq": sequence})
         return sequence
 
     return work
@@ -115,6 +123,10 @@ class _Draft:
             )
             for id, user, digest, expires_at in sayings
         }
+        self._sayers: defaultdict[str, set[str]] = defaultdict(set)
+        for id, saying in self._sayings.items():
+            self._sayers[saying.digest].add(id)
+        self._made: dict[tuple[str, int], dict[str, Any]] = {}
 
     def plan(self) -> None:
         """Ends first, so that a put may say again what its own change retires."""
@@ -153,7 +165,10 @@ class _Draft:
             self._end_live(record.id, head, EndReason.REPLACED, None)
         self._heads[record.id] = _Head(record.scope, record.version, True, False, begun=len(self.begun))
         self._sayings[record.id] = _Saying(record.scope, row["digest"], record.expires_at)
-        self.begun.append(row | {"began": self._sequence, "ended": None, "reason": None, "into": None})
+        self._sayers[row["digest"]].add(record.id)
+        row = row | {"began": self._sequence, "ended": None, "reason": None, "into": None}
+        self._made[row["id"], record.version] = row
+        self.begun.append(row)
 
     def _base(self, put: Put) -> _Head | None:
         """What stands under the id, once it is what the put expects."""
@@ -173,15 +188,12 @@ class _Draft:
         like = row["like"]
         if head is None or not 1 <= like <= head.number:
             raise Conflict(f"there is no version {like} to take the vector from", field="if_version")
-        own = [made for made in self.begun if made["id"] == row["id"] and made["number"] == like]
-        return {"vector": own[0]["vector"], "like": own[0]["like"]} if own else {}
+        own = self._made.get((row["id"], like))
+        return {} if own is None else {"vector": own["vector"], "like": own["like"]}
 
     def _refuse_repetition(self, record: Record, digest: str) -> None:
-        same = [
-            id
-            for id, saying in self._sayings.items()
-            if id != record.id and saying.repeats(record, digest, self._change.at)
-        ]
+        others = [(id, self._sayings.get(id)) for id in self._sayers[digest] - {record.id}]
+        same = [id for id, saying in others if saying and saying.repeats(record, digest, self._change.at)]
         if same:
             raise Duplicate(min(same))
 
@@ -210,8 +222,7 @@ async def _write(db: Connection, draft: _Draft, row: dict[str, Any]) -> None:
             }
             await db.execute(QUERIES["end_live"], row | named)
         if draft.begun:
-            for start in range(0, len(draft.begun), _GROUP):
-                versions = dumps(draft.begun[start : start + _GROUP])
+            for versions in await aside(len(draft.begun), _in_groups, draft.begun):
                 await db.execute(QUERIES["begin_versions"], row | {"versions": versions})
             live = [version["length"] for version in draft.begun if version["ended"] is None]
             await db.execute(QUERIES["count_begun"], row | {"live": len(live), "words": sum(live)})
@@ -219,6 +230,15 @@ async def _write(db: Connection, draft: _Draft, row: dict[str, Any]) -> None:
             erased = row | {"ids": [kept(id) for id in draft.erased]}
             for query in ("erase_fingerprints", "erase_postings", "erase_versions", "erase_recalls"):
                 await db.execute(QUERIES[query], erased)
+
+
+def _in_groups(versions: Sequence[dict[str, Any]]) -> list[str]:
+    return [dumps(versions[start : start + _GROUP]) for start in range(0, len(versions), _GROUP)]
+
+
+async def aside(size: int, work: Callable[..., T], *arguments: Any) -> T:
+    """What `work` gives; on a thread if it is large, so that an event loop does not notice."""
+    return await asyncio.to_thread(work, *arguments) if size > _MANY else work(*arguments)
 
 
 async def touch(db: Connection, scope: Scope, ids: Sequence[str], at: int) -> None:

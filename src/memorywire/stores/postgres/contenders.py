@@ -18,11 +18,12 @@ _GENEROSITY = 4
 _MOST_ENTRIES = 50_000
 _REACH = max(distance for distance, _ in NEIGHBOURS)
 
-# The walk through the index goes on until enough rows satisfied the conditions, nearest first. What the
-# planner may not do is prefer another way: with a small estimate it would sort the whole scope.
+# The walk through the index goes on until enough rows satisfied the conditions, nearest first; after so many
+# others it is cheaper to look at what satisfies them one by one. The planner may not prefer another way: with
+# a small estimate it would sort the whole scope.
 _BY_INDEX = (
     "SET LOCAL hnsw.iterative_scan = strict_order; SET LOCAL hnsw.ef_search = 200;"
-    " SET LOCAL hnsw.max_scan_tuples = 200000; SET LOCAL hnsw.scan_mem_multiplier = 4;"
+    " SET LOCAL hnsw.max_scan_tuples = 20000;"
     " SET LOCAL enable_sort = off; SET LOCAL enable_bitmapscan = off"
 )
 _BY_OTHER_MEANS = "SET LOCAL enable_sort = on; SET LOCAL enable_bitmapscan = on"
@@ -61,7 +62,7 @@ async def contenders(
     counted = await fetch(db, QUERIES["containing"], named | bindings | {"most": _MOST_ENTRIES})
     containing = [int(count) for (count,) in counted]
     telling = {
-        key: idf(live, count)
+        key: idf(live, min(count, live))  # versions that ended have entries too
         for key, count in zip(bindings["keys"], containing, strict=True)
         if count < _MOST_ENTRIES or min(containing) == _MOST_ENTRIES
     }

@@ -66,6 +66,16 @@ class Database:
         """What `work` gives, once everything it wrote is committed; if it raises, nothing is written."""
         return await self._run(WRITING, tenant, work, settings or {})
 
+    async def heard(self) -> AsyncIterator[str]:
+        """What is announced on the schema's channel from now on, over a connection of its own."""
+        with fence(self.location):
+            async with await psycopg.AsyncConnection.connect(
+                self.location.dsn, autocommit=True, connect_timeout=_CONNECT_SECONDS
+            ) as db:
+                await db.execute(sql.SQL("LISTEN {}").format(sql.Identifier(self.location.schema)))
+                async for note in db.notifies():
+                    yield note.payload
+
     async def _run(self, begin: str, tenant: str, work: Work[T], settings: Mapping[str, str]) -> T:
         if not tenant:
             raise InvalidRequest("the tenant has no name", field="tenant")

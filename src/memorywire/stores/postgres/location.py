@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from memorywire.model.errors import InvalidRequest
 
@@ -10,7 +10,7 @@ SCHEMA = "memorywire"
 POOL = 10
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _MOST = 1000
-_OURS = frozenset({"schema", "pool", "prepare"})
+_OURS = frozenset({"schema", "pool", "prepare", "notify"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,12 +18,14 @@ class Location:
     """Where to connect to, as libpq reads it, the schema to live in, and how many connections at most.
 
     `prepare` is off for a pooler that gives every transaction another connection and forgets statements.
+    `notify` tells whoever listens about every commit, for which the server lets commits queue one by one.
     """
 
     dsn: str
     schema: str = SCHEMA
     pool: int = POOL
     prepare: bool = True
+    notify: bool = False
 
     def __str__(self) -> str:
         """Without user, password and options, so that it can be shown."""
@@ -47,10 +49,11 @@ def locate(url: str) -> Location:
     theirs = [(name, value) for name, value in parse_qsl(parts.query) if name not in _OURS]
     ours = {name: value for name, value in parse_qsl(parts.query, keep_blank_values=True) if name in _OURS}
     return Location(
-        dsn=f"postgresql://{parts.netloc}{parts.path}?{urlencode(theirs)}",
+        dsn=f"postgresql://{parts.netloc}{parts.path}?{urlencode(theirs, quote_via=quote)}",
         schema=_schema(ours.get("schema", SCHEMA)),
         pool=_pool(ours.get("pool", str(POOL))),
-        prepare=_prepare(ours.get("prepare", "on")),
+        prepare=_switch("prepare", ours.get("prepare", "on")),
+        notify=_switch("notify", ours.get("notify", "off")),
     )
 
 
@@ -68,7 +71,7 @@ def _pool(number: str) -> int:
     return int(number)
 
 
-def _prepare(word: str) -> bool:
+def _switch(name: str, word: str) -> bool:
     if word not in ("on", "off"):
-        raise InvalidRequest("the option prepare is neither on nor off", field="store", fix="prepare=off")
+        raise InvalidRequest(f"the option {name} is neither on nor off", field="store", fix=f"{name}=on")
     return word == "on"

@@ -66,6 +66,9 @@ INSERT INTO posting (key, position, count, tenant)
 SELECT entry.key, begun.position, entry.count, %(tenant)s
 FROM begun JOIN given USING (id, number) CROSS JOIN LATERAL unnest(terms, counts) AS entry (key, count);
 
+-- name: announce
+SELECT pg_notify(current_schema(), %(seq)s::text);
+
 -- name: count_begun
 UPDATE agent SET live = live + %(live)s, words = words + %(words)s
 WHERE tenant = %(tenant)s AND agent = %(agent)s;

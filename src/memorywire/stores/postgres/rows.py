@@ -47,7 +47,8 @@ RECORD = (
 )
 VERSION = f"{RECORD}, version.began, version.ended, version.reason, version.into_id, b.at, b.id, e.at, e.id"
 CHANGE = "seq, id, tenant, agent, user_id, operation, at, key, fingerprint, reason, undoes, about"
-WIDTH = 17  # columns of RECORD
+_WIDTH = 17
+_ID, _NUMBER, _CONTENT = 4, 5, 14  # where these stand in RECORD
 
 _ESCAPED = re.compile("\x01([\x01\x02])")
 _LARGEST = 2**63
@@ -150,12 +151,11 @@ def record_of(row: Row) -> Record:
 
 def version_of(row: Row) -> Version:
     """The version in columns of VERSION."""
-    began, ended, reason, into, began_at, began_by, ended_at, ended_by = row[WIDTH:]
-    content = row[14]
+    began, ended, reason, into, began_at, began_by, ended_at, ended_by = row[_WIDTH:]
     return Version(
-        id=said(row[4]),
-        number=row[5],
-        record=None if content is None else replace(record_of(row), recalled_at=None),
+        id=said(row[_ID]),
+        number=row[_NUMBER],
+        record=None if row[_CONTENT] is None else replace(record_of(row), recalled_at=None),
         began=began,
         began_at=began_at,
         began_by=said(began_by),

@@ -1,6 +1,6 @@
 """The store: the verbs of the contract over one database."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Self
 
 from memorywire.model.capabilities import Feature
@@ -23,9 +23,9 @@ EXACT = 20_000
 # A recall time that a crash forgets is no loss, and no recall should wait for a disk.
 _LAZILY = {"synchronous_commit": "off"}
 
-# A search goes by index into its scope, is planned once for a connection and never compiled: planning takes as
-# long as looking at a thousand memories. The server cannot guess what a common table will hold, and with a
-# small guess it would compare everything with everything.
+# A search goes by index into its scope, is planned once for a connection and never compiled: planning takes
+# as long as looking at a thousand memories. The server cannot guess what a common table will hold, and with
+# a small guess it would compare everything with everything.
 _SEARCHING = {
     "enable_nestloop": "off",
     "enable_seqscan": "off",
@@ -68,10 +68,11 @@ class PostgresStore:
 
     def applying(self, change: Change) -> Callable[[Connection], Awaitable[int]]:
         """The work of a change, for `database.write` of its tenant, alone or together with other works."""
-        return applying.applying(change, self._space)
+        return applying.applying(change, self._space, announce=self.database.location.notify)
 
     async def write(self, change: Change) -> int:
-        return await self.database.write(kept(change.scope.tenant), self.applying(change))
+        work = await applying.aside(len(change.put), self.applying, change)
+        return await self.database.write(kept(change.scope.tenant), work)
 
     async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
         return await self._read(scope, lambda db: reading.get(db, scope, ids))
@@ -105,6 +106,11 @@ class PostgresStore:
 
     async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
         await self.database.write(kept(scope.tenant), lambda db: applying.touch(db, scope, ids, at), _LAZILY)
+
+    async def announced(self) -> AsyncIterator[int]:
+        """The sequences of commits as they happen, by any process that opened the schema with `notify=on`."""
+        async for sequence in self.database.heard():
+            yield int(sequence)
 
     async def health(self) -> Mapping[str, Json]:
         """What the server says of itself; how many memories there are is known to each tenant alone."""

@@ -34,11 +34,13 @@ class Codes:
 
     def extend(self, halves: NDArray[np.uint16]) -> None:
         """Add rows of 16-bit numbers; a row of zeros stands for no vector."""
-        for start in range(0, len(halves), _BATCH):
-            codes, units, error = _rounded(widened(halves[start : start + _BATCH]))
-            self._worst = max(self._worst, error)
-            self._codes.extend(codes)
-            self._units.extend(units)
+        self.add(*rounded(halves))
+
+    def add(self, codes: Bytes, units: Floats, worst: float) -> None:
+        """Add rows that are rounded already."""
+        self._worst = max(self._worst, worst)
+        self._codes.extend(codes)
+        self._units.extend(units)
 
     def clear(self, rows: NDArray[Any]) -> None:
         self._codes.values[rows] = 0
@@ -59,6 +61,14 @@ class Codes:
         certain = self._worst + error
         likely = _DEVIATIONS * math.hypot(self._worst, error) / math.sqrt(self.dimension)
         return near, min(certain, likely)
+
+
+def rounded(halves: NDArray[np.uint16]) -> tuple[Bytes, Floats, float]:
+    """The bytes of rows of 16-bit numbers, their units, and the length of the worst error."""
+    starts = range(0, len(halves), _BATCH)
+    parts = [_rounded(widened(halves[start : start + _BATCH])) for start in starts]
+    codes, units, errors = zip(*parts, strict=True)
+    return np.concatenate(codes), np.concatenate(units), max(errors)
 
 
 def _rounded(vectors: Floats) -> tuple[Bytes, Floats, float]:

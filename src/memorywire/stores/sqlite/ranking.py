@@ -93,7 +93,9 @@ def rank(db: apsw.Connection, shelf: Shelf, selection: Selection, query: Query, 
     runners.sort(key=lambda runner: runner.standing)
     contest = runners[:CONTEST]
     field.put_newest_ahead(contest)
-    ranked = sorted(contest, key=lambda runner: runner.standing) + runners[CONTEST:]
+    if any(runner.newest for runner in contest):
+        contest.sort(key=lambda runner: runner.standing)
+    ranked = contest + runners[CONTEST:]
     return [
         Ranked(int(shelf.positions[runner.row]), runner.score, field.signals(runner))
         for runner in ranked[:limit]

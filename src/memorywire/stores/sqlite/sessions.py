@@ -37,11 +37,12 @@ class Sessions:
         return self._order.nbytes + self._sorted.nbytes
 
     def extend(
-        self, users: Sequence[str | None], sessions: Sequence[str | None], moments: Sequence[int]
+        self, names: Sequence[tuple[str | None, str]], which: NDArray[Any], moments: NDArray[np.int64]
     ) -> None:
-        codes = [self._code(*pair) for pair in zip(users, sessions, strict=True)]
-        self.codes.extend(np.array(codes))
-        self.moments.extend(np.array(moments))
+        """Add rows: `names` are user and session, `which` the number of each row's in it, or -1."""
+        codes = [self._names.setdefault(name, len(self._names)) for name in names]
+        self.codes.extend(np.array([*codes, -1])[which])
+        self.moments.extend(moments)
 
     def forget_order(self) -> None:
         """The rows were numbered anew."""
@@ -64,9 +65,6 @@ class Sessions:
         mask[rows] = True
         order = self._order[mask[self._order]]
         return Neighbourhood(np.searchsorted(rows, order), self.codes.values[order], len(rows))
-
-    def _code(self, user: str | None, session: str | None) -> int:
-        return -1 if session is None else self._names.setdefault((user, session), len(self._names))
 
     def _by_row(self, rows: Rows) -> NDArray[np.intp]:
         return np.lexsort((rows, self.moments.values[rows], self.codes.values[rows]))

@@ -12,8 +12,9 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from memorywire.model.record import MemoryType, Standing
+from memorywire.model.record import Standing
 from memorywire.model.where import Where
+from memorywire.stores.sqlite.batch import NEVER, STANDINGS, TYPES, Batch
 from memorywire.stores.sqlite.codes import Codes
 from memorywire.stores.sqlite.exact import Exact, Vectors
 from memorywire.stores.sqlite.growing import Growing
@@ -25,14 +26,10 @@ from memorywire.stores.sqlite.sessions import Sessions
 from memorywire.stores.sqlite.sql import QUERIES
 
 _BATCH = 4096
-_NEVER = 2**63 - 1
-_UNSAID = -(2**63)
 _MOST_GAPS = 1024
 _SMALL = 1024
 
-_TYPES = {kind.value: code for code, kind in enumerate(MemoryType)}
-_STANDINGS = {standing.value: code for code, standing in enumerate(Standing)}
-_DEMOTED = _STANDINGS[Standing.DEMOTED.value]
+_DEMOTED = STANDINGS[Standing.DEMOTED.value]
 
 
 class Shelf:
@@ -43,7 +40,6 @@ class Shelf:
         self.seen = 0
         self._gaps = 0
         self._last_id = ""
-        self._no_vector = bytes(2 * dimension)
         self._users: dict[str | None, int] = {}
         self._user = Growing("i4")
         self._type = Growing("i1")
@@ -55,8 +51,8 @@ class Shelf:
         self._occurred = Growing("i8")
         self._machine = Growing("?")
         self._current = Growing("?")
-        self._soonest = _NEVER
-        self._standings: set[str] = set()
+        self._soonest = NEVER
+        self._standings: set[int] = set()
         self._exact: Exact | None = Exact(dimension)
         self.codes = Codes(dimension)
         self.sessions = Sessions()
@@ -139,9 +135,9 @@ class Shelf:
                 found.pick(self._current.values) & (found.pick(self._expires.values) > where.alive_at)
             )
         if where.types:
-            found = found.where(_listed(_TYPES, where.types)[found.pick(self._type.values)])
-        if not self._standings <= where.standings:
-            found = found.where(_listed(_STANDINGS, where.standings)[found.pick(self._standing.values)])
+            found = found.where(_listed(TYPES, where.types)[found.pick(self._type.values)])
+        if not self._standings <= {STANDINGS[standing] for standing in where.standings}:
+            found = found.where(_listed(STANDINGS, where.standings)[found.pick(self._standing.values)])
         if where.created_since is not None:
             found = found.where(found.pick(self._created.values) >= where.created_since)
         if where.created_until is not None:
@@ -165,52 +161,43 @@ class Shelf:
             column.expect(rows)
 
     def _fill(self, rows: Iterator[Row]) -> None:
-        while batch := list(islice(rows, _BATCH)):
-            self._append(batch)
+        while some := list(islice(rows, _BATCH)):
+            self._append(Batch.of(some, self.codes.dimension))
 
-    def _append(self, rows: Sequence[Row]) -> None:
-        # fmt: off
-        (position, id, user, type_, standing, created, expires, length, occurred, moment, session, machine,
-         vector, terms) = zip(*rows, strict=True)
-        # fmt: on
-        self._rise(id)
-        first = len(self)
-        users = np.array([self._users.setdefault(name, len(self._users)) for name in user])
-        self._of_user.add(
-            users, np.arange(first, first + len(rows), dtype=np.int32), np.ones(len(rows), np.uint16)
-        )
-        self.postings.append(first, terms)
-        self._user.extend(users)
-        self._type.extend(np.array([_TYPES[name] for name in type_]))
-        self._standing.extend(np.array([_STANDINGS[name] for name in standing]))
-        self._created.extend(np.array(created))
-        self._expires.extend(np.array([_NEVER if moment is None else moment for moment in expires]))
-        self._soonest = min(self._soonest, *(moment for moment in expires if moment is not None), _NEVER)
-        self._standings.update(standing)
-        self._position.extend(np.array(position))
-        self._length.extend(np.array(length))
-        self._occurred.extend(np.array([_UNSAID if moment is None else moment for moment in occurred]))
-        self._machine.extend(np.array(machine))
-        self._current.extend(np.ones(len(rows), bool))
-        self.sessions.extend(user, session, moment)
-        halves = np.frombuffer(b"".join([blob or self._no_vector for blob in vector]), "<u2")
-        self._keep_exact(id, halves.reshape(len(rows), -1))
-        self.codes.extend(halves.reshape(len(rows), -1))
+    def _append(self, batch: Batch) -> None:
+        first, columns = len(self), batch.columns
+        self._rise(batch)
+        users = np.array([self._users.setdefault(name, len(self._users)) for name in batch.users])
+        numbers = np.arange(first, first + len(batch), dtype=np.int32)
+        self._of_user.add(users[columns.user], numbers, np.ones(len(batch), np.uint16))
+        self.postings.add(batch.entries.term, batch.entries.document + first, batch.entries.count)
+        self._user.extend(users[columns.user])
+        self._type.extend(columns.type)
+        self._standing.extend(columns.standing)
+        self._created.extend(columns.created)
+        self._expires.extend(columns.expires)
+        self._position.extend(columns.position)
+        self._length.extend(columns.length)
+        self._occurred.extend(columns.occurred)
+        self._machine.extend(columns.machine)
+        self._current.extend(np.ones(len(batch), bool))
+        self.sessions.extend(batch.sessions, columns.session, columns.moment)
+        self.codes.add(columns.codes, columns.units, batch.worst)
+        self._soonest = min(self._soonest, int(columns.expires.min()))
+        self._standings |= set(np.unique(columns.standing).tolist())
+        self._keep_exact(batch)
 
-    def _keep_exact(self, ids: Sequence[str], halves: NDArray[np.uint16]) -> None:
-        if len(self) > _SMALL:
+    def _keep_exact(self, batch: Batch) -> None:
+        if len(self) > _SMALL or batch.ids is None or batch.halves is None:
             self._exact = None
         elif self._exact is not None:
-            self._exact.extend(ids, halves)
+            self._exact.extend(batch.ids, batch.halves)
 
-    def _rise(self, ids: Sequence[str]) -> None:
+    def _rise(self, batch: Batch) -> None:
         """Note as far as the rows stand in order of id."""
-        if self.rising == len(self):
-            for id in ids:
-                if id <= self._last_id:
-                    return
-                self._last_id = id
-                self.rising += 1
+        if self.rising == len(self) and batch.first_id > self._last_id:
+            self.rising += len(batch)
+            self._last_id = batch.last_id
 
     def _remove(self, positions: Sequence[int]) -> None:
         """Leave gaps where these stood, without their vectors; too many gaps are closed."""

@@ -37,7 +37,9 @@ class Shelves:
         """
         key = (tenant, agent)
         with self._lock:
-            place = self._places.setdefault(key, _Place(Shelf(tenant, agent, self._dimension)))
+            if key not in self._places:
+                self._places[key] = _Place(Shelf(tenant, agent, self._dimension))
+            place = self._places[key]
             self._places.move_to_end(key)
         with place.lock:
             seen = place.shelf.seen

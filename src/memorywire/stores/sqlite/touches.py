@@ -72,9 +72,9 @@ class Touches:
         return replace(record, recalled_at=at)
 
     def _pending(self, record: Record) -> Iterator[Touch]:
-        scope = record.scope
-        everybody = () if scope.user is None else (Scope(tenant=scope.tenant, agent=scope.agent),)
-        for scope in (scope, *everybody):
+        own = record.scope
+        meant = (own,) if own.user is None else (own, Scope(tenant=own.tenant, agent=own.agent))
+        for scope in meant:
             for pending in (self._new, self._taken):
                 touch = pending.get((scope, record.id))
                 if touch is not None:

@@ -36,3 +36,11 @@ SELECT id, operator, hash, made_at, expires_at, used_at, revoked_at FROM token W
 
 -- name: used
 UPDATE token SET used_at = max(IFNULL(used_at, 0), :at) WHERE id = :id;
+
+-- name: events
+SELECT seq, CAST(body AS BLOB) FROM ledger
+WHERE seq > :after AND (:tenant IS NULL OR tenant = :tenant) AND kind <> 'recalled'
+ORDER BY seq LIMIT :limit;
+
+-- name: last_seq
+SELECT IFNULL(max(seq), 0) FROM ledger;

@@ -1,0 +1,110 @@
+"""`memorywire debts`: changes that were promised and that a store has still to write."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from memorywire.cli.book import opened
+from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.problems import STORE_FAILURE
+from memorywire.cli.screen import moment, table, terminal_width
+from memorywire.model.errors import InvalidRequest, NotFound
+from memorywire.model.record import Json
+
+if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
+    from memorywire.model.proposal import Debt
+
+_LIST, _PAY, _WRITE_OFF = "list", "pay", "write-off"
+
+
+@click.command("debts")
+@click.argument("deed", type=click.Choice([_LIST, _PAY, _WRITE_OFF]), default=_LIST)
+@click.argument("change_id", metavar="[CHANGE]", required=False)
+@click.option("--why", metavar="TEXT", help="Why a debt is given up; the ledger keeps it.")
+@shared
+def command(desk: Desk, deed: str, change_id: str | None, why: str | None) -> None:
+    """Show what a store is owed, pay it, or give it up.
+
+    A change that a store missed is kept and written as soon as the store takes it, in order. `list` shows
+    what waits, `pay` tries now and exits with 4 when something is left, `write-off CHANGE --why TEXT`
+    gives one up for good. Of every agent.
+    """
+    if (deed == _WRITE_OFF) != (change_id is not None):
+        raise click.UsageError("write-off needs a CHANGE, and nothing else has one")
+    if deed == _PAY:
+        answer = _paid(desk)
+    elif change_id is not None:
+        answer = _written_off(desk, change_id, why)
+    else:
+        answer = {"debts": _told(_owed(desk))}
+    desk.show(answer, lambda said: _sentences(said, desk))
+    if deed == _PAY and answer["debts"]:
+        raise click.exceptions.Exit(STORE_FAILURE)
+
+
+def _owed(desk: Desk) -> "Sequence[Debt]":
+    """Read from the journal alone, because the store may be what is missing."""
+    from memorywire.journal.sqlite import owed
+
+    try:
+        with opened(desk) as book:
+            return book.read(owed)
+    except NotFound:
+        return ()
+
+
+def _paid(desk: Desk) -> Answer:
+    with desk.memory() as memory:
+        before = memory.debts()
+        memory.pay_debts()
+        left = memory.debts()
+    return {"paid": len(before) - len(left), "debts": _told(left)}
+
+
+def _written_off(desk: Desk, change_id: str, why: str | None) -> Answer:
+    if not why:
+        raise InvalidRequest("a debt is given up for a reason", field="why", fix="say it with --why TEXT")
+    with desk.memory() as memory:
+        debt = memory.write_off(change_id, why=why)
+        return {"written_off": _told([debt])[0], "debts": _told(memory.debts())}
+
+
+def _told(debts: "Sequence[Debt]") -> list[dict[str, Json]]:
+    return [
+        {
+            "store": debt.store,
+            "change_id": debt.change.id,
+            "operation": debt.change.operation,
+            "agent_id": debt.change.scope.agent,
+            "at": debt.at,
+            "tries": debt.tries,
+            "due_at": debt.due_at or None,
+            "error": debt.error,
+        }
+        for debt in debts
+    ]
+
+
+def _sentences(answer: Answer, desk: Desk) -> Iterator[str]:
+    if "paid" in answer:
+        yield f"paid {answer['paid']}, left {len(answer['debts'])}"
+    if "written_off" in answer:
+        yield f"gave up {answer['written_off']['change_id']}; its store will not have it"
+    if not answer["debts"]:
+        yield "nothing is owed"
+        return
+    names = ("store", "operation", "agent_id", "change_id")
+    rows = [
+        [
+            moment(debt["at"]),
+            *(debt[name] for name in names),
+            str(debt["tries"]),
+            moment(debt["due_at"]),
+            debt["error"] or "",
+        ]
+        for debt in answer["debts"]
+    ]
+    headers = ["SINCE", "STORE", "OPERATION", "AGENT", "CHANGE", "TRIES", "NEXT TRY", "ERROR"]
+    yield from table(headers, rows, elastic="ERROR", width=terminal_width())
+    yield f"  try now with: {desk.again('debts', 'pay')}"

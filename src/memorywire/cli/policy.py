@@ -1,0 +1,177 @@
+"""`memorywire policy`: the rules in force, tried, changed, learned and taken back."""
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import click
+
+from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.inputs import json_object
+from memorywire.cli.screen import safe, table, terminal_width
+from memorywire.model.errors import InvalidRequest, NotFound
+from memorywire.model.record import Json
+
+_OWN = ("name", "verdict", "enabled", "note", "learned")
+_file = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+_name = click.argument("name", metavar="RULE")
+
+
+@click.group("policy")
+def command() -> None:
+    """Show, check, try and change the rules that decide what may enter memory."""
+
+
+@command.command("show")
+@shared
+def show(desk: Desk) -> None:
+    """Show the policy in force."""
+    desk.show(_rules(desk), _page)
+
+
+@command.command("check")
+@_file
+@shared
+def check(desk: Desk, file: Path) -> None:
+    """Read the policy FILE and say what is wrong with it, if anything is; nothing changes."""
+    from memorywire.governance.policy import policy_to_dict
+    from memorywire.house.open import load_policy
+
+    answer = policy_to_dict(load_policy(str(file)))
+    desk.show(answer, lambda said: [f"sound: {len(said['rule'])} rules on top of profile {said['profile']}"])
+
+
+@command.command("test")
+@click.argument("rule", metavar="RULE")
+@click.option("--days", type=int, metavar="N", help="How far back; 30 when not given.")
+@shared
+def test(desk: Desk, rule: str, days: int | None) -> None:
+    """Say what RULE would have done to the agent's past; nothing changes.
+
+    RULE is the name of a rule in force or suggested, or a JSON object such as
+    {"name": "x", "verdict": "hold", "source": ["web*"]}.
+    """
+    meant = json_object(rule) if rule.lstrip().startswith("{") else _named(rule, _rules(desk))
+    desk.show(desk.call("test_rule", rule=meant, days=days), _trial)
+
+
+@command.command("set")
+@_file
+@click.option("--if-edition", type=int, metavar="N", help="Only while edition N is in force; 0 is none.")
+@shared
+def set_(desk: Desk, file: Path, if_edition: int | None) -> None:
+    """Put the [[rule]] tables of FILE in force, in place of those that were given before."""
+    edition = {} if if_edition is None else {"if_edition": if_edition}
+    desk.show(_call(desk, "set_rules", rules=_tables(file), **edition), _page)
+
+
+@command.command("suggestions")
+@shared
+def suggestions(desk: Desk) -> None:
+    """Show rules that people's decisions speak for."""
+    activate = desk.again("policy", "activate", "RULE")
+    desk.show(_rules(desk), lambda said: _suggestions(said, activate))
+
+
+@command.command("activate")
+@_name
+@shared
+def activate(desk: Desk, name: str) -> None:
+    """Put the suggested RULE in force."""
+    desk.show(_call(desk, "activate_rule", name=name), _page)
+
+
+@command.command("revert")
+@_name
+@shared
+def revert(desk: Desk, name: str) -> None:
+    """Take back all that the learned RULE let pass, as one change, and switch it off."""
+    desk.show(_call(desk, "revert_rule", name=name), _reverted)
+
+
+def _rules(desk: Desk) -> Answer:
+    return _call(desk, "rules")
+
+
+def _call(desk: Desk, operation: str, **fields: Json) -> Answer:
+    with desk.memory() as memory:
+        return memory.call(operation, fields)
+
+
+def _tables(file: Path) -> list[Json]:
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidRequest(f"{file} is not TOML: {error}", field="file") from error
+    if set(document) - {"rule"} or not isinstance(document.get("rule", []), list):
+        raise InvalidRequest(
+            f"{file} holds more than [[rule]] tables",
+            field="file",
+            fix="the rest of a policy is a file that the setting `policy` names",
+        )
+    return list(document.get("rule", []))
+
+
+def _named(name: str, book: Answer) -> Mapping[str, Json]:
+    known = [*book["given"], *book["base"], *(one["rule"] for one in book["suggestions"])]
+    found = next((rule for rule in known if rule["name"] == name), None)
+    if found is None:
+        raise NotFound(
+            f"no rule {name} is in force or suggested", field="rule", fix="see memorywire policy show"
+        )
+    return {**found, "enabled": True}
+
+
+def _page(answer: Answer) -> Iterator[str]:
+    edition = f"edition {answer['edition']}" if answer["edition"] else "no rules of your own"
+    yield f"profile {answer['profile']}, {edition}; what no rule matches: {answer['default']}"
+    rows = [
+        [rule["name"], rule["verdict"], _standing(rule), origin, _conditions(rule)]
+        for origin, rules in (("given", answer["given"]), (answer["profile"], answer["base"]))
+        for rule in rules
+    ]
+    headers = ["RULE", "VERDICT", "STATE", "FROM", "WHEN"]
+    yield from table(headers, rows, elastic="WHEN", width=terminal_width())
+    yield f"held changes wait {answer['pending_days']} days"
+    yield from (f"secrets in {safe(scope)}: {action}" for scope, action in answer["secrets"].items())
+    for subject, budget in answer["budget"].items():
+        limits = " and ".join(f"{limit} {name.replace('_', ' ')}" for name, limit in budget.items())
+        yield f"budget of {safe(subject)}: {limits}"
+    if answer["suggestions"]:
+        yield f"{len(answer['suggestions'])} suggested: see memorywire policy suggestions"
+
+
+def _standing(rule: Mapping[str, Json]) -> str:
+    on = "on" if rule.get("enabled", True) else "off"
+    return f"{on}, learned" if rule.get("learned") else on
+
+
+def _conditions(rule: Mapping[str, Json]) -> str:
+    """As they would be written in a file, near enough to be read."""
+    conditions = {name: value for name, value in rule.items() if name not in _OWN}
+    return ", ".join(
+        f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in conditions.items()
+    )
+
+
+def _trial(answer: Answer) -> Iterator[str]:
+    yield answer["summary"]
+    yield from (f"  {id}" for id in answer["sample"][:10])
+
+
+def _suggestions(answer: Answer, activate: str) -> Iterator[str]:
+    if not answer["suggestions"]:
+        yield "nothing was decided the same way often enough"
+        return
+    for one in answer["suggestions"]:
+        rule = one["rule"]
+        yield f"{rule['name']}: {rule['verdict']} when {_conditions(rule)}"
+        yield f"  {safe(rule.get('note', ''))}: {', '.join(one['evidence'])}"
+    yield f"activate one: {activate}"
+
+
+def _reverted(answer: Answer) -> Iterator[str]:
+    yield f"took back {len(answer['reverted_ids'])} that {answer['rule']} let pass; the rule is switched off"
+    yield from (f"  ended {id}" for id in answer["ended_ids"])
+    yield from (f"  not taken back, memory has moved since: {id}" for id in answer["kept_ids"])

@@ -1,0 +1,241 @@
+"""`memorywire review`: work through what waits for a person."""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import click
+
+from memorywire.cli.desk import Answer, Desk, listing, shared
+from memorywire.cli.inputs import json_object, text_from
+from memorywire.cli.pages import page_of, queue
+from memorywire.cli.problems import REFUSED
+from memorywire.cli.recall import content_words
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.proposal import WAITING, State
+from memorywire.model.record import Json
+
+if TYPE_CHECKING:
+    from memorywire.sync import Memory
+
+_STATES = click.Choice([state.value for state in State])
+_PAGE = 1000
+_SAMPLE = 5
+
+_ids = click.argument("ids", nargs=-1, metavar="[PROPOSAL]...")
+_id = click.argument("id_", metavar="PROPOSAL")
+_reason = click.option("--reason", metavar="TEXT", help="Why; kept with the decision.")
+_seen = click.option(
+    "--seen", metavar="DIGEST", help="What was looked at, as `show` printed it; else nothing is decided."
+)
+_all = click.option(
+    "--all", "everything", is_flag=True, help="Everything that waits, or with --rule matches."
+)
+_rule = click.option("--rule", metavar="NAME", help="With --all: only what this rule held.")
+_yes = click.option("--yes", is_flag=True, help="Do not ask before --all is applied.")
+
+
+@click.group("review")
+def command() -> None:
+    """Decide what was held: PROPOSALs wait until a person says yes or no.
+
+    Everybody's, unless --agent or --user narrows it.
+    """
+
+
+@command.command("list")
+@click.option("--state", "states", type=_STATES, multiple=True, help="Only these; else what waits.")
+@click.option("--rule", metavar="NAME", help="Only what this rule held.")
+@shared
+def list_(desk: Desk, states: tuple[str, ...], rule: str | None) -> None:
+    """Show what waits, oldest first."""
+    with desk.memory() as memory:
+        found = _found(desk, memory, states or sorted(WAITING), rule)
+    answer = {"items": found, "total": len(found)}
+    desk.show(answer, lambda said: queue(said, desk.again("review", "show", "PROPOSAL")))
+
+
+@command.command("show")
+@_id
+@shared
+def show(desk: Desk, id_: str) -> None:
+    """Show what PROPOSAL would do, word by word, and what is similar."""
+    with desk.memory() as memory:
+        answer = _ask(desk, memory, "proposal", proposal_id=id_)
+    approve = desk.again("review", "approve", id_, "--seen", answer["seen"])
+    desk.show(answer, lambda said: page_of(said, approve))
+
+
+@command.command("approve")
+@_ids
+@click.option("--forget", "target", metavar="MEMORY", help="And this similar memory ends.")
+@_seen
+@_reason
+@_all
+@_rule
+@_yes
+@shared
+def approve(desk: Desk, ids: tuple[str, ...], target: str | None, **options: Json) -> None:
+    """Let PROPOSALs into memory as they are: all of them, or none."""
+    if target is not None and options["everything"]:
+        raise click.UsageError("--forget is for one proposal, not for --all")
+    verb = "approve" if target is None else "forget_similar"
+    _decide(desk, verb, ids, target=target, **options)
+
+
+@command.command("reject")
+@_ids
+@_seen
+@_reason
+@_all
+@_rule
+@_yes
+@shared
+def reject(desk: Desk, ids: tuple[str, ...], **options: Json) -> None:
+    """Keep PROPOSALs out of memory for good: all of them, or none."""
+    _decide(desk, "reject", ids, **options)
+
+
+@command.command("edit")
+@_id
+@click.argument("content", required=False)
+@_reason
+@shared
+def edit(desk: Desk, id_: str, content: str | None, reason: str | None) -> None:
+    """Approve PROPOSAL with other content: CONTENT, `-` for standard input, or what $EDITOR leaves."""
+    with desk.memory() as memory:
+        shown = _ask(desk, memory, "proposal", proposal_id=id_)
+        if "request" not in shown:
+            raise InvalidRequest("it has no content to edit", field="verb", fix="approve it or reject it")
+        before = shown["request"]["content"]
+        after = _edited(before) if content is None else _typed(text_from(content, field="content"), before)
+        if after == before:
+            click.echo("nothing was changed, so nothing was decided", err=True)
+            raise click.exceptions.Exit(REFUSED)
+        fields = {"edit": {"content": after}, "seen": shown["seen"], "reason": reason}
+        answer = _ask(desk, memory, "decide", proposal_ids=[id_], verb="edit", **fields)
+    desk.show(answer, _sentences)
+
+
+@command.command("merge")
+@_id
+@click.argument("memory_id", metavar="MEMORY")
+@_seen
+@_reason
+@shared
+def merge(desk: Desk, id_: str, memory_id: str, **fields: Json) -> None:
+    """Approve PROPOSAL as a part of MEMORY: the contents are joined."""
+    _decide_one(desk, "merge", id_, memory_id, **fields)
+
+
+@command.command("supersede")
+@_id
+@click.argument("memory_id", metavar="MEMORY")
+@_seen
+@_reason
+@shared
+def supersede(desk: Desk, id_: str, memory_id: str, **fields: Json) -> None:
+    """Approve PROPOSAL in place of MEMORY, which ends."""
+    _decide_one(desk, "supersede", id_, memory_id, **fields)
+
+
+def _decide_one(desk: Desk, verb: str, id_: str, target: str, **fields: Json) -> None:
+    with desk.memory() as memory:
+        answer = _ask(desk, memory, "decide", proposal_ids=[id_], verb=verb, target=target, **fields)
+    desk.show(answer, _sentences)
+
+
+def _decide(
+    desk: Desk,
+    verb: str,
+    ids: tuple[str, ...],
+    *,
+    everything: bool,
+    rule: str | None,
+    yes: bool,
+    **fields: Json,
+) -> None:
+    if bool(ids) is everything or (rule is not None and not everything):
+        raise click.UsageError("name PROPOSALs, or give --all, which --rule can narrow")
+    with desk.memory() as memory:
+        if everything:
+            _decide_all(desk, memory, verb, rule, yes=yes, **fields)
+            return
+        answer = _ask(desk, memory, "decide", proposal_ids=listing(ids), verb=verb, **fields)
+    desk.show(answer, _sentences)
+
+
+def _decide_all(
+    desk: Desk, memory: "Memory", verb: str, rule: str | None, *, yes: bool, **fields: Json
+) -> None:
+    """One atomic batch per agent, once the person at the terminal has agreed to the number."""
+    states = sorted(WAITING) if verb == "reject" else [State.PENDING.value]
+    found = _found(desk, memory, states, rule)
+    if not found:
+        click.echo("nothing like that waits", err=True)
+        raise click.exceptions.Exit(REFUSED)
+    if not yes:
+        _confirm(found, verb)
+    decided = [
+        _ask(desk, memory, "decide", proposal_ids=batch, verb=verb, **fields) for batch in _batches(found)
+    ]
+    desk.show(
+        {"decisions": decided}, lambda said: (line for one in said["decisions"] for line in _told(desk, one))
+    )
+
+
+def _confirm(found: Sequence[Mapping[str, Json]], verb: str) -> None:
+    if not sys.stdin.isatty():
+        raise click.UsageError("--all without a terminal to ask needs --yes")
+    for line in queue({"items": found[:_SAMPLE]}, None):
+        click.echo(line, err=True)
+    if len(found) > _SAMPLE:
+        click.echo(f"  and {len(found) - _SAMPLE} more", err=True)
+    click.confirm(f"{verb} {len(found)} proposals?", abort=True, err=True)
+
+
+def _batches(found: Sequence[Answer]) -> Iterator[list[str]]:
+    by_agent = sorted(found, key=lambda one: one["agent_id"])
+    for _, group in groupby(by_agent, key=lambda one: one["agent_id"]):
+        ids = [one["id"] for one in group]
+        yield from (ids[start : start + _PAGE] for start in range(0, len(ids), _PAGE))
+
+
+def _found(desk: Desk, memory: "Memory", states: Sequence[str], rule: str | None) -> list[Answer]:
+    """Every page of the queue, narrowed to what one rule held."""
+    found: list[Answer] = []
+    after: str | None = None
+    while True:
+        page = _ask(desk, memory, "proposals", states=list(states), after=after, limit=_PAGE)
+        found += [one for one in page["items"] if rule in (None, one["rule"])]
+        after = page.get("next")
+        if after is None:
+            return found
+
+
+def _ask(desk: Desk, memory: "Memory", operation: str, **fields: Json) -> Answer:
+    """A request about everybody's, unless an agent or a user was typed."""
+    given = {name: value for name, value in fields.items() if value is not None}
+    return memory.call(operation, {**desk.reach(), **given})
+
+
+def _edited(before: Json) -> Json:
+    text = click.edit(content_words(before), extension=".txt" if isinstance(before, str) else ".json")
+    return before if text is None else _typed(text.removesuffix("\n"), before)
+
+
+def _typed(text: str, before: Json) -> Json:
+    return text if isinstance(before, str) else json_object(text)
+
+
+def _told(desk: Desk, answer: Answer) -> Iterator[str]:
+    yield from _sentences(answer)
+    if answer.get("change_id"):
+        yield f"  undo with: {desk.again('undo', answer['change_id'])}"
+
+
+def _sentences(answer: Answer) -> Iterator[str]:
+    yield f"{answer['state']} {len(answer['proposal_ids'])}, by {answer['by']}"
+    yield from (f"  {id}" for id in answer["proposal_ids"])
+    yield from (f"  {one['store']}: {one['error']}" for one in answer["outcomes"] if one.get("error"))

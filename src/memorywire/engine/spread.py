@@ -1,0 +1,127 @@
+"""Carrying out a change on several stores: one decides, the others follow, what one misses is owed to it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from memorywire.engine.commit import Submitted, touched, with_vectors
+from memorywire.engine.tools import Tools
+from memorywire.journal.contract import Act, Journal
+from memorywire.model.answers import Outcome, Status
+from memorywire.model.change import Change
+from memorywire.model.errors import StoreError
+from memorywire.model.proposal import Debt
+from memorywire.stores.contract import Fanned
+
+_FIRST_WAIT_MS = 1_000
+_LONGEST_WAIT_MS = 60_000
+EARLIER = "earlier changes wait for this store"
+
+
+def anchor_of(fan: Fanned, journal: Journal) -> str | None:
+    """The child whose changes are one transaction with the journal: it is never behind, and never lies."""
+    return next((name for name in fan.children if journal.shares(fan.child(name))), None)
+
+
+def tried(debt: Debt, error: str, tools: Tools) -> Debt:
+    """The debt after one more vain try; the waits grow."""
+    wait = min(_FIRST_WAIT_MS * 2**debt.tries, _LONGEST_WAIT_MS)
+    return replace(debt, tries=debt.tries + 1, due_at=tools.clock() + wait, error=error)
+
+
+async def spread(change: Change, act: Act, fan: Fanned, late: Sequence[str], tools: Tools) -> Submitted:
+    """Every child has the change, or is owed it. Raises what the deciding child refuses; then nobody has it.
+
+    `late` are the children that are owed earlier changes: they must have those first.
+    """
+    journal = tools.governance.journal
+    ready = await with_vectors(change, tools)
+    anchor = anchor_of(fan, journal)
+    debts = {
+        name: Debt(store=name, change=change, at=tools.clock()) for name in fan.children if name != anchor
+    }
+    debts |= {name: tried(debts[name], EARLIER, tools) for name in late}
+    owed = (*debts.values(), *await _forgetful(change, late, journal))
+    current = [name for name in debts if name not in late]
+    missed = dict.fromkeys(late, EARLIER)
+    if anchor is not None:
+        await journal.write(replace(act, debts=(*act.debts, *owed)), ready)
+        missed |= await _follow(ready, current, fan)
+        rest = Act()
+    else:
+        await journal.write(Act(debts=owed))
+        missed |= await _decide(ready, current, fan, journal)
+        rest = replace(act, registered=change)
+    return await _close(change, rest, debts, missed, fan, tools)
+
+
+async def _forgetful(change: Change, late: Sequence[str], journal: Journal) -> list[Debt]:
+    """The earlier debts that would still say what this change erases, without it."""
+    erased = frozenset(change.erase)
+    if not erased:
+        return []
+    earlier = [debt for name in late for debt in await journal.debts(name)]
+    return [replace(debt, change=_without(debt.change, erased)) for debt in earlier if _says(debt, erased)]
+
+
+def _says(debt: Debt, erased: frozenset[str]) -> bool:
+    return any(put.record.id in erased for put in debt.change.put)
+
+
+def _without(change: Change, erased: frozenset[str]) -> Change:
+    return replace(
+        change,
+        put=tuple(put for put in change.put if put.record.id not in erased),
+        end=tuple(end for end in change.end if end.id not in erased),
+    )
+
+
+async def _follow(ready: Change, names: Sequence[str], fan: Fanned) -> dict[str, str]:
+    """What was in the way of each child that does not hold it now.
+
+    A follower that refuses may just not have an earlier change yet that is still on its way to it.
+    """
+    told = await fan.write_each(ready, names) if names else []
+    return {written.store: written.error.detail for written in told if written.error is not None}
+
+
+async def _decide(ready: Change, names: Sequence[str], fan: Fanned, journal: Journal) -> dict[str, str]:
+    """The first current child that answers decides whether the change is possible; the others follow."""
+    missed: dict[str, str] = {}
+    for place, name in enumerate(names):
+        (written,) = await fan.write_each(ready, [name])
+        if written.error is None:
+            return missed | await _follow(ready, names[place + 1 :], fan)
+        if not isinstance(written.error, StoreError):
+            await journal.write(Act(paid=tuple((child, ready.id) for child in fan.children)))
+            raise written.error
+        missed[name] = written.error.detail
+    return missed
+
+
+async def _close(
+    change: Change, rest: Act, debts: Mapping[str, Debt], missed: Mapping[str, str], fan: Fanned, tools: Tools
+) -> Submitted:
+    """Write down who holds the change and who is owed it."""
+    holding = frozenset(fan.children) - missed.keys()
+    committed = tools.routing.satisfied(holding, fan.children)
+    entries = tuple(
+        replace(entry, kind="deferred") if entry.kind == "committed" and not holding else entry
+        for entry in rest.entries
+    )
+    owed = tuple(tried(debts[name], error, tools) for name, error in missed.items() if not debts[name].tries)
+    paid = tuple((name, change.id) for name in debts if name in holding)
+    await tools.governance.journal.write(
+        replace(rest, entries=entries, debts=(*rest.debts, *owed), paid=(*rest.paid, *paid))
+    )
+    fan.mark_behind(missed)
+    return Submitted(
+        status=Status.COMMITTED if committed else Status.DEFERRED,
+        outcomes=tuple(_outcome(name, change, missed) for name in fan.children),
+        change_id=change.id,
+    )
+
+
+def _outcome(name: str, change: Change, missed: Mapping[str, str]) -> Outcome:
+    if name in missed:
+        return Outcome(store=name, error=missed[name])
+    return Outcome(store=name, count=touched(change))

@@ -1,0 +1,60 @@
+"""Events as they happen: a feed that any number of listeners reads, each from its own place."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+
+from memorywire.engine.tools import unsupported
+from memorywire.governance.patterns import names
+from memorywire.house import House
+from memorywire.journal.events import Event, events_after, last_event
+
+__all__ = ["Event", "Feed"]
+
+_BATCH = 500
+PAUSE = 0.2
+"""Seconds between two looks, so what another process writes is heard as soon as what this one does."""
+
+
+class Feed:
+    """The events of a house. Listeners share one look at the ledger, however many they are."""
+
+    def __init__(self, house: House, now: Callable[[], float] = time.monotonic) -> None:
+        if house.journal is None:
+            raise unsupported("events", "no journal is wired here")
+        self._file = house.journal.file
+        self._now = now
+        self._looking = asyncio.Lock()
+        self._looked_at = -PAUSE
+        self._newest = 0
+
+    async def newest(self) -> int:
+        """The number of the newest entry, as of a moment ago."""
+        async with self._looking:
+            if self._now() - self._looked_at >= PAUSE:
+                self._newest = await self._file.read(last_event)
+                self._looked_at = self._now()
+        return self._newest
+
+    async def after(
+        self, position: int, *, tenant: str | None, agents: tuple[str, ...] = ("*",)
+    ) -> tuple[list[Event], int]:
+        """The next events behind `position`, and where to go on; none when there is nothing new."""
+        if await self.newest() <= position:
+            return [], position
+        read = partial(events_after, after=position, tenant=tenant, limit=_BATCH)
+        found, further = await self._file.read(read)
+        return [event for event in found if names(agents, event.agent)], further
+
+    async def listen(
+        self, position: int | None = None, *, tenant: str, agents: tuple[str, ...] = ("*",)
+    ) -> AsyncIterator[Event]:
+        """Every event behind `position`, or from now on, as it happens; without an end."""
+        place = await self.newest() if position is None else position
+        while True:
+            found, place = await self.after(place, tenant=tenant, agents=agents)
+            for event in found:
+                yield event
+            if not found:
+                await asyncio.sleep(PAUSE)

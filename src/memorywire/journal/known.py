@@ -1,0 +1,15 @@
+"""What the register of memories says of one of them."""
+
+from dataclasses import dataclass
+
+from memorywire.model.record import Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What is known of a memory without asking any store; `digest` is None of one that ended elsewhere."""
+
+    scope: Scope
+    version: int
+    digest: str | None
+    live: bool

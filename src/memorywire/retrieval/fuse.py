@@ -1,0 +1,122 @@
+"""Fusion: the rankings of several stores become one, in which no store can shout.
+
+Reciprocal ranks count places, not scores (1 / (60 + place), the best at place 0); `max` and `weighted` use
+scores, clipped to 0..1 and, for `weighted`, brought to one scale per store. Ties are broken by id.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from memorywire.model.query import Scored
+from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
+from memorywire.model.requests import Fusion
+
+RRF_K = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """What one store found, best first; `weight` counts in weighted fusion only."""
+
+    store: str
+    hits: Sequence[Scored]
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fused:
+    """One memory, what the fusion makes of it, and the hit of every store that returned it."""
+
+    record: Record
+    score: float
+    hits: Mapping[str, Scored]
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        return tuple(self.hits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How to fuse. Results that fewer than `quorum` stores returned are left out.
+
+    With `trim` the best `trim` votes of every memory are not counted, so that so many stores, whatever they
+    say, cannot bring a memory in or up by themselves.
+    """
+
+    fusion: Fusion = Fusion.RRF
+    quorum: int = 1
+    trim: int = 0
+
+
+@dataclass(slots=True)
+class _Votes:
+    """What is said for one memory."""
+
+    hits: dict[str, Scored] = field(default_factory=dict)
+    votes: list[float] = field(default_factory=list)
+
+
+def fuse(rankings: Sequence[Ranking], rules: Rules) -> list[Fused]:
+    """The memories of all rankings, best first; the record is the first store's that returned it."""
+    total = sum(ranking.weight for ranking in rankings) or 1.0
+    same = _same_memories(rankings)
+    found: dict[str, _Votes] = {}
+    for ranking in rankings:
+        best = max((_clipped(hit.score) for hit in ranking.hits), default=0.0) or 1.0
+        for place, hit in enumerate(ranking.hits):
+            votes = found.setdefault(same.get(hit.record.id, hit.record.id), _Votes())
+            if ranking.store in votes.hits:
+                continue  # a store votes once for a memory
+            votes.hits[ranking.store] = hit
+            votes.votes.append(_vote(rules.fusion, place, hit, ranking.weight / total, best))
+    fused = [_fused(id, votes, rules) for id, votes in found.items() if _enough(votes, rules)]
+    return sorted(fused, key=lambda one: (-one.score, one.record.id))
+
+
+def _enough(votes: _Votes, rules: Rules) -> bool:
+    return len(votes.hits) >= rules.quorum and len(votes.votes) > rules.trim
+
+
+def _fused(id: str, votes: _Votes, rules: Rules) -> Fused:
+    counted = sorted(votes.votes)[: len(votes.votes) - rules.trim]
+    score = max(counted) if rules.fusion is Fusion.MAX else sum(counted)
+    record = next(hit.record for hit in votes.hits.values() if hit.record.id == id)
+    demoted = record.standing is Standing.DEMOTED
+    return Fused(record=record, score=score * (DEMOTED_FACTOR if demoted else 1.0), hits=votes.hits)
+
+
+def _vote(fusion: Fusion, place: int, hit: Scored, weight: float, best: float) -> float:
+    match fusion:
+        case Fusion.RRF:
+            return 1 / (RRF_K + place)
+        case Fusion.MAX:
+            return _clipped(hit.score)
+        case Fusion.WEIGHTED:
+            return weight * _clipped(hit.score) / best
+
+
+def _clipped(score: float) -> float:
+    return min(max(score, 0.0), 1.0)
+
+
+def _same_memories(rankings: Sequence[Ranking]) -> dict[str, str]:
+    """Which ids mean the memory of another id: those with the same words in the same scope.
+
+    Only where no store returned both: a store that did knows them as two.
+    """
+    holders: dict[str, set[str]] = {}
+    twins: dict[tuple[object, str], set[str]] = {}
+    for ranking in rankings:
+        for hit in ranking.hits:
+            holders.setdefault(hit.record.id, set()).add(ranking.store)
+            twins.setdefault((hit.record.scope, hit.record.digest), set()).add(hit.record.id)
+    same: dict[str, str] = {}
+    for ids in twins.values():
+        first, *others = sorted(ids)
+        taken = set(holders[first])
+        for other in others:
+            if taken.isdisjoint(holders[other]):
+                same[other] = first
+                taken |= holders[other]
+    return same

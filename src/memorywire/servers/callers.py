@@ -1,0 +1,142 @@
+"""Who comes in through a door: a credential becomes a caller with rights, a tenant and agents."""
+
+import asyncio
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+from memorywire.governance.patterns import names
+from memorywire.house import LOCAL
+from memorywire.journal.operators import (
+    EVERYBODY,
+    Operator,
+    Right,
+    Token,
+    any_operator,
+    note_use,
+    recognise,
+)
+from memorywire.journal.sqlite import SqliteJournal
+from memorywire.model.clock import Clock
+from memorywire.model.errors import Forbidden, Unauthenticated
+from memorywire.model.record import DEFAULT_TENANT, Json
+
+_FRESH_MS = 1_000  # so long may a token be taken that was revoked
+_USED_EVERY_MS = 60_000
+_MOST_KNOWN = 1_024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who asks, as the ledger names them, and what they may do; `everywhere` is of every tenant."""
+
+    name: str
+    rights: frozenset[Right]
+    tenant: str
+    agents: tuple[str, ...] = EVERYBODY
+    everywhere: bool = False
+
+    def require(self, right: Right, *, everywhere: bool = False) -> None:
+        if right not in self.rights:
+            raise Forbidden(f"this needs the right to {right}", fix="ask with a token of another role")
+        if everywhere and not self.everywhere:
+            raise Forbidden(
+                "this concerns every tenant", fix="ask with a token of an operator of all tenants"
+            )
+
+    def require_agent(self, payload: Mapping[str, Json], *, optional: bool) -> None:
+        """A limited caller names an agent that is theirs; who else there is does not show."""
+        if self.agents == EVERYBODY:
+            return
+        agent = payload.get("agent_id")
+        if (agent is None and optional) or (isinstance(agent, str) and not names(self.agents, agent)):
+            raise Forbidden("this agent is not yours", field="agent_id", fix="name an agent that is")
+
+
+ANYBODY = Caller(name=LOCAL, rights=frozenset(Right), tenant=DEFAULT_TENANT, everywhere=True)
+"""The one user of this machine, while nobody was named operator."""
+
+
+class Doorkeeper:
+    """Lets callers in. `trusting` lets the one local user in while there are no operators."""
+
+    def __init__(self, journal: SqliteJournal, clock: Clock, *, trusting: bool) -> None:
+        self._file = journal.file
+        self._clock = clock
+        self._trusting = trusting
+        self._known: dict[bytes, tuple[int, tuple[Operator, Token] | None]] = {}
+        self._used: dict[str, int] = {}
+        self._guarded = False
+        self._looked_at: int | None = None
+        self._writing: set[asyncio.Task[None]] = set()
+
+    async def admit(self, authorization: str | None, tenant: str | None = None) -> Caller:
+        """The caller of an `Authorization` header; raises Unauthenticated or Forbidden."""
+        if authorization is None:
+            if self._trusting and not await self._is_guarded():
+                return replace(ANYBODY, tenant=tenant or DEFAULT_TENANT)
+            raise _unknown()
+        scheme, _, secret = authorization.partition(" ")
+        found = await self._recognise(secret.strip()) if scheme.lower() == "bearer" else None
+        if found is None:
+            raise _unknown()
+        operator, token = found
+        self._note_use(token)
+        return Caller(
+            name=f"operator:{operator.name}",
+            rights=operator.rights,
+            tenant=_tenant(operator, tenant),
+            agents=operator.agents,
+            everywhere="*" in operator.tenants,
+        )
+
+    async def close(self) -> None:
+        await asyncio.gather(*self._writing, return_exceptions=True)
+
+    async def _is_guarded(self) -> bool:
+        """Whether there ever was an operator; once there was, nobody needs to look again."""
+        now = self._clock()
+        if not self._guarded and (self._looked_at is None or not 0 <= now - self._looked_at < _FRESH_MS):
+            self._guarded = await self._file.read(any_operator)
+            self._looked_at = now
+        return self._guarded
+
+    async def _recognise(self, secret: str) -> tuple[Operator, Token] | None:
+        now, key = self._clock(), hashlib.sha256(secret.encode(errors="replace")).digest()
+        read_at, found = self._known.get(key, (None, None))
+        if read_at is None or not 0 <= now - read_at < _FRESH_MS:
+            found = await self._file.read(partial(recognise, secret=secret, now=now))
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[key] = (now, found)
+        return found if found is not None and found[1].holds(now) else None
+
+    def _note_use(self, token: Token) -> None:
+        """Now and then, behind the caller's back: nobody waits for it."""
+        now = self._clock()
+        if not 0 <= now - self._used.get(token.id, token.used_at or 0) < _USED_EVERY_MS:
+            self._used[token.id] = now
+            task = asyncio.ensure_future(self._file.write(partial(note_use, id=token.id, at=now)))
+            self._writing.add(task)
+            task.add_done_callback(self._writing.discard)
+
+
+def _tenant(operator: Operator, wanted: str | None) -> str:
+    """The tenant of the credential; of one that has several, the one that the request chose among them."""
+    if wanted is None:
+        first, *others = operator.tenants
+        if not others and "*" not in first:
+            return first
+        wanted = DEFAULT_TENANT
+    if not names(operator.tenants, wanted):
+        raise Forbidden(
+            "this tenant is not yours", field="Memorywire-Tenant", fix="name a tenant of the token"
+        )
+    return wanted
+
+
+def _unknown() -> Unauthenticated:
+    return Unauthenticated(
+        "no valid token came with this request", fix="send the header: Authorization: Bearer mw_..."
+    )

@@ -1,0 +1,99 @@
+"""Answers as HTTP says them: JSON, problems with the right status, and when to come back."""
+
+import json
+from collections.abc import Mapping
+
+from starlette.responses import Response
+
+from memorywire.model.errors import (
+    ApprovalPending,
+    BudgetExceeded,
+    CapabilityUnsupported,
+    Conflict,
+    EmbedderFailed,
+    Forbidden,
+    InvalidJson,
+    InvalidRequest,
+    MemorywireError,
+    Misdirected,
+    NotFound,
+    Overloaded,
+    RateLimited,
+    Refused,
+    SecretLeakage,
+    StoreCorrupt,
+    StoreError,
+    TooLarge,
+    TooManyAffected,
+    TooSlow,
+    Unauthenticated,
+    UnknownOperation,
+    WrongMedia,
+    WrongMethod,
+)
+from memorywire.model.record import Json
+
+JSON = "application/json"
+PROBLEM = "application/problem+json"
+MOVED = 412
+ACCEPTED = 202
+_AGAIN = 1  # seconds after which a busy store is worth another try
+
+STATUSES: Mapping[type[MemorywireError], int] = {
+    InvalidRequest: 422,
+    InvalidJson: 400,
+    UnknownOperation: 404,
+    TooLarge: 413,
+    TooSlow: 408,
+    WrongMedia: 415,
+    WrongMethod: 405,
+    Unauthenticated: 401,
+    Forbidden: 403,
+    Misdirected: 421,
+    NotFound: 404,
+    Conflict: 409,
+    TooManyAffected: 409,
+    Refused: 403,
+    ApprovalPending: 409,
+    BudgetExceeded: 429,
+    RateLimited: 429,
+    Overloaded: 503,
+    SecretLeakage: 422,
+    CapabilityUnsupported: 422,
+    StoreError: 503,
+    StoreCorrupt: 500,
+    EmbedderFailed: 503,
+    MemorywireError: 500,
+}
+
+
+def status_of(error: MemorywireError) -> int:
+    """The status of the nearest named ancestor in the error tree."""
+    return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
+
+
+def as_json(document: Json, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(encoded(document), status, headers, media_type=JSON)
+
+
+def encoded(document: Json) -> bytes:
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
+def as_problem(
+    error: MemorywireError, status: int | None = None, headers: Mapping[str, str] | None = None
+) -> Response:
+    """The wire's own problem shape, which is what RFC 9457 calls extension members."""
+    said = {**(headers or {}), **_how(error)}
+    return Response(encoded(error.problem()), status or status_of(error), said, media_type=PROBLEM)
+
+
+def _how(error: MemorywireError) -> dict[str, str]:
+    if isinstance(error, Unauthenticated):
+        return {"WWW-Authenticate": "Bearer"}
+    if isinstance(error, TooLarge | TooSlow):  # what is left of the body is not read
+        return {"Connection": "close"}
+    wait = getattr(error, "retry_after", None)
+    if wait is None and status_of(error) == STATUSES[StoreError]:
+        wait = _AGAIN
+    return {} if wait is None else {"Retry-After": str(wait)}

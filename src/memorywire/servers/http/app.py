@@ -1,0 +1,149 @@
+"""The application: every route, the mounts of other doors, and the guard before all of them."""
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import cast
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import ASGIApp
+
+from memorywire.house import House
+from memorywire.journal.operators import Right
+from memorywire.model.errors import MemorywireError, NotFound, WrongMethod
+from memorywire.servers.callers import Doorkeeper
+from memorywire.servers.http.answers import as_problem
+from memorywire.servers.http.batch import batch_endpoint
+from memorywire.servers.http.books import (
+    audit_endpoint,
+    checkpoint_endpoint,
+    debts_endpoint,
+    standing,
+    verify_endpoint,
+)
+from memorywire.servers.http.door import Door, Limits
+from memorywire.servers.http.guard import Guard
+from memorywire.servers.http.handlers import Endpoint, caller_of, wire_endpoint
+from memorywire.servers.http.health import healthz, readyz_endpoint
+from memorywire.servers.http.pages import css_endpoint, docs_endpoint, openapi_endpoint
+from memorywire.servers.http.routes import wire_routes
+from memorywire.servers.http.steps import trigger_endpoint
+from memorywire.servers.http.stream import events_endpoint
+from memorywire.servers.http.watch import Log, Watch, to_stderr
+
+WRONG_METHOD = 405
+_METRICS = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mounted:
+    """Another application under a path. `running` is entered while the server runs.
+
+    The guard has seen every request first: its caller is in `scope["state"]["caller"]`.
+    """
+
+    path: str
+    app: ASGIApp
+    running: Callable[[], AbstractAsyncContextManager[object]] | None = None
+
+
+def build_app(
+    house: House,
+    *,
+    trusting: bool,
+    hosts: frozenset[str] = frozenset(),
+    limits: Limits | None = None,
+    mounts: Sequence[Mounted] = (),
+    log: Log | None = to_stderr,
+) -> tuple[ASGIApp, Door]:
+    """The application over an open house, and the door to drain when it ends.
+
+    `trusting` lets one local user in while there are no operators; `hosts` are the names the server
+    goes by, none for any.
+    """
+    door = Door(house, limits or Limits())
+    watch = Watch(house.tools.clock, log)
+    doorkeeper = Doorkeeper(door.journal, house.tools.clock, trusting=trusting)
+
+    @asynccontextmanager
+    async def running(_: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for mounted in mounts:
+                if mounted.running is not None:
+                    await stack.enter_async_context(mounted.running())
+            yield
+        await doorkeeper.close()
+
+    app = Starlette(
+        routes=[
+            *_routes(door, doorkeeper, watch),
+            *(Mount(mounted.path, mounted.app) for mounted in mounts),
+        ],
+        exception_handlers={MemorywireError: _problem, HTTPException: _unknown, Exception: _bug},
+        lifespan=running,
+    )
+    app.router.redirect_slashes = False
+    return Guard(app, door=door, doorkeeper=doorkeeper, watch=watch, hosts=hosts), door
+
+
+def _routes(door: Door, doorkeeper: Doorkeeper, watch: Watch) -> list[BaseRoute]:
+    async def metrics(request: Request) -> Response:
+        caller_of(request).require(Right.READ, everywhere=True)
+        return Response(watch.text(await standing(door)), media_type=_METRICS)
+
+    return [
+        *_wire_routes(door),
+        Route("/v0/batch", batch_endpoint(door), methods=["POST"]),
+        Route("/v0/procedures/{id}/trigger", trigger_endpoint(door), methods=["POST"]),
+        Route("/v0/audit", audit_endpoint(door)),
+        Route("/v0/audit/verify", verify_endpoint(door)),
+        Route("/v0/audit/checkpoint", checkpoint_endpoint(door)),
+        Route("/v0/debts", debts_endpoint(door)),
+        Route("/v0/events", events_endpoint(door, doorkeeper)),
+        Route("/metrics", metrics),
+        Route("/healthz", healthz),
+        Route("/readyz", readyz_endpoint(door)),
+        Route("/openapi.json", openapi_endpoint()),
+        Route("/docs", docs_endpoint()),
+        Route("/docs.css", css_endpoint()),
+    ]
+
+
+def _wire_routes(door: Door) -> Iterator[Route]:
+    """One route for each path, so that a wrong method is told all the right ones."""
+    paths: dict[str, dict[str, Endpoint]] = {}
+    for route in wire_routes():
+        paths.setdefault(route.path, {})[route.method] = wire_endpoint(route, door)
+    for path, endpoints in paths.items():
+        yield Route(path, _by_method(endpoints), methods=list(endpoints))
+
+
+def _by_method(endpoints: Mapping[str, Endpoint]) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        method = "GET" if request.method == "HEAD" else request.method
+        return await endpoints[method](request)
+
+    return endpoint
+
+
+async def _problem(request: Request, error: Exception) -> Response:
+    told = cast("MemorywireError", error)
+    request.state.visit.code = told.code
+    return as_problem(told)
+
+
+async def _unknown(request: Request, error: Exception) -> Response:
+    """What the router says, as a problem."""
+    told = cast("HTTPException", error)
+    if told.status_code == WRONG_METHOD:
+        return as_problem(WrongMethod("this address does not know that method"), headers=told.headers)
+    return as_problem(NotFound("no such address", fix="see /docs"))
+
+
+async def _bug(request: Request, error: Exception) -> Response:
+    """An error nobody foresaw: its name is for the log of the process, not for the caller."""
+    return as_problem(MemorywireError("something went wrong here", fix="look into the log of the server"))

@@ -1,0 +1,99 @@
+"""What stands behind every route: who may ask, the operation itself, and the time it may take."""
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from memorywire.engine.tools import unsupported
+from memorywire.facades.dispatch import dispatch
+from memorywire.facades.events import Feed
+from memorywire.house import House
+from memorywire.journal.operators import Right
+from memorywire.journal.sqlite import SqliteJournal
+from memorywire.model.errors import Overloaded
+from memorywire.model.record import Json
+from memorywire.servers.callers import Caller
+from memorywire.servers.http.routes import EVERYWHERE, NEEDS, agent_is_optional, names_agent
+from memorywire.wire import strict
+from memorywire.wire.codec import encode
+from memorywire.wire.validate import OPERATIONS, READS
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What the door takes: bytes of a body and of a batch, seconds, requests at once, streams at once.
+
+    `rate` is how many requests a second a credential may send for long; for a moment it may send twice that.
+    """
+
+    body: int = 1024 * 1024
+    batch: int = strict.MAX_BYTES
+    body_seconds: float = 20.0
+    answer_seconds: float = 30.0
+    at_once: int = 256
+    streams: int = 128
+    rate: float = 200.0
+
+
+class Door:
+    """The house as seen from outside. What was begun is finished, even when nobody waits for it any more."""
+
+    def __init__(self, house: House, limits: Limits) -> None:
+        if house.journal is None:
+            raise unsupported("serving", "no journal is wired here")
+        self.house = house
+        self.journal: SqliteJournal = house.journal
+        self.limits = limits
+        self.feed = Feed(house)
+        self.closing = asyncio.Event()
+        self._running: set[asyncio.Future[Any]] = set()
+
+    async def call(self, operation: str, payload: Mapping[str, Json], caller: Caller) -> dict[str, Json]:
+        """One operation of the wire, as this caller."""
+        permit(operation, payload, caller)
+        asked = dispatch(operation, payload, self.as_caller(caller), tenant=caller.tenant)
+        answer: dict[str, Json] = encode(await self.finish(asked))
+        if operation == "capabilities":
+            answer["limits"]["payload_bytes_max"] = self.limits.body
+        return answer
+
+    def as_caller(self, caller: Caller) -> House:
+        return replace(self.house, tools=self.house.as_caller(caller.name))
+
+    async def finish(self, work: Awaitable[T]) -> T:
+        """The answer of the work; Overloaded when it takes too long, and then it is still carried on."""
+        task = asyncio.ensure_future(work)
+        self._running.add(task)
+        task.add_done_callback(self._done)
+        try:
+            async with asyncio.timeout(self.limits.answer_seconds):
+                return await asyncio.shield(task)
+        except TimeoutError:
+            seconds = self.limits.answer_seconds
+            raise Overloaded(
+                f"there was no answer within {seconds:g} s; what was asked may still be done",
+                retry_after=max(1, round(seconds)),
+            ) from None
+
+    async def drain(self) -> None:
+        """Wait for everything that was begun."""
+        self.closing.set()
+        while self._running:
+            await asyncio.wait(self._running)
+
+    def _done(self, task: "asyncio.Future[Any]") -> None:
+        self._running.discard(task)
+        if not task.cancelled():
+            task.exception()  # somebody has seen it, or nobody waits for it
+
+
+def permit(operation: str, payload: Mapping[str, Json], caller: Caller) -> None:
+    """Raise Forbidden unless the caller may ask this; it does not matter what there is."""
+    if operation not in (*OPERATIONS, *READS):
+        return  # there is nothing to protect, and the dispatch says so
+    caller.require(NEEDS.get(operation, Right.MANAGE), everywhere=operation in EVERYWHERE)
+    if names_agent(operation) and operation != "capabilities":
+        caller.require_agent(payload, optional=agent_is_optional(operation))

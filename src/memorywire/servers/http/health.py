@@ -1,0 +1,39 @@
+"""Whether the server lives, and whether it can answer: one word each, and nothing else."""
+
+import asyncio
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from memorywire.journal.events import last_event
+from memorywire.model.errors import MemorywireError
+from memorywire.model.record import Scope
+from memorywire.servers.http.answers import as_json
+from memorywire.servers.http.door import Door
+from memorywire.servers.http.handlers import Endpoint
+
+_SECONDS = 2.0
+_NOT_READY = 503
+
+
+async def healthz(request: Request) -> Response:
+    return as_json({"status": "ok"})
+
+
+def readyz_endpoint(door: Door) -> Endpoint:
+    async def readyz(request: Request) -> Response:
+        ready = not door.closing.is_set() and await _answers(door)
+        return as_json({"status": "ok"}) if ready else as_json({"status": "not ready"}, _NOT_READY)
+
+    return readyz
+
+
+async def _answers(door: Door) -> bool:
+    """Whether the store and the journal answer a small question in time."""
+    try:
+        async with asyncio.timeout(_SECONDS):
+            await door.house.tools.store.get(Scope(agent="readyz"), ["readyz"])
+            await door.journal.file.read(last_event)
+    except (MemorywireError, TimeoutError):
+        return False
+    return True

@@ -1,0 +1,162 @@
+"""Serving: a socket, a house behind it, and an end at which nothing that was acknowledged is lost."""
+
+import asyncio
+import ipaddress
+import signal
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from memorywire.house import House
+from memorywire.journal.operators import any_operator
+from memorywire.model.errors import InvalidRequest
+from memorywire.servers.http.app import Mounted, build_app
+from memorywire.servers.http.door import Door, Limits
+from memorywire.servers.http.guard import LOOPBACK
+from memorywire.servers.http.watch import Log, to_stderr
+
+_DRAIN_SECONDS = 10
+_IDLE_SECONDS = 15
+_HEADER_BYTES = 16 * 1024
+_WAITING = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where to listen; `hosts` are further names the server goes by."""
+
+    host: str = "127.0.0.1"
+    port: int = 8377
+    hosts: tuple[str, ...] = ()
+
+    @property
+    def local(self) -> bool:
+        """Whether only this machine can come in."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What a `Host` header may say; a server for others, with tokens, may be called anything."""
+        if self.local:
+            return LOOPBACK | {self.host.lower(), *(name.lower() for name in self.hosts)}
+        return frozenset(name.lower() for name in self.hosts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """What is served, and how. `ready` is told the URL once it is open."""
+
+    address: Address = field(default_factory=Address)
+    limits: Limits = field(default_factory=Limits)
+    mounts: Callable[[House], Sequence[Mounted]] = lambda _: ()
+    ready: Callable[[str], None] = lambda _: None
+    log: Log | None = to_stderr
+
+
+class _Server(uvicorn.Server):
+    """Signals are ours: uvicorn would raise them again before the house is closed."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def serve(house: House, serving: Serving, stop: asyncio.Event | None = None) -> None:
+    """Serve until a signal, or `stop`; in-flight requests finish first. The house stays open.
+
+    Raises InvalidRequest when others could come in without a token, or the address cannot be had.
+    """
+    address = serving.address
+    await refuse_if_open(house, address)
+    app, door = build_app(
+        house,
+        trusting=address.local,
+        hosts=address.names,
+        limits=serving.limits,
+        mounts=serving.mounts(house),
+        log=serving.log,
+    )
+    with _listening(address) as listener:
+        server = _Server(_config(app))
+        ending = asyncio.create_task(_end(server, door, stop or asyncio.Event()))
+        serving.ready(_url(address, listener))
+        try:
+            await server.serve([listener])
+        finally:
+            ending.cancel()
+            with suppress(asyncio.CancelledError):
+                await ending
+            await door.drain()
+
+
+async def refuse_if_open(house: House, address: Address) -> None:
+    """Nobody but this machine may come in while no operator was named."""
+    if not address.local and (house.journal is None or not await house.journal.file.read(any_operator)):
+        raise InvalidRequest(
+            f"{address.host} can be reached by others, and nobody has a token yet",
+            field="host",
+            fix="memorywire operator add NAME --role admin, or serve on 127.0.0.1",
+        )
+
+
+async def _end(server: _Server, door: Door, stop: asyncio.Event) -> None:
+    """When it is time: streams end, no new request is taken, those that are in finish."""
+    loop = asyncio.get_running_loop()
+    for known in (signal.SIGINT, signal.SIGTERM):
+        with suppress(ValueError, RuntimeError, NotImplementedError):  # only the main thread hears signals
+            loop.add_signal_handler(known, stop.set)
+    await stop.wait()
+    door.closing.set()
+    server.should_exit = True
+
+
+def _config(app: ASGIApp) -> uvicorn.Config:
+    return uvicorn.Config(
+        cast("Any", app),  # two libraries spell one protocol differently
+        http="h11",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=_IDLE_SECONDS,
+        timeout_graceful_shutdown=_DRAIN_SECONDS,
+        h11_max_incomplete_event_size=_HEADER_BYTES,
+    )
+
+
+@contextmanager
+def _listening(address: Address) -> Iterator[socket.socket]:
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    # With its protocol named, so that asyncio knows not to let small answers wait for an acknowledgement.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((address.host, address.port))
+        listener.listen(_WAITING)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        raise InvalidRequest(
+            f"cannot listen on {address.host} port {address.port}: {error}",
+            field="port",
+            fix="choose another port, or end what listens there",
+        ) from error
+    try:
+        listener.setblocking(False)
+        yield listener
+    finally:
+        listener.close()
+
+
+def _url(address: Address, listener: socket.socket) -> str:
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    return f"http://{host}:{listener.getsockname()[1]}"

@@ -1,0 +1,117 @@
+"""Events as a stream that a browser or a program follows, and takes up again where it broke off."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from memorywire.facades.events import PAUSE, Event
+from memorywire.journal.operators import Right
+from memorywire.model.errors import InvalidRequest, MemorywireError, Overloaded
+from memorywire.model.record import Json
+from memorywire.servers.callers import Caller, Doorkeeper
+from memorywire.servers.http.answers import encoded
+from memorywire.servers.http.door import Door
+from memorywire.servers.http.handlers import Endpoint, caller_of
+from memorywire.servers.http.requests import query_pairs
+
+_BEAT_SECONDS = 15.0
+_AGAIN = 5
+
+
+class Streams:
+    """How many listen, so that there is an end to it."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.open = 0
+
+
+def events_endpoint(door: Door, doorkeeper: Doorkeeper) -> Endpoint:
+    streams = Streams(door.limits.streams)
+
+    async def events(request: Request) -> Response:
+        """Every change, proposal and decision as it is committed, without content."""
+        caller = caller_of(request)
+        caller.require(Right.READ)
+        position = _position(request)
+        if streams.open >= streams.most:
+            raise Overloaded("too many are listening", retry_after=_AGAIN)
+        place = await door.feed.newest() if position is None else position
+        told = _told(place, door, doorkeeper, request, caller, streams)
+        return StreamingResponse(told, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+    return events
+
+
+async def _told(
+    place: int, door: Door, doorkeeper: Doorkeeper, request: Request, caller: Caller, streams: Streams
+) -> AsyncIterator[bytes]:
+    streams.open += 1
+    quiet = 0.0
+    try:
+        yield b": listening\n\n"
+        while not door.closing.is_set() and await _still_welcome(doorkeeper, request, caller):
+            found, place = await door.feed.after(place, tenant=caller.tenant, agents=caller.agents)
+            for event in found:
+                yield _line(event)
+            quiet = 0.0 if found else quiet + PAUSE
+            if quiet >= _BEAT_SECONDS:
+                quiet = 0.0
+                yield b": still here\n\n"
+            if not found:
+                await asyncio.sleep(PAUSE)
+    finally:
+        streams.open -= 1
+
+
+async def _still_welcome(doorkeeper: Doorkeeper, request: Request, caller: Caller) -> bool:
+    """A token that was revoked ends the streams it opened."""
+    try:
+        return await admitted(doorkeeper, request) == caller
+    except MemorywireError:
+        return False
+
+
+async def admitted(doorkeeper: Doorkeeper, request: Request) -> Caller:
+    """The caller of a request, asked for again."""
+    headers = request.headers
+    return await doorkeeper.admit(headers.get("authorization"), headers.get("memorywire-tenant"))
+
+
+def _position(request: Request) -> int | None:
+    """Where to go on: behind `Last-Event-ID`, or `after`, or from now on."""
+    named = [text for name, text in query_pairs(request) if _known(name)]
+    named += [request.headers["last-event-id"]] if "last-event-id" in request.headers else []
+    if not named:
+        return None
+    if not (named[-1].isascii() and named[-1].isdecimal() and len(named[-1]) < 17):
+        raise InvalidRequest("the id of an event is a number", field="after")
+    return int(named[-1])
+
+
+def _known(name: str) -> bool:
+    if name != "after":
+        raise InvalidRequest(f"{name} is not a field here", field=name)
+    return True
+
+
+def _line(event: Event) -> bytes:
+    return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.id, event.kind.encode(), encoded(as_document(event)))
+
+
+def as_document(event: Event) -> dict[str, Json]:
+    """An event as it is told: to whom it happened, never what was said."""
+    said = {
+        "id": event.id,
+        "at": event.at,
+        "operation": event.operation,
+        "kind": event.kind,
+        "agent_id": event.agent,
+        "user_id": event.user,
+        "actor": event.actor,
+        "subject": event.subject,
+        "memories": list(event.memories),
+    }
+    return {name: value for name, value in said.items() if value is not None}

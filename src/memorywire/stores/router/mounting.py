@@ -1,0 +1,68 @@
+"""What a router is made of: stores with names of their own, no backend twice."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
+
+from memorywire.model.errors import InvalidRequest
+from memorywire.stores.contract import Store
+from memorywire.stores.sqlite.location import locate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mount:
+    """A store under a name; mounts of equal `backend` keep the same data. `weight` is for weighted fusion."""
+
+    name: str
+    store: Store
+    backend: str
+    weight: float = 1.0
+
+
+def name_in(url: str) -> tuple[str, str | None]:
+    """A store's URL without the name that may follow it (`sqlite:///work.db#work`), and the name."""
+    address, _, name = url.partition("#")
+    return address, name or None
+
+
+def backend_of(url: str, place: int) -> str:
+    """Where the data of a URL really is, as far as the URL tells: without who asks, and how.
+
+    What lives in this process only is another backend at every `place`.
+    """
+    parts = urlsplit(url)
+    if parts.scheme == "sqlite":
+        path = locate(url).path
+        return f"sqlite:{place}" if path is None else f"sqlite:{path.resolve()}"
+    host = parts.netloc.rpartition("@")[2].lower()
+    where = f"{host}{parts.path}"
+    return f"{parts.scheme}://{where}" if where else f"{parts.scheme}:{place}"
+
+
+def mounted(mounts: Iterable[Mount]) -> tuple[Mount, ...]:
+    """The mounts with names that tell them apart, each backend once, in the order given.
+
+    Stores of one kind are told apart by where they are, so that their order may change between two runs.
+    """
+    once = {mount.backend: mount for mount in reversed(tuple(mounts))}
+    kept = tuple(reversed(once.values()))
+    kinds = Counter(mount.name for mount in kept)
+    named = tuple(mount if kinds[mount.name] == 1 else _told_apart(mount) for mount in kept)
+    _refuse_twins(named)
+    return named
+
+
+def _told_apart(mount: Mount) -> Mount:
+    mark = hashlib.blake2b(mount.backend.encode(), digest_size=3).hexdigest()
+    return replace(mount, name=f"{mount.name}-{mark}")
+
+
+def _refuse_twins(mounts: Sequence[Mount]) -> None:
+    names = Counter(mount.name for mount in mounts)
+    twins = [name for name, times in names.items() if times > 1]
+    if twins:
+        raise InvalidRequest(
+            f"two stores are called {twins[0]}", field="store", fix="name each behind its URL: URL#name"
+        )

@@ -1,0 +1,197 @@
+"""The router: a store made of stores, which nests. It keeps nothing itself.
+
+Whoever has a journal writes through `write_each` and knows what each child missed. Written to as a plain
+store, it demands that all children agree: a change may be written again, so a failure is simply retried.
+"""
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+from memorywire.model.capabilities import Feature
+from memorywire.model.change import Change, Footprint, Version
+from memorywire.model.errors import (
+    CapabilityUnsupported,
+    NotFound,
+    StoreCorrupt,
+    StoreError,
+    StoreUnavailable,
+)
+from memorywire.model.query import Query, Scored
+from memorywire.model.record import Json, Record, Scope
+from memorywire.model.where import Where
+from memorywire.stores.contract import Found, Historian, RecallCounter, Store, Tracker, Written
+from memorywire.stores.router.asking import Told, ask_each
+from memorywire.stores.router.mounting import Mount, mounted
+
+T = TypeVar("T")
+
+DEADLINE = 2.0
+"""Seconds in which a search is answered, by whoever has answered by then."""
+
+WRITING = 10.0
+"""Seconds after which a write that was not acknowledged counts as missed."""
+
+# What one child can do for all of them; the other features are only there when every child has them.
+_BY_ANY = frozenset(Feature) - {Feature.HARD_DELETE}
+
+
+class Router:
+    """Satisfies Store, Historian, Tracker, RecallCounter and Fanned.
+
+    Reads that must be exact are answered by the first child that can, current children before those that
+    miss changes.
+    """
+
+    def __init__(
+        self,
+        mounts: Sequence[Mount],
+        *,
+        name: str = "router",
+        deadline: float = DEADLINE,
+        writing: float = WRITING,
+    ) -> None:
+        self.name = name
+        self.mounts = {mount.name: mount for mount in mounted(mounts)}
+        self._deadline = deadline
+        self._writing = writing
+        self._behind: frozenset[str] = frozenset()
+
+    @property
+    def children(self) -> tuple[str, ...]:
+        return tuple(self.mounts)
+
+    @property
+    def features(self) -> frozenset[Feature]:
+        """What holds wherever a request lands: erasing needs every child, the rest one that can."""
+        each = [mount.store.features for mount in self.mounts.values()]
+        return (frozenset.union(*each) & _BY_ANY) | frozenset.intersection(*each)
+
+    def child(self, name: str) -> Store:
+        if name not in self.mounts:
+            raise NotFound(
+                f"no store is called {name}", field="store", fix=f"one of: {', '.join(self.mounts)}"
+            )
+        return self.mounts[name].store
+
+    def mark_behind(self, names: Collection[str]) -> None:
+        self._behind = frozenset(names)
+
+    async def write_each(self, change: Change, names: Sequence[str]) -> list[Written]:
+        told = await ask_each({name: self.child(name).write(change) for name in names}, self._writing)
+        return [Written(store=one.store, error=one.error) for one in told]
+
+    async def search_each(self, query: Query, limit: int) -> list[Found]:
+        searches = {name: mount.store.search(query, limit) for name, mount in self.mounts.items()}
+        return [_found(told, limit) for told in await ask_each(searches, self._deadline)]
+
+    async def write(self, change: Change) -> int:
+        """The first child decides whether the change is possible; then all the others follow."""
+        first, *others = self._order()
+        sequence = await self.child(first).write(change)
+        missed = [written for written in await self.write_each(change, others) if written.error is not None]
+        if missed:
+            names = ", ".join(written.store for written in missed)
+            raise StoreUnavailable(f"not every store took the change: {names}", fix="write it again")
+        return sequence
+
+    async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
+        return await self._first(lambda store: store.get(scope, ids))
+
+    async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
+        return await self._first(lambda store: store.find(where, after, limit))
+
+    async def count(self, where: Where) -> int:
+        return await self._first(lambda store: store.count(where))
+
+    async def search(self, query: Query, limit: int) -> list[Scored]:
+        """The ranking of the first child that answers: fusing rankings is for whoever can check them."""
+        wanted = Feature.AS_OF if query.where.as_of is not None else None
+        return await self._first(lambda store: store.search(query, limit), wanted)
+
+    async def duplicate(self, record: Record, at: int) -> Record | None:
+        return await self._first(lambda store: store.duplicate(record, at))
+
+    async def health(self) -> Mapping[str, Json]:
+        """Each child's own word, under its name; `ok` when all are."""
+        checks = {name: _health(mount.store) for name, mount in self.mounts.items()}
+        told = await ask_each(checks, self._writing)
+        stores = {one.store: _well(one) | {"behind": one.store in self._behind} for one in told}
+        return {"ok": all(store["ok"] for store in stores.values()), "stores": stores}
+
+    async def close(self) -> None:
+        await asyncio.gather(*(mount.store.close() for mount in self.mounts.values()))
+
+    async def history(self, scope: Scope, id: str) -> list[Version]:
+        return await self._past(lambda past: past.history(scope, id))
+
+    async def footprint(self, scope: Scope, change_id: str) -> Footprint | None:
+        return await self._past(lambda past: past.footprint(scope, change_id))
+
+    async def committed(self, scope: Scope, key: str) -> Footprint | None:
+        return await self._past(lambda past: past.committed(scope, key))
+
+    async def changes(self, scope: Scope, limit: int) -> list[Change]:
+        return await self._past(lambda past: past.changes(scope, limit))
+
+    async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
+        """One child keeps count, the first that can: the one that is asked how often."""
+        await self._first(
+            lambda store: cast(Tracker, store).touch(scope, ids, at), Feature.RECALL_TRACKING, Tracker
+        )
+
+    async def recalls(self, records: Sequence[Record]) -> Sequence[int]:
+        return await self._first(
+            lambda store: cast(RecallCounter, store).recalls(records), Feature.RECALL_TRACKING, RecallCounter
+        )
+
+    async def _past(self, ask: Callable[[Historian], Awaitable[T]]) -> T:
+        return await self._first(lambda store: ask(cast(Historian, store)), Feature.HISTORY, Historian)
+
+    async def _first(
+        self, ask: Callable[[Store], Awaitable[T]], wanted: Feature | None = None, ability: type = object
+    ) -> T:
+        """The answer of the first child that can and does; its refusal is an answer too."""
+        able = [
+            store
+            for store in map(self.child, self._order())
+            if isinstance(store, ability) and (wanted is None or wanted in store.features)
+        ]
+        if not able:
+            raise CapabilityUnsupported(f"{wanted} is not available: none of the stores has it", field=wanted)
+        for store in able[:-1]:
+            try:
+                async with asyncio.timeout(self._deadline):
+                    return await ask(store)
+            except (StoreError, TimeoutError):
+                continue
+        return await ask(able[-1])
+
+    def _order(self) -> list[str]:
+        return sorted(self.mounts, key=lambda name: name in self._behind)
+
+
+async def _health(store: Store) -> Mapping[str, Json]:
+    return await store.health()
+
+
+def _well(told: Told[Mapping[str, Json]]) -> dict[str, Json]:
+    if told.error is not None or told.answer is None:
+        return {"ok": False, "problem": None if told.error is None else told.error.problem()}
+    return dict(told.answer)
+
+
+def _found(told: Told[list[Scored]], limit: int) -> Found:
+    hits: Any = told.answer if told.error is None else []
+    if not isinstance(hits, list) or not all(_is_hit(hit) for hit in hits):
+        nonsense = StoreCorrupt("the store answered with something that is no ranking of memories")
+        return Found(store=told.store, error=nonsense, elapsed=told.elapsed)
+    once = {hit.record.id: hit for hit in reversed(hits[:limit])}
+    return Found(
+        store=told.store, hits=tuple(reversed(once.values())), error=told.error, elapsed=told.elapsed
+    )
+
+
+def _is_hit(hit: Any) -> bool:
+    return isinstance(hit, Scored) and isinstance(hit.record, Record) and math.isfinite(hit.score)

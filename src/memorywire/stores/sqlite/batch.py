@@ -1,0 +1,176 @@
+"""Rows on their way to a shelf, as arrays: made of rows of the file, or read from a pack of them.
+
+A batch stands for itself: its users and sessions are numbered by its own lists of names, its documents by
+their place in it. Its rows are in order of id.
+"""
+
+import json
+import struct
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, fields
+from operator import itemgetter
+from typing import Any, Self, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memorywire.model.record import MemoryType, Standing
+from memorywire.stores.sqlite.codes import rounded
+from memorywire.stores.sqlite.rows import ENTRY, Row
+
+H = TypeVar("H", bound=Hashable)
+Array: TypeAlias = NDArray[Any]
+
+FORMAT = 1
+"""The form of a pack; one of another form is as good as none."""
+
+NEVER = 2**63 - 1
+UNSAID = -(2**63)
+TYPES = {kind.value: code for code, kind in enumerate(MemoryType)}
+STANDINGS = {standing.value: code for code, standing in enumerate(Standing)}
+
+_SIZE = struct.Struct("<I")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """One value for each row; `session` is -1 where there is none."""
+
+    position: Array
+    user: Array
+    type: Array
+    standing: Array
+    created: Array
+    expires: Array
+    length: Array
+    occurred: Array
+    moment: Array
+    session: Array
+    machine: Array
+    codes: Array
+    units: Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entries:
+    """The text index: which term which document holds, and how often; sorted by term."""
+
+    term: Array
+    document: Array
+    count: Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """`worst` is the largest error of a code. What was read from a pack has neither ids nor vectors."""
+
+    columns: Columns
+    entries: Entries
+    users: Sequence[str | None]
+    sessions: Sequence[tuple[str | None, str]]
+    first_id: str
+    last_id: str
+    worst: float
+    ids: Sequence[str] | None = None
+    halves: NDArray[np.uint16] | None = None
+
+    def __len__(self) -> int:
+        return len(self.columns.position)
+
+    @classmethod
+    def of(cls, rows: Sequence[Row], dimension: int) -> Self:
+        # fmt: off
+        (position, ids, user, type_, standing, created, expires, length, occurred, moment, session, machine,
+         vector, terms) = zip(*sorted(rows, key=itemgetter(1)), strict=True)
+        # fmt: on
+        none = bytes(2 * dimension)
+        halves = np.frombuffer(b"".join([blob or none for blob in vector]), "<u2").reshape(len(rows), -1)
+        codes, units, worst = rounded(halves)
+        pairs = [None if name is None else (who, name) for who, name in zip(user, session, strict=True)]
+        users, by_user = _numbered(user)
+        sessions, by_session = _numbered([pair for pair in pairs if pair is not None])
+        numbers = iter(by_session)
+        columns = Columns(
+            position=np.array(position, "<i8"),
+            user=np.array(by_user, "<i4"),
+            type=np.array([TYPES[name] for name in type_], "i1"),
+            standing=np.array([STANDINGS[name] for name in standing], "i1"),
+            created=np.array(created, "<i8"),
+            expires=np.array([NEVER if at is None else at for at in expires], "<i8"),
+            length=np.array(length, "<i4"),
+            occurred=np.array([UNSAID if at is None else at for at in occurred], "<i8"),
+            moment=np.array(moment, "<i8"),
+            session=np.array([-1 if pair is None else next(numbers) for pair in pairs], "<i4"),
+            machine=np.array(machine, "?"),
+            codes=codes,
+            units=units,
+        )
+        return cls(
+            columns=columns,
+            entries=_entries(terms),
+            users=users,
+            sessions=sessions,
+            first_id=ids[0],
+            last_id=ids[-1],
+            worst=worst,
+            ids=ids,
+            halves=halves,
+        )
+
+    def packed(self) -> bytes:
+        """All of it but ids and vectors, which the file has anyway."""
+        arrays = [getattr(part, name) for part, name in _parts(self.columns, self.entries)]
+        head = {
+            "forms": [(array.dtype.str, array.shape) for array in arrays],
+            "users": self.users,
+            "sessions": self.sessions,
+            "ids": (self.first_id, self.last_id),
+            "worst": self.worst,
+        }
+        written = json.dumps(head, ensure_ascii=False).encode()
+        return b"".join([_SIZE.pack(len(written)), written, *(array.tobytes() for array in arrays)])
+
+    @classmethod
+    def unpacked(cls, data: bytes) -> Self:
+        (size,) = _SIZE.unpack_from(data)
+        start = _SIZE.size + size
+        head = json.loads(data[_SIZE.size : start])
+        arrays = []
+        for form, shape in head["forms"]:
+            count = int(np.prod(shape))
+            arrays.append(np.frombuffer(data, form, count, start).reshape(shape))
+            start += arrays[-1].nbytes
+        first = len(fields(Columns))
+        first_id, last_id = head["ids"]
+        return cls(
+            columns=Columns(**_named(Columns, arrays[:first])),
+            entries=Entries(**_named(Entries, arrays[first:])),
+            users=head["users"],
+            sessions=[(user, session) for user, session in head["sessions"]],
+            first_id=first_id,
+            last_id=last_id,
+            worst=head["worst"],
+        )
+
+
+def _numbered(names: Sequence[H]) -> tuple[list[H], list[int]]:
+    """The different names, and the number of each in that list."""
+    numbers: dict[H, int] = {}
+    numbered = [numbers.setdefault(name, len(numbers)) for name in names]
+    return list(numbers), numbered
+
+
+def _entries(blobs: Sequence[bytes]) -> Entries:
+    found = np.frombuffer(b"".join(blobs), ENTRY)
+    sizes = [len(blob) // ENTRY.itemsize for blob in blobs]
+    order = np.argsort(found["term"], kind="stable")
+    documents = np.repeat(np.arange(len(blobs), dtype="<i4"), sizes)
+    return Entries(term=found["term"][order], document=documents[order], count=found["count"][order])
+
+
+def _parts(*parts: Columns | Entries) -> list[tuple[Columns | Entries, str]]:
+    return [(part, field.name) for part in parts for field in fields(part)]
+
+
+def _named(kind: type, arrays: Sequence[Array]) -> dict[str, Array]:
+    return {field.name: array for field, array in zip(fields(kind), arrays, strict=True)}

@@ -1,0 +1,132 @@
+"""A store around a store: every verb goes through one door, and only the abilities inside show outside."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from memorywire.model.capabilities import Feature
+from memorywire.model.change import Change, Footprint, Version
+from memorywire.model.query import Query, Scored
+from memorywire.model.record import Json, Record, Scope
+from memorywire.model.where import Where
+from memorywire.stores.contract import Historian, RecallCounter, Store, Tracker
+
+T = TypeVar("T")
+
+READS = frozenset({"get", "find", "count", "search", "duplicate", "history", "footprint", "committed"})
+"""Verbs that may be asked twice at once without any harm."""
+
+Call: TypeAlias = Callable[[], Awaitable[T]]
+
+
+class Door(Protocol):
+    """What a wrapper does around a call; `verb` is the name of what is called."""
+
+    async def __call__(self, verb: str, call: Call[Any]) -> Any: ...
+
+
+class _Around:
+    """The verbs every store has."""
+
+    def __init__(self, inner: Any, door: Door, prepare: Callable[[Change], Change]) -> None:
+        self.inner = inner
+        self._through = door
+        self._prepare = prepare
+
+    @property
+    def name(self) -> str:
+        return str(self.inner.name)
+
+    @property
+    def features(self) -> frozenset[Feature]:
+        features: frozenset[Feature] = self.inner.features
+        return features
+
+    async def write(self, change: Change) -> int:
+        sequence: int = await self._through("write", lambda: self.inner.write(self._prepare(change)))
+        return sequence
+
+    async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
+        found: list[Record] = await self._through("get", lambda: self.inner.get(scope, ids))
+        return found
+
+    async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
+        found: list[Record] = await self._through("find", lambda: self.inner.find(where, after, limit))
+        return found
+
+    async def count(self, where: Where) -> int:
+        count: int = await self._through("count", lambda: self.inner.count(where))
+        return count
+
+    async def search(self, query: Query, limit: int) -> list[Scored]:
+        found: list[Scored] = await self._through("search", lambda: self.inner.search(query, limit))
+        return found
+
+    async def duplicate(self, record: Record, at: int) -> Record | None:
+        found: Record | None = await self._through("duplicate", lambda: self.inner.duplicate(record, at))
+        return found
+
+    async def health(self) -> Mapping[str, Json]:
+        health: Mapping[str, Json] = await self._through("health", self.inner.health)
+        return health
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+
+class _Past:
+    """The verbs of a historian."""
+
+    inner: Historian
+    _through: Door
+
+    async def history(self, scope: Scope, id: str) -> list[Version]:
+        versions: list[Version] = await self._through("history", lambda: self.inner.history(scope, id))
+        return versions
+
+    async def footprint(self, scope: Scope, change_id: str) -> Footprint | None:
+        found: Footprint | None = await self._through(
+            "footprint", lambda: self.inner.footprint(scope, change_id)
+        )
+        return found
+
+    async def committed(self, scope: Scope, key: str) -> Footprint | None:
+        found: Footprint | None = await self._through("committed", lambda: self.inner.committed(scope, key))
+        return found
+
+    async def changes(self, scope: Scope, limit: int) -> list[Change]:
+        found: list[Change] = await self._through("changes", lambda: self.inner.changes(scope, limit))
+        return found
+
+
+class _Use:
+    """The verb of a tracker."""
+
+    inner: Tracker
+    _through: Door
+
+    async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
+        await self._through("touch", lambda: self.inner.touch(scope, ids, at))
+
+
+class _Counts:
+    """The verb of a recall counter."""
+
+    inner: RecallCounter
+    _through: Door
+
+    async def recalls(self, records: Sequence[Record]) -> Sequence[int]:
+        counts: Sequence[int] = await self._through("recalls", lambda: self.inner.recalls(records))
+        return counts
+
+
+_ABILITIES: tuple[tuple[type, type], ...] = ((Historian, _Past), (Tracker, _Use), (RecallCounter, _Counts))
+
+
+def around(inner: Store, door: Door, *, prepare: Callable[[Change], Change] = lambda change: change) -> Store:
+    """A store that leads every call to `inner` through the door; it can do what `inner` can.
+
+    `prepare` makes what is written of what was to be written.
+    """
+    shown = tuple(verbs for ability, verbs in _ABILITIES if isinstance(inner, ability))
+    kind: type[_Around] = type("Around", (_Around, *shown), {})
+    return kind(inner, door, prepare)

@@ -1,0 +1,80 @@
+"""Memories that carry a seal of their own: what a store changed, or made up, is not believed.
+
+The seal is an HMAC over the scope, id, version and digest of a record. It is kept in the record's metadata,
+so any store can keep it, and only whoever holds the key can make one.
+"""
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from memorywire.model.change import Change, Version
+from memorywire.model.errors import StoreCorrupt
+from memorywire.model.query import Scored
+from memorywire.model.record import Record
+from memorywire.stores.contract import Store
+from memorywire.stores.wrappers.around import Call, around
+
+SEAL = "memorywire.seal"
+
+
+def with_seal(store: Store, key: bytes) -> Store:
+    """The store with every record sealed on its way in, and checked and unsealed on its way out.
+
+    A record whose seal does not fit is not there; a search that finds one raises StoreCorrupt.
+    """
+
+    async def door(verb: str, call: Call[Any]) -> Any:
+        answer = await call()
+        opened = _opened(answer, key)
+        if verb == "search" and len(opened) < len(answer):
+            raise StoreCorrupt(f"{len(answer) - len(opened)} of its memories do not carry our seal")
+        return opened
+
+    return around(store, door, prepare=lambda change: _sealed(change, key))
+
+
+def _sealed(change: Change, key: bytes) -> Change:
+    puts = tuple(replace(put, record=_with_seal(put.record, key)) for put in change.put)
+    return replace(change, put=puts)
+
+
+def _with_seal(record: Record, key: bytes) -> Record:
+    return replace(record, metadata={**record.metadata, SEAL: _seal(record, key)})
+
+
+def _seal(record: Record, key: bytes) -> str:
+    scope = record.scope
+    said = (scope.tenant, scope.agent, scope.user or "", record.id, str(record.version), record.digest)
+    # Lengths first, so that no two lists of parts give one text.
+    text = "".join(f"{len(part)}:{part}" for part in said)
+    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+
+
+def _opened(answer: Any, key: bytes) -> Any:
+    """The answer of any verb without what is not sealed."""
+    match answer:
+        case Record():
+            return _unsealed(answer, key)
+        case Scored():
+            record = _unsealed(answer.record, key)
+            return None if record is None else replace(answer, record=record)
+        case Version(record=Record() as record):
+            return replace(answer, record=_unsealed(record, key))
+        case list():
+            return _all_opened(answer, key)
+    return answer
+
+
+def _all_opened(answers: Sequence[Any], key: bytes) -> list[Any]:
+    opened: Iterable[Any] = (_opened(one, key) for one in answers)
+    return [one for one in opened if one is not None]
+
+
+def _unsealed(record: Record, key: bytes) -> Record | None:
+    metadata = dict(record.metadata)
+    seal = metadata.pop(SEAL, None)
+    bare = replace(record, metadata=metadata)
+    return bare if isinstance(seal, str) and hmac.compare_digest(seal, _seal(bare, key)) else None

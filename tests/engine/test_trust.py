@@ -1,0 +1,176 @@
+"""Trust never rises: whatever is merged, derived, replaced or decided, nothing is believed more than its origins."""
+
+import asyncio
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memorywire import Memory
+from memorywire.model.errors import MemorywireError
+from memorywire.model.record import Trust
+from tests.engine.quick import Quick
+from tests.engine.stage import STORES, HandClock
+
+POLICY = """
+profile = "balanced"
+disable = ["untrusted-source"]
+[trust]
+"boss" = "trusted"
+"""
+LEVELS = list(Trust)
+NUMBERS = st.integers(0, 20)
+STEPS = st.one_of(
+    st.tuples(
+        st.just("remember"),
+        st.fixed_dictionaries(
+            {
+                "source": st.sampled_from(["boss", "crm", "web:page"]),
+                "trust": st.sampled_from([None, *(level.value for level in Trust)]),
+                "derived_from": st.lists(NUMBERS, max_size=2),
+                "supersedes": st.lists(NUMBERS, max_size=1),
+                "replaces": st.none() | NUMBERS,
+                "approval_required": st.booleans(),
+            }
+        ),
+    ),
+    st.tuples(
+        st.just("merge"),
+        st.fixed_dictionaries(
+            {
+                "canonical": NUMBERS,
+                "duplicates": st.lists(NUMBERS, min_size=1, max_size=2),
+                "strategy": st.sampled_from(["keep_canonical", "merge_content", "keep_highest_confidence"]),
+            }
+        ),
+    ),
+    st.tuples(
+        st.just("decide"),
+        st.fixed_dictionaries(
+            {
+                "which": NUMBERS,
+                "verb": st.sampled_from(
+                    ["approve", "edit", "merge", "supersede", "forget_similar", "reject"]
+                ),
+                "target": NUMBERS,
+            }
+        ),
+    ),
+)
+
+
+class Life:
+    """A memory to which things happen; what happened cannot always be done."""
+
+    def __init__(self, memory):
+        self.memory = memory
+        self.count = 0
+        self.done = 0
+
+    async def live(self):
+        return [record async for record in self._records()]
+
+    async def _records(self):
+        for record in await self.memory.list(limit=1000, include=["archived"]):
+            yield record
+
+    async def take(self, step, fields):
+        try:
+            await getattr(self, step)(**fields)
+            self.done += 1
+        except (MemorywireError, IndexError, ZeroDivisionError):
+            return
+
+    async def chosen(self, numbers):
+        live = await self.live()
+        return list(dict.fromkeys(live[number % len(live)].id for number in numbers))
+
+    async def remember(self, derived_from, supersedes, replaces, **fields):
+        self.count += 1
+        named = {"derived_from": derived_from, "supersedes": supersedes}
+        given = {name: await self.chosen(numbers) for name, numbers in named.items() if numbers}
+        if replaces is not None:
+            live = await self.live()
+            old = live[replaces % len(live)]
+            given |= {"id": old.id, "if_version": old.version}
+        await self.memory.remember(f"fact number {self.count} is {self.count * 7}", **given, **fields)
+
+    async def merge(self, canonical, duplicates, strategy):
+        (survivor,) = await self.chosen([canonical])
+        await self.memory.merge(survivor, await self.chosen(duplicates), strategy=strategy)
+
+    async def decide(self, which, verb, target):
+        waiting = (await self.memory.proposals()).items
+        options = {"edit": {"edit": {"content": f"edited {self.count}", "trust": "trusted"}}}.get(verb, {})
+        if verb in ("merge", "supersede", "forget_similar"):
+            options = {"target": (await self.chosen([target]))[0]}
+        await self.memory.decide(waiting[which % len(waiting)].id, verb, **options)
+
+
+def at_most(level, *others):
+    return all(LEVELS.index(level) <= LEVELS.index(other) for other in others)
+
+
+async def rises(memory):
+    """Every version that is believed more than the version, or the memories, it came from."""
+    found = []
+    for record in await memory.list(limit=1000, include=["archived"]):
+        chain = [version.record for version in await memory.history(record.id)]
+        found += [
+            new for old, new in zip(chain, chain[1:], strict=False) if not at_most(new.trust, old.trust)
+        ]
+        for origin in (*record.derived_from, *record.merged_from):
+            first, *_ = await memory.history(origin)
+            last = (await memory.history(origin))[-1]
+            believed = last.record if origin in record.merged_from else first.record
+            if origin in record.merged_from and not at_most(record.trust, believed.trust):
+                found.append(record)
+    return found
+
+
+async def a_life(url, policy, steps):
+    async with Memory("agent", [url], policy=policy, embedder=Quick(), clock=HandClock()) as memory:
+        life = Life(memory)
+        derived = []
+        for step, fields in steps:
+            before = {record.id: record.trust for record in await life.live()}
+            await life.take(step, fields)
+            derived += [
+                record
+                for record in await life.live()
+                if record.id not in before
+                and not at_most(record.trust, *(before[id] for id in record.derived_from if id in before))
+            ]
+        return life.done, derived, await rises(memory)
+
+
+@pytest.mark.parametrize("url", STORES)
+def test_nothing_is_believed_more_than_what_it_came_from(url, tmp_path):
+    policy = tmp_path / "policy.toml"
+    policy.write_text(POLICY)
+    done = []
+
+    @settings(max_examples=25, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(st.lists(STEPS, min_size=4, max_size=14))
+    def live(steps):
+        count, derived, risen = asyncio.run(a_life(url, str(policy), steps))
+        assert (derived, risen) == ([], [])
+        done.append(count)
+
+    live()
+    assert max(done) >= 4  # lives in which nothing succeeds show nothing
+
+
+@pytest.mark.parametrize("url", STORES)
+def test_a_trusted_source_is_trusted_and_a_derivation_of_less_is_not(url, tmp_path):
+    policy = tmp_path / "policy.toml"
+    policy.write_text(POLICY)
+
+    async def story():
+        async with Memory("agent", [url], policy=str(policy), embedder=Quick()) as memory:
+            rumour = (await memory.remember("the moon is cheese", source="web:page")).id
+            fact = (await memory.remember("the moon is rock", source="boss")).id
+            mixed = (await memory.remember("moons vary", source="boss", derived_from=[rumour, fact])).id
+            return [(await memory.get(id)).trust for id in (rumour, fact, mixed)]
+
+    assert asyncio.run(story()) == [Trust.UNTRUSTED, Trust.TRUSTED, Trust.UNTRUSTED]
