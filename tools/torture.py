@@ -22,7 +22,7 @@ from tests.sqlite.test_governed import power_cuts, recorded_life
 
 WRITERS = 3
 FILE = 25  # kills for each file, so that comparing it does not take longer than killing
-LIFE = 50  # power cuts for each recorded life
+LIFE = 100  # power cuts for each recorded life
 CONTROLS = 40
 
 

@@ -1,4 +1,4 @@
-"""A held change is invisible: a memory in which changes wait reads exactly like one that never heard of them."""
+"""A held change is invisible: a memory in which changes wait reads like one that never heard of them."""
 
 import asyncio
 
@@ -91,7 +91,8 @@ async def all_reads(memory):
     reads += [await attempt(memory, "forget", {"filter": {"type": "semantic"}, "dry_run": True})]
     log = (await attempt(memory, "changes", {"limit": 1000}))["changes"]
     counts = (await memory.health())["stores"][0]
-    return without_names(reads, MINTED), [change["operation"] for change in log], counts["memories"]
+    kept = counts["records"], counts["versions"]
+    return without_names(reads, MINTED), [change["operation"] for change in log], kept
 
 
 async def two_lives(url, story):

@@ -1,6 +1,7 @@
-"""Trust never rises: whatever is merged, derived, replaced or decided, nothing is believed more than its origins."""
+"""Trust never rises: whatever is merged, derived or decided, nothing is believed more than its origins."""
 
 import asyncio
+from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,13 +20,14 @@ disable = ["untrusted-source"]
 "boss" = "trusted"
 """
 LEVELS = list(Trust)
+SOURCES = ["boss", "crm", "web:page"]
 NUMBERS = st.integers(0, 20)
 STEPS = st.one_of(
     st.tuples(
         st.just("remember"),
         st.fixed_dictionaries(
             {
-                "source": st.sampled_from(["boss", "crm", "web:page"]),
+                "source": st.sampled_from(SOURCES),
                 "trust": st.sampled_from([None, *(level.value for level in Trust)]),
                 "derived_from": st.lists(NUMBERS, max_size=2),
                 "supersedes": st.lists(NUMBERS, max_size=1),
@@ -65,20 +67,16 @@ class Life:
     def __init__(self, memory):
         self.memory = memory
         self.count = 0
-        self.done = 0
+        self.done = []
 
     async def live(self):
-        return [record async for record in self._records()]
-
-    async def _records(self):
-        for record in await self.memory.list(limit=1000, include=["archived"]):
-            yield record
+        return list(await self.memory.list(limit=1000, include=["archived"]))
 
     async def take(self, step, fields):
         try:
             await getattr(self, step)(**fields)
-            self.done += 1
-        except (MemorywireError, IndexError, ZeroDivisionError):
+            self.done.append(step)
+        except (MemorywireError, ZeroDivisionError):  # a conflict, or nothing there to choose from
             return
 
     async def chosen(self, numbers):
@@ -112,25 +110,21 @@ def at_most(level, *others):
 
 
 async def rises(memory):
-    """Every version that is believed more than the version, or the memories, it came from."""
+    """Every version that is believed more than the one before it, or than what was merged into it."""
     found = []
     for record in await memory.list(limit=1000, include=["archived"]):
         chain = [version.record for version in await memory.history(record.id)]
-        found += [
-            new for old, new in zip(chain, chain[1:], strict=False) if not at_most(new.trust, old.trust)
-        ]
-        for origin in (*record.derived_from, *record.merged_from):
-            first, *_ = await memory.history(origin)
-            last = (await memory.history(origin))[-1]
-            believed = last.record if origin in record.merged_from else first.record
-            if origin in record.merged_from and not at_most(record.trust, believed.trust):
-                found.append(record)
+        found += [new for old, new in pairwise(chain) if not at_most(new.trust, old.trust)]
+        merged = [(await memory.history(origin))[-1].record for origin in record.merged_from]
+        found += [record] if not at_most(record.trust, *(origin.trust for origin in merged)) else []
     return found
 
 
 async def a_life(url, policy, steps):
     async with Memory("agent", [url], policy=policy, embedder=Quick(), clock=HandClock()) as memory:
         life = Life(memory)
+        for source in SOURCES:
+            await memory.remember(f"what {source} says", source=source)
         derived = []
         for step, fields in steps:
             before = {record.id: record.trust for record in await life.live()}
@@ -153,12 +147,12 @@ def test_nothing_is_believed_more_than_what_it_came_from(url, tmp_path):
     @settings(max_examples=25, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
     @given(st.lists(STEPS, min_size=4, max_size=14))
     def live(steps):
-        count, derived, risen = asyncio.run(a_life(url, str(policy), steps))
+        steps_done, derived, risen = asyncio.run(a_life(url, str(policy), steps))
         assert (derived, risen) == ([], [])
-        done.append(count)
+        done.extend(steps_done)
 
     live()
-    assert max(done) >= 4  # lives in which nothing succeeds show nothing
+    assert set(done) == {"remember", "merge", "decide"}  # what never succeeds shows nothing
 
 
 @pytest.mark.parametrize("url", STORES)

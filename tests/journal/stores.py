@@ -50,18 +50,26 @@ async def client(
     store: Any, folder: Path, clock: Callable[[], int] | None = None, **options: Any
 ) -> AsyncIterator[Memory]:
     """A memory on this store, with its journal in this folder."""
-    given = {
-        "embedder": Signature(),
-        "journal": journal_url(folder),
-        "clock": clock or HandClock(),
-        **options,
-    }
+    journal = f"sqlite://{folder}/journal.db"
+    given = {"embedder": Signature(), "journal": journal, "clock": clock or HandClock(), **options}
     async with Memory("agent", [store], **given) as memory:
         yield memory
 
 
-def journal_url(folder: Path) -> str:
-    return f"sqlite://{folder}/journal.db"
+async def open_store(url: str, *, space: Space) -> Fickle:
+    """`fickle://here` is there, every other one is away."""
+    store = Fickle(space)
+    store.away = url != "fickle://here"
+    return store
+
+
+def installed(folder: Path) -> dict[str, str]:
+    """The environment in which the command knows this store, as a package of somebody else's."""
+    described = folder / "fickle-1.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: fickle\nVersion: 1\n")
+    (described / "entry_points.txt").write_text(f"[{GROUP}]\nfickle = {__name__}:open_store\n")
+    return {"PYTHONPATH": os.pathsep.join([str(SRC), str(SRC.parent), str(folder)])}
 
 
 def entries(folder: Path, *names: str) -> list[tuple[Json, ...]]:

@@ -301,7 +301,7 @@ def test_postings_give_every_document_however_they_were_added(monkeypatch: pytes
     for number in range(120):
         terms = dice.choice(30, size=int(dice.integers(0, 6)), replace=False) - 15
         counts = dice.integers(1, 9, size=len(terms))
-        index.append(number, [np.array(list(zip(terms, counts, strict=True)), ENTRY).tobytes()])
+        index.add(terms, np.full(len(terms), number, np.int32), counts.astype(np.uint16))
         held[number] = dict(zip(terms.tolist(), counts.tolist(), strict=True))
     kept = dice.random(120) < 0.6
     for _ in range(2):

@@ -137,3 +137,5 @@ def _show(report: "Report") -> None:
         click.echo()
         for line in table(headers, rows, elastic=headers[0], width=terminal_width()):
             click.echo(line)
+    for line in report.footing():
+        click.echo(line)

@@ -67,6 +67,7 @@ class Desk:
             policy=self.settings.policy,
             journal=self.settings.journal,
             secrets=self.settings.secrets,
+            several=self.settings.several,
             caller=PERSON,
             clock=clock,
         ) as memory:

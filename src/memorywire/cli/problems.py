@@ -9,13 +9,17 @@ from memorywire.model.errors import (
     CapabilityUnsupported,
     Conflict,
     EmbedderFailed,
+    Forbidden,
     InvalidRequest,
     MemorywireError,
     NotFound,
+    Overloaded,
+    RateLimited,
     Refused,
     SecretLeakage,
     StoreError,
     TooManyAffected,
+    Unauthenticated,
 )
 
 USAGE = 2
@@ -33,6 +37,10 @@ _CODES: Mapping[type[MemorywireError], int] = {
     ApprovalPending: REFUSED,
     BudgetExceeded: REFUSED,
     SecretLeakage: REFUSED,
+    Unauthenticated: REFUSED,
+    Forbidden: REFUSED,
+    RateLimited: REFUSED,
+    Overloaded: STORE_FAILURE,
     CapabilityUnsupported: REFUSED,
     StoreError: STORE_FAILURE,
     EmbedderFailed: STORE_FAILURE,

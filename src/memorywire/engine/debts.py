@@ -26,7 +26,7 @@ async def carry_out(change: Change, act: Act, tools: Tools) -> Submitted:
     """Commit the change and write the act down, in one transaction where store and journal share a file."""
     journal = tools.governance.journal
     if isinstance(tools.store, Fanned):
-        return await spread(change, act, tools.store, await _repay_each(tools.store, tools), tools)
+        return await spread(change, act, tools.store, await mark_behind(tools.store, tools), tools)
     if not journal.shares(tools.store):
         return await _carry_out_elsewhere(change, act, tools)
     await journal.write(act, await with_vectors(change, tools))
@@ -86,6 +86,14 @@ async def repay(tools: Tools, *, all_of_them: bool = False) -> bool:
     return await _repay_store(tools.store.name, tools.store, tools, all_of_them=all_of_them)
 
 
+async def mark_behind(fan: Fanned, tools: Tools) -> frozenset[str]:
+    """The children that are owed earlier changes: what comes later has to wait behind those."""
+    owed = await tools.governance.journal.behind(tools.clock() - _ON_ITS_WAY_MS)
+    late = owed & frozenset(fan.children)
+    fan.mark_behind(late)
+    return late
+
+
 async def _repay_each(fan: Fanned, tools: Tools, *, all_of_them: bool = False) -> list[str]:
     """The children that are still owed something, after what is due was repaid."""
     anchor = anchor_of(fan, tools.governance.journal)
@@ -93,9 +101,8 @@ async def _repay_each(fan: Fanned, tools: Tools, *, all_of_them: bool = False) -
     free = await asyncio.gather(
         *(_repay_store(name, fan.child(name), tools, all_of_them=all_of_them) for name in names)
     )
-    late = [name for name, is_free in zip(names, free, strict=True) if not is_free]
-    fan.mark_behind(late)
-    return late
+    await mark_behind(fan, tools)
+    return [name for name, is_free in zip(names, free, strict=True) if not is_free]
 
 
 async def _repay_store(name: str, store: Store, tools: Tools, *, all_of_them: bool) -> bool:

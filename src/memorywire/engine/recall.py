@@ -1,11 +1,15 @@
 """Recall: embed once, ask inside the scope, admit on absolute evidence, say when nothing matches."""
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
+from memorywire.engine.ask import Asked, ask
 from memorywire.engine.choose import Chosen, choose, pool
 from memorywire.engine.permit import permit, write_down
 from memorywire.engine.tools import Tools, unsupported
 from memorywire.model.answers import Hit, NearMiss, Outcome, Recalled
+from memorywire.model.capabilities import Feature
 from memorywire.model.clock import DAY_MS
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import RECALLABLE, Standing
@@ -23,19 +27,20 @@ _NEAR_MISSES = 5
 
 async def recall(request: Recall, tools: Tools) -> Recalled:
     """The best `k` memories that answer the query, or none, with a verdict."""
-    _refuse_what_is_not_wired(request)
+    _refuse_what_is_not_wired(request, tools)
     await permit(request, tools)
     started = tools.clock()
     query = await _query(request, tools, started)
-    candidates = await tools.store.search(query, pool(request, _NEAR_MISSES))
-    if _by_use(request):
-        candidates = await _counted(candidates, tools)
+    asked = await ask(query, pool(request, _NEAR_MISSES), request, tools)
+    candidates = await _counted(asked.candidates, tools) if _by_use(request) else asked.candidates
     admission = admit(candidates, request.min_relevance, tools.floors, asks_more=asks_more(request.query))
+    if request.rank is None:
+        admission = replace(admission, admitted=tuple(map(asked.by_fusion, admission.admitted)))
     if request.hops:
         admission = replace(admission, admitted=tuple(follow(admission.admitted, request.hops, query.names)))
     chosen = await choose(admission.admitted, request, query.where.alive_at, tools.embedder)
-    hits = tuple(_hit(scored, chosen, tools, request.explain) for scored in chosen.hits)
-    if isinstance(tools.store, Tracker) and hits and request.as_of is None:
+    hits = tuple(_hit(scored, chosen, asked, request.explain) for scored in chosen.hits)
+    if isinstance(tools.store, Tracker) and hits and request.as_of is None and _tracks(tools):
         await tools.store.touch(request.scope, [hit.id for hit in hits], started)
     recall_id = tools.mint()
     write_down(recall_id, request, hits, admission.verdict, tools)
@@ -44,9 +49,9 @@ async def recall(request: Recall, tools: Tools) -> Recalled:
         hits=hits,
         verdict=admission.verdict,
         fusion_used=request.fusion,
-        stores_queried=(tools.store.name,),
-        outcomes=(Outcome(store=tools.store.name, count=len(hits)),),
-        degraded=_degraded(request, tools, admission),
+        stores_queried=tuple(outcome.store for outcome in asked.outcomes),
+        outcomes=_outcomes(asked, hits),
+        degraded=(*_degraded(request, tools, admission), *asked.degraded),
         latency_ms=max(0, tools.clock() - started),
         floor=admission.floor if request.explain else None,
         near_misses=_near_misses(chosen, admission) if request.explain else None,
@@ -82,11 +87,17 @@ def _where(request: Recall, now: int) -> Where:
     )
 
 
-def _hit(scored: Scored, chosen: Chosen, tools: Tools, explain: bool) -> Hit:
+def _outcomes(asked: Asked, hits: Sequence[Hit]) -> tuple[Outcome, ...]:
+    """How many of the hits each store returned."""
+    counts = Counter(store for hit in hits for store in hit.stores)
+    return tuple(replace(outcome, count=counts[outcome.store]) for outcome in asked.outcomes)
+
+
+def _hit(scored: Scored, chosen: Chosen, asked: Asked, explain: bool) -> Hit:
     return Hit(
         record=scored.record,
         score=scored.score,
-        stores=(tools.store.name,),
+        stores=asked.stores(scored.record.id),
         supporting=chosen.supporting.get(scored.record.id, ()),
         signals=scored.signals if explain else None,
     )
@@ -116,7 +127,7 @@ def _by_use(request: Recall) -> bool:
 
 async def _counted(candidates: list[Scored], tools: Tools) -> list[Scored]:
     """The candidates with how often each was recalled, where the store knows."""
-    if not isinstance(tools.store, RecallCounter):
+    if not isinstance(tools.store, RecallCounter) or not _tracks(tools):
         return candidates
     counts = await tools.store.recalls([scored.record for scored in candidates])
     return [
@@ -125,6 +136,12 @@ async def _counted(candidates: list[Scored], tools: Tools) -> list[Scored]:
     ]
 
 
-def _refuse_what_is_not_wired(request: Recall) -> None:
-    if request.quorum_k > 1:
-        raise unsupported("quorum_k", "one store is wired, so no two can agree")
+def _tracks(tools: Tools) -> bool:
+    return Feature.RECALL_TRACKING in tools.store.features
+
+
+def _refuse_what_is_not_wired(request: Recall, tools: Tools) -> None:
+    wired = len(tools.names)
+    if request.quorum_k > wired:
+        few = "one store is" if wired == 1 else f"only {wired} stores are"
+        raise unsupported("quorum_k", f"{few} wired, so no {request.quorum_k} can agree")

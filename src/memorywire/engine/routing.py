@@ -1,6 +1,7 @@
 """How several stores are one memory: when a write counts, and whom a recall believes."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -14,13 +15,18 @@ class WritePolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Routing:
-    """`register`: what a store returns is held against what was written. `rerank`: the order of the hits is
-    decided here and not by the stores. `trim`: so many of the best votes for a memory are not counted."""
+    """Settled when the stores are opened.
+
+    `register`: what a store returns is held against what was written. `rerank`: the order of the hits is
+    decided here and not by the stores. `trim`: so many of the best votes for a memory are not counted.
+    `weights`: of the stores in weighted fusion, 1 for those that are not named.
+    """
 
     write: WritePolicy = WritePolicy.ALL
     register: bool = True
     rerank: bool = False
     trim: int = 0
+    weights: Mapping[str, float] = field(default_factory=dict)
 
     def satisfied(self, holding: frozenset[str], children: tuple[str, ...]) -> bool:
         """Whether a change that these children hold counts as committed."""
@@ -31,3 +37,7 @@ class Routing:
                 return children[0] in holding
             case WritePolicy.QUORUM:
                 return 2 * len(holding) > len(children)
+
+
+ALONE = Routing()
+"""What nobody has asked to be otherwise."""

@@ -1,6 +1,6 @@
 """Carrying out a change on several stores: one decides, the others follow, what one misses is owed to it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from memorywire.engine.commit import Submitted, touched, with_vectors
@@ -28,7 +28,7 @@ def tried(debt: Debt, error: str, tools: Tools) -> Debt:
     return replace(debt, tries=debt.tries + 1, due_at=tools.clock() + wait, error=error)
 
 
-async def spread(change: Change, act: Act, fan: Fanned, late: Sequence[str], tools: Tools) -> Submitted:
+async def spread(change: Change, act: Act, fan: Fanned, late: Collection[str], tools: Tools) -> Submitted:
     """Every child has the change, or is owed it. Raises what the deciding child refuses; then nobody has it.
 
     `late` are the children that are owed earlier changes: they must have those first.
@@ -39,7 +39,7 @@ async def spread(change: Change, act: Act, fan: Fanned, late: Sequence[str], too
     debts = {
         name: Debt(store=name, change=change, at=tools.clock()) for name in fan.children if name != anchor
     }
-    debts |= {name: tried(debts[name], EARLIER, tools) for name in late}
+    debts |= {name: tried(debts[name], EARLIER, tools) for name in sorted(late)}
     owed = (*debts.values(), *await _forgetful(change, late, journal))
     current = [name for name in debts if name not in late]
     missed = dict.fromkeys(late, EARLIER)
@@ -54,7 +54,7 @@ async def spread(change: Change, act: Act, fan: Fanned, late: Sequence[str], too
     return await _close(change, rest, debts, missed, fan, tools)
 
 
-async def _forgetful(change: Change, late: Sequence[str], journal: Journal) -> list[Debt]:
+async def _forgetful(change: Change, late: Collection[str], journal: Journal) -> list[Debt]:
     """The earlier debts that would still say what this change erases, without it."""
     erased = frozenset(change.erase)
     if not erased:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from memorywire.engine.commit import Corridor, Plan, Submitted, straight
 from memorywire.engine.office import Office
-from memorywire.engine.routing import Routing
+from memorywire.engine.routing import ALONE, Routing
 from memorywire.model.clock import Clock
 from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.ids import IdMint
@@ -20,7 +20,7 @@ PAGE = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """A store, an embedder and the floors of its space, a clock and a mint; `routing` is for several stores."""
+    """A store, an embedder and the floors of its space, a clock, a mint; how several stores are one."""
 
     store: Store
     embedder: Embedder
@@ -29,7 +29,7 @@ class Tools:
     mint: IdMint
     corridor: Corridor = straight
     office: Office | None = None
-    routing: Routing = Routing()
+    routing: Routing = ALONE
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
@@ -34,10 +35,12 @@ from memorywire.house import (
     LOCAL,
     Governance,
     House,
+    Several,
     default_journal,
     default_store,
     open_house,
 )
+from memorywire.house.router_table import write_policy
 from memorywire.model.answers import (
     Chain,
     ChangeLog,
@@ -60,7 +63,7 @@ from memorywire.model.recovery import Recover, Recovered
 from memorywire.model.review import Decided, ProposalPage, Reviewed
 from memorywire.model.rulings import Reasons, Reverted, RuleBook, RuleTrial
 from memorywire.retrieval.embed import Embedder
-from memorywire.stores.contract import Store
+from memorywire.stores.contract import Fanned, Store
 from memorywire.wire.codec import encode
 
 A = TypeVar("A")
@@ -87,6 +90,9 @@ class Memory:
     judged, redacted or written down. `secrets` are values by label that must never be kept. `caller` is
     who the ledger says asked. `journal` is the URL of the ledger of a store that cannot keep it beside
     its memories.
+
+    Of several `stores` all keep everything, and `write` says who must hold a memory before its receipt says
+    committed: `all`, `primary` or `quorum`. `several` has the rest of what can be said about that.
     """
 
     def __init__(
@@ -103,6 +109,8 @@ class Memory:
         journal: str | None = None,
         secrets: Mapping[str, str] | None = None,
         caller: str = LOCAL,
+        write: str | None = None,
+        several: Several | None = None,
         clock: Clock = system_clock,
     ) -> None:
         self.agent_id = agent_id
@@ -119,6 +127,7 @@ class Memory:
             caller=caller,
             on=policy is not None,
         )
+        self._several = _writing(several or Several(), write)
         self._clock = clock
         self._house: House | None = None
         self._opening = asyncio.Lock()
@@ -284,8 +293,10 @@ class Memory:
         """Whether every store is fit for use, and what each knows about itself."""
         house = await self._open()
         store = await house.tools.store.health()
-        named = {"name": house.tools.store.name, **store, "debts": len(await self.debts())}
-        return {"ok": store["ok"], "stores": [named], "embedding": str(house.tools.embedder.space)}
+        owed = Counter(debt.store for debt in await self.debts())
+        each = store["stores"] if isinstance(house.tools.store, Fanned) else {house.tools.store.name: store}
+        named = [{"name": name, **said, "debts": owed[name]} for name, said in each.items()]
+        return {"ok": store["ok"], "stores": named, "embedding": str(house.tools.embedder.space)}
 
     async def call(self, operation: str, payload: Mapping[str, Json]) -> dict[str, Json]:
         """Plain JSON in, plain JSON out: exactly what the other doors do."""
@@ -326,6 +337,7 @@ class Memory:
                     embedder_key=self._embedder_key,
                     floor=self._floor,
                     governance=self._watched(),
+                    several=self._several,
                     clock=self._clock,
                 )
         return self._house
@@ -359,6 +371,13 @@ class Memory:
             for name, value in said.items()
             if value is not None
         }
+
+
+def _writing(several: Several, write: str | None) -> Several:
+    """With the write policy that was named, if one was."""
+    if write is None:
+        return several
+    return replace(several, routing=replace(several.routing, write=write_policy(write)))
 
 
 def closed() -> StoreUnavailable:

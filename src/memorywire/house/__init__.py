@@ -11,6 +11,7 @@ from memorywire.house.settings import (
     default_store,
     load_settings,
 )
+from memorywire.house.several import Several
 
 __all__ = [
     "DEFAULT_AGENT",
@@ -20,6 +21,7 @@ __all__ = [
     "Governance",
     "House",
     "Settings",
+    "Several",
     "default_journal",
     "default_store",
     "load_settings",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn
 
-from memorywire.engine.debts import keep_repaying, repay
+from memorywire.engine.debts import keep_repaying, mark_behind, repay
 from memorywire.engine.govern import governed
 from memorywire.engine.office import LOCAL, Office, Rulebook
 from memorywire.engine.purse import Purse
@@ -15,6 +15,7 @@ from memorywire.engine.tools import Tools
 from memorywire.governance.policy import Policy, policy_from_toml
 from memorywire.governance.profiles import Profile
 from memorywire.governance.redact import Redactor
+from memorywire.house.several import Several, anchor_store, open_several
 from memorywire.journal.sqlite import SqliteJournal, open_journal
 from memorywire.model.capabilities import Capabilities, Feature, StoreCapabilities
 from memorywire.model.clock import Clock
@@ -22,8 +23,9 @@ from memorywire.model.errors import CapabilityUnsupported, InvalidRequest
 from memorywire.model.ids import IdMint
 from memorywire.retrieval.admit import floors_of
 from memorywire.retrieval.embed import Embedder, open_embedder
-from memorywire.stores.contract import Store
+from memorywire.stores.contract import Fanned, Store
 from memorywire.stores.registry import open_store
+from memorywire.stores.router.mounting import name_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +56,13 @@ class House:
     def capabilities(self) -> Capabilities:
         """Derived from what is wired, never written down."""
         store = self.tools.store
-        wired = StoreCapabilities(name=store.name, features=store.features)
+        each = [store] if not isinstance(store, Fanned) else [store.child(name) for name in store.children]
+        wired = zip(self.tools.names, each, strict=True)
         return Capabilities(
-            stores=(wired,), space=self.tools.embedder.space, overseen=self.tools.office is not None
+            stores=tuple(StoreCapabilities(name=name, features=one.features) for name, one in wired),
+            space=self.tools.embedder.space,
+            overseen=self.tools.office is not None,
+            together=store.features,
         )
 
     def as_caller(self, caller: str) -> Tools:
@@ -83,35 +89,50 @@ async def open_house(
     clock: Clock,
     floor: float | None = None,
     governance: Governance | None = None,
+    several: Several | None = None,
 ) -> House:
     """Open what the URLs name; a store or embedder object is taken as it is.
 
     `floor` is what `min_relevance: auto` means, when it was fitted to the data.
     """
-    if len(stores) != 1:
+    watched = governance or Governance()
+    together = several or Several()
+    if len(stores) > 1 and not watched.on:
         raise CapabilityUnsupported(
-            f"{len(stores)} stores were named, and this release serves one at a time",
-            field="store",
-            fix="name one store",
+            "several stores need a journal, to know what one of them missed",
+            field="policy",
+            fix="name a policy, or one store",
         )
     speaker = open_embedder(embedder, api_key=embedder_key) if isinstance(embedder, str) else embedder
-    first = stores[0]
-    store = await open_store(first, space=speaker.space) if isinstance(first, str) else first
+    store = await _open_stores(stores, together, speaker, clock)
     tools = Tools(
         store=store,
         embedder=speaker,
         floors=floors_of(speaker.space, floor),
         clock=clock,
         mint=IdMint(clock),
+        routing=together.routing,
     )
-    watched = governance or Governance()
     return await _governed(tools, watched) if watched.on else House(tools=tools)
+
+
+async def _open_stores(
+    stores: Sequence[str | Store], several: Several, speaker: Embedder, clock: Clock
+) -> Store:
+    if not stores:
+        raise InvalidRequest("no store was named", field="store", fix="sqlite:///./memory.db")
+    first = stores[0]
+    if len(stores) > 1:
+        return await open_several(stores, several, space=speaker.space, clock=clock)
+    return await open_store(name_in(first)[0], space=speaker.space) if isinstance(first, str) else first
 
 
 async def _governed(tools: Tools, governance: Governance) -> House:
     policy = load_policy(governance.policy)
     lasting = Feature.DURABLE in tools.store.features
-    journal = await open_journal(tools.store, governance.journal if lasting else None, clock=tools.clock)
+    journal = await open_journal(
+        anchor_store(tools.store), governance.journal if lasting else None, clock=tools.clock
+    )
     office = Office(
         journal=journal,
         rulebook=Rulebook(policy, journal, tools.clock),
@@ -122,7 +143,10 @@ async def _governed(tools: Tools, governance: Governance) -> House:
     governed_tools = replace(tools, corridor=governed, office=office)
     if journal.shares(tools.store):
         return House(tools=governed_tools, journal=journal)
-    await repay(governed_tools)
+    if isinstance(tools.store, Fanned):
+        await mark_behind(tools.store, governed_tools)  # one that hangs must not keep the others waiting
+    else:
+        await repay(governed_tools)
     repaying = asyncio.create_task(keep_repaying(governed_tools))
     return House(tools=governed_tools, journal=journal, repaying=repaying)
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
+from memorywire.house.router_table import several_from
+from memorywire.house.several import Several
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
 
@@ -24,7 +26,10 @@ _KEYS = {
     "policy": "policy",
     "journal": "journal",
     "secrets": "secrets",
+    "router": "router",
 }
+
+_TABLES = frozenset({"router"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +46,7 @@ class Settings:
     policy: str = DEFAULT_POLICY
     journal: str | None = None
     secrets: Mapping[str, str] = field(default_factory=dict)
+    several: Several = field(default_factory=Several)
     sources: tuple[str, ...] = ()
 
 
@@ -69,6 +75,7 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
         policy=given.get("policy", DEFAULT_POLICY),
         journal=given.get("journal", default_journal(env)),
         secrets=_secrets(given.get("secrets", ""), env),
+        several=several_from(given.get("router", {}), env),
         sources=(*((str(path),) if document else ()), *variables),
     )
 
@@ -99,7 +106,8 @@ def _secrets(names: str, env: Mapping[str, str]) -> dict[str, str]:
 
 
 def _from_env(env: Mapping[str, str]) -> dict[str, Json]:
-    found = {field: env.get(f"MEMORYWIRE_{key.upper()}") for key, field in _KEYS.items()}
+    plain = {key: field for key, field in _KEYS.items() if key not in _TABLES}
+    found = {field: env.get(f"MEMORYWIRE_{key.upper()}") for key, field in plain.items()}
     return {field: value for field, value in found.items() if value}
 
 
@@ -118,7 +126,10 @@ def _read_toml(path: Path) -> dict[str, Json]:
             fix=f"known keys: {', '.join(_KEYS)}",
         )
     for key, value in document.items():
-        if not isinstance(value, str) and not (key == "store" and _is_texts(value)) and key != "floor":
+        if key in _TABLES:
+            if not isinstance(value, dict):
+                raise InvalidRequest(f"{key} in {path} must be a table", field=key, fix=f"[{key}]")
+        elif not isinstance(value, str) and not (key == "store" and _is_texts(value)) and key != "floor":
             raise InvalidRequest(f"{key} in {path} must be text", field=key)
     return {_KEYS[key]: value for key, value in document.items()}
 

@@ -102,6 +102,10 @@ class Journal(Protocol):
         """Oldest first, behind the position `after`."""
         ...
 
+    async def behind(self, left: int) -> frozenset[str]:
+        """The stores that are owed a change which failed before, or is owed since before `left`."""
+        ...
+
     async def known(self, tenant: str, ids: Sequence[str]) -> Mapping[str, Known]:
         """What the register says of these memories; those it never heard of are left out."""
         ...

@@ -72,6 +72,12 @@ class Notary:
         """The checkpoints of the file, and how many cannot be read."""
         return read_checkpoints(self.checkpoints) if self.checkpoints.exists() else ([], 0)
 
+    @contextmanager
+    def still(self) -> Iterator[None]:
+        """Nothing is signed meanwhile."""
+        with self._alone():
+            yield
+
     @property
     def _next(self) -> Path:
         return self.key.with_name(f"{self.key.name}.next")

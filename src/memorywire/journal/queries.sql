@@ -78,6 +78,9 @@ DELETE FROM debt WHERE store = :store AND change = :change;
 SELECT store, at, tries, due_at, error, body, position FROM debt
 WHERE (:store IS NULL OR store = :store) AND position > :after ORDER BY position LIMIT :limit;
 
+-- name: stores_behind
+SELECT DISTINCT store FROM debt WHERE tries > 0 OR at < :left;
+
 -- name: add_edition
 INSERT INTO edition (number, at, by, rules) VALUES (:number, :at, :by, :rules);
 

@@ -109,6 +109,12 @@ class SqliteJournal:
     ) -> list[Debt]:
         return await self.file.read(lambda db: owed(db, store, after=after, limit=limit))
 
+    async def behind(self, left: int) -> frozenset[str]:
+        def work(db: apsw.Connection) -> frozenset[str]:
+            return frozenset(store for (store,) in db.execute(QUERIES["stores_behind"], {"left": left}))
+
+        return await self.file.read(work)
+
     async def known(self, tenant: str, ids: Sequence[str]) -> Mapping[str, Known]:
         return await self.file.read(lambda db: register.known(db, tenant, ids))
 

@@ -28,13 +28,19 @@ class StoreCapabilities:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """`overseen` when a journal is wired, so that people can review, rule and ask why."""
+    """`overseen` when a journal is wired, so that people can review, rule and ask why.
+
+    `together` is what several stores can do as one, when somebody has joined them.
+    """
 
     stores: tuple[StoreCapabilities, ...]
     space: Space
     overseen: bool = False
+    together: frozenset[Feature] | None = None
 
     @property
     def features(self) -> frozenset[Feature]:
-        """What every wired store can do, so that what is advertised holds wherever a request lands."""
+        """What is advertised: it holds wherever a request lands."""
+        if self.together is not None:
+            return self.together
         return frozenset.intersection(*(store.features for store in self.stores))

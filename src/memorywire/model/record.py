@@ -15,6 +15,9 @@ DEFAULT_TENANT = "default"
 
 _END_OF_CALENDAR = 253_402_300_800_000  # the year 10,000
 
+# Made once: `json.dumps` would make one for every digest.
+_in_order = json.JSONEncoder(sort_keys=True).encode
+
 # Written out because strftime would speak the machine's language.
 _MONTHS = "January February March April May June July August September October November December".split()
 
@@ -133,9 +136,7 @@ class Record:
     @property
     def digest(self) -> str:
         """Equal for memories that say the same thing: type, normalised content and event time."""
-        said = json.dumps(
-            [self.type, _normalised(self.content), self.occurred_at], sort_keys=True, ensure_ascii=True
-        )
+        said = _in_order([self.type, _normalised(self.content), self.occurred_at])
         return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
 
 

@@ -14,7 +14,6 @@ from memorywire.stores.relevance import (
     A_NOSE,
     ALIKE,
     LEADERS,
-    LEADERS_COVERED,
     LEADERS_SAME_TERMS,
     LEADERS_TIE,
     NEAR_TIE,
@@ -62,7 +61,7 @@ def _pass(contest: Sequence[Contender], weights: Floats) -> None:
 
 def _facts(weights: Floats, moments: Ints, vectors: Floats, holding: Holding, sessions: Ints) -> Floats:
     """The weights after every newer memory passed the older ones it answers in place of."""
-    passes = _same_terms(holding, len(weights), SAME_TERMS, TERMS_COVERED)
+    passes = _same_terms(holding, len(weights), SAME_TERMS)
     passes &= moments[:, None] > moments[None, :]
     passes &= weights[:, None] >= NEAR_TIE * weights[None, :]
     alone = sessions < 0
@@ -92,22 +91,22 @@ def _sessions(
     if (
         moments[second] > moments[first]
         and weights[second] >= LEADERS_TIE * weights[first]
-        and _same_terms(two, LEADERS, LEADERS_SAME_TERMS, LEADERS_COVERED)[0, 1]
+        and _same_terms(two, LEADERS, LEADERS_SAME_TERMS)[0, 1]
     ):
         weights = weights.copy()
         weights[second] = weights[first] + A_NOSE
     return weights
 
 
-def _same_terms(holding: Holding, size: int, same: float, least: float) -> Mask:
-    """Which two cover at least this share of the query's term weight, by nearly the same terms."""
+def _same_terms(holding: Holding, size: int, same: float) -> Mask:
+    """Which two cover enough of the query's term weight, by nearly the same terms."""
     total = sum(weight for weight, _ in holding)
     if not total:
         return np.zeros((size, size), bool)
     held = np.array([mask for _, mask in holding]).T.astype(np.float64)
     weighed = held * np.array([weight for weight, _ in holding])
     covered, shared = weighed.sum(axis=1), weighed @ held.T
-    enough = covered >= least * total
+    enough = covered >= TERMS_COVERED * total
     alike: Mask = shared >= same * (covered[:, None] + covered[None, :] - shared)
     found: Mask = alike & enough[:, None] & enough[None, :]
     return found

@@ -13,7 +13,6 @@ from memorywire.stores.relevance import (
     CONTEST,
     IN_TIME,
     LEADERS,
-    LEADERS_COVERED,
     LEADERS_SAME_TERMS,
     LEADERS_TIE,
     MACHINE_SAID,
@@ -193,7 +192,7 @@ def _put_newest_ahead(contest: Sequence[_Runner], weights: Mapping[str, float]) 
             if older.record.moment < newer.record.moment
             and None in (older.session, newer.session)
             and before[newer.record.id] >= NEAR_TIE * before[older.record.id]
-            and _same_terms(older, newer, weights, SAME_TERMS, TERMS_COVERED)
+            and _same_terms(older, newer, weights, SAME_TERMS)
             and cosine(older.candidate.vector, newer.candidate.vector) >= ALIKE
         ]
         if passed and max(passed) > newer.weight:
@@ -213,7 +212,7 @@ def _put_newer_session_ahead(ranked: Sequence[_Runner], weights: Mapping[str, fl
     if (
         second.record.moment > first.record.moment
         and second.weight >= LEADERS_TIE * first.weight
-        and _same_terms(first, second, weights, LEADERS_SAME_TERMS, LEADERS_COVERED)
+        and _same_terms(first, second, weights, LEADERS_SAME_TERMS)
     ):
         second.weight = first.weight + A_NOSE
         second.signals["newest"] = 1.0
@@ -222,9 +221,9 @@ def _put_newer_session_ahead(ranked: Sequence[_Runner], weights: Mapping[str, fl
 def _same_terms(
     one: _Runner, other: _Runner, weights: Mapping[str, float], same: float, least: float
 ) -> bool:
-    """Whether both cover at least this share of the query's term weight, by nearly the same terms."""
+    """Whether both cover enough of the query's term weight, by nearly the same terms."""
     total = sum(weights.values())
     held = [runner.candidate.terms for runner in (one, other)]
     covered = [sum(w for term, w in weights.items() if term in words) for words in held]
     shared = sum(w for term, w in weights.items() if term in held[0] and term in held[1])
-    return total > 0 and min(covered) >= least * total and shared >= same * (sum(covered) - shared)
+    return total > 0 and min(covered) >= TERMS_COVERED * total and shared >= same * (sum(covered) - shared)

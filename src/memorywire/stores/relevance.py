@@ -34,15 +34,14 @@ CONTEST = 50
 
 NEAR_TIE = 0.7
 SAME_TERMS = 0.8
-TERMS_COVERED = 0.5
+TERMS_COVERED = 0.35
 ALIKE = 0.5
-"""Two memories answer the same question when both cover half of its term weight, by nearly the same
+"""Two memories answer the same question when both cover so much of its term weight, by nearly the same
 terms, are alike as vectors, and the newer has at least this share of the older one's evidence."""
 
 LEADERS = 2
 LEADERS_TIE = 0.4
 LEADERS_SAME_TERMS = 0.6
-LEADERS_COVERED = 0.35
 """Between the best turns of the two best sessions less is asked: a turn says much beside what it answers."""
 
 A_NOSE = 1e-9

@@ -68,6 +68,7 @@ async def _measure(
         measures.filtered_recall,
         measures.cold_open,
         measures.remember,
+        measures.ledger,
         measures.recall_after_remember,
     ):
         watch(f"{stage.size:,} memories: {measure.__name__.replace('_', ' ')}")

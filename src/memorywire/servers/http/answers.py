@@ -85,7 +85,9 @@ def as_problem(
 ) -> Response:
     """The wire's own problem shape, which is what RFC 9457 calls extension members."""
     said = {**(headers or {}), **_how(error)}
-    return Response(encoded(error.problem()), status or status_of(error), said, media_type=PROBLEM)
+    # A problem may name a key that is no text: what cannot be said of it is left out.
+    body = json.dumps(error.problem(), ensure_ascii=False).encode(errors="replace")
+    return Response(body, status or status_of(error), said, media_type=PROBLEM)
 
 
 def _how(error: MemorywireError) -> dict[str, str]:

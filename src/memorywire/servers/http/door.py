@@ -14,10 +14,9 @@ from memorywire.journal.sqlite import SqliteJournal
 from memorywire.model.errors import Overloaded
 from memorywire.model.record import Json
 from memorywire.servers.callers import Caller
-from memorywire.servers.http.routes import EVERYWHERE, NEEDS, agent_is_optional, names_agent
+from memorywire.servers.http.routes import ALL, EVERYWHERE, NEEDS, agent_is_optional, names_agent
 from memorywire.wire import strict
 from memorywire.wire.codec import encode
-from memorywire.wire.validate import OPERATIONS, READS
 
 T = TypeVar("T")
 
@@ -92,7 +91,7 @@ class Door:
 
 def permit(operation: str, payload: Mapping[str, Json], caller: Caller) -> None:
     """Raise Forbidden unless the caller may ask this; it does not matter what there is."""
-    if operation not in (*OPERATIONS, *READS):
+    if operation not in ALL:
         return  # there is nothing to protect, and the dispatch says so
     caller.require(NEEDS.get(operation, Right.MANAGE), everywhere=operation in EVERYWHERE)
     if names_agent(operation) and operation != "capabilities":

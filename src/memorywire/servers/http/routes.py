@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from memorywire import spec
 from memorywire.journal.operators import Right
-from memorywire.wire.validate import OPERATIONS, READS
+from memorywire.wire.validate import OPERATIONS, OVERSIGHT, READS
+
+ALL = (*OPERATIONS, *READS, *OVERSIGHT)
 
 NEEDS: Mapping[str, Right] = {
     **dict.fromkeys(("recall", "get", "list", "history", "changes", "capabilities", "why"), Right.READ),
@@ -57,9 +59,8 @@ _FRIENDLY = (
 
 def wire_routes() -> tuple[Wire, ...]:
     """Every operation under its own name, and the friendly addresses of those that this release knows."""
-    operations = (*OPERATIONS, *READS)
-    plain = [Wire(method="POST", path=f"/v0/{name}", operation=name) for name in operations]
-    return (*plain, *(route for route in _FRIENDLY if route.operation in operations))
+    plain = [Wire(method="POST", path=f"/v0/{name}", operation=name) for name in ALL]
+    return (*plain, *(route for route in _FRIENDLY if route.operation in ALL))
 
 
 def names_agent(operation: str) -> bool:

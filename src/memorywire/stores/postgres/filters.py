@@ -6,23 +6,17 @@ stays behind for Python, on the rows that the rest lets through.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
-from memorywire.model.where import EVERYTHING, FIELDS, And, Compare, Filter, Not, Operator, Or, Where
+from memorywire.model.where import FIELDS, Compare, Filter, Operator, Where
+from memorywire.stores.compiling import ORDER, Compiler, NoSql, checked
 from memorywire.stores.postgres.rows import COLUMNS, dumps, kept, scope_row
-
-_ORDER = {Operator.GT: ">", Operator.GTE: ">=", Operator.LT: "<", Operator.LTE: "<="}
-_MOST_NODES = 100
 
 # Below this a decimal number and the binary one it was read into compare with others alike.
 _EXACT = 2**53
-
-
-class _NoSql(Exception):
-    """This part of a filter has no SQL that means exactly the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +31,9 @@ class Conditions:
 def conditions(where: Where, head: int | None) -> Conditions:
     """The versions that match; `head` is the last commit to look back to, if any."""
     compiler = _Compiler()
-    parts = where.filter.parts if isinstance(where.filter, And) else (where.filter,)
-    rest = tuple(part for part in parts if not compiler.push(part))
+    rest = compiler.take(where.filter)
     life = _scope_and_life(where, head, compiler.bindings)
-    return Conditions(
-        " AND ".join([*life, *compiler.parts]), compiler.bindings, And(rest) if rest else EVERYTHING
-    )
+    return Conditions(" AND ".join([*life, *compiler.parts]), compiler.bindings, rest)
 
 
 def _scope_and_life(where: Where, head: int | None, bindings: dict[str, Any]) -> list[str]:
@@ -78,40 +69,13 @@ def _names(values: Iterable[str]) -> list[str]:
     return sorted(str(value) for value in values)
 
 
-@dataclass(slots=True)
-class _Compiler:
-    """Collects expressions and the values they are bound to."""
+class _Compiler(Compiler):
+    """Compares fields as jsonb, and plain content as text."""
 
-    parts: list[str] = field(default_factory=list)
-    bindings: dict[str, Any] = field(default_factory=dict)
-    _nodes: int = 0
-
-    def push(self, part: Filter) -> bool:
-        """Take this conjunct over, if it has an exact SQL."""
-        try:
-            self.parts.append(self._compile(part))
-        except _NoSql:
-            return False
-        return True
-
-    def _compile(self, part: Filter) -> str:
-        self._count(1)
-        match part:
-            case Compare(("content", *_)):
-                return self._on_content(part)
-            case Compare():
-                return self._on_value(part, self._read(part.path))
-            case And(parts):
-                return f"({' AND '.join(map(self._compile, parts)) or 'true'})"
-            case Or(parts):
-                return f"({' OR '.join(map(self._compile, parts)) or 'false'})"
-            case Not(inner):
-                return f"(NOT {self._compile(inner)})"
-
-    def _count(self, nodes: int) -> None:
-        self._nodes += nodes
-        if self._nodes > _MOST_NODES:
-            raise _NoSql
+    def compare(self, part: Compare) -> str:
+        if part.path[0] == "content":
+            return self._on_content(part)
+        return self._on_value(part, self._read(part.path))
 
     def _read(self, path: tuple[str, ...]) -> str:
         """The field as jsonb: NULL, or the JSON null, when it is missing."""
@@ -132,36 +96,36 @@ class _Compiler:
                 return f"(NOT {self._any(value, part.value)})"
             case Operator.EXISTS:
                 there = f"coalesce({value} <> ALL(ARRAY['null', '[]']::jsonb[]), false)"
-                return f"({there} = {_checked(part.value, bool)})"
+                return f"({there} = {checked(part.value, bool)})"
             case Operator.CONTAINS:
                 return self._contains(value, part.value)
             case Operator.PREFIX:
                 return self._of_kind(value, "string", lambda text: self._starts(text, part.value))
             case Operator.GT | Operator.GTE | Operator.LT | Operator.LTE:
-                return self._ordered(value, _ORDER[part.operator], part.value)
+                return self._ordered(value, ORDER[part.operator], part.value)
 
     def _on_content(self, part: Compare) -> str:
         """Plain content is a column of its own; that of structured content is left to Python."""
         match part.operator:
             case Operator.EXISTS:
-                return "true" if _checked(part.value, bool) else "false"
+                return "true" if checked(part.value, bool) else "false"
             case Operator.PREFIX:
                 test = self._starts("version.content", part.value)
             case Operator.CONTAINS:
-                test = self._inside("version.content", _checked(part.value, str))
+                test = self._inside("version.content", checked(part.value, str))
             case Operator.EQ | Operator.IN:
                 return self._is_content(part)
             case Operator.NE | Operator.NIN:
                 return f"(NOT {self._is_content(part)})"
             case _:
-                sign = _ORDER[part.operator]
-                test = f"version.content {sign} {self._bind(_kept(_checked(part.value, str)))}"
+                sign = ORDER[part.operator]
+                test = f"version.content {sign} {self._bind(_kept(checked(part.value, str)))}"
         return f"(NOT version.structured AND {test})"
 
     def _is_content(self, part: Compare) -> str:
         wanted = part.value if part.operator in (Operator.IN, Operator.NIN) else [part.value]
-        self._count(len(_checked(wanted, list)))
-        texts = [f"version.content = {self._bind(_kept(_checked(text, str)))}" for text in wanted]
+        self.count(len(checked(wanted, list)))
+        texts = [f"version.content = {self._bind(_kept(checked(text, str)))}" for text in wanted]
         return f"(NOT version.structured AND ({' OR '.join(texts) or 'false'}))"
 
     def _equal(self, value: str, wanted: Json) -> str:
@@ -173,7 +137,7 @@ class _Compiler:
         return f"(CASE WHEN {listed} THEN has_element({value}, {other}) ELSE {same} END)"
 
     def _any(self, value: str, choices: Json) -> str:
-        self._count(len(_checked(choices, list)))
+        self.count(len(checked(choices, list)))
         return f"({' OR '.join(self._equal(value, choice) for choice in choices) or 'false'})"
 
     def _contains(self, value: str, wanted: Json) -> str:
@@ -204,11 +168,11 @@ class _Compiler:
 
     def _inside(self, text: str, wanted: str) -> str:
         if wanted and wanted[0] in "\x00\x01\x02":
-            raise _NoSql  # the second half of an escape could be taken for its beginning
+            raise NoSql  # the second half of an escape could be taken for its beginning
         return f"position({self._bind(_kept(wanted))}::text IN {text}) > 0"
 
     def _starts(self, text: str, wanted: Json) -> str:
-        return f"starts_with({text}, {self._bind(_kept(_checked(wanted, str)))}::text)"
+        return f"starts_with({text}, {self._bind(_kept(checked(wanted, str)))}::text)"
 
     def _bind(self, value: str) -> str:
         name = f"f{len(self.bindings)}"
@@ -218,7 +182,7 @@ class _Compiler:
 
 def _json(value: Json) -> str:
     if not _comparable(value):
-        raise _NoSql
+        raise NoSql
     return dumps(value)
 
 
@@ -235,14 +199,8 @@ def _comparable(value: Json) -> bool:
     )
 
 
-def _checked(value: Json, kind: type) -> Any:
-    if not isinstance(value, kind):
-        raise _NoSql
-    return value
-
-
 def _kept(text: str) -> str:
     try:
         return kept(text)
     except InvalidRequest as error:
-        raise _NoSql from error
+        raise NoSql from error

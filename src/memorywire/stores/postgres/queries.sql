@@ -114,7 +114,7 @@ ORDER BY place;
 
 -- name: find
 SELECT {record} FROM version
-WHERE {conditions} AND (%(after)s::text IS NULL OR id > %(after)s::text)
+WHERE {conditions}
 ORDER BY id LIMIT %(limit)s;
 
 -- name: count
@@ -258,12 +258,12 @@ WITH found AS MATERIALIZED (
     WHERE posting.tenant = %(tenant)s AND posting.key = asked.key LIMIT %(most)s
   ) AS entry
   GROUP BY position
+  ORDER BY earned DESC
 )
 SELECT matching.position
 FROM found CROSS JOIN LATERAL (
   SELECT version.position FROM version WHERE version.position = found.position AND {conditions} LIMIT 1
 ) AS matching
-ORDER BY earned DESC
 LIMIT %(wanted)s;
 
 -- name: neighbours

@@ -45,9 +45,10 @@ async def find(db: Connection, where: Where, after: str | None, limit: int) -> l
     """A page of matching records; pages of rows are fetched until it is full or nothing is left."""
     asked = await asked_for(db, where)
     page = limit if asked.rest == EVERYTHING else max(limit, _PAGE)
-    query = QUERIES["find"].format(record=RECORD, conditions=asked.sql)
     found: list[Record] = []
     while len(found) < limit:
+        behind = asked.sql if after is None else f"{asked.sql} AND version.id > %(after)s"
+        query = QUERIES["find"].format(record=RECORD, conditions=behind)
         rows = await fetch(db, query, asked.bindings | {"after": some(after), "limit": page})
         records = [record_of(row) for row in rows]
         found += [record for record in records if asked.rest.matches(record)]

@@ -20,6 +20,8 @@ from memorywire.stores.postgres.searching import search
 EXACT = 20_000
 """A scope with no more live memories than this is searched by looking at each of them."""
 
+_NOBODY = "-"  # a transaction needs a tenant, also one that looks at no rows
+
 # A recall time that a crash forgets is no loss, and no recall should wait for a disk.
 _LAZILY = {"synchronous_commit": "off"}
 
@@ -57,8 +59,12 @@ class PostgresStore:
         with fence(location):
             extension = await migrate(location, space)
         database = Database(location, extension)
-        await database.open()
-        [about] = await database.read("-", lambda db: fetch(db, QUERIES["about_server"]))
+        try:
+            await database.open()
+            [about] = await database.read(_NOBODY, lambda db: fetch(db, QUERIES["about_server"]))
+        except BaseException:
+            await database.close()
+            raise
         return cls(database, space, durable=about[2], exact=exact)
 
     @property
@@ -114,9 +120,9 @@ class PostgresStore:
 
     async def health(self) -> Mapping[str, Json]:
         """What the server says of itself; how many memories there are is known to each tenant alone."""
-        [about] = await self.database.read("-", lambda db: fetch(db, QUERIES["about_server"]))
+        [about] = await self.database.read(_NOBODY, lambda db: fetch(db, QUERIES["about_server"]))
         server, vector, durable, unbound = about
-        [(size,)] = await self.database.read("-", lambda db: fetch(db, QUERIES["schema_bytes"]))
+        [(size,)] = await self.database.read(_NOBODY, lambda db: fetch(db, QUERIES["schema_bytes"]))
         return {
             "ok": True,
             "where": str(self.database.location),
@@ -124,6 +130,7 @@ class PostgresStore:
             "pgvector": vector,
             "durable": durable,
             "row_security": "bypassed by this role" if unbound else "enforced",
+            "exact_up_to": self._exact,
             "bytes": size,
         }
 

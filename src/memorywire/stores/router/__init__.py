@@ -1,6 +1,6 @@
 """Several stores as one: every write reaches all of them, every search asks all of them."""
 
 from memorywire.stores.router.mounting import Mount, mounted
-from memorywire.stores.router.router import DEADLINE, Router
+from memorywire.stores.router.router import DEADLINE, WRITING, Router
 
-__all__ = ["DEADLINE", "Mount", "Router", "mounted"]
+__all__ = ["DEADLINE", "WRITING", "Mount", "Router", "mounted"]

@@ -2,11 +2,10 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-from memorywire.model.errors import InvalidRequest
 from memorywire.stores.contract import Store
 from memorywire.stores.sqlite.location import locate
 
@@ -49,20 +48,9 @@ def mounted(mounts: Iterable[Mount]) -> tuple[Mount, ...]:
     once = {mount.backend: mount for mount in reversed(tuple(mounts))}
     kept = tuple(reversed(once.values()))
     kinds = Counter(mount.name for mount in kept)
-    named = tuple(mount if kinds[mount.name] == 1 else _told_apart(mount) for mount in kept)
-    _refuse_twins(named)
-    return named
+    return tuple(mount if kinds[mount.name] == 1 else _told_apart(mount) for mount in kept)
 
 
 def _told_apart(mount: Mount) -> Mount:
     mark = hashlib.blake2b(mount.backend.encode(), digest_size=3).hexdigest()
     return replace(mount, name=f"{mount.name}-{mark}")
-
-
-def _refuse_twins(mounts: Sequence[Mount]) -> None:
-    names = Counter(mount.name for mount in mounts)
-    twins = [name for name, times in names.items() if times > 1]
-    if twins:
-        raise InvalidRequest(
-            f"two stores are called {twins[0]}", field="store", fix="name each behind its URL: URL#name"
-        )

@@ -129,6 +129,7 @@ def _erase(db: apsw.Connection, change: Change, sequence: int, id: str) -> None:
     if _covered(db, change, id) is None:
         return
     name = {"tenant": change.scope.tenant, "id": id}
+    db.execute(QUERIES["erase_packs"], name | {"agent": change.scope.agent})
     db.execute(QUERIES["erase_versions"], name | {"seq": sequence})
     db.execute(QUERIES["erase_recall"], name)
     db.execute(QUERIES["erase_reembedded"], name)

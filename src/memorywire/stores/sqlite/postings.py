@@ -1,13 +1,11 @@
 """Which documents hold a term, and how often: arrays sorted by term, and a short unsorted tail."""
 
-from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memorywire.stores.sqlite.growing import Growing
-from memorywire.stores.sqlite.rows import ENTRY
 
 Ints: TypeAlias = NDArray[np.int64]
 Documents: TypeAlias = NDArray[np.int32]
@@ -35,13 +33,6 @@ class Postings:
         settled = (self._terms, self._starts, self._documents, self._counts)
         tail = (self._tail_terms, self._tail_documents, self._tail_counts)
         return sum(array.nbytes for array in (*settled, *tail))
-
-    def append(self, first: int, blobs: Sequence[bytes]) -> None:
-        """Index these documents, numbered from `first` on."""
-        entries = np.frombuffer(b"".join(blobs), ENTRY)
-        sizes = [len(blob) // ENTRY.itemsize for blob in blobs]
-        numbers = np.arange(first, first + len(blobs), dtype=np.int32)
-        self.add(entries["term"], np.repeat(numbers, sizes), entries["count"])
 
     def add(self, terms: Ints, documents: Documents, counts: Counts) -> None:
         """More entries, of documents that come behind all others."""

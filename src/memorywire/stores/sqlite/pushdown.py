@@ -6,10 +6,11 @@ the filter that has no exact SQL stays behind for Python, on the rows that the r
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from memorywire.model.record import Json
-from memorywire.model.where import EVERYTHING, And, Compare, Filter, Not, Operator, Or, Where
+from memorywire.model.where import EVERYTHING, Compare, Filter, Operator, Where
+from memorywire.stores.compiling import ORDER, Compiler, NoSql, checked
 from memorywire.stores.sqlite.rows import Bindings
 
 _TEXTS = {
@@ -29,10 +30,6 @@ _NUMBERS = {
     "expires_at": "expires_at",
     "version": "number",
 }
-_ORDER = {Operator.GT: ">", Operator.GTE: ">=", Operator.LT: "<", Operator.LTE: "<="}
-
-# The engine limits the depth of an expression; a filter this long is cheaper in Python anyway.
-_MOST_NODES = 100
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 
 # The elements of the list at a path, and of the lists inside it, as (v, t): value and JSON type.
@@ -52,10 +49,6 @@ _CURRENT_THEN = """position IN (
   CROSS JOIN version AS past ON past.position >= first AND past.position < first + puts
   WHERE change.tenant = :tenant AND change.agent = :agent AND seq <= :head
 ) AND (ended IS NULL OR ended > :head) AND content IS NOT NULL"""
-
-
-class _NoSql(Exception):
-    """This part of a filter has no SQL that means exactly the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +82,14 @@ class _Reader:
 def conditions(where: Where, head: int | None) -> Conditions:
     """The rows of the view `record` that match; `head` is the last commit to look back to, if any."""
     compiler = _Compiler()
-    rest = tuple(part for part in _conjuncts(where.filter) if not compiler.push(part))
+    rest = compiler.take(where.filter)
     parts = [*_scope_and_life(where, head, compiler.bindings), *compiler.parts]
-    left = And(rest) if rest else EVERYTHING
-    return Conditions(" AND ".join(parts), compiler.bindings, left, past=head is not None)
+    return Conditions(" AND ".join(parts), compiler.bindings, rest, past=head is not None)
 
 
 def needs_rows(where: Where) -> bool:
     """Whether a condition reads more of a record than the in-memory index knows."""
     return where.filter != EVERYTHING or where.idle_since is not None or where.confidence_below is not None
-
-
-def _conjuncts(part: Filter) -> Iterable[Filter]:
-    return part.parts if isinstance(part, And) else (part,)
 
 
 def _scope_and_life(where: Where, head: int | None, bindings: Bindings) -> list[str]:
@@ -132,37 +120,10 @@ def _names(values: Iterable[str]) -> str:
     return json.dumps(sorted(values))
 
 
-@dataclass(slots=True)
-class _Compiler:
-    """Collects expressions and the values they are bound to."""
+class _Compiler(Compiler):
+    """Compares columns, and metadata by the engine's JSON functions."""
 
-    parts: list[str] = field(default_factory=list)
-    bindings: Bindings = field(default_factory=dict)
-    _nodes: int = 0
-
-    def push(self, part: Filter) -> bool:
-        """Take this conjunct over, if it has an exact SQL."""
-        try:
-            self.parts.append(self._compile(part))
-        except _NoSql:
-            return False
-        return True
-
-    def _compile(self, part: Filter) -> str:
-        self._nodes += 1
-        if self._nodes > _MOST_NODES:
-            raise _NoSql
-        match part:
-            case Compare():
-                return self._compare(part)
-            case And(parts):
-                return f"({' AND '.join(map(self._compile, parts)) or 1})"
-            case Or(parts):
-                return f"({' OR '.join(map(self._compile, parts)) or 0})"
-            case Not(inner):
-                return f"NOT {self._compile(inner)}"
-
-    def _compare(self, part: Compare) -> str:
+    def compare(self, part: Compare) -> str:
         field_, wanted = self._reader(part.path), part.value
         match part.operator:
             case Operator.EQ:
@@ -174,13 +135,13 @@ class _Compiler:
             case Operator.NIN:
                 return f"NOT {self._any(field_, wanted)}"
             case Operator.EXISTS:
-                return f"({field_.present}) = {int(_checked(wanted, bool))}"
+                return f"({field_.present}) = {int(checked(wanted, bool))}"
             case Operator.CONTAINS:
                 return self._contains(field_, wanted)
             case Operator.PREFIX:
                 return self._starts(field_, wanted)
             case Operator.GT | Operator.GTE | Operator.LT | Operator.LTE:
-                return self._ordered(field_, _ORDER[part.operator], wanted)
+                return self._ordered(field_, ORDER[part.operator], wanted)
 
     def _reader(self, path: tuple[str, ...]) -> _Reader:
         name = path[0]
@@ -198,7 +159,7 @@ class _Compiler:
 
     def _metadata(self, steps: tuple[str, ...]) -> _Reader:
         if not steps or any(c in '"\\' or c < " " for step in steps for c in step):
-            raise _NoSql  # such keys are escaped in the text, and matching escapes is the engine's affair
+            raise NoSql  # such keys are escaped in the text, and matching escapes is the engine's affair
         path = self._bind("$" + "".join(f'."{step}"' for step in steps))
         type_, value = f"json_type(metadata, {path})", f"(metadata ->> {path})"
         return _Reader(
@@ -218,9 +179,7 @@ class _Compiler:
         return f"({direct} OR {self._among(field_.elements, wanted)})"
 
     def _any(self, field_: _Reader, choices: Json) -> str:
-        self._nodes += len(_checked(choices, list))
-        if self._nodes > _MOST_NODES:
-            raise _NoSql
+        self.count(len(checked(choices, list)))
         return f"({' OR '.join(self._equal(field_, choice) for choice in choices) or 0})"
 
     def _among(self, elements: str, wanted: Json) -> str:
@@ -247,7 +206,7 @@ class _Compiler:
             case int() | float():
                 return f"IFNULL({field_.number} = {self._bind(wanted)}, 0)"
             case _:
-                raise _NoSql  # equality of lists and objects
+                raise NoSql  # equality of lists and objects
 
     def _ordered(self, field_: _Reader, sign: str, wanted: Json) -> str:
         if isinstance(wanted, str):
@@ -266,14 +225,14 @@ class _Compiler:
         return f"({inside} OR {self._among(field_.elements, wanted)})"
 
     def _starts(self, field_: _Reader, wanted: Json) -> str:
-        start = _utf8(_checked(wanted, str))
+        start = _utf8(checked(wanted, str))
         if not start:
             return f"({field_.text}) IS NOT NULL"
         return f"IFNULL(substr(CAST({field_.text} AS BLOB), 1, {len(start)}) = {self._bind(start)}, 0)"
 
     def _bind(self, value: str | float | bytes) -> str:
         if isinstance(value, int) and not _SMALLEST <= value <= _LARGEST:
-            raise _NoSql
+            raise NoSql
         if isinstance(value, str):
             _utf8(value)
         name = f"f{len(self.bindings)}"
@@ -281,14 +240,8 @@ class _Compiler:
         return f":{name}"
 
 
-def _checked(value: Json, kind: type) -> Json:
-    if not isinstance(value, kind):
-        raise _NoSql
-    return value
-
-
 def _utf8(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as error:
-        raise _NoSql from error
+        raise NoSql from error

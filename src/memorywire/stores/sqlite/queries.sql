@@ -173,11 +173,51 @@ SELECT position, version.id, version.user, type, standing, created_at, expires_a
   IFNULL(occurred_at, created_at), session, IFNULL(metadata ->> '$.role' = 'assistant', 0), vector, terms
 FROM change INDEXED BY change_agent
 CROSS JOIN version ON position >= first AND position < first + puts
-WHERE change.tenant = :tenant AND change.agent = :agent AND seq > :seen AND ended IS NULL;
+WHERE change.tenant = :tenant AND change.agent = :agent AND seq > :seen AND seq <= :upto AND ended IS NULL;
 
 -- name: index_ended
 SELECT position FROM version
 WHERE tenant = :tenant AND agent = :agent AND ended > :seen AND began <= :seen;
+
+-- name: index_ended_since
+SELECT position FROM version WHERE tenant = :tenant AND agent = :agent AND ended > :seen;
+
+-- name: packs
+SELECT since, upto, seen, data FROM pack
+WHERE tenant = :tenant AND agent = :agent AND format = :format
+ORDER BY since;
+
+-- name: pack_stretches
+SELECT since, upto FROM pack
+WHERE tenant = :tenant AND agent = :agent AND format = :format
+ORDER BY since;
+
+-- name: puts_between
+SELECT seq, puts FROM change INDEXED BY change_agent
+WHERE tenant = :tenant AND agent = :agent AND seq > :seen AND seq <= :upto
+ORDER BY seq;
+
+-- name: erased_since
+SELECT EXISTS (
+  SELECT 1 FROM version WHERE tenant = :tenant AND agent = :agent AND ended > :seen AND reason = 'erased'
+);
+
+-- name: keep_pack
+INSERT INTO pack (tenant, agent, since, upto, seen, format, data)
+VALUES (:tenant, :agent, :since, :upto, :seen, :format, :data)
+ON CONFLICT (tenant, agent, since) DO UPDATE
+SET upto = excluded.upto, seen = excluded.seen, format = excluded.format, data = excluded.data
+WHERE format <> excluded.format;
+
+-- name: erase_packs
+DELETE FROM pack
+WHERE tenant = :tenant AND agent = :agent AND EXISTS (
+  SELECT 1 FROM version
+  WHERE version.tenant = :tenant AND version.id = :id AND began > since AND began <= upto
+);
+
+-- name: drop_packs
+DELETE FROM pack;
 
 -- name: index_at
 SELECT position, id, user, type, standing, created_at, expires_at, length, occurred_at,

@@ -86,4 +86,5 @@ class _Desk:
             named = [(key, str(value)) for key, value in asdict(self._space).items()]
             self._db.executemany(QUERIES["reembed_meta"], named)
             self._db.execute(QUERIES["reembed_done"])
+            self._db.execute(QUERIES["drop_packs"])
         return True

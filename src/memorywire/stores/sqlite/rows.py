@@ -21,7 +21,7 @@ Bindings: TypeAlias = dict[str, str | int | float | bytes | None]
 
 # One index entry of a version: the hash of a term, and how often it occurs.
 ENTRY = np.dtype([("term", "<i8"), ("count", "<u2")])
-_ENTRY = struct.Struct("<qH")
+_ENTRY = "qH"
 _MOST = 0xFFFF
 
 _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -73,9 +73,7 @@ def version_row(put: Put, space: Space) -> Bindings:
         "derived_from": _listed(record.derived_from),
         "content": _dumps(record.content) if structured else str(record.content),
         "vector": _half(put.vector, space),
-        "terms": b"".join(
-            _ENTRY.pack(term_hash(term), min(n, _MOST)) for term, n in (*found.items(), *_speakers(record))
-        ),
+        "terms": _packed((*found.items(), *_speakers(record))),
     }
     return _well_formed(row)
 
@@ -178,9 +176,16 @@ def change_of(row: Row) -> Change:
     )
 
 
+def _packed(terms: Sequence[tuple[str, int]]) -> bytes:
+    numbers = [number for term, count in terms for number in (term_hash(term), min(count, _MOST))]
+    return struct.pack(f"<{_ENTRY * len(terms)}", *numbers)
+
+
 def _speakers(record: Record) -> list[tuple[str, int]]:
     """Index terms that tell who spoke; they are no words, so they do not count for the length."""
-    return [(spoken_by(word), 1) for word in sorted(name_words(record.person or ""))]
+    if record.person is None:
+        return []
+    return [(spoken_by(word), 1) for word in sorted(name_words(record.person))]
 
 
 def _half(vector: bytes | None, space: Space) -> bytes | None:

@@ -18,9 +18,10 @@ from memorywire.stores.sqlite.batch import NEVER, STANDINGS, TYPES, Batch
 from memorywire.stores.sqlite.codes import Codes
 from memorywire.stores.sqlite.exact import Exact, Vectors
 from memorywire.stores.sqlite.growing import Growing
+from memorywire.stores.sqlite.packing import began, packs
 from memorywire.stores.sqlite.postings import Postings
 from memorywire.stores.sqlite.reading import vectors_at
-from memorywire.stores.sqlite.rows import Row
+from memorywire.stores.sqlite.rows import Bindings, Row
 from memorywire.stores.sqlite.selection import Selection
 from memorywire.stores.sqlite.sessions import Sessions
 from memorywire.stores.sqlite.sql import QUERIES
@@ -36,7 +37,7 @@ class Shelf:
     """Rows of one (tenant, agent); its caller sees to it that one thread uses it at a time."""
 
     def __init__(self, tenant: str, agent: str, dimension: int) -> None:
-        self._name = {"tenant": tenant, "agent": agent}
+        self._name: Bindings = {"tenant": tenant, "agent": agent}
         self.seen = 0
         self._gaps = 0
         self._last_id = ""
@@ -74,6 +75,7 @@ class Shelf:
         self._of_user = Postings()
         self.postings = Postings()
         self.rising = 0
+        self.loose = 0  # rows that were not read from a pack
 
     def __len__(self) -> int:
         return len(self._position)
@@ -114,14 +116,29 @@ class Shelf:
         head = int(db.execute(QUERIES["head"]).get)
         if head == self.seen:
             return
-        since = self._name | {"seen": self.seen}
         if self.seen:
-            self._remove([row[0] for row in db.execute(QUERIES["index_ended"], since)])
-            self._fill(db.execute(QUERIES["index_began"], since))
+            ended = db.execute(QUERIES["index_ended"], self._name | {"seen": self.seen})
+            self._remove([position for (position,) in ended])
+            self._fill(began(db, self._name, self.seen, head))
         else:
-            self._expect(int(db.execute(QUERIES["index_size"], since).get))
-            self._fill(db.execute(QUERIES["index_live"], since))
+            self._load(db, head)
         self.seen = head
+
+    def _load(self, db: apsw.Connection, head: int) -> None:
+        """All that is current: from packs, as far as there are any, and from the rows."""
+        self._expect(int(db.execute(QUERIES["index_size"], self._name).get))
+        reached, oldest = 0, head
+        for pack in packs(db, self._name):
+            self._fill(began(db, self._name, reached, pack.since))
+            if (batch := pack.batch) is not None:
+                self._append(batch)
+            reached, oldest = pack.upto, min(oldest, pack.seen)
+        if not reached:
+            self._fill(db.execute(QUERIES["index_live"], self._name))
+            return
+        self._fill(began(db, self._name, reached, head))
+        ended = db.execute(QUERIES["index_ended_since"], self._name | {"seen": oldest})
+        self._remove([position for (position,) in ended])
 
     def load(self, db: apsw.Connection, positions: Sequence[int]) -> None:
         """Add the versions at these places of the file."""
@@ -163,6 +180,7 @@ class Shelf:
     def _fill(self, rows: Iterator[Row]) -> None:
         while some := list(islice(rows, _BATCH)):
             self._append(Batch.of(some, self.codes.dimension))
+            self.loose += len(some)
 
     def _append(self, batch: Batch) -> None:
         first, columns = len(self), batch.columns

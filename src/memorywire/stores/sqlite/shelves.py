@@ -53,6 +53,17 @@ class Shelves:
             place.nbytes = place.shelf.nbytes
         self._make_room()
 
+    def loose(self, tenant: str, agent: str) -> int:
+        """How many rows of the agent's shelf were not read from a pack."""
+        place = self._places.get((tenant, agent))
+        return 0 if place is None else place.shelf.loose
+
+    def tied(self, tenant: str, agent: str) -> None:
+        """What is worth a pack is in one now."""
+        place = self._places.get((tenant, agent))
+        if place is not None:
+            place.shelf.loose = 0
+
     def _discard(self, key: tuple[str, str], place: _Place) -> None:
         with self._lock:
             if self._places.get(key) is place:

@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import apsw
 
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Change, Footprint, Version
+from memorywire.model.errors import StoreError
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
@@ -19,6 +21,8 @@ from memorywire.stores.sqlite.examining import examine
 from memorywire.stores.sqlite.file import SqliteFile
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.migrate import migrate
+from memorywire.stores.sqlite.packing import LEAST, keep, next_pack
+from memorywire.stores.sqlite.rows import Bindings
 from memorywire.stores.sqlite.searching import search
 from memorywire.stores.sqlite.shelves import MEMORY, Shelves
 from memorywire.stores.sqlite.touches import Touch, Touches
@@ -56,6 +60,8 @@ class SqliteStore:
             location, lambda db: migrate(db, location, space, waiting), connect=connect, patience=waiting
         )
         self.file.defer(self._touches)
+        self._packing: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._closing = False
 
     @property
     def features(self) -> frozenset[Feature]:
@@ -90,6 +96,7 @@ class SqliteStore:
     async def search(self, query: Query, limit: int) -> list[Scored]:
         await self._settle_touches(query.where)
         found = await self.file.run(lambda db: search(db, self._shelves, self._space, query, limit))
+        self._tidy(query.where.scope)
         return [self._touched_hit(hit) for hit in found]
 
     async def duplicate(self, record: Record, at: int) -> Record | None:
@@ -122,7 +129,31 @@ class SqliteStore:
 
     async def close(self) -> None:
         """Write what is pending and let go of the file; closing twice is fine."""
+        self._closing = True
+        await asyncio.gather(*self._packing.values())
         await self.file.close()
+
+    def _tidy(self, scope: Scope) -> None:
+        """When many rows had to be read for an agent's index, see in the background that they are packed."""
+        key = (scope.tenant, scope.agent)
+        if self._shelves.loose(*key) < LEAST or self.file.location.path is None:
+            return
+        if key not in self._packing and not self._closing:
+            self._packing[key] = asyncio.get_running_loop().create_task(self._pack(*key))
+
+    async def _pack(self, tenant: str, agent: str) -> None:
+        name: Bindings = {"tenant": tenant, "agent": agent}
+        try:
+            while not self._closing:
+                pack = await self.file.read(lambda db: next_pack(db, name, self._space.dimension))
+                if pack is None:
+                    self._shelves.tied(tenant, agent)
+                    return
+                await self.file.write(partial(keep, name=name, pack=pack))
+        except StoreError:
+            return  # packs only save time: it is left to whoever loads the rows next
+        finally:
+            del self._packing[tenant, agent]
 
     async def _settle_touches(self, where: Where) -> None:
         """Idleness is decided in the file, so what is pending must be there first."""

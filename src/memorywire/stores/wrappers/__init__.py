@@ -1,5 +1,7 @@
 """Policy around a store: each wrapper is itself a store with the abilities of what it wraps."""
 
+from memorywire.stores.wrappers.absent import absent
+from memorywire.stores.wrappers.around import with_name
 from memorywire.stores.wrappers.breaker import Breaker, with_breaker
 from memorywire.stores.wrappers.faults import Fault, Faults, with_faults
 from memorywire.stores.wrappers.hedge import with_hedge
@@ -10,9 +12,11 @@ __all__ = [
     "Breaker",
     "Fault",
     "Faults",
+    "absent",
     "with_breaker",
     "with_faults",
     "with_hedge",
+    "with_name",
     "with_patience",
     "with_seal",
 ]

@@ -27,14 +27,15 @@ class Door(Protocol):
 class _Around:
     """The verbs every store has."""
 
-    def __init__(self, inner: Any, door: Door, prepare: Callable[[Change], Change]) -> None:
+    def __init__(self, inner: Any, door: Door, prepare: Callable[[Change], Change], name: str | None) -> None:
         self.inner = inner
+        self._name = name
         self._through = door
         self._prepare = prepare
 
     @property
     def name(self) -> str:
-        return str(self.inner.name)
+        return str(self.inner.name) if self._name is None else self._name
 
     @property
     def features(self) -> frozenset[Feature]:
@@ -66,7 +67,7 @@ class _Around:
         return found
 
     async def health(self) -> Mapping[str, Json]:
-        health: Mapping[str, Json] = await self._through("health", self.inner.health)
+        health: Mapping[str, Json] = await self._through("health", lambda: self.inner.health())
         return health
 
     async def close(self) -> None:
@@ -122,11 +123,26 @@ class _Counts:
 _ABILITIES: tuple[tuple[type, type], ...] = ((Historian, _Past), (Tracker, _Use), (RecallCounter, _Counts))
 
 
-def around(inner: Store, door: Door, *, prepare: Callable[[Change], Change] = lambda change: change) -> Store:
+def around(
+    inner: Store,
+    door: Door,
+    *,
+    prepare: Callable[[Change], Change] = lambda change: change,
+    name: str | None = None,
+) -> Store:
     """A store that leads every call to `inner` through the door; it can do what `inner` can.
 
-    `prepare` makes what is written of what was to be written.
+    `prepare` makes what is written of what was to be written; `name` is another name for it.
     """
     shown = tuple(verbs for ability, verbs in _ABILITIES if isinstance(inner, ability))
     kind: type[_Around] = type("Around", (_Around, *shown), {})
-    return kind(inner, door, prepare)
+    return kind(inner, door, prepare, name)
+
+
+def with_name(store: Store, name: str) -> Store:
+    """The store under another name, by which receipts and debts know it."""
+
+    async def door(verb: str, call: Call[Any]) -> Any:
+        return await call()
+
+    return around(store, door, name=name)

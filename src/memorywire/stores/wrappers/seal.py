@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from memorywire.model.change import Change, Version
+from memorywire.model.change import Change, Footprint, Version
 from memorywire.model.errors import StoreCorrupt
 from memorywire.model.query import Scored
 from memorywire.model.record import Record
@@ -63,6 +63,9 @@ def _opened(answer: Any, key: bytes) -> Any:
             return None if record is None else replace(answer, record=record)
         case Version(record=Record() as record):
             return replace(answer, record=_unsealed(record, key))
+        case Footprint():
+            began, ended = (tuple(_all_opened(part, key)) for part in (answer.began, answer.ended))
+            return replace(answer, began=began, ended=ended)
         case list():
             return _all_opened(answer, key)
     return answer

@@ -91,6 +91,20 @@ CREATE TABLE recall (
   PRIMARY KEY (tenant, id)
 ) STRICT, WITHOUT ROWID;
 
+-- Parts of an agent's search index: what its changes after `since` up to `upto` began, as far as it was current
+-- after the change `seen`. A cache of `version`, which anybody may delete.
+CREATE TABLE pack (
+  position INTEGER PRIMARY KEY,
+  tenant   TEXT NOT NULL,
+  agent    TEXT NOT NULL,
+  since    INTEGER NOT NULL,
+  upto     INTEGER NOT NULL,
+  seen     INTEGER NOT NULL,
+  format   INTEGER NOT NULL,
+  data     BLOB NOT NULL,
+  UNIQUE (tenant, agent, since)
+) STRICT;
+
 -- Vectors of another embedding space, made beside the current ones until all are there.
 CREATE TABLE reembed (
   position INTEGER NOT NULL,

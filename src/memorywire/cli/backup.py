@@ -1,0 +1,49 @@
+"""`memorywire backup`: a copy of everything, taken while others write."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.model.errors import CapabilityUnsupported
+
+if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
+    from memorywire.journal.backup import Copied
+
+
+@click.command("backup")
+@click.argument("file", type=click.Path(path_type=Path))
+@shared
+def command(desk: Desk, file: Path) -> None:
+    """Copy the store, its ledger and the ledger's key to FILE.
+
+    The copy is of one moment and holds everything that was acknowledged before; a server may go on
+    writing meanwhile. The key and the checkpoints are put beside FILE. Keep all three private.
+    """
+    from memorywire.journal.backup import backup
+
+    desk.show(copied(backup(store_path(desk), file)), lambda said: [f"kept {summary(said)}"])
+
+
+def store_path(desk: Desk) -> Path:
+    """The file of the desk's store."""
+    from memorywire.stores.sqlite.location import locate
+
+    url = desk.settings.stores[0]
+    path = locate(url).path if url.startswith("sqlite:") else None
+    if path is None:
+        raise CapabilityUnsupported(
+            "only a store that is a SQLite file is copied by this command",
+            field="store",
+            fix="use the tools of its database, such as pg_dump",
+        )
+    return path
+
+
+def copied(result: "Copied") -> Answer:
+    return {"file": str(result.path), "bytes": result.bytes, "entries": result.entries}
+
+
+def summary(answer: Answer) -> str:
+    return f"{answer['bytes']} bytes with {answer['entries']} entries of the ledger in {answer['file']}"

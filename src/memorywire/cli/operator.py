@@ -1,0 +1,180 @@
+"""`memorywire operator`: who may come in through the doors, and with which token."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from memorywire.cli.desk import PERSON, Answer, Desk, shared
+from memorywire.cli.house import opened_house
+from memorywire.cli.inputs import FUTURE, ahead
+from memorywire.cli.screen import moment, table, terminal_width
+from memorywire.model.clock import system_clock
+from memorywire.model.record import DEFAULT_TENANT, Json
+
+if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
+    from memorywire.journal.operators import Issued, Operator, Token
+    from memorywire.servers.operators import Registry
+
+T = TypeVar("T")
+
+_ROLES = ("reader", "writer", "reviewer", "admin")
+_expires = click.option(
+    "--expires", "expires_at", type=ahead, metavar="WHEN", help=f"When it ends: {FUTURE}."
+)
+
+
+@click.group("operator")
+def command() -> None:
+    """Name who may use the doors, and give and take their tokens."""
+
+
+@command.command("add")
+@click.argument("name")
+@click.option("--role", type=click.Choice(_ROLES), required=True, help="What they may do.")
+@click.option(
+    "--tenants",
+    multiple=True,
+    default=(DEFAULT_TENANT,),
+    show_default=True,
+    metavar="PATTERN",
+    help="Whose memories; * is any characters; repeatable.",
+)
+@click.option(
+    "--agents",
+    multiple=True,
+    default=("*",),
+    show_default=True,
+    metavar="PATTERN",
+    help="Which agents; * is any characters; repeatable.",
+)
+@_expires
+@shared
+def add(
+    desk: Desk,
+    name: str,
+    role: str,
+    tenants: tuple[str, ...],
+    agents: tuple[str, ...],
+    expires_at: int | None,
+) -> None:
+    """Name an operator and print a token, once.
+
+    From the first operator on nobody comes in without a token, on the loopback address either. A reader
+    recalls; a writer remembers and forgets, too; a reviewer reads and decides what is held; an admin does
+    all of it and sets the rules.
+    """
+    from memorywire.journal.operators import Operator, Role
+
+    named = Operator(name=name, role=Role(role), made_at=system_clock(), tenants=tenants, agents=agents)
+    issued = _run(desk, lambda registry: registry.add(named, expires_at=expires_at))
+    desk.show(_issued(issued), _token_lines)
+
+
+@command.command("rotate")
+@click.argument("name")
+@click.option(
+    "--overlap",
+    type=click.IntRange(0, 7 * 24 * 60),
+    default=0,
+    show_default=True,
+    metavar="MINUTES",
+    help="So long the tokens before it are still taken.",
+)
+@_expires
+@shared
+def rotate(desk: Desk, name: str, overlap: int, expires_at: int | None) -> None:
+    """Print a new token, once, and end those before it."""
+    overlap_ms = overlap * 60_000
+    issued = _run(desk, lambda registry: registry.rotate(name, overlap_ms=overlap_ms, expires_at=expires_at))
+    desk.show(_issued(issued), _token_lines)
+
+
+@command.command("revoke")
+@click.argument("name")
+@shared
+def revoke(desk: Desk, name: str) -> None:
+    """Take no token of this operator any more."""
+    _run(desk, lambda registry: registry.revoke(name))
+    desk.show({"operator": name, "revoked": True}, lambda said: [f"revoked {said['operator']}"])
+
+
+@command.command("list")
+@shared
+def list_(desk: Desk) -> None:
+    """Show who was named, and when their tokens were used."""
+    known = _run(desk, lambda registry: registry.known())
+    answer: Answer = {"operators": [_operator(operator, tokens) for operator, tokens in known]}
+    desk.show(answer, _lines)
+
+
+def _run(desk: Desk, act: "Callable[[Registry], Awaitable[T]]") -> T:
+    async def work() -> T:
+        from memorywire.engine.tools import unsupported
+        from memorywire.servers.operators import Registry
+
+        async with opened_house(desk.settings) as house:
+            if house.journal is None:
+                raise unsupported("operators", "no journal is wired here")
+            return await act(Registry(journal=house.journal, clock=system_clock, actor=PERSON))
+
+    import asyncio
+
+    return asyncio.run(work())
+
+
+def _issued(issued: "Issued") -> Answer:
+    token = issued.token
+    said = {
+        "operator": token.operator,
+        "token_id": token.id,
+        "token": issued.secret,
+        "expires_at": token.expires_at,
+    }
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _token_lines(answer: Answer) -> Iterator[str]:
+    yield answer["token"]
+    yield f"  this is the token of {answer['operator']}; it is shown only now, so keep it somewhere safe"
+    if "expires_at" in answer:
+        yield f"  it ends on {moment(answer['expires_at'])} UTC"
+
+
+def _operator(operator: "Operator", tokens: "list[Token]") -> dict[str, Json]:
+    return {
+        "name": operator.name,
+        "role": operator.role.value,
+        "tenants": list(operator.tenants),
+        "agents": list(operator.agents),
+        "made_at": operator.made_at,
+        "revoked_at": operator.revoked_at,
+        "tokens": [
+            {
+                "id": token.id,
+                "made_at": token.made_at,
+                "expires_at": token.expires_at,
+                "used_at": token.used_at,
+                "revoked_at": token.revoked_at,
+            }
+            for token in tokens
+        ],
+    }
+
+
+def _lines(answer: Answer) -> list[str]:
+    if not answer["operators"]:
+        return ["nobody; the local user needs no token"]
+    rows = [
+        [
+            operator["name"],
+            operator["role"],
+            " ".join(operator["tenants"]),
+            " ".join(operator["agents"]),
+            "revoked" if operator["revoked_at"] else str(len(operator["tokens"])),
+            moment(max((token["used_at"] or 0 for token in operator["tokens"]), default=0) or None),
+        ]
+        for operator in answer["operators"]
+    ]
+    headers = ["name", "role", "tenants", "agents", "tokens", "last used"]
+    return table(headers, rows, elastic="agents", width=terminal_width())

@@ -1,0 +1,132 @@
+"""Asking for candidates: of one store as it ranks them, of several fused, checked and measured here."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median_low
+
+from memorywire.engine.believe import Believed, believe
+from memorywire.engine.spread import anchor_of
+from memorywire.engine.tools import Tools
+from memorywire.model.answers import Outcome
+from memorywire.model.capabilities import Feature
+from memorywire.model.errors import StoreUnavailable
+from memorywire.model.query import Query, Scored
+from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
+from memorywire.model.requests import Recall
+from memorywire.retrieval.fuse import Fused, Ranking, Rules, fuse
+from memorywire.stores.contract import Fanned, Found
+from memorywire.stores.ranking import cosine, floats
+from memorywire.stores.relevance import evidence, relevance
+
+_LEAST = 20
+"""So deep is each of several rankings read, so that what one ranks low another can lift."""
+
+MEASURED = frozenset({Feature.VECTOR, Feature.FTS})
+"""A store with these scores by the formulas every store of ours scores by."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Candidates in their order, scored by evidence; `fused` has the scores of a fusion, if there was one."""
+
+    candidates: list[Scored]
+    outcomes: tuple[Outcome, ...]
+    fused: Mapping[str, float] | None = None
+    returned_by: Mapping[str, tuple[str, ...]] | None = None
+    degraded: tuple[str, ...] = ()
+
+    def stores(self, id: str) -> tuple[str, ...]:
+        """Who returned this memory."""
+        if self.returned_by is not None:
+            return self.returned_by[id]
+        return tuple(outcome.store for outcome in self.outcomes)
+
+    def by_fusion(self, scored: Scored) -> Scored:
+        """With the score of the fusion; what it is worth by itself is the signal `relevance`."""
+        if self.fused is None:
+            return scored
+        signals = {**scored.signals, "relevance": scored.score}
+        return replace(scored, score=self.fused[scored.record.id], signals=signals)
+
+
+async def ask(query: Query, limit: int, request: Recall, tools: Tools) -> Asked:
+    """The best candidates of all stores; the past is asked of one, because only one can check it."""
+    if isinstance(tools.store, Fanned) and request.as_of is None:
+        return await _ask_each(query, max(limit, _LEAST), request, tools.store, tools)
+    candidates = await tools.store.search(query, limit)
+    return Asked(candidates=candidates, outcomes=(Outcome(store=tools.names[0], count=len(candidates)),))
+
+
+async def _ask_each(query: Query, limit: int, request: Recall, fan: Fanned, tools: Tools) -> Asked:
+    founds = await fan.search_each(query, limit)
+    if all(found.error is not None for found in founds):
+        said = "; ".join(f"{found.store}: {found.error.detail}" for found in founds if found.error)
+        raise StoreUnavailable(f"no store answered: {said}")
+    believed = await believe(founds, query.where, fan, tools)
+    weights = tools.routing.weights
+    rankings = [Ranking(store=b.store, hits=b.hits, weight=weights.get(b.store, 1.0)) for b in believed]
+    rules = Rules(fusion=request.fusion, quorum=request.quorum_k, trim=tools.routing.trim)
+    fused = fuse(rankings, rules)[:limit]
+    candidates = await _measured(fused, query, fan, tools)
+    if tools.routing.rerank:
+        candidates.sort(key=lambda scored: (-scored.score, scored.record.id))
+    return Asked(
+        candidates=candidates,
+        outcomes=tuple(map(_outcome, founds, believed)),
+        fused=None if tools.routing.rerank else {one.record.id: one.score for one in fused},
+        returned_by={one.record.id: one.stores for one in fused},
+        degraded=_degraded(founds, believed, request),
+    )
+
+
+def _outcome(found: Found, believed: Believed) -> Outcome:
+    error = believed.complaint if found.error is None else found.error.detail
+    return Outcome(store=found.store, count=len(believed.hits), error=error)
+
+
+def _degraded(founds: Sequence[Found], believed: Sequence[Believed], request: Recall) -> tuple[str, ...]:
+    """The stores that did not do what was asked, and what cannot be had without them."""
+    poor = [found.store for found, left in zip(founds, believed, strict=True) if found.error or left.dropped]
+    answered = sum(found.error is None for found in founds)
+    liars = sum(one.lied for one in believed)
+    if answered < request.quorum_k:
+        poor.append("quorum_k")
+    if liars and len(founds) < 2 * liars + 1:
+        poor.append("majority")
+    return tuple(poor)
+
+
+async def _measured(fused: Sequence[Fused], query: Query, fan: Fanned, tools: Tools) -> list[Scored]:
+    """Each with its own evidence: a store's word only where most of those that measure agree to give it."""
+    anchor = None if tools.office is None else anchor_of(fan, tools.office.journal)
+    measuring = [name for name in fan.children if fan.child(name).features >= MEASURED]
+    found = [_agreed(one, anchor, measuring) for one in fused]
+    bare = [one.record for one, scored in zip(fused, found, strict=True) if scored is None]
+    own = {scored.record.id: scored for scored in await _measure(bare, query, tools)}
+    return [scored or own[one.record.id] for one, scored in zip(fused, found, strict=True)]
+
+
+def _agreed(one: Fused, anchor: str | None, measuring: Sequence[str]) -> Scored | None:
+    if anchor is not None and anchor in one.hits:
+        return replace(one.hits[anchor], record=one.record)
+    votes = [one.hits[name] for name in measuring if name in one.hits]
+    if 2 * len(votes) <= len(measuring) or not votes:
+        return None
+    middle = median_low(vote.score for vote in votes)
+    vote = next(vote for vote in votes if vote.score == middle)
+    return replace(vote, record=one.record, score=min(max(middle, 0.0), 1.0))
+
+
+async def _measure(records: Sequence[Record], query: Query, tools: Tools) -> list[Scored]:
+    """The evidence of the vector alone: these words are read again here."""
+    if not records or query.vector is None:
+        return [Scored(record=record, score=0.0, signals={}) for record in records]
+    asked = floats(query.vector)
+    vectors = await tools.embedder.embed([record.meaning for record in records])
+    near = [cosine(asked, floats(vector)) for vector in vectors]
+    return [_scored(record, each) for record, each in zip(records, near, strict=True)]
+
+
+def _scored(record: Record, near: float) -> Scored:
+    factor = DEMOTED_FACTOR if record.standing is Standing.DEMOTED else 1.0
+    return Scored(record=record, score=factor * relevance(evidence(near, 0.0)), signals={"vector": near})

@@ -1,0 +1,114 @@
+"""Believing: what a store returns is held against what was written, and what does not fit is dropped.
+
+The witness is the child that shares its file with the journal, else the journal's register, else, for what
+was written before there was a register, the first child that keeps history.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from memorywire.engine.spread import anchor_of
+from memorywire.engine.tools import Tools
+from memorywire.journal.known import Known
+from memorywire.model.capabilities import Feature
+from memorywire.model.errors import StoreError
+from memorywire.model.query import Scored
+from memorywire.model.record import Record
+from memorywire.model.where import Where
+from memorywire.stores.contract import Fanned, Found, Store
+
+ELSEWHERE = "of another scope"
+UNKNOWN = "unknown"
+FORGOTTEN = "forgotten"
+OUT_OF_DATE = "out of date"
+ALTERED = "altered"
+UNASKED = "not asked for"
+
+LIES = frozenset({ELSEWHERE, UNKNOWN, ALTERED})
+"""What no honest store returns; the rest may just be late."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Believed:
+    """What is left of a store's answer, and how many hits were dropped for which reason."""
+
+    store: str
+    hits: tuple[Scored, ...]
+    dropped: Mapping[str, int]
+
+    @property
+    def lied(self) -> bool:
+        return not LIES.isdisjoint(self.dropped)
+
+    @property
+    def complaint(self) -> str | None:
+        said = ", ".join(f"{count} {reason}" for reason, count in sorted(self.dropped.items()))
+        return f"hits were not believed: {said}" if said else None
+
+
+async def believe(founds: Sequence[Found], where: Where, fan: Fanned, tools: Tools) -> list[Believed]:
+    """The answers without what no store should have returned."""
+    witness = await _witness(founds, where, fan, tools)
+    return [_held_against(found, where, witness) for found in founds]
+
+
+_Witness = Mapping[str, Record | Known]
+
+
+async def _witness(founds: Sequence[Found], where: Where, fan: Fanned, tools: Tools) -> _Witness | None:
+    """What is known of every memory that was returned; None when nothing is to be held against anything."""
+    if not tools.routing.register:
+        return None
+    journal = tools.governance.journal
+    ids = list(dict.fromkeys(hit.record.id for found in founds for hit in found.hits))
+    anchor = anchor_of(fan, journal)
+    if anchor is not None:
+        own = {hit.record.id: hit.record for found in founds if found.store == anchor for hit in found.hits}
+        return own | await _from_store(fan.child(anchor), where, [id for id in ids if id not in own])
+    known = await journal.known(where.scope.tenant, ids)
+    rest = [id for id in ids if id not in known]
+    keepers = [store for store in map(fan.child, fan.children) if Feature.HISTORY in store.features]
+    return {**known, **await _from_first(keepers, where, rest)}
+
+
+async def _from_first(keepers: Sequence[Store], where: Where, ids: Sequence[str]) -> dict[str, Record]:
+    for keeper in keepers:
+        with suppress(StoreError):  # then another may know, or nobody does
+            return await _from_store(keeper, where, ids)
+    return {}
+
+
+async def _from_store(store: Store, where: Where, ids: Sequence[str]) -> dict[str, Record]:
+    return {record.id: record for record in await store.get(where.scope, ids)} if ids else {}
+
+
+def _held_against(found: Found, where: Where, witness: _Witness | None) -> Believed:
+    kept: list[Scored] = []
+    dropped: Counter[str] = Counter()
+    for hit in found.hits:
+        known = None if witness is None else witness.get(hit.record.id)
+        reason = _reason(hit.record, known, where, believing=witness is None)
+        if reason is not None:
+            dropped[reason] += 1
+        else:
+            kept.append(replace(hit, record=known) if isinstance(known, Record) else hit)
+    return Believed(store=found.store, hits=tuple(kept), dropped=dropped)
+
+
+def _reason(said: Record, known: Record | Known | None, where: Where, *, believing: bool) -> str | None:
+    """Why a hit is not believed, if it is not."""
+    if not where.scope.covers(said.scope):
+        return ELSEWHERE
+    if known is None:
+        if not believing:
+            return UNKNOWN
+    elif not where.scope.covers(known.scope):
+        return ELSEWHERE
+    elif isinstance(known, Known) and not known.live:
+        return FORGOTTEN
+    elif known.digest != said.digest:
+        return OUT_OF_DATE if said.version < known.version else ALTERED
+    seen = known if isinstance(known, Record) else said
+    return None if where.matches(seen) else UNASKED

@@ -1,0 +1,121 @@
+"""Copies of a database with everything that proves it: taken while others write, checked before they count.
+
+Both functions block: they are for threads and for the command line.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+
+from memorywire.journal.audit import examine
+from memorywire.journal.ledger import head, is_there
+from memorywire.journal.notary import Notary
+from memorywire.model.errors import Conflict, NotFound, StoreCorrupt
+from memorywire.stores.sqlite.connection import Patience, connect, fence, snapshot
+from memorywire.stores.sqlite.location import Location
+
+_BESIDE = ("-wal", "-shm", "-ledger.key", "-checkpoints")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copied:
+    """What was copied: where to, how many bytes, and how many entries of the ledger it has."""
+
+    path: Path
+    bytes: int
+    entries: int
+
+
+def backup(source: Path, target: Path) -> Copied:
+    """A copy of the database as it is at one moment, with its key and checkpoints beside it.
+
+    Every change that was acknowledged before this was called is in it. Writers go on meanwhile.
+    """
+    _must_exist(source)
+    if target.exists():
+        raise Conflict(f"{target} exists", field="file", fix="name a new file")
+    notary = Notary.beside(source)
+    with notary.still():  # so that no checkpoint speaks of entries that the copy does not have
+        copied = _copy(source, target)
+        _copy_files(notary, Notary.beside(target))
+    return copied
+
+
+def restore(source: Path, target: Path, *, replace: bool, aside: str) -> Copied:
+    """The backup in the place of the database, after its pages and its ledger were checked.
+
+    What was there is renamed, with `aside` at the end of its name, when `replace` allows it.
+    """
+    _must_exist(source)
+    _check(source)
+    if target.exists() and not replace:
+        raise Conflict(
+            f"{target} exists", field="store", fix="end what uses it and say --replace: it is kept beside"
+        )
+    fresh = target.with_name(f".{target.name}.restored")
+    copied = _copy(source, fresh)
+    if target.exists():
+        for end in ("", *_BESIDE):
+            _rename(target.with_name(target.name + end), target.with_name(target.name + aside + end))
+    fresh.replace(target)
+    _copy_files(Notary.beside(source), Notary.beside(target))
+    return Copied(path=target, bytes=copied.bytes, entries=copied.entries)
+
+
+def _copy(source: Path, target: Path) -> Copied:
+    with _opened(source) as original:
+        partial = target.with_name(f".{target.name}.partial")
+        partial.unlink(missing_ok=True)
+        with _opened(partial) as copy:
+            with copy.backup("main", original, "main") as pages:
+                Patience().try_for("copy the database", lambda: pages.step(-1))
+            copy.execute("PRAGMA journal_mode = DELETE").fetchall()  # one file, whole by itself
+            entries = head(copy)[0] if is_there(copy) else 0
+        partial.replace(target)
+    return Copied(path=target, bytes=target.stat().st_size, entries=entries)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[apsw.Connection]:
+    location = Location(path=path)
+    with fence(location):
+        db = connect(location)
+        try:
+            yield db
+        finally:
+            db.close()
+
+
+def _check(path: Path) -> None:
+    with _opened(path) as db:
+        problems = [row[0] for row in db.execute("PRAGMA quick_check(1)")]
+        if problems != ["ok"]:
+            raise StoreCorrupt(f"{path} is damaged: {problems[0]}", fix="use another backup")
+        if not is_there(db):
+            raise StoreCorrupt(f"{path} has no ledger", fix="name a file that `memorywire backup` wrote")
+        with snapshot(db):
+            fault = examine(db, Notary.beside(path)).report.fault
+    if fault is not None:
+        raise StoreCorrupt(f"the ledger in {path} does not hold: {fault.reason}", fix="use another backup")
+
+
+def _copy_files(source: Notary, target: Notary) -> None:
+    for old, new in ((source.key, target.key), (source.checkpoints, target.checkpoints)):
+        if old.exists():
+            shutil.copyfile(old, new)
+            os.chmod(new, 0o600)
+
+
+def _rename(old: Path, new: Path) -> None:
+    if old.exists():
+        old.rename(new)
+
+
+def _must_exist(path: Path) -> None:
+    if not path.is_file():
+        raise NotFound(f"there is no database at {path}", field="file")

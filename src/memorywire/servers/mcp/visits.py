@@ -1,0 +1,68 @@
+"""Who speaks through a connection: whose memory it is, what they may do, and who decides what is held."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from memorywire.house import DEFAULT_AGENT
+from memorywire.journal.operators import Right
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.record import DEFAULT_TENANT, Json
+from memorywire.servers.callers import Caller
+from memorywire.servers.mcp.schemas import SCOPE
+
+AGENT_HEADER = "memorywire-agent"
+USER_HEADER = "memorywire-user"
+
+LOCAL_PERSON = "person:mcp"
+"""The person in front of a client on this machine, who answers its questions."""
+
+_USE = frozenset({Right.READ, Right.WRITE})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """An agent at the door. `reviewer` is who answers when a person is asked; None asks nobody."""
+
+    agent: str
+    user: str | None
+    caller: Caller
+    reviewer: Caller | None = None
+
+    def payload(self, arguments: Mapping[str, Json]) -> dict[str, Json]:
+        """A request of the wire about this agent's memory; nobody can name another."""
+        for name in sorted(SCOPE & set(arguments)):
+            raise InvalidRequest(
+                f"{name} is not a field here", field=name, fix="leave it out: the connection says whose memory"
+            )
+        scope = {"agent_id": self.agent} | ({} if self.user is None else {"user_id": self.user})
+        return {**arguments, **scope}
+
+    @property
+    def principal(self) -> str:
+        """Tells this visit from all others."""
+        return repr((self.caller.tenant, self.agent, self.user, self.reviewer and self.reviewer.name))
+
+
+def local_visit(agent: str, user: str | None, *, asking: bool) -> Visit:
+    """The visit of a program that a person of this machine started for one agent."""
+    caller = Caller(name=f"agent:{agent}", rights=_USE, tenant=DEFAULT_TENANT, agents=(agent,))
+    person = Caller(name=LOCAL_PERSON, rights=frozenset(Right), tenant=DEFAULT_TENANT, agents=(agent,))
+    return Visit(agent=agent, user=user, caller=caller, reviewer=person if asking else None)
+
+
+def visit_of(caller: Caller, headers: Mapping[str, str]) -> Visit:
+    """The visit of a caller whom the guard let in.
+
+    The agent is the one that the header names, else the only one of the credential, else the default.
+    """
+    agent = headers.get(AGENT_HEADER) or _only(caller.agents) or DEFAULT_AGENT
+    return Visit(
+        agent=agent,
+        user=headers.get(USER_HEADER) or None,
+        caller=replace(caller, name=f"agent:{agent}", rights=caller.rights & _USE, everywhere=False),
+        reviewer=caller if Right.REVIEW in caller.rights else None,
+    )
+
+
+def _only(agents: tuple[str, ...]) -> str | None:
+    return agents[0] if len(agents) == 1 and "*" not in agents[0] else None

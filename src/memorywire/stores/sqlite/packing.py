@@ -1,0 +1,85 @@
+"""Packs: parts of an agent's search index kept in the file, so that opening it need not read every row.
+
+A pack holds what a stretch of the agent's changes began, as far as it was current when the pack was made. It
+is a cache: what ended since is taken out again by whoever loads it, a stretch without a pack is read from its
+rows, and erasing a memory deletes the pack it was in.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import apsw
+
+from memorywire.stores.sqlite.batch import FORMAT, Batch
+from memorywire.stores.sqlite.rows import Bindings, Row
+from memorywire.stores.sqlite.sql import QUERIES
+
+ROWS = 16_384
+"""So many rows make a pack at the end of an agent's past."""
+
+LEAST = 1024
+"""So many make one where a pack was deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """What the changes after `since` up to `upto` began, as it was current after the change `seen`."""
+
+    since: int
+    upto: int
+    seen: int
+    data: bytes
+
+    @property
+    def batch(self) -> Batch | None:
+        """Its rows; None when nothing of it was current."""
+        return Batch.unpacked(self.data) if self.data else None
+
+
+def packs(db: apsw.Connection, name: Bindings) -> Iterator[Pack]:
+    """The agent's packs in order; they do not overlap, but there may be gaps."""
+    for row in db.execute(QUERIES["packs"], name | {"format": FORMAT}):
+        yield Pack(*row)
+
+
+def began(db: apsw.Connection, name: Bindings, since: int, upto: int) -> Iterator[Row]:
+    """The current versions that the agent's changes after `since` up to `upto` began."""
+    return db.execute(QUERIES["index_began"], name | {"seen": since, "upto": upto})
+
+
+def next_pack(db: apsw.Connection, name: Bindings, dimension: int) -> Pack | None:
+    """A pack that is worth making, if any, inside a snapshot of the caller's."""
+    seen = int(db.execute(QUERIES["head"]).get)
+    stretch = _stretch(db, name, seen)
+    if stretch is None:
+        return None
+    rows = list(began(db, name, *stretch))
+    return Pack(*stretch, seen, Batch.of(rows, dimension).packed() if rows else b"")
+
+
+def keep(db: apsw.Connection, name: Bindings, pack: Pack) -> None:
+    """Write a pack, inside a transaction, unless something of the agent was erased since it was made."""
+    if not db.execute(QUERIES["erased_since"], name | {"seen": pack.seen}).get:
+        made: Bindings = {"since": pack.since, "upto": pack.upto, "seen": pack.seen, "data": pack.data}
+        db.execute(QUERIES["keep_pack"], name | made | {"format": FORMAT})
+
+
+def _stretch(db: apsw.Connection, name: Bindings, head: int) -> tuple[int, int] | None:
+    """The first stretch of changes without a pack that began enough rows."""
+    reached = 0
+    stretches: list[Row] = db.execute(QUERIES["pack_stretches"], name | {"format": FORMAT}).fetchall()
+    for since, upto in stretches:
+        found = _worth(db, name, reached, since, LEAST)
+        if found is not None:
+            return found
+        reached = upto
+    return _worth(db, name, reached, head, ROWS)
+
+
+def _worth(db: apsw.Connection, name: Bindings, since: int, upto: int, least: int) -> tuple[int, int] | None:
+    rows = 0
+    for sequence, puts in db.execute(QUERIES["puts_between"], name | {"seen": since, "upto": upto}):
+        rows += puts
+        if rows >= ROWS:
+            return since, sequence
+    return (since, upto) if rows >= least else None

@@ -1,0 +1,127 @@
+"""Reviewing, ruling and asking why, as they are typed."""
+
+import json
+
+import pytest
+
+from tests.cli.shell import Shell
+
+HELD = ("--source", "web:forum")
+
+
+def waiting(shell: Shell, *options: str) -> list[dict]:
+    return shell("review", "list", "--json", *options).json["items"]
+
+
+def test_a_held_memory_is_shown_edited_in_the_editor_and_approved(shell):
+    typed = shell("remember", "Ana's bank is EvilBank", *HELD)
+    (one,) = waiting(shell)
+    assert "untrusted-source" in typed.out
+    assert f"memorywire review show {one['id']}" in typed.out
+    page = shell("review", "show", one["id"]).out
+    assert "+ content: Ana's bank is EvilBank" in page
+    assert "its source is untrusted" in page
+    unchanged = shell("review", "edit", one["id"], EDITOR="true")
+    assert (unchanged.code, "nothing was decided" in unchanged.err) == (3, True)
+    done = shell("review", "edit", one["id"], "--json", EDITOR="sed -i s/Evil/Good/")
+    assert done.json["state"] == "approved"
+    table = shell("recall", "which bank?").out
+    assert "Ana's bank is GoodBank" in table
+    assert "untrusted" in table
+    assert shell("review", "approve", one["id"], "--json").problem["code"] == "conflict"
+
+
+def test_a_new_version_is_shown_word_by_word(shell):
+    id = shell.remember("Ana drinks black tea at noon")["id"]
+    receipt = shell.remember(
+        "Ana drinks green tea at noon", "--id", id, "--if-version", "1", "--approval-required"
+    )
+    page = shell("review", "show", receipt["proposal_id"]).out
+    assert "Ana drinks [-black-]{+green+} tea at noon" in page
+    assert "version 1 to 2" in page
+
+
+def test_several_are_one_batch_and_all_needs_a_yes(shell):
+    proposals = [shell.remember(f"rumour {n}", *HELD)["proposal_id"] for n in range(3)]
+    other = shell.remember("of another agent", "--approval-required", "--agent", "b")["proposal_id"]
+    twice = shell("review", "approve", proposals[0], proposals[0], "--json")
+    assert twice.problem["code"] == "validation_error"
+    mixed = shell("review", "approve", proposals[0], other, "--json")
+    assert mixed.problem["field"] == "proposal_ids"
+    assert len(waiting(shell)) == 4
+    assert [one["id"] for one in waiting(shell, "--agent", "b")] == [other]
+    unasked = shell("review", "reject", "--all", "--rule", "untrusted-source")
+    assert (unasked.code, "--yes" in unasked.err) == (2, True)
+    done = shell("review", "reject", "--all", "--rule", "untrusted-source", "--yes", "--json").json
+    assert [one["proposal_ids"] for one in done["decisions"]] == [proposals]
+    assert [one["id"] for one in waiting(shell)] == [other]
+
+
+def test_a_proposal_is_joined_to_a_memory_or_takes_its_place(shell):
+    cat, tea = shell.remember("Ana has a cat")["id"], shell.remember("Ana drinks tea")["id"]
+    black = shell.remember("it is black", *HELD)["proposal_id"]
+    coffee = shell.remember("Ana drinks coffee", "--approval-required")["proposal_id"]
+    assert shell("review", "merge", black, cat).code == 0
+    assert shell("review", "supersede", coffee, tea).code == 0
+    kept = [item["content"] for item in shell("list", "--json").json["items"]]
+    assert sorted(kept) == ["Ana drinks coffee", "Ana has a cat\nit is black"]
+
+
+def test_rules_are_checked_set_tried_and_shown(shell, tmp_path):
+    shell.remember("Ana's salary is due")
+    good, bad = tmp_path / "good.toml", tmp_path / "bad.toml"
+    good.write_text('[[rule]]\nname = "salaries"\nverdict = "hold"\ncontent_contains = ["salary"]\n')
+    bad.write_text('[[rule]]\nname = "all"\nverdict = "hold"\nagent = ["*"]\n')
+    for verb in ("check", "set"):
+        refused = shell("policy", verb, str(bad), "--json")
+        assert (refused.code, refused.problem["field"]) == (2, "rule.all")
+    assert shell("policy", "check", str(good)).out.startswith("sound: ")
+    assert shell("policy", "set", str(good), "--if-edition", "0", "--json").json["edition"] == 1
+    assert shell("policy", "set", str(good), "--if-edition", "0", "--json").problem["code"] == "conflict"
+    assert "salaries would have held 1 of 1" in shell("policy", "test", "salaries").out
+    assert "content_contains" in shell("policy", "show").out
+    assert shell.remember("Ben's salary is due")["rule"] == "salaries"
+
+
+def test_a_learned_rule_is_suggested_activated_and_reverted(shell):
+    for number in range(5):
+        shell.remember(f"customer {number} is in town {number * 7}", "--source", "crm", "--approval-required")
+    assert "nothing was decided" in shell("policy", "suggestions").out
+    assert shell("review", "approve", "--all", "--yes").code == 0
+    (suggested,) = shell("policy", "suggestions", "--json").json["suggestions"]
+    name = suggested["rule"]["name"]
+    assert shell("policy", "activate", name, "--json").json["given"][0]["learned"] is True
+    id = shell.remember("customer 9 is in town 99", "--source", "crm")["id"]
+    back = shell("policy", "revert", name, "--json").json
+    assert back["ended_ids"] == [id]
+    assert shell("policy", "revert", "no-such-rule", "--json").problem["code"] == "not_found"
+
+
+def test_why_shows_what_was_handed_out_then(shell):
+    id = shell.remember("Ana lives in Graz")["id"]
+    asked = shell("recall", "where does Ana live?", "--json").json
+    shell.remember("Ana lives in Linz", "--id", id, "--if-version", "1")
+    told = shell("why", asked["recall_id"]).out
+    assert "Ana lives in Graz" in told
+    assert "since changed" in told
+    assert shell("why", "never-asked", "--json").problem["code"] == "not_found"
+
+
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [
+        (["--privacy-intent", json.dumps({"content_contains": ["tea"]})], "staged"),
+        (["--privacy-intent", json.dumps({"content_contains": ["mud"]})], "committed"),
+        (["--trust", "untrusted"], "staged"),
+        (["--trust", "trusted"], "committed"),
+    ],
+)
+def test_a_request_can_ask_to_be_held(shell, options, status):
+    assert shell.remember("Ana likes tea", *options)["status"] == status
+
+
+def test_what_was_derived_is_believed_no_more_than_its_origin(shell):
+    shell.remember("rumour", *HELD)
+    assert shell("review", "approve", "--all", "--yes").code == 0
+    (rumour,) = shell("list", "--json").json["items"]
+    assert shell.remember("so it is said", "--derived-from", rumour["id"])["rule"] == "untrusted-source"

@@ -1,0 +1,184 @@
+"""A real server for tests: uvicorn on a thread of its own, spoken to with the standard library alone."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.client import HTTPConnection
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from memorywire.house import Governance, House, open_house
+from memorywire.journal.operators import Operator, Role
+from memorywire.model.clock import Clock, system_clock
+from memorywire.servers.http.app import Mounted
+from memorywire.servers.http.door import Limits
+from memorywire.servers.http.run import Address, Serving, serve
+from memorywire.servers.operators import Registry
+
+
+@dataclass(frozen=True)
+class Reply:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass(frozen=True)
+class Client:
+    """Sends requests, one connection each, with or without a token."""
+
+    url: str
+    token: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def send(
+        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> Reply:
+        said = {**self.headers, **(headers or {})}
+        if self.token is not None:
+            said["Authorization"] = f"Bearer {self.token}"
+        connection = self.connect()
+        try:
+            connection.request(method, path, body, said)
+            answer = connection.getresponse()
+            return Reply(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+        finally:
+            connection.close()
+
+    def connect(self) -> HTTPConnection:
+        parts = urlsplit(self.url)
+        return HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+
+    def post(self, path: str, payload: Any, **headers: str) -> Reply:
+        body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.send("POST", path, body, {"Content-Type": "application/json", **named})
+
+    def get(self, path: str, /, **query: Any) -> Reply:
+        pairs = [
+            (name, one)
+            for name, value in query.items()
+            for one in (value if isinstance(value, list) else [value])
+        ]
+        return self.send("GET", f"{path}?{urlencode(pairs)}" if pairs else path)
+
+    def remember(self, content: str, agent: str = "a", **fields: Any) -> dict[str, Any]:
+        """The receipt of a remember that succeeds."""
+        payload = {"agent_id": agent, "type": "semantic", "content": content, **fields}
+        reply = self.post("/v0/remember", payload)
+        assert reply.status in (200, 202), reply.body
+        receipt: dict[str, Any] = reply.json
+        return receipt
+
+
+def at(*parts: str) -> str:
+    """A path with every part spelled so that nothing in it is taken for a slash."""
+    return "/v0/" + "/".join(quote(part, safe="") for part in parts)
+
+
+@dataclass
+class Server:
+    """A running server and what stands behind it."""
+
+    client: Client
+    house: House
+    loop: asyncio.AbstractEventLoop
+    stop: asyncio.Event
+    thread: threading.Thread
+    lines: list[str]
+
+    def run(self, work: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+
+    @property
+    def registry(self) -> Registry:
+        assert self.house.journal is not None
+        return Registry(journal=self.house.journal, clock=self.house.tools.clock, actor="person:test")
+
+    def operator(
+        self,
+        name: str,
+        role: str = "admin",
+        tenants: Sequence[str] = ("default",),
+        agents: Sequence[str] = ("*",),
+        **more: Any,
+    ) -> Client:
+        """A client with the token of a new operator."""
+        now = self.house.tools.clock()
+        operator = Operator(
+            name=name, role=Role(role), made_at=now, tenants=tuple(tenants), agents=tuple(agents)
+        )
+        return Client(self.client.url, self.run(self.registry.add(operator, **more)).secret)
+
+    def end(self) -> None:
+        """As a signal would: what is in flight finishes."""
+        self.loop.call_soon_threadsafe(self.stop.set)
+        self.thread.join()
+
+
+@contextmanager
+def serving(
+    store: str = "sqlite://",
+    *,
+    policy: str = "open",
+    clock: Clock = system_clock,
+    limits: Limits | None = None,
+    mounts: Callable[[House], Sequence[Mounted]] = lambda _: (),
+    hosts: tuple[str, ...] = (),
+) -> Iterator[Server]:
+    ready: Future[Server] = Future()
+    lines: list[str] = []
+
+    async def life() -> None:
+        house = await open_house(
+            stores=[store],
+            embedder="minilm",
+            embedder_key=None,
+            clock=clock,
+            governance=Governance(policy=policy),
+        )
+        stop, loop = asyncio.Event(), asyncio.get_running_loop()
+
+        def opened(url: str) -> None:
+            ready.set_result(Server(Client(url), house, loop, stop, threading.current_thread(), lines))
+
+        address = Address(port=0, hosts=hosts)
+        try:
+            await serve(
+                house,
+                Serving(
+                    address=address,
+                    limits=limits or Limits(rate=1e6),
+                    mounts=mounts,
+                    ready=opened,
+                    log=lines.append,
+                ),
+                stop,
+            )
+        finally:
+            await house.close()
+
+    def start() -> None:
+        try:
+            asyncio.run(life())
+        except BaseException as error:
+            if not ready.done():
+                ready.set_exception(error)
+            raise
+
+    thread = threading.Thread(target=start, name="server")
+    thread.start()
+    server = ready.result()
+    try:
+        yield server
+    finally:
+        if thread.is_alive():
+            server.end()

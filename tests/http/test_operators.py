@@ -1,0 +1,180 @@
+"""Operators: what each role may do, how tokens begin and end, and that nobody can read them anywhere."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memorywire.journal.operators import RIGHTS, Right, Role
+from memorywire.servers.http.routes import ALL, EVERYWHERE, NEEDS
+from tests.engine.stage import HandClock
+from tests.http.server import Client, Server, serving
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory):
+    with serving(f"sqlite://{tmp_path_factory.mktemp('guarded')}/memory.db") as server:
+        server.operator("root", tenants=["*"])
+        yield server
+
+
+def test_every_operation_has_a_right_or_needs_the_highest():
+    assert set(NEEDS) <= set(ALL)
+    assert {NEEDS.get(operation, Right.MANAGE) for operation in ALL} == set(Right)
+
+
+@pytest.mark.parametrize("role", Role)
+def test_a_role_may_do_what_its_rights_say(guarded: Server, role: Role):
+    client = guarded.operator(f"one-{role}", role, tenants=["*"])
+    for operation in ALL:
+        allowed = NEEDS.get(operation, Right.MANAGE) in RIGHTS[role]
+        reply = client.post(f"/v0/{operation}", {})
+        assert (reply.status != 403) is allowed, (operation, reply.body)
+        item = client.post("/v0/batch", {"items": [{"operation": operation, "payload": {}}] * 2}).json[
+            "items"
+        ][0]
+        assert (item["status"] != 403) is allowed, operation
+    assert (client.get("/v0/audit").status == 200) is (Right.REVIEW in RIGHTS[role])
+    assert (client.get("/v0/debts").status == 200) is (Right.REVIEW in RIGHTS[role])
+    assert (client.get("/v0/audit/verify").status == 200) is (Right.MANAGE in RIGHTS[role])
+    assert client.get("/metrics").status == 200
+
+
+def test_what_concerns_every_tenant_needs_an_operator_of_every_tenant(guarded: Server):
+    client = guarded.operator("of-one-tenant", "admin", tenants=["acme"])
+    for operation in EVERYWHERE:
+        assert client.post(f"/v0/{operation}", {}).status == 403
+    for path in ("/v0/audit/verify", "/v0/audit/checkpoint", "/metrics"):
+        assert client.get(path).status == 403
+
+
+def test_a_limited_operator_names_an_agent_that_is_theirs(guarded: Server):
+    client = guarded.operator("support-only", "admin", agents=["support-*"])
+    client.remember("mine", agent="support-1")
+    other = client.post("/v0/recall", {"agent_id": "sales", "query": "anything"})
+    assert (other.status, other.json["field"]) == (403, "agent_id")
+    assert client.get("/v0/audit").status == 403
+    assert client.post("/v0/proposals", {}).status == 403
+    assert client.get("/v0/audit", agent_id="support-1").status == 200
+    assert client.get("/v0/capabilities").status == 200
+
+
+def test_the_tenant_comes_from_the_token(guarded: Server):
+    one = guarded.operator("of-umbrella", "writer", tenants=["umbrella"])
+    receipt = one.remember("the umbrella is red", agent="shared")
+    other = guarded.operator("of-acme", "writer", tenants=["acme"])
+    assert other.get(f"/v0/memories/{receipt['id']}", agent_id="shared").status == 404
+    foreign = Client(other.url, other.token, {"Memorywire-Tenant": "umbrella"})
+    assert foreign.get(f"/v0/memories/{receipt['id']}", agent_id="shared").status == 403
+    both = guarded.operator("of-both", "reader", tenants=["acme", "umb*"])
+    assert both.get("/v0/memories", agent_id="shared").status == 403
+    chosen = Client(both.url, both.token, {"Memorywire-Tenant": "umbrella"})
+    assert chosen.get(f"/v0/memories/{receipt['id']}", agent_id="shared").status == 200
+    assert one.post("/v0/recall", {"agent_id": "shared", "query": "x", "tenant": "acme"}).status == 422
+
+
+def test_the_ledger_names_the_operator(guarded: Server):
+    client = guarded.operator("scribe", "admin", tenants=["scribes"])
+    client.remember("by the scribe")
+    entry = client.get("/v0/audit", operation="remember").json["entries"][0]
+    assert entry["actor"] == "operator:scribe"
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        "Bearer",
+        "Bearer ",
+        "Bearer mw_",
+        "Basic cm9vdDpyb290",
+        "Bearer mw_" + "A" * 56,
+        "Bearer \xe4",
+        "mw_x",
+        "Bearer " + "x" * 9000,
+    ],
+)
+def test_what_is_no_token_gives_one_and_the_same_answer(guarded: Server, authorization: str):
+    nobody = guarded.client.get("/v0/capabilities")
+    reply = guarded.client.send("GET", "/v0/capabilities", headers={"Authorization": authorization})
+    assert (reply.status, reply.body) == (401, nobody.body)
+    assert reply.headers["www-authenticate"] == "Bearer"
+
+
+def test_a_token_with_another_secret_is_not_taken(guarded: Server):
+    client = guarded.operator("careful", "reader")
+    assert client.get("/v0/capabilities").status == 200
+    token = client.token or ""
+    for changed in (token[:-1] + ("A" if token[-1] != "A" else "B"), token[:-1], token + "A"):
+        assert Client(client.url, changed).get("/v0/capabilities").status == 401
+
+
+def test_the_first_operator_ends_the_open_house():
+    clock = HandClock()
+    with serving(clock=clock) as server:
+        assert server.client.get("/v0/capabilities").status == 200
+        client = server.operator("first")
+        clock.now += 1_000
+        assert server.client.get("/v0/capabilities").status == 401
+        assert client.get("/v0/capabilities").status == 200
+        server.run(server.registry.revoke("first"))
+        clock.now += 1_000
+        assert client.get("/v0/capabilities").status == 401
+        assert server.client.get("/v0/capabilities").status == 401
+
+
+def test_tokens_end_by_time_by_rotation_and_by_revocation():
+    clock = HandClock()
+    with serving(clock=clock) as server:
+        client = server.operator("short", expires_at=clock.now + 5_000)
+        assert client.get("/v0/capabilities").status == 200
+        clock.now += 5_000
+        assert client.get("/v0/capabilities").status == 401
+        old = server.operator("turning")
+        new = Client(old.url, server.run(server.registry.rotate("turning", overlap_ms=60_000)).secret)
+        clock.now += 59_000
+        assert (old.get("/v0/capabilities").status, new.get("/v0/capabilities").status) == (200, 200)
+        clock.now += 2_000
+        assert (old.get("/v0/capabilities").status, new.get("/v0/capabilities").status) == (401, 200)
+        server.run(server.registry.revoke("turning"))
+        clock.now += 1_000
+        assert new.get("/v0/capabilities").status == 401
+
+
+def test_the_last_use_is_kept_and_no_token_is_anywhere(tmp_path: Path):
+    with serving(f"sqlite://{tmp_path}/memory.db") as server:
+        client = server.operator("hidden")
+        client.remember("something")
+        client.post("/v0/recall", b"not json")
+        lines = "\n".join(server.lines)
+    secret = (client.token or "")[-40:]
+    assert secret not in lines
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert files
+    assert not [path for path in files if secret.encode() in path.read_bytes()]
+    with serving(f"sqlite://{tmp_path}/memory.db") as server:
+        ((_, (token,)),) = server.run(server.registry.known())
+        assert token.used_at is not None
+        again = Client(server.client.url, client.token)
+        assert again.get("/v0/audit", operation="operator").json["entries"][0]["subject"] == "hidden"
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a:b", "*", "x" * 65, "tab\t"])
+def test_a_name_that_could_be_mistaken_is_refused(guarded: Server, name: str):
+    from memorywire.model.errors import InvalidRequest
+
+    with pytest.raises(InvalidRequest):
+        guarded.operator(name)
+
+
+def test_a_name_is_given_once(guarded: Server):
+    from memorywire.model.errors import Conflict
+
+    guarded.operator("unique")
+    with pytest.raises(Conflict):
+        guarded.operator("unique")
+
+
+def test_logs_are_one_line_of_json_whatever_is_sent(guarded: Server):
+    guarded.client.send("GET", "/v0/%0a%22injected%22", headers={"Authorization": "Bearer x\ty"})
+    assert all(json.loads(line) for line in guarded.lines)
+    assert not [line for line in guarded.lines if "injected" in line or "\n" in line]

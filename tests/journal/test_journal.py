@@ -1,0 +1,203 @@
+"""What is written down together is written whole or not at all, beside the memories or in its own file."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from memorywire.conformance.samples import SPACE, a_change, a_record, beginning
+from memorywire.journal import ledger
+from memorywire.journal.contract import Act, Edition, Wanted
+from memorywire.journal.entries import Entry
+from memorywire.journal.sqlite import SqliteJournal, open_journal
+from memorywire.model.errors import Conflict
+from memorywire.model.proposal import Debt, Decision, Proposal, State
+from memorywire.model.record import Scope
+from memorywire.model.requests import Forget
+from memorywire.stores.memory import MemoryStore
+from memorywire.stores.sqlite import SqliteStore
+from tests.engine.stage import NOON, HandClock
+from tests.journal.stores import run
+from tests.sqlite.desk import opened
+
+SCOPE = Scope(agent="agent")
+
+
+@asynccontextmanager
+async def beside(path: Path | None = None) -> AsyncIterator[tuple[SqliteJournal, SqliteStore]]:
+    """A journal in the file of a store."""
+    async with opened(path) as store:
+        journal = await open_journal(store, None, clock=HandClock())
+        yield journal, store
+        await journal.close()
+
+
+def an_entry(kind: str = "committed") -> Entry:
+    return Entry(at=NOON, operation="remember", scope=SCOPE, actor="ana", kind=kind, subject="c1")
+
+
+def a_proposal(id: str = "p1") -> Proposal:
+    record = a_record(SCOPE)
+    return Proposal(
+        id=id,
+        scope=SCOPE,
+        operation="remember",
+        at=NOON,
+        caller="ana",
+        rule="rule",
+        why="why",
+        request=Forget(scope=SCOPE, ids=("x",)),
+        change=a_change(SCOPE, beginning(record)),
+    )
+
+
+def decided(proposal: Proposal) -> Proposal:
+    done = Decision(by="ben", at=NOON)
+    return replace(proposal, state=State.APPROVED, decision=done, revision=proposal.revision + 1)
+
+
+async def kinds(journal: SqliteJournal) -> list[str]:
+    return await journal.file.read(lambda db: [row.said["kind"] for row in ledger.rows(db)])
+
+
+def test_a_change_and_its_entry_are_written_together():
+    async def story() -> None:
+        async with beside() as (journal, store):
+            record = a_record(SCOPE)
+            await journal.write(Act(entries=(an_entry(),)), a_change(SCOPE, beginning(record)))
+            assert await store.get(SCOPE, [record.id])
+            assert await kinds(journal) == ["committed"]
+
+    run(story())
+
+
+def test_a_proposal_that_moved_takes_the_change_and_the_entries_with_it():
+    """Two decide at once: the second one's change must not be seen."""
+
+    async def story() -> None:
+        async with beside() as (journal, store):
+            proposal, record = a_proposal(), a_record(SCOPE)
+            await journal.write(Act(proposals=(proposal,)))
+            await journal.write(Act(proposals=(decided(proposal),), entries=(an_entry("approved"),)))
+            with pytest.raises(Conflict):
+                await journal.write(
+                    Act(proposals=(decided(proposal),), entries=(an_entry(),)),
+                    a_change(SCOPE, beginning(record)),
+                )
+            assert await store.get(SCOPE, [record.id]) == []
+            assert await kinds(journal) == ["approved"]
+
+    run(story())
+
+
+def test_a_change_that_conflicts_takes_the_decision_with_it():
+    async def story() -> None:
+        async with beside() as (journal, store):
+            proposal, record = a_proposal(), a_record(SCOPE)
+            await store.write(a_change(SCOPE, beginning(record)))
+            await journal.write(Act(proposals=(proposal,)))
+            with pytest.raises(Conflict):
+                await journal.write(Act(proposals=(decided(proposal),)), a_change(SCOPE, beginning(record)))
+            kept = await journal.proposal(SCOPE.tenant, proposal.id)
+            assert kept is not None
+            assert kept.state is State.PENDING
+
+    run(story())
+
+
+def test_a_proposal_cannot_be_made_twice():
+    async def story() -> None:
+        async with beside() as (journal, _):
+            await journal.write(Act(proposals=(a_proposal(),)))
+            with pytest.raises(Conflict):
+                await journal.write(Act(proposals=(a_proposal(),)))
+            assert await journal.count(Wanted(tenant=SCOPE.tenant)) == 1
+
+    run(story())
+
+
+def test_of_two_editions_with_one_number_the_second_is_refused_whole():
+    async def story() -> None:
+        async with beside() as (journal, _):
+            first = Edition(number=1, at=NOON, by="ana", rules=({"name": "a"},))
+            await journal.write(Act(edition=first))
+            rival = replace(first, by="ben", rules=({"name": "b"},))
+            with pytest.raises(Conflict):
+                await journal.write(Act(edition=rival, entries=(an_entry("ruled"),)))
+            assert await journal.edition() == first
+            assert await kinds(journal) == []
+            second = replace(rival, number=2)
+            await journal.write(Act(edition=second))
+            assert await journal.editions() == [second, first]
+
+    run(story())
+
+
+def test_debts_are_told_in_order_page_by_page_and_by_store():
+    async def story() -> None:
+        async with beside() as (journal, _):
+            owed = [Debt(store="a", change=a_change(SCOPE, id=f"c{n}"), at=NOON) for n in range(5)]
+            await journal.write(Act(debts=(*owed, Debt(store="b", change=owed[0].change, at=NOON))))
+            await journal.write(Act(debts=(replace(owed[0], tries=1, error="away"),)))
+            first = await journal.debts("a", limit=2)
+            assert [(debt.change.id, debt.tries, debt.error) for debt in first] == [
+                ("c0", 1, "away"),
+                ("c1", 0, None),
+            ]
+            rest = await journal.debts("a", after=first[-1].position)
+            assert [debt.change.id for debt in rest] == ["c2", "c3", "c4"]
+            assert len(await journal.debts()) == 6
+
+    run(story())
+
+
+def test_a_debt_is_settled_once():
+    async def story() -> None:
+        async with beside() as (journal, _):
+            await journal.write(Act(debts=(Debt(store="a", change=a_change(SCOPE, id="c"), at=NOON),)))
+            pay = Act(paid=(("a", "c"),), entries=(an_entry("paid"),), if_owed=True)
+            await journal.write(pay)
+            with pytest.raises(Conflict):
+                await journal.write(pay)
+            assert await kinds(journal) == ["paid"]
+            await journal.write(replace(pay, if_owed=False, entries=()))
+
+    run(story())
+
+
+def test_which_changes_a_rule_let_pass_is_told_newest_first():
+    async def story() -> None:
+        async with beside() as (journal, _):
+            for change in ("c1", "c2"):
+                await journal.write(Act(ruled=((SCOPE, "rule", change), (SCOPE, "other", change))))
+            assert await journal.ruled("rule") == [(SCOPE, "c2"), (SCOPE, "c1")]
+
+    run(story())
+
+
+def test_a_store_elsewhere_shares_nothing_and_its_journal_has_a_file_of_its_own(tmp_path: Path):
+    async def story() -> None:
+        store, url = MemoryStore(SPACE), f"sqlite://{tmp_path}/journal.db"
+        journal = await open_journal(store, url, clock=HandClock())
+        assert not journal.shares(store)
+        await journal.write(Act(proposals=(a_proposal(),)))
+        await journal.close()
+        again = await open_journal(store, url, clock=HandClock())
+        kept = await again.proposal(SCOPE.tenant, "p1")
+        assert kept is not None
+        assert (kept.state, kept.request) == (State.PENDING, a_proposal().request)
+        await again.close()
+
+    run(story())
+    assert (tmp_path / "journal.db").exists()
+
+
+def test_what_is_closed_is_signed(tmp_path: Path):
+    async def story() -> None:
+        async with beside(tmp_path / "m.db") as (journal, _):
+            await journal.write(Act(entries=(an_entry(),)))
+
+    run(story())
+    assert "memorywire/" in (tmp_path / "m.db-checkpoints").read_text()
