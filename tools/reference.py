@@ -15,7 +15,7 @@ from memorywire.cli.command import VERBS, memorywire
 from memorywire.cli.problems import exit_code
 from memorywire.house import settings
 from memorywire.model import errors
-from memorywire.wire.codec import REQUESTS
+from memorywire.wire.codec import OVERSIGHT, REQUESTS
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 _TREE_LINE = re.compile(r"(\w+)\s{2,}(\S.*)$", re.MULTILINE)
@@ -28,6 +28,9 @@ _SETTINGS = {
     "embedder": "`minilm`, or an endpoint: `openai+https://HOST/v1?model=NAME&dimension=N`.",
     "embedder_key": "The key of that endpoint. Environment only, so that it is in no file.",
     "floor": "What `min_relevance: auto` means, 0 to 1, as `memorywire calibrate` fitted it.",
+    "policy": "What judges every change: `open`, `balanced`, `strict`, or the path of a TOML file.",
+    "journal": "Where the journal is kept, when the store cannot keep it beside the memories.",
+    "secrets": "Names of environment variables, with commas between, whose values must never be kept.",
 }
 
 
@@ -135,6 +138,10 @@ def _default(field: object) -> str:
         return "the platform's data folder"
     if name == "stores":
         return "`memory.db` in the home folder"
+    if name == "journal":
+        return "`journal.db` in the home folder"
+    if name == "secrets":
+        return ""
     return f"`{default}`" if default is not None else ""
 
 
@@ -145,13 +152,13 @@ def operations_page() -> Iterator[str]:
         "[the specification](../spec/v0.md). "
         "Send one with `memory.call(operation, payload)` or `memorywire call`."
     )
-    for operation in REQUESTS:
+    for operation in [*REQUESTS, *OVERSIGHT]:
         schema = spec.schema(f"{operation}.request")
         rows = ["| field | | |", "|---|---|---|"]
         for name, rule in schema["properties"].items():
             need = "required" if name in schema.get("required", []) else _implied(rule)
             rows.append(f"| `{name}` | {need} | {_meaning(rule)} |")
-        yield f"## {operation}\n\n" + "\n".join(rows)
+        yield f"## {operation}\n\n" + ("\n".join(rows) if schema["properties"] else "It has no fields.")
 
 
 def _implied(rule: dict[str, object]) -> str:

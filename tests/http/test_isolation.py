@@ -23,7 +23,7 @@ from tests.http.server import Client, at, serving
 MARK = "umbrella-secret-word"
 NOWHERE = "01936f5e-0c00-7000-8a11-5b1d5e0cffff"
 AGENT = "shared"
-_UUID = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{22}")
+_UUID = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{21}")
 _NUMBER = re.compile(rb"\d{10,}")
 _numbers = count()
 
@@ -197,3 +197,10 @@ def test_without_a_token_every_route_but_the_public_ones_is_closed(world: World)
             reply = nobody.send(method.upper(), path.replace("{", "").replace("}", ""))
             assert (reply.status == 401) is ("security" not in said), (method, path)
     assert nobody.get("/v0/events").status == 401
+
+
+def test_rules_of_one_tenant_are_not_shown_to_another(world: World):
+    rule = {"name": MARK, "verdict": "hold", "source": ["x"], "tenant": ["umbrella"]}
+    assert world.theirs.post("/v0/set_rules", {"rules": [rule]}).status == 200
+    assert MARK in world.theirs.get("/v0/rules").body.decode()
+    assert MARK not in world.mine.get("/v0/rules").body.decode()

@@ -41,9 +41,11 @@ def test_a_role_may_do_what_its_rights_say(guarded: Server, role: Role):
 
 
 def test_what_concerns_every_tenant_needs_an_operator_of_every_tenant(guarded: Server):
-    client = guarded.operator("of-one-tenant", "admin", tenants=["acme"])
+    client = guarded.operator("of-the-first-tenant", "admin")
+    other = guarded.operator("of-another-tenant", "admin", tenants=["other"])
     for operation in EVERYWHERE:
         assert client.post(f"/v0/{operation}", {}).status == 403
+        assert other.post(f"/v0/{operation}", {}).status != 403
     for path in ("/v0/audit/verify", "/v0/audit/checkpoint", "/metrics"):
         assert client.get(path).status == 403
 

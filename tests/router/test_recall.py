@@ -75,8 +75,8 @@ def test_a_sick_store_is_named_and_costs_no_answer(fault: Fault, file: Path | No
 def test_when_every_store_fails_the_answer_is_a_problem_and_not_empty() -> None:
     async def story(scene: Scene) -> None:
         await _filled(scene)
-        for faults in scene.ward.faults.values():
-            faults.now = Fault.CRASHES
+        for sick in scene.ward.faults.values():
+            sick.now = Fault.CRASHES
         with pytest.raises(StoreUnavailable, match="left: the store failed with KeyError"):
             await scene.memory.recall(QUERY)
 

@@ -29,7 +29,7 @@ from memorywire.model.query import Query, Scored
 from memorywire.model.record import MemoryType, Record, Scope, Standing
 from memorywire.stores.contract import Store
 from memorywire.stores.memory import MemoryStore
-from memorywire.stores.sqlite import SqliteStore, postings, shelf
+from memorywire.stores.sqlite import SqliteStore, postings, ranking, shelf
 from memorywire.stores.sqlite.postings import Postings
 from memorywire.stores.sqlite.rows import ENTRY
 from tests.sqlite.desk import opened, run
@@ -96,6 +96,15 @@ async def _keep_all(store_: Store, kept: Sequence[Record], seed: int) -> None:
     await store_.write(a_change(agent, *puts))
 
 
+@pytest.fixture(params=["small", "large"])
+def shelves_are(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As they are while there are few memories, and as they are when there are many."""
+    if request.param == "large":
+        monkeypatch.setattr(shelf, "_SMALL", 24)
+        monkeypatch.setattr(ranking, "_FEW", 0)
+
+
+@pytest.mark.usefixtures("shelves_are")
 @pytest.mark.parametrize("seed", range(3))
 def test_a_search_finds_what_looking_at_everything_finds(tmp_path: Path, seed: int) -> None:
     scope = a_scope()
@@ -215,6 +224,7 @@ def test_a_shelf_that_fills_the_memory_alone_is_still_used(tmp_path: Path) -> No
     run(main())
 
 
+@pytest.mark.usefixtures("shelves_are")
 def test_gaps_left_by_ended_records_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shelf, "_MOST_GAPS", 8)
     monkeypatch.setattr(postings, "_SHORTEST_TAIL", 64)
@@ -327,3 +337,17 @@ def test_the_search_index_holds_no_words(tmp_path: Path) -> None:
     [terms] = run(main())
     assert len(terms) == ENTRY.itemsize
     assert b"xylophon" not in terms
+
+
+def test_what_expires_first_may_be_kept_first(tmp_path: Path) -> None:
+    scope = a_scope()
+
+    async def main() -> None:
+        async with opened(tmp_path / "m.db") as tested:
+            for number, moment in enumerate((NOW + 10, NOW + 30, None)):
+                await keep(tested, a_record(scope, "kettle", id=f"{number}", expires_at=moment))
+                await tested.search(a_query(scope, "kettle"), 5)
+            for now, alive in ((NOW, ["0", "1", "2"]), (NOW + 10, ["1", "2"]), (NOW + 30, ["2"])):
+                assert ids(await tested.search(a_query(scope, "kettle", alive_at=now), 5)) == alive
+
+    run(main())

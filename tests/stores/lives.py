@@ -19,6 +19,7 @@ from memorywire.stores.memory import MemoryStore
 from memorywire.stores.registry import open_store
 from tests.stores.worlds import (
     AGENTS,
+    CALLED,
     ENDINGS,
     IDS,
     MOMENTS,
@@ -178,6 +179,13 @@ class Lives(RuleBasedStateMachine):
         self, where: Where, text: str, vector: bytes | None, times: tuple[tuple[int, int], ...], limit: int
     ) -> None:
         self.compare_search(Query(where=where, text=text, vector=vector, times=times), limit)
+
+    @rule(where=wheres(), names=CALLED, vector=VECTORS, nameless=VECTORS)
+    def search_for_somebody(
+        self, where: Where, names: tuple[str, ...], vector: bytes | None, nameless: bytes | None
+    ) -> None:
+        query = Query(where=where, text="zebra crossing", vector=vector, names=names, nameless=nameless)
+        self.compare_search(query, 8)
 
     @rule(scope=SCOPES, id=IDS)
     def history(self, scope: Scope, id: str) -> None:

@@ -25,6 +25,7 @@ VECTORS = st.sampled_from(
     [None, a_vector(1), a_vector(1, 1), a_vector(0, 1, 0.2), a_vector(-1, 0.3), a_vector(0, 0, 1)]
 )
 MOMENTS = st.integers(min_value=NOW - 20, max_value=NOW + 20)
+CALLED = st.sampled_from([(), (), ("Zebedee",), ("Nobody", "zebedee"), ("Nobody",)])
 TIMES = st.sampled_from([(), (), ((NOW - 2, NOW + 1),), ((NOW - 9, NOW - 3), (NOW + 2, NOW + 9))])
 RECORDS = st.fixed_dictionaries(
     {

@@ -29,6 +29,7 @@ VERBS = (
     "why",
     "audit",
     "serve",
+    "mcp",
     "operator",
     "backup",
     "restore",

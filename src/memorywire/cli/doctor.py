@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import click
 
 from memorywire import __version__
+from memorywire.cli import distant
 from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.problems import STORE_FAILURE
 from memorywire.cli.screen import safe
@@ -20,16 +21,21 @@ _PRIVATE = 0o600
 
 
 @click.command("doctor")
+@click.option("--url", metavar="URL", help="Examine a server instead; its token is in MEMORYWIRE_TOKEN.")
 @shared
-def command(desk: Desk) -> None:
+def command(desk: Desk, url: str | None) -> None:
     """Examine the installation and the data.
 
     Says what is installed, which settings were read, whether the embedder answers and the data is
     healthy, and what would be fixed. Exits with 4 when something is not healthy. A store that does
     not exist yet is not created.
     """
-    answer = _examined(desk)
-    desk.show(answer, sentences)
+    if url is None:
+        answer = _examined(desk)
+        desk.show(answer, sentences)
+    else:
+        answer = distant.examined(url)
+        desk.show(answer, distant.sentences)
     if not answer["ok"]:
         raise click.exceptions.Exit(STORE_FAILURE)
 

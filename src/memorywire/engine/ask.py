@@ -124,9 +124,10 @@ async def _measure(records: Sequence[Record], query: Query, tools: Tools) -> lis
     asked = floats(query.vector)
     vectors = await tools.embedder.embed([record.meaning for record in records])
     near = [cosine(asked, floats(vector)) for vector in vectors]
-    return [_scored(record, each) for record, each in zip(records, near, strict=True)]
+    return [by_vector(record, each) for record, each in zip(records, near, strict=True)]
 
 
-def _scored(record: Record, near: float) -> Scored:
+def by_vector(record: Record, near: float) -> Scored:
+    """What a memory is worth whose vector is so near to the query's, as far as that tells."""
     factor = DEMOTED_FACTOR if record.standing is Standing.DEMOTED else 1.0
     return Scored(record=record, score=factor * relevance(evidence(near, 0.0)), signals={"vector": near})

@@ -51,13 +51,13 @@ class Believed:
 async def believe(founds: Sequence[Found], where: Where, fan: Fanned, tools: Tools) -> list[Believed]:
     """The answers without what no store should have returned."""
     witness = await _witness(founds, where, fan, tools)
-    return [_held_against(found, where, witness) for found in founds]
+    return [held_against(found, where, witness) for found in founds]
 
 
-_Witness = Mapping[str, Record | Known]
+Witness = Mapping[str, Record | Known]
 
 
-async def _witness(founds: Sequence[Found], where: Where, fan: Fanned, tools: Tools) -> _Witness | None:
+async def _witness(founds: Sequence[Found], where: Where, fan: Fanned, tools: Tools) -> Witness | None:
     """What is known of every memory that was returned; None when nothing is to be held against anything."""
     if not tools.routing.register:
         return None
@@ -84,7 +84,7 @@ async def _from_store(store: Store, where: Where, ids: Sequence[str]) -> dict[st
     return {record.id: record for record in await store.get(where.scope, ids)} if ids else {}
 
 
-def _held_against(found: Found, where: Where, witness: _Witness | None) -> Believed:
+def held_against(found: Found, where: Where, witness: Witness | None) -> Believed:
     kept: list[Scored] = []
     dropped: Counter[str] = Counter()
     for hit in found.hits:

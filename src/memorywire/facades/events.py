@@ -29,11 +29,15 @@ class Feed:
         self._looked_at = -PAUSE
         self._newest = 0
 
+    async def now(self) -> int:
+        """The number of the newest entry at this moment."""
+        return await self._file.read(last_event)
+
     async def newest(self) -> int:
         """The number of the newest entry, as of a moment ago."""
         async with self._looking:
             if self._now() - self._looked_at >= PAUSE:
-                self._newest = await self._file.read(last_event)
+                self._newest = await self.now()
                 self._looked_at = self._now()
         return self._newest
 
@@ -51,7 +55,7 @@ class Feed:
         self, position: int | None = None, *, tenant: str, agents: tuple[str, ...] = ("*",)
     ) -> AsyncIterator[Event]:
         """Every event behind `position`, or from now on, as it happens; without an end."""
-        place = await self.newest() if position is None else position
+        place = await self.now() if position is None else position
         while True:
             found, place = await self.after(place, tenant=tenant, agents=agents)
             for event in found:

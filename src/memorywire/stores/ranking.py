@@ -218,9 +218,7 @@ def _put_newer_session_ahead(ranked: Sequence[_Runner], weights: Mapping[str, fl
         second.signals["newest"] = 1.0
 
 
-def _same_terms(
-    one: _Runner, other: _Runner, weights: Mapping[str, float], same: float, least: float
-) -> bool:
+def _same_terms(one: _Runner, other: _Runner, weights: Mapping[str, float], same: float) -> bool:
     """Whether both cover enough of the query's term weight, by nearly the same terms."""
     total = sum(weights.values())
     held = [runner.candidate.terms for runner in (one, other)]

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
 from memorywire.evals.bench.linear import LinearStore
-from memorywire.evals.bench.report import LEDGER_OFF, Latency, Rate
+from memorywire.evals.bench.report import Latency, Rate
 from memorywire.evals.bench.stage import AGENT, SMALL_USER, Stage, kept, mint, store_url
 from memorywire.evals.bench.timing import REST, WARM_UP, Spread, Step, side_by_side, spread, timed
 from memorywire.facades.memory import Memory
@@ -64,22 +64,6 @@ async def remember(stage: Stage) -> list[Latency]:
         _latency(stage, without, spreads["ours known"], spreads["linear known"]),
         _latency(stage, without, spreads["ours known"], spreads["bare"], "a bare durable insert"),
     ]
-
-
-async def ledger(stage: Stage) -> list[Latency]:
-    """What being governed costs: policy, redaction and ledger beside the same build without any of them."""
-    new = stage.fresh(stage.rounds + WARM_UP)
-    await stage.vectors.learn(new)
-    on_url, off_url = store_url(stage.folder, "watched"), store_url(stage.folder, "unwatched")
-    async with (
-        Memory(AGENT, [on_url], embedder=stage.vectors) as watched,
-        Memory(AGENT, [off_url], embedder=stage.vectors, policy=None) as unwatched,
-    ):
-        steps = {"on": _ours_remember(watched, new), "off": _ours_remember(unwatched, new)}
-        spreads = await side_by_side(stage.rounds, steps)
-    stage.vectors.unlearn(new)
-    measure = "remember without embedding, into a new file"
-    return [_latency(stage, measure, spreads["on"], spreads["off"], LEDGER_OFF)]
 
 
 async def recall_after_remember(stage: Stage) -> list[Latency]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from memorywire.evals.bench import measures
+from memorywire.evals.bench import measures, watched
 from memorywire.evals.bench.embedders import ReferenceEmbedder
 from memorywire.evals.bench.known import Known
 from memorywire.evals.bench.machine import describe
@@ -68,7 +68,7 @@ async def _measure(
         measures.filtered_recall,
         measures.cold_open,
         measures.remember,
-        measures.ledger,
+        watched.ledger,
         measures.recall_after_remember,
     ):
         watch(f"{stage.size:,} memories: {measure.__name__.replace('_', ' ')}")

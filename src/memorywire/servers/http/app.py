@@ -41,7 +41,7 @@ _METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mounted:
-    """Another application under a path. `running` is entered while the server runs.
+    """Another application, an object and not a function, under a path. `running` is entered while we run.
 
     The guard has seen every request first: its caller is in `scope["state"]["caller"]`.
     """
@@ -81,7 +81,7 @@ def build_app(
     app = Starlette(
         routes=[
             *_routes(door, doorkeeper, watch),
-            *(Mount(mounted.path, mounted.app) for mounted in mounts),
+            *(route for mounted in mounts for route in _mounted(mounted)),
         ],
         exception_handlers={MemorywireError: _problem, HTTPException: _unknown, Exception: _bug},
         lifespan=running,
@@ -111,6 +111,12 @@ def _routes(door: Door, doorkeeper: Doorkeeper, watch: Watch) -> list[BaseRoute]
         Route("/docs", docs_endpoint()),
         Route("/docs.css", css_endpoint()),
     ]
+
+
+def _mounted(mounted: Mounted) -> Iterator[BaseRoute]:
+    """The path itself and all below it; a mount alone does not answer without a slash at the end."""
+    yield Route(mounted.path, mounted.app)
+    yield Mount(mounted.path, mounted.app)
 
 
 def _wire_routes(door: Door) -> Iterator[Route]:

@@ -12,7 +12,7 @@ from memorywire.house import House
 from memorywire.journal.operators import Right
 from memorywire.journal.sqlite import SqliteJournal
 from memorywire.model.errors import Overloaded
-from memorywire.model.record import Json
+from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.servers.callers import Caller
 from memorywire.servers.http.routes import ALL, EVERYWHERE, NEEDS, agent_is_optional, names_agent
 from memorywire.wire import strict
@@ -93,6 +93,7 @@ def permit(operation: str, payload: Mapping[str, Json], caller: Caller) -> None:
     """Raise Forbidden unless the caller may ask this; it does not matter what there is."""
     if operation not in ALL:
         return  # there is nothing to protect, and the dispatch says so
-    caller.require(NEEDS.get(operation, Right.MANAGE), everywhere=operation in EVERYWHERE)
+    everywhere = operation in EVERYWHERE and caller.tenant == DEFAULT_TENANT
+    caller.require(NEEDS.get(operation, Right.MANAGE), everywhere=everywhere)
     if names_agent(operation) and operation != "capabilities":
         caller.require_agent(payload, optional=agent_is_optional(operation))

@@ -17,7 +17,7 @@ NEEDS: Mapping[str, Right] = {
 """What is not named here needs the right to manage."""
 
 EVERYWHERE = frozenset({"rules", "set_rules", "activate_rule", "revert_rule"})
-"""The rules are one list for all tenants."""
+"""For the default tenant these are about the rules of everybody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,7 +38,7 @@ def events_endpoint(door: Door, doorkeeper: Doorkeeper) -> Endpoint:
         position = _position(request)
         if streams.open >= streams.most:
             raise Overloaded("too many are listening", retry_after=_AGAIN)
-        place = await door.feed.newest() if position is None else position
+        place = await door.feed.now() if position is None else position
         told = _told(place, door, doorkeeper, request, caller, streams)
         return StreamingResponse(told, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 

@@ -1,4 +1,4 @@
-"""The wire's schemas as tools show them: whole in themselves, and without the fields that say whose memory."""
+"""The wire's schemas as tools show them: whole in themselves, without the fields that say whose memory."""
 
 from collections.abc import Mapping
 from functools import cache

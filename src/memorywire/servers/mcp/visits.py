@@ -2,21 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from memorywire.house import DEFAULT_AGENT
-from memorywire.journal.operators import Right
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT, Json
-from memorywire.servers.callers import Caller
 from memorywire.servers.mcp.schemas import SCOPE
+
+if TYPE_CHECKING:  # the engine is loaded by the first request, so that no handshake waits for it
+    from memorywire.servers.callers import Caller
 
 AGENT_HEADER = "memorywire-agent"
 USER_HEADER = "memorywire-user"
 
 LOCAL_PERSON = "person:mcp"
 """The person in front of a client on this machine, who answers its questions."""
-
-_USE = frozenset({Right.READ, Right.WRITE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,14 +24,16 @@ class Visit:
 
     agent: str
     user: str | None
-    caller: Caller
-    reviewer: Caller | None = None
+    caller: "Caller"
+    reviewer: "Caller | None" = None
 
     def payload(self, arguments: Mapping[str, Json]) -> dict[str, Json]:
         """A request of the wire about this agent's memory; nobody can name another."""
         for name in sorted(SCOPE & set(arguments)):
             raise InvalidRequest(
-                f"{name} is not a field here", field=name, fix="leave it out: the connection says whose memory"
+                f"{name} is not a field here",
+                field=name,
+                fix="leave it out: the connection says whose memory",
             )
         scope = {"agent_id": self.agent} | ({} if self.user is None else {"user_id": self.user})
         return {**arguments, **scope}
@@ -45,21 +46,30 @@ class Visit:
 
 def local_visit(agent: str, user: str | None, *, asking: bool) -> Visit:
     """The visit of a program that a person of this machine started for one agent."""
-    caller = Caller(name=f"agent:{agent}", rights=_USE, tenant=DEFAULT_TENANT, agents=(agent,))
+    from memorywire.journal.operators import Right
+    from memorywire.servers.callers import Caller
+
+    use = frozenset({Right.READ, Right.WRITE})
+    caller = Caller(name=f"agent:{agent}", rights=use, tenant=DEFAULT_TENANT, agents=(agent,))
     person = Caller(name=LOCAL_PERSON, rights=frozenset(Right), tenant=DEFAULT_TENANT, agents=(agent,))
     return Visit(agent=agent, user=user, caller=caller, reviewer=person if asking else None)
 
 
-def visit_of(caller: Caller, headers: Mapping[str, str]) -> Visit:
+def visit_of(caller: "Caller", headers: Mapping[str, str]) -> Visit:
     """The visit of a caller whom the guard let in.
 
     The agent is the one that the header names, else the only one of the credential, else the default.
     """
+    from memorywire.house import DEFAULT_AGENT
+    from memorywire.journal.operators import Right
+
     agent = headers.get(AGENT_HEADER) or _only(caller.agents) or DEFAULT_AGENT
     return Visit(
         agent=agent,
         user=headers.get(USER_HEADER) or None,
-        caller=replace(caller, name=f"agent:{agent}", rights=caller.rights & _USE, everywhere=False),
+        caller=replace(
+            caller, name=f"agent:{agent}", rights=caller.rights & {Right.READ, Right.WRITE}, everywhere=False
+        ),
         reviewer=caller if Right.REVIEW in caller.rights else None,
     )
 

@@ -1,5 +1,6 @@
 """One database: its connections, transactions that name their tenant, and what its errors mean here."""
 
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeAlias, TypeVar
@@ -26,6 +27,7 @@ _MOMENTARY = (errors.UniqueViolation, errors.SerializationFailure, errors.Deadlo
 _TRIES = 5
 _CONNECT_SECONDS = 10
 _PREPARED_AFTER = 3
+_SILENCE = logging.NullHandler()
 
 
 class Database:
@@ -37,6 +39,8 @@ class Database:
 
     def __init__(self, location: Location, extension: str) -> None:
         self.location = location
+        # The pool's log repeats what callers are told as errors; without a handler it would go to stderr.
+        logging.getLogger("psycopg").addHandler(_SILENCE)
         self._path = sql.SQL(", ").join(map(sql.Identifier, (location.schema, extension)))
         self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             location.dsn,

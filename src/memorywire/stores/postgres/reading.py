@@ -120,7 +120,7 @@ async def _footprint(db: Connection, row: Row) -> Footprint:
     return Footprint(
         change=change,
         sequence=sequence,
-        began=tuple(await _versions(db, f"{agent} AND version.began = %(seq)s", made)),
+        began=tuple(await _versions(db, f"{agent} AND version.began = %(seq)s AND version.began > 0", made)),
         ended=tuple(await _versions(db, f"{agent} AND version.ended = %(seq)s", made)),
     )
 

@@ -21,8 +21,8 @@ from memorywire.model.errors import (
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.where import Where
+from memorywire.stores.asking import Told, ask_each
 from memorywire.stores.contract import Found, Historian, RecallCounter, Store, Tracker, Written
-from memorywire.stores.router.asking import Told, ask_each
 from memorywire.stores.router.mounting import Mount, mounted
 
 T = TypeVar("T")

@@ -1,6 +1,6 @@
 """The ids and vectors of a few rows, as the file has them, ready to be computed with."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,3 +58,45 @@ class Exact:
         if len(rows) == len(self._ids):  # in ascending order, so they are all
             return Vectors(self._ids, self._matrix.values)
         return Vectors([self._ids[row] for row in rows.tolist()], self._matrix.values[rows])
+
+
+class Recent:
+    """The vectors that searches of a large shelf computed with lately, until there are too many.
+
+    They are what a search among few of many rows, as those of one user, would read again and again.
+    """
+
+    def __init__(self, dimension: int, most: int) -> None:
+        self._most = most
+        self._places: dict[int, int] = {}
+        self._ids: list[str] = []
+        self._matrix = Growing("f8", dimension)
+
+    @property
+    def nbytes(self) -> int:
+        return self._matrix.nbytes
+
+    def forget(self) -> None:
+        """Rows ended, or were numbered anew."""
+        self._places, self._ids = {}, []
+        self._matrix.keep(np.zeros(len(self._matrix), bool))
+
+    def at(self, rows: NDArray[Any], read: Callable[[NDArray[Any]], Vectors]) -> Vectors:
+        """The vectors of these rows; `read` gives those that are not known."""
+        if len(rows) > self._most:
+            return read(rows)
+        missing = np.array([row for row in rows.tolist() if row not in self._places], rows.dtype)
+        if len(missing) + len(self._ids) > self._most:
+            self.forget()
+            missing = rows
+        if len(missing):
+            self._learn(missing, read(missing))
+        places = [self._places[row] for row in rows.tolist()]
+        return Vectors([self._ids[place] for place in places], self._matrix.values[places])
+
+    def _learn(self, rows: NDArray[Any], vectors: Vectors) -> None:
+        self._places.update(
+            zip(rows.tolist(), range(len(self._ids), len(self._ids) + len(rows)), strict=True)
+        )
+        self._ids += vectors.ids
+        self._matrix.extend(vectors.matrix)

@@ -16,7 +16,7 @@ from memorywire.model.record import Standing
 from memorywire.model.where import Where
 from memorywire.stores.sqlite.batch import NEVER, STANDINGS, TYPES, Batch
 from memorywire.stores.sqlite.codes import Codes
-from memorywire.stores.sqlite.exact import Exact, Vectors
+from memorywire.stores.sqlite.exact import Exact, Recent, Vectors
 from memorywire.stores.sqlite.growing import Growing
 from memorywire.stores.sqlite.packing import began, packs
 from memorywire.stores.sqlite.postings import Postings
@@ -38,7 +38,8 @@ class Shelf:
 
     def __init__(self, tenant: str, agent: str, dimension: int) -> None:
         self._name: Bindings = {"tenant": tenant, "agent": agent}
-        self.seen = 0
+        self.seen, self.rising = 0, 0
+        self.loose = 0  # rows that were not read from a pack
         self._gaps = 0
         self._last_id = ""
         self._users: dict[str | None, int] = {}
@@ -55,6 +56,7 @@ class Shelf:
         self._soonest = NEVER
         self._standings: set[int] = set()
         self._exact: Exact | None = Exact(dimension)
+        self._recent = Recent(dimension, 2 * _SMALL)
         self.codes = Codes(dimension)
         self.sessions = Sessions()
         self._columns = (
@@ -74,8 +76,6 @@ class Shelf:
         )
         self._of_user = Postings()
         self.postings = Postings()
-        self.rising = 0
-        self.loose = 0  # rows that were not read from a pack
 
     def __len__(self) -> int:
         return len(self._position)
@@ -83,7 +83,8 @@ class Shelf:
     @property
     def nbytes(self) -> int:
         parts = (*self._columns, self._of_user, self.postings, self.sessions)
-        return sum(part.nbytes for part in parts) + (0 if self._exact is None else self._exact.nbytes)
+        exact = self._recent if self._exact is None else self._exact
+        return sum(part.nbytes for part in (*parts, exact))
 
     @property
     def positions(self) -> NDArray[np.int64]:
@@ -165,7 +166,9 @@ class Shelf:
         """The ids and vectors of these rows (ascending), as the caller's snapshot has them."""
         if self._exact is not None:
             return self._exact.at(rows)
-        return vectors_at(db, self.positions[rows].tolist(), self.codes.dimension)
+        return self._recent.at(
+            rows, lambda some: vectors_at(db, self.positions[some].tolist(), self.codes.dimension)
+        )
 
     def _of(self, user: str | None) -> Selection:
         if user is None:
@@ -224,6 +227,7 @@ class Shelf:
         gone = np.flatnonzero(np.isin(self._position.values, positions))
         self._current.values[gone] = False
         self.codes.clear(gone)
+        self._recent.forget()
         if self._exact is not None:
             self._exact.clear(gone)
         self._gaps += len(gone)

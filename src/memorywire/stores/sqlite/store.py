@@ -130,8 +130,12 @@ class SqliteStore:
     async def close(self) -> None:
         """Write what is pending and let go of the file; closing twice is fine."""
         self._closing = True
-        await asyncio.gather(*self._packing.values())
+        await self.at_rest()
         await self.file.close()
+
+    async def at_rest(self) -> None:
+        """Wait for what is done in the background."""
+        await asyncio.gather(*self._packing.values())
 
     def _tidy(self, scope: Scope) -> None:
         """When many rows had to be read for an agent's index, see in the background that they are packed."""

@@ -76,8 +76,9 @@ CREATE INDEX version_digest ON version (tenant, agent, digest) WHERE ended IS NU
 CREATE INDEX version_session ON version (tenant, agent, session, moment, id)
   WHERE ended IS NULL AND session IS NOT NULL;
 
--- What a change did, and what was current after it.
-CREATE INDEX version_began ON version (tenant, agent, began);
+-- What a change did, and what was current after it. Partial, so that only a query that names the condition
+-- may use it: it leads through every version an agent ever had.
+CREATE INDEX version_began ON version (tenant, agent, began) WHERE began > 0;
 CREATE INDEX version_ended ON version (tenant, agent, ended) WHERE ended IS NOT NULL;
 
 -- Nearest vectors, for scopes too large to look at everything. The engine indexes at most 4,000 dimensions;

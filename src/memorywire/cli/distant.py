@@ -1,0 +1,89 @@
+"""A server as `memorywire doctor` examines it from outside: is it there, is it ready, does it let us in."""
+
+import json
+import os
+from collections.abc import Iterator
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from urllib.parse import urlsplit
+
+import click
+
+from memorywire import __version__
+from memorywire.cli.desk import Answer
+from memorywire.cli.screen import safe
+from memorywire.model.record import Json
+
+_SECONDS = 10
+_VARIABLE = "MEMORYWIRE_TOKEN"
+_LIMIT = 1_000_000
+
+
+def examined(url: str) -> Answer:
+    """What a server says of itself, and what is wrong with it."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise click.BadParameter(f"{url!r} is no http or https URL", param_hint="--url")
+    health, ready, capabilities = (_ask(url, path) for path in ("/healthz", "/readyz", "/v0/capabilities"))
+    findings = list(_findings(health, ready, capabilities))
+    return {
+        "ok": not findings,
+        "memorywire": __version__,
+        "server": {
+            "url": url,
+            "alive": health[0] == 200,
+            "ready": ready[0] == 200,
+            "stores": capabilities[1].get("stores", []) if capabilities[0] == 200 else [],
+        },
+        "findings": findings,
+    }
+
+
+def sentences(answer: Answer) -> Iterator[str]:
+    server = answer["server"]
+    yield f"server      {safe(server['url'])}"
+    for store in server["stores"]:
+        yield f"store       {safe(store['name'])}: {safe(', '.join(store['features']))}"
+    for finding in answer["findings"]:
+        yield f"problem     {safe(finding['what'])}"
+        yield f"  fix: {safe(finding['fix'])}"
+    yield "healthy" if answer["ok"] else "not healthy"
+
+
+def _ask(url: str, path: str) -> tuple[int, dict[str, Json]]:
+    """The status and the document of an answer; 0 when there was none."""
+    parts = urlsplit(url)
+    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+    token = os.environ.get(_VARIABLE)
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    connection = kind(parts.hostname or "", parts.port, timeout=_SECONDS)
+    try:
+        connection.request("GET", parts.path.rstrip("/") + path, headers=headers)
+        reply = connection.getresponse()
+        document = json.loads(reply.read(_LIMIT))
+    except (OSError, HTTPException, ValueError) as error:
+        return 0, {"detail": str(error)}
+    finally:
+        connection.close()
+    return reply.status, document if isinstance(document, dict) else {}
+
+
+def _findings(
+    health: tuple[int, Json], ready: tuple[int, Json], capabilities: tuple[int, Json]
+) -> Iterator[dict[str, Json]]:
+    if health[0] != 200:
+        yield _finding(
+            f"no memorywire answers there: {health[1].get('detail', health[0])}", "start it, or check the URL"
+        )
+        return
+    if ready[0] != 200:
+        yield _finding("the server lives but cannot answer", "look into its log, and at its store")
+    if capabilities[0] == 401:
+        yield _finding("the server does not know us", f"put a token into {_VARIABLE}")
+    elif capabilities[0] != 200:
+        yield _finding(
+            f"it refuses to say what it can do: {capabilities[1].get('detail')}", "check the token's role"
+        )
+
+
+def _finding(what: str, fix: str) -> dict[str, Json]:
+    return {"what": what, "fix": fix, "serious": True}

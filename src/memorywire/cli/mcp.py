@@ -1,0 +1,66 @@
+"""`memorywire mcp`: serve one agent's memory over standard input and output."""
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from memorywire.cli.desk import Desk, shared
+from memorywire.cli.extras import needed
+from memorywire.cli.house import opened_house
+
+if TYPE_CHECKING:  # the engine is loaded by the first request
+    from memorywire.servers.http.door import Door
+    from memorywire.servers.mcp.clerk import OpenDoor
+
+
+@click.command("mcp")
+@click.option("--print-config", is_flag=True, help="Print what to put into the settings of common clients.")
+@click.option("--no-ask", is_flag=True, help="Never ask about held changes through the client.")
+@shared
+def command(desk: Desk, print_config: bool, no_ask: bool) -> None:
+    """Serve the memory of one agent over MCP, on standard input and output.
+
+    The client that starts this says whose memory it is with --agent and --user; the model cannot. Held
+    changes are asked about through the client where it can ask; otherwise the receipt says where to decide.
+    """
+    if print_config:
+        from memorywire.servers.mcp.snippets import snippets
+
+        for line in snippets(desk.typed):
+            click.echo(line)
+        return
+    gc.disable()  # importing makes many objects and no garbage: it takes a quarter less time
+    with needed("mcp"):
+        pass
+    gc.enable()
+    asyncio.run(_serve(desk, asking=not no_ask))
+
+
+async def _serve(desk: Desk, *, asking: bool) -> None:
+    from memorywire.servers.mcp.stdio import serve_stdio
+
+    async with _opening(desk) as open_door:
+        await serve_stdio(open_door, desk.settings.agent, desk.settings.user, asking=asking)
+
+
+@asynccontextmanager
+async def _opening(desk: Desk) -> AsyncIterator["OpenDoor"]:
+    """A door that opens at the first request and is closed, with the house behind it, at the end."""
+    lock, doors = asyncio.Lock(), list["Door"]()
+    async with AsyncExitStack() as stack:
+
+        async def open_door() -> "Door":
+            from memorywire.servers.http.door import Door, Limits
+
+            async with lock:
+                if not doors:
+                    house = await stack.enter_async_context(opened_house(desk.settings))
+                    doors.append(Door(house, Limits()))
+                    stack.push_async_callback(doors[0].drain)
+            return doors[0]
+
+        yield open_door

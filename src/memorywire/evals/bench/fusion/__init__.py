@@ -1,0 +1,1 @@
+"""Fusion under attack: stores that lie, and what reaches the answer all the same."""

@@ -1,0 +1,84 @@
+"""What being written down costs: remembers with the ledger on and off, and with nobody watching at all."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+
+from memorywire.evals.bench.report import LEDGER_OFF, UNWATCHED, Latency
+from memorywire.evals.bench.stage import AGENT, Stage, kept, store_url
+from memorywire.evals.bench.timing import WARM_UP, Step, side_by_side
+from memorywire.facades.dispatch import dispatch
+from memorywire.house import Governance, House, open_house
+from memorywire.journal.contract import Act
+from memorywire.journal.sqlite import SqliteJournal
+from memorywire.model.answers import Remembered
+from memorywire.model.change import Change
+from memorywire.model.clock import system_clock
+from memorywire.model.errors import Conflict
+from memorywire.model.record import DEFAULT_TENANT
+from memorywire.stores.sqlite import SqliteStore
+
+_MEASURE = "remember without embedding, into a new file"
+
+
+class _Unwritten(SqliteJournal):
+    """A journal that lets every change pass and writes nothing down."""
+
+    async def write(self, act: Act, change: Change | None = None) -> int:
+        return await super().write(Act(), change)
+
+
+async def ledger(stage: Stage) -> list[Latency]:
+    """The same build with the ledger, without it, and without policy and redaction as well."""
+    new = stage.fresh(stage.rounds + WARM_UP)
+    await stage.vectors.learn(new)
+    async with AsyncExitStack() as houses:
+        on = await houses.enter_async_context(_house(stage, "ledger-on"))
+        off = await houses.enter_async_context(_house(stage, "ledger-off"))
+        alone = await houses.enter_async_context(_house(stage, "unwatched", on=False))
+        steps = {
+            "on": _remembering(on, new),
+            "off": _remembering(_without_ledger(off), new),
+            "alone": _remembering(alone, new),
+        }
+        spreads = await side_by_side(stage.rounds, steps)
+    stage.vectors.unlearn(new)
+    return [
+        Latency(measure=_MEASURE, size=stage.size, ours=spreads["on"], other=spreads[name], against=against)
+        for name, against in (("off", LEDGER_OFF), ("alone", UNWATCHED))
+    ]
+
+
+@asynccontextmanager
+async def _house(stage: Stage, name: str, *, on: bool = True) -> AsyncIterator[House]:
+    house = await open_house(
+        stores=[store_url(stage.folder, name)],
+        embedder=stage.vectors,
+        embedder_key=None,
+        clock=system_clock,
+        governance=Governance(on=on),
+    )
+    try:
+        yield house
+    finally:
+        await house.close()
+
+
+def _without_ledger(house: House) -> House:
+    store = house.tools.store
+    if not isinstance(store, SqliteStore):
+        raise Conflict("only a store that keeps its journal itself can be measured without")
+    silent = _Unwritten(store.file, store=store, notary=None, clock=house.tools.clock)
+    office = replace(house.tools.governance, journal=silent)
+    return replace(house, tools=replace(house.tools, office=office))
+
+
+def _remembering(house: House, contents: Sequence[str]) -> Step:
+    async def step(number: int) -> None:
+        payload = {"agent_id": AGENT, "type": "semantic", "content": contents[number]}
+        receipt = await dispatch("remember", payload, house, tenant=DEFAULT_TENANT)
+        if not isinstance(receipt, Remembered):
+            raise Conflict("a remember was not answered with a receipt")
+        kept(receipt)
+
+    return step

@@ -1,0 +1,68 @@
+"""Memory as an extension of the protocol: the operations as methods of their own, review beside them."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias
+
+from mcp.server.context import ServerRequestContext
+from mcp_types import RequestParams
+from pydantic import ConfigDict
+
+from memorywire import spec
+from memorywire.model.errors import MemorywireError
+from memorywire.model.record import Json, MemoryType
+from memorywire.servers.mcp.clerk import Clerk
+from memorywire.servers.mcp.reading import protocol_error
+from memorywire.servers.mcp.schemas import unscoped
+from memorywire.servers.mcp.tools import CARDS
+from memorywire.servers.mcp.visits import Visit
+
+EXTENSION = "dev.memorywire/memory"
+REVIEWS = ("proposals", "proposal", "decide")
+
+Context: TypeAlias = ServerRequestContext[Any, Any]
+
+
+class Fields(RequestParams):
+    """The fields of an operation of the wire; the wire checks them."""
+
+    model_config = ConfigDict(extra="allow")
+
+    def given(self) -> dict[str, Json]:
+        return dict(self.model_extra or {})
+
+
+METHODS: Mapping[str, type[Fields]] = dict.fromkeys((*CARDS, *REVIEWS), Fields)
+
+
+def settings() -> dict[str, Json]:
+    """What is advertised: the wire that the methods speak, and how changes are governed."""
+    return {
+        "spec": spec.VERSION,
+        "schemas": spec.BASE,
+        "types": [kind.value for kind in MemoryType],
+        "methods": [f"memory/{operation}" for operation in CARDS],
+        "governance": {
+            "statuses": ["committed", "staged", "deferred", "duplicate", "failed"],
+            "approval": ["elicitation", "approval_url"],
+            "methods": [f"memory/{operation}" for operation in REVIEWS],
+        },
+    }
+
+
+def method(
+    operation: str, clerk: Clerk, who: Callable[[Context], Visit]
+) -> Callable[[Context, Fields], Awaitable[dict[str, Json]]]:
+    """The handler of one method: fields of the wire in, its response out."""
+    asked = clerk.review if operation in REVIEWS else clerk.ask
+
+    async def handler(context: Context, params: Fields) -> dict[str, Json]:
+        from memorywire.wire.codec import encode
+
+        try:
+            answer = await asked(operation, params.given(), who(context))
+        except MemorywireError as error:
+            raise protocol_error(error) from error
+        document: dict[str, Json] = unscoped(encode(answer))
+        return document
+
+    return handler

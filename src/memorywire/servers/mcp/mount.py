@@ -1,0 +1,65 @@
+"""The same server over HTTP: an application that the HTTP door mounts behind its guard."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.context import ServerRequestContext
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
+
+from memorywire.house import House
+from memorywire.servers.callers import Caller
+from memorywire.servers.http.app import Mounted
+from memorywire.servers.http.door import Door, Limits
+from memorywire.servers.mcp.server import build_server
+from memorywire.servers.mcp.visits import Visit, visit_of
+
+PATH = "/mcp"
+
+
+def mcp_mount(house: House, limits: Limits | None = None) -> Mounted:
+    """What `serve` mounts. Old clients have sessions, each of the credential that opened it."""
+    bounds = limits or Limits()
+    door = Door(house, bounds)
+
+    async def open_door() -> Door:
+        return door
+
+    server = build_server(open_door, _who)
+    manager = StreamableHTTPSessionManager(
+        server, max_request_body_size=bounds.body, max_sessions=bounds.streams
+    )
+
+    @asynccontextmanager
+    async def running() -> AsyncIterator[None]:
+        async with manager.run():
+            yield
+        await door.drain()
+
+    return Mounted(path=PATH, app=_Named(manager), running=running)
+
+
+class _Named:
+    """The application with its callers named as the session manager compares them."""
+
+    def __init__(self, manager: StreamableHTTPSessionManager) -> None:
+        self._manager = manager
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        named = {**scope, "user": _user(scope["state"]["caller"])}
+        await self._manager.asgi_app(named, receive, send)
+
+
+def _who(context: ServerRequestContext[Any, Any]) -> Visit:
+    request = cast("Request", context.request)
+    return visit_of(request.scope["state"]["caller"], request.headers)
+
+
+def _user(caller: Caller) -> AuthenticatedUser:
+    """Nobody can go on with the session of another."""
+    owner = f"{caller.tenant}/{caller.name}"
+    return AuthenticatedUser(AccessToken(token="", client_id=owner, scopes=[], subject=owner))

@@ -1,0 +1,35 @@
+"""What to put into the settings of common clients, so that they start this server."""
+
+import json
+from collections.abc import Iterator, Sequence
+
+from memorywire.model.record import Json
+
+URL = "http://127.0.0.1:8377/mcp"
+
+
+def snippets(typed: Sequence[str] = ()) -> Iterator[str]:
+    """Lines for people: for each client where it goes, and what to write there.
+
+    `typed` are the options that say where and whose memory, as they are to be typed again.
+    """
+    args = ["mcp", *typed]
+    stdio: dict[str, Json] = {"command": "memorywire", "args": args}
+    words = " ".join(json.dumps(word) if " " in word else word for word in args)
+    yield "Claude Code"
+    yield f"  claude mcp add memorywire -- memorywire {words}"
+    yield "Claude Desktop: claude_desktop_config.json; Cursor: .cursor/mcp.json; Windsurf: mcp_config.json"
+    yield from _indented(json.dumps({"mcpServers": {"memorywire": stdio}}, indent=2))
+    yield "VS Code: .vscode/mcp.json"
+    yield from _indented(json.dumps({"servers": {"memorywire": {"type": "stdio", **stdio}}}, indent=2))
+    yield "Zed: settings.json"
+    yield from _indented(json.dumps({"context_servers": {"memorywire": stdio}}, indent=2))
+    yield "Codex: ~/.codex/config.toml"
+    yield from _indented(f'[mcp_servers.memorywire]\ncommand = "memorywire"\nargs = {json.dumps(args)}')
+    yield "Any client over HTTP, while `memorywire serve` runs; the header names the agent"
+    remote = {"type": "http", "url": URL, "headers": {"Memorywire-Agent": "NAME"}}
+    yield from _indented(json.dumps({"mcpServers": {"memorywire": remote}}, indent=2))
+
+
+def _indented(text: str) -> Iterator[str]:
+    return (f"  {line}" for line in text.splitlines())

@@ -1,0 +1,225 @@
+"""`memorywire serve` as a process: how it starts, how it ends, what a kill leaves; operators and backups."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import COMMAND, Shell
+from tests.http.server import Client
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path / "home")
+
+
+@contextmanager
+def started(shell: Shell, *options: str) -> Iterator[tuple[Client, subprocess.Popen[bytes]]]:
+    """A server of its own process, killed at the end if it is still there."""
+    process = subprocess.Popen(
+        [*COMMAND, "serve", "--port", "0", "--json", "--rate", "1000000", "--quiet", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=shell.environment() | {"PYTHONUNBUFFERED": "1"},
+    )
+    assert process.stdout is not None
+    try:
+        said = b"".join(process.stdout.readline() for _ in range(3))
+        yield Client(json.loads(said)["url"]), process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@dataclass
+class Crowd:
+    """Clients that write until nobody answers, and keep every receipt that reached them."""
+
+    client: Client
+    receipts: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.workers = [threading.Thread(target=self._work, args=(number,)) for number in range(4)]
+        for worker in self.workers:
+            worker.start()
+
+    def _work(self, number: int) -> None:
+        for turn in range(100_000):
+            content = f"worker {number} wrote line {turn}"
+            try:
+                self.receipts[self.client.remember(content)["id"]] = content
+            except (OSError, AssertionError, ValueError):
+                return
+
+    def wait_for(self, count: int) -> None:
+        while len(self.receipts) < count:
+            time.sleep(0.01)
+
+    def join(self) -> dict[str, str]:
+        for worker in self.workers:
+            worker.join()
+        return self.receipts
+
+
+def lost(client: Client, receipts: dict[str, str]) -> list[str]:
+    """Receipts that are not honoured."""
+    kept = {}
+    page: dict[str, object] = {"next": ""}
+    while "next" in page:
+        page = client.get(
+            "/v0/memories", agent_id="a", limit=1000, **({"after": page["next"]} if page["next"] else {})
+        ).json
+        kept |= {item["id"]: item["content"] for item in page["items"]}
+    return [id for id, content in receipts.items() if kept.get(id) != content]
+
+
+def test_every_receipt_is_honoured_after_a_kill_under_load(shell: Shell):
+    dice, receipts = random.Random(7), {}
+    for _ in range(3):
+        with started(shell) as (client, process):
+            crowd = Crowd(client)
+            crowd.wait_for(dice.randrange(5, 40))
+            process.kill()
+            receipts |= crowd.join()
+    with started(shell) as (client, _):
+        assert len(receipts) >= 15
+        assert lost(client, receipts) == []
+        assert lost(client, {**receipts, "never": "written"}) == ["never"]
+        assert client.get("/v0/audit/verify").json["ok"]
+
+
+def test_a_signal_ends_it_in_order(shell: Shell):
+    with started(shell) as (client, process):
+        crowd = Crowd(client)
+        crowd.wait_for(10)
+        process.send_signal(signal.SIGTERM)
+        receipts = crowd.join()
+        assert process.wait() == 0
+    with started(shell) as (client, _):
+        assert lost(client, receipts) == []
+        verdict = client.get("/v0/audit/verify").json
+        assert (verdict["ok"], verdict["exposed"]) == (True, 0)  # signed to the last entry
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
+def test_others_are_not_let_in_without_tokens(shell: Shell, host: str):
+    done = shell("serve", "--host", host, "--port", "0", "--json")
+    assert done.code == 2
+    assert done.problem["field"] == "host"
+    assert "operator add" in done.problem["fix"]
+
+
+def test_with_a_token_others_are_let_in(shell: Shell):
+    token = shell("operator", "add", "ana", "--role", "writer", "--json").json["token"]
+    with started(shell, "--host", "0.0.0.0") as (client, _):
+        near = Client(client.url.replace("0.0.0.0", "127.0.0.1"))
+        assert near.get("/v0/capabilities").status == 401
+        assert Client(near.url, token).get("/v0/capabilities").status == 200
+
+
+def test_a_port_that_is_taken_is_a_problem(shell: Shell):
+    with started(shell) as (client, _):
+        done = shell("serve", "--port", client.url.rpartition(":")[2], "--json")
+        assert (done.code, done.problem["field"]) == (2, "port")
+
+
+def test_operators_are_added_listed_rotated_and_revoked(shell: Shell):
+    added = shell("operator", "add", "ana", "--role", "reviewer", "--agents", "support-*", "--expires", "7d")
+    assert added.code == 0
+    token = added.out.splitlines()[0]
+    assert token.startswith("mw_")
+    listed = shell("operator", "list", "--json")
+    (ana,) = listed.json["operators"]
+    assert (ana["role"], ana["agents"], len(ana["tokens"])) == ("reviewer", ["support-*"], 1)
+    assert token[-40:] not in listed.out
+    new = shell("operator", "rotate", "ana", "--overlap", "5", "--json").json["token"]
+    assert new != token
+    assert shell("operator", "revoke", "ana").code == 0
+    assert "revoked" in shell("operator", "list").out
+    assert shell("operator", "rotate", "ana", "--json").problem["code"] == "conflict"
+    assert shell("operator", "add", "ana", "--role", "reader", "--json").problem["code"] == "conflict"
+    assert shell("operator", "revoke", "nobody").code == 3
+    assert "operator" in shell("audit", "log", "--all-agents").out
+
+
+def test_a_backup_taken_under_load_holds_everything_acknowledged_before_it(shell: Shell, tmp_path: Path):
+    with started(shell) as (client, _):
+        crowd = Crowd(client)
+        crowd.wait_for(20)
+        before = dict(crowd.receipts)
+        copies = [tmp_path / f"copy{number}.db" for number in range(2)]
+        for copy in copies:
+            done = shell("backup", str(copy), "--json")
+            assert done.code == 0, done.err
+            assert done.json["entries"] >= len(before)
+        assert shell("backup", str(copies[0])).code == 3
+        client.get("/v0/audit/checkpoint")
+        after = len(crowd.receipts)
+        crowd.wait_for(after + 5)
+    crowd.join()
+    assert oct(copies[0].stat().st_mode)[-3:] == "600"
+    other = Shell(tmp_path / "other")
+    assert other("restore", str(copies[1])).code == 0
+    assert other("audit", "verify").code == 0
+    with started(other) as (client, _):
+        assert lost(client, before) == []
+
+
+def test_a_restore_replaces_only_when_told_to_and_keeps_what_was_there(shell: Shell, tmp_path: Path):
+    shell.remember("before the backup")
+    copy = tmp_path / "copy.db"
+    assert shell("backup", str(copy)).code == 0
+    shell.remember("after the backup")
+    refused = shell("restore", str(copy), "--json")
+    assert (refused.code, refused.problem["code"]) == (3, "conflict")
+    assert shell("list", "--json").json["total"] == 2
+    assert shell("restore", str(copy), "--replace").code == 0
+    assert [item["content"] for item in shell("list", "--json").json["items"]] == ["before the backup"]
+    assert shell("audit", "verify").code == 0
+    (old,) = (
+        path
+        for path in shell.home.iterdir()
+        if path.name.startswith("memory.db.replaced-") and path.name[-1].isdigit()
+    )
+    assert shell("list", "--json", "--store", f"sqlite://{old}").json["total"] == 2
+
+
+def test_a_damaged_backup_is_not_restored(shell: Shell, tmp_path: Path):
+    shell.remember("sound")
+    copy = tmp_path / "copy.db"
+    assert shell("backup", str(copy)).code == 0
+    damaged = bytearray(copy.read_bytes())
+    damaged[len(damaged) // 2 :] = os.urandom(len(damaged) - len(damaged) // 2)
+    copy.write_bytes(damaged)
+    done = shell("restore", str(copy), "--replace", "--json")
+    assert done.problem["code"] in ("store_corrupt", "store_unavailable")
+    assert shell("list", "--json").json["total"] == 1
+    assert shell("restore", str(tmp_path / "nothing.db")).code == 3
+
+
+def test_the_doctor_examines_a_server(shell: Shell):
+    with started(shell) as (client, _):
+        done = shell("doctor", "--url", client.url, "--json")
+        assert done.code == 0, done.err
+        assert (done.json["ok"], done.json["server"]["ready"]) == (True, True)
+    gone = shell("doctor", "--url", client.url, "--json")
+    assert (gone.code, gone.json["ok"]) == (4, False)
+
+
+def test_the_doctor_needs_the_token_of_a_guarded_server(shell: Shell):
+    token = shell("operator", "add", "doc", "--role", "reader", "--json").json["token"]
+    with started(shell) as (client, _):
+        without = shell("doctor", "--url", client.url, "--json")
+        assert (without.code, without.json["findings"][0]["serious"]) == (4, True)
+        assert "MEMORYWIRE_TOKEN" in without.json["findings"][0]["fix"]
+        assert shell("doctor", "--url", client.url, MEMORYWIRE_TOKEN=token).code == 0

@@ -1,0 +1,61 @@
+"""The scenarios of the specification through tools: each request goes to the server of its agent and user."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from mcp.client.client import Client
+
+from memorywire import spec
+from memorywire.facades.dispatch import dispatch
+from memorywire.house import House
+from memorywire.model.record import DEFAULT_TENANT
+from memorywire.servers.mcp.schemas import SCOPE
+from memorywire.servers.mcp.tools import CARDS
+from memorywire.wire.codec import encode
+from tests.cli.test_scenarios import Told
+from tests.mcp.clients import a_house, server_of, text
+from tests.spec.scenario import Ticker, run
+
+
+async def by_tool(house: House, operation: str, payload: dict[str, Any]) -> Any:
+    """The answer with the scope put back that the connection stands for."""
+    arguments = {name: value for name, value in payload.items() if name not in SCOPE}
+    scope = {name: value for name, value in payload.items() if name in SCOPE}
+    server = server_of(house, scope["agent_id"], scope.get("user_id"), asking=False)
+    async with Client(server) as client:
+        result = await client.call_tool(operation, arguments)
+    if result.is_error:
+        raise Told(json.loads(text(result)))
+    return {**result.structured_content, **scope} if operation == "get" else result.structured_content
+
+
+def applies(operation: str, payload: Any) -> bool:
+    """Requests that a tool has, and whose scope is one that a connection can have."""
+    return (
+        operation in CARDS
+        and isinstance(payload.get("agent_id"), str)
+        and 0 < len(payload["agent_id"]) <= 256
+    )
+
+
+@pytest.mark.parametrize("name", spec.scenarios())
+def test_scenario(name: str):
+    clock, scenario = Ticker(0), spec.scenarios()[name]
+    used = [applies(step["operation"], step["payload"]) for step in scenario["steps"]]
+
+    with asyncio.Runner() as runner:
+        opening = a_house(policy=scenario.get("policy", "open"), clock=clock)
+        house = runner.run(opening.__aenter__())
+
+        def call(operation: str, payload: dict[str, Any]) -> Any:
+            if applies(operation, payload):
+                return runner.run(by_tool(house, operation, payload))
+            return encode(runner.run(dispatch(operation, payload, house, tenant=DEFAULT_TENANT)))
+
+        try:
+            run(scenario, call, clock)
+        finally:
+            runner.run(opening.__aexit__(None, None, None))
+    assert any(used) or name in {"rules", "unknown_operation"}
