@@ -18,7 +18,7 @@ from tests.sqlite import governed
 from tests.sqlite.crowd import Damage
 from tests.sqlite.desk import loose
 from tests.sqlite.powerloss import Acknowledged
-from tests.sqlite.test_governed import power_cuts, recorded_life
+from tests.sqlite.test_governed import cut, recorded_life
 
 WRITERS = 3
 FILE = 25  # kills for each file, so that comparing it does not take longer than killing
@@ -72,7 +72,7 @@ def cuts(folder: Path, images: int, dice: random.Random) -> Tally:
         with tempfile.TemporaryDirectory(dir=folder) as life:
             events = recorded_life(Path(life))
             tally.acknowledged += sum(isinstance(event, Acknowledged) for event in events)
-            for found in power_cuts(Path(life), events, min(LIFE, images - tally.trials), dice):
+            for found in cut(Path(life), events, min(LIFE, images - tally.trials), dice):
                 tally.add(found)
         _progress("cuts", tally.trials, images)
     return tally
@@ -85,7 +85,7 @@ def controls(folder: Path, dice: random.Random) -> Iterator[tuple[str, bool]]:
     yield "killed without transactions", any(_loose(path, dice))
     with tempfile.TemporaryDirectory(dir=folder) as life:
         events = recorded_life(Path(life), "synchronous = OFF")
-        yield "power cut without syncs", any(power_cuts(Path(life), events, CONTROLS, dice))
+        yield "power cut without syncs", any(cut(Path(life), events, CONTROLS, dice))
 
 
 def _loose(path: Path, dice: random.Random) -> Iterable[bool]:
@@ -109,13 +109,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         killed = kills(Path(folder), asked.kills, dice)
         print(f"kill -9 of {WRITERS} writers: {killed}", flush=True)
-        cut = cuts(Path(folder), asked.cuts, dice)
-        print(f"power cuts: {cut}", flush=True)
+        dark = cuts(Path(folder), asked.cuts, dice)
+        print(f"power cuts: {dark}", flush=True)
         caught = dict(controls(Path(folder), dice))
     for name, found in caught.items():
         print(f"control, {name}: {'caught' if found else 'NOT CAUGHT'}")
     print(f"{time.monotonic() - started:.0f} s")
-    return int(not (killed.clean and cut.clean and all(caught.values())))
+    return int(not (killed.clean and dark.clean and all(caught.values())))
 
 
 if __name__ == "__main__":

@@ -53,7 +53,10 @@ REFUSALS = [
     (("undo", "nothing"), "not_found"),
     (("merge", "nothing", "either"), "not_found"),
     (("remember", "x", "--supersedes", "nothing"), "not_found"),
-    (("remember", "x", "--approval-required"), "capability_unsupported"),
+    (("remember", "x", "--derived-from", "nothing"), "not_found"),
+    (("remember", "x", "--privacy-intent", '{"verdict": "refuse"}'), "refused_by_policy"),
+    (("review", "show", "nothing"), "not_found"),
+    (("why", "nothing"), "not_found"),
     (("remember", "x", "--id", "x1", "--if-version", "3"), "conflict"),
 ]
 

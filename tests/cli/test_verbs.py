@@ -52,6 +52,8 @@ def test_every_field_of_a_remember_is_kept(shell: Shell):
         "standing": "active",
         "supersedes": [],
         "merged_from": [],
+        "derived_from": [],
+        "trust": "standard",
     }
 
 

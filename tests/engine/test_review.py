@@ -260,3 +260,26 @@ def test_without_a_journal_there_is_nothing_to_review_and_nothing_says_so():
 
     assert asyncio.run(story("open")) == (True, None)
     assert asyncio.run(story(None)) == (False, "capability_unsupported")
+
+
+@on_every_store
+def test_what_a_learned_rule_let_pass_is_taken_back_unless_somebody_touched_it_since(url):
+    async def story(memory, clock):
+        for number in range(5):
+            proposal = await held(memory, f"Customer {number} is in town {number * 7}", source="crm")
+            await memory.decide(proposal, "approve")
+        name = (await memory.rules()).suggestions[0].rule["name"]
+        await memory.activate_rule(name)
+        passed = [await memory.remember(f"Shop {n} opens at {n}", source="crm") for n in range(3)]
+        await memory.remember("Shop 0 is closed", id=passed[0].id, if_version=1)
+        back = await memory.revert_rule(name)
+        assert set(back.reverted_ids) == {passed[1].change_id, passed[2].change_id}
+        assert back.kept_ids == (passed[0].change_id,)
+        assert (await memory.list()).total == 6
+        await memory.undo(back.change_id)
+        assert (await memory.list()).total == 8
+        later = await memory.remember("Shop 9 opens at 9", source="crm")
+        assert (await memory.revert_rule(name)).reverted_ids == ()
+        assert (await memory.get(later.id)).version == 1
+
+    play(url, story)

@@ -1,7 +1,6 @@
 """`memorywire serve` as a process: how it starts, how it ends, what a kill leaves; operators and backups."""
 
 import json
-import os
 import random
 import signal
 import subprocess
@@ -111,7 +110,7 @@ def test_a_signal_ends_it_in_order(shell: Shell):
         assert (verdict["ok"], verdict["exposed"]) == (True, 0)  # signed to the last entry
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
 def test_others_are_not_let_in_without_tokens(shell: Shell, host: str):
     done = shell("serve", "--host", host, "--port", "0", "--json")
     assert done.code == 2
@@ -134,22 +133,17 @@ def test_a_port_that_is_taken_is_a_problem(shell: Shell):
 
 
 def test_operators_are_added_listed_rotated_and_revoked(shell: Shell):
-    added = shell("operator", "add", "ana", "--role", "reviewer", "--agents", "support-*", "--expires", "7d")
-    assert added.code == 0
-    token = added.out.splitlines()[0]
+    token = shell("operator", "add", "ana", "--role", "reviewer", "--agents", "support-*").out.splitlines()[0]
     assert token.startswith("mw_")
-    listed = shell("operator", "list", "--json")
-    (ana,) = listed.json["operators"]
-    assert (ana["role"], ana["agents"], len(ana["tokens"])) == ("reviewer", ["support-*"], 1)
-    assert token[-40:] not in listed.out
-    new = shell("operator", "rotate", "ana", "--overlap", "5", "--json").json["token"]
+    new = shell("operator", "rotate", "ana", "--overlap", "5", "--expires", "7d", "--json").json["token"]
     assert new != token
     assert shell("operator", "revoke", "ana").code == 0
-    assert "revoked" in shell("operator", "list").out
+    listed = shell("operator", "list", "--json")
+    (ana,) = listed.json["operators"]
+    assert (ana["role"], ana["agents"], len(ana["tokens"])) == ("reviewer", ["support-*"], 2)
+    assert ana["revoked_at"] is not None
+    assert not [secret for secret in (token, new) if secret[-40:] in listed.out]
     assert shell("operator", "rotate", "ana", "--json").problem["code"] == "conflict"
-    assert shell("operator", "add", "ana", "--role", "reader", "--json").problem["code"] == "conflict"
-    assert shell("operator", "revoke", "nobody").code == 3
-    assert "operator" in shell("audit", "log", "--all-agents").out
 
 
 def test_a_backup_taken_under_load_holds_everything_acknowledged_before_it(shell: Shell, tmp_path: Path):
@@ -175,51 +169,13 @@ def test_a_backup_taken_under_load_holds_everything_acknowledged_before_it(shell
         assert lost(client, before) == []
 
 
-def test_a_restore_replaces_only_when_told_to_and_keeps_what_was_there(shell: Shell, tmp_path: Path):
-    shell.remember("before the backup")
-    copy = tmp_path / "copy.db"
-    assert shell("backup", str(copy)).code == 0
-    shell.remember("after the backup")
-    refused = shell("restore", str(copy), "--json")
-    assert (refused.code, refused.problem["code"]) == (3, "conflict")
-    assert shell("list", "--json").json["total"] == 2
-    assert shell("restore", str(copy), "--replace").code == 0
-    assert [item["content"] for item in shell("list", "--json").json["items"]] == ["before the backup"]
-    assert shell("audit", "verify").code == 0
-    (old,) = (
-        path
-        for path in shell.home.iterdir()
-        if path.name.startswith("memory.db.replaced-") and path.name[-1].isdigit()
-    )
-    assert shell("list", "--json", "--store", f"sqlite://{old}").json["total"] == 2
-
-
-def test_a_damaged_backup_is_not_restored(shell: Shell, tmp_path: Path):
-    shell.remember("sound")
-    copy = tmp_path / "copy.db"
-    assert shell("backup", str(copy)).code == 0
-    damaged = bytearray(copy.read_bytes())
-    damaged[len(damaged) // 2 :] = os.urandom(len(damaged) - len(damaged) // 2)
-    copy.write_bytes(damaged)
-    done = shell("restore", str(copy), "--replace", "--json")
-    assert done.problem["code"] in ("store_corrupt", "store_unavailable")
-    assert shell("list", "--json").json["total"] == 1
-    assert shell("restore", str(tmp_path / "nothing.db")).code == 3
-
-
-def test_the_doctor_examines_a_server(shell: Shell):
-    with started(shell) as (client, _):
-        done = shell("doctor", "--url", client.url, "--json")
-        assert done.code == 0, done.err
-        assert (done.json["ok"], done.json["server"]["ready"]) == (True, True)
-    gone = shell("doctor", "--url", client.url, "--json")
-    assert (gone.code, gone.json["ok"]) == (4, False)
-
-
-def test_the_doctor_needs_the_token_of_a_guarded_server(shell: Shell):
+def test_the_doctor_examines_a_server_and_needs_a_token_where_one_is_needed(shell: Shell):
     token = shell("operator", "add", "doc", "--role", "reader", "--json").json["token"]
     with started(shell) as (client, _):
         without = shell("doctor", "--url", client.url, "--json")
         assert (without.code, without.json["findings"][0]["serious"]) == (4, True)
         assert "MEMORYWIRE_TOKEN" in without.json["findings"][0]["fix"]
-        assert shell("doctor", "--url", client.url, MEMORYWIRE_TOKEN=token).code == 0
+        done = shell("doctor", "--url", client.url, "--json", MEMORYWIRE_TOKEN=token)
+        assert (done.code, done.json["ok"], done.json["server"]["ready"]) == (0, True, True)
+    gone = shell("doctor", "--url", client.url, "--json")
+    assert (gone.code, gone.json["ok"]) == (4, False)

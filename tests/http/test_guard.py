@@ -214,3 +214,33 @@ def test_what_is_in_flight_when_the_server_ends_is_finished(tmp_path):
     with serving(url) as again:
         known = [id for id in receipts if again.client.get(f"/v0/memories/{id}", agent_id="a").status == 200]
     assert known == receipts
+
+
+def test_a_mounted_application_is_behind_the_guard_and_knows_its_caller():
+    from contextlib import asynccontextmanager
+
+    from starlette.responses import JSONResponse
+
+    from memorywire.servers.http.app import Mounted
+
+    running: list[str] = []
+
+    @asynccontextmanager
+    async def life():
+        running.append("begun")
+        yield
+        running.append("ended")
+
+    class Room:
+        async def __call__(self, scope, receive, send):
+            caller = scope["state"]["caller"]
+            await JSONResponse({"caller": caller.name, "tenant": caller.tenant})(scope, receive, send)
+
+    with serving(mounts=lambda _: [Mounted(path="/room", app=Room(), running=life)]) as server:
+        client = server.operator("guest", "reader", tenants=["acme"])
+        assert server.client.get("/room").status == 401
+        for path in ("/room", "/room/", "/room/inner"):
+            assert client.get(path).json == {"caller": "operator:guest", "tenant": "acme"}
+        assert client.get("/room").headers["x-frame-options"] == "DENY"
+        assert running == ["begun"]
+    assert running == ["begun", "ended"]

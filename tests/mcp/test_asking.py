@@ -87,11 +87,13 @@ def test_a_held_forget_shows_what_would_go():
     person = Person("approve")
 
     async def story() -> Any:
-        async with a_house(policy="balanced") as house:
-            async with Client(server_of(house), elicitation_callback=person) as client:
-                kept = {"type": "semantic", "content": "Ana pays by invoice", "tags": ["money"]}
-                await client.call_tool("remember", kept)
-                return await client.call_tool("forget", {"filter": {"tags": "money"}})
+        async with (
+            a_house(policy="balanced") as house,
+            Client(server_of(house), elicitation_callback=person) as client,
+        ):
+            kept = {"type": "semantic", "content": "Ana pays by invoice", "tags": ["money"]}
+            await client.call_tool("remember", kept)
+            return await client.call_tool("forget", {"filter": {"tags": "money"}})
 
     receipt = asyncio.run(story()).structured_content
     assert receipt["status"] == "committed"

@@ -99,7 +99,7 @@ def test_the_extension_is_advertised_with_what_it_governs():
         assert client.server_capabilities.extensions is not None
         return client.server_capabilities.extensions[EXTENSION]
 
-    told = with_agent(story)
+    told = with_agent(story, era="auto")
     assert told["spec"] == spec.VERSION
     assert "memory/remember" in told["methods"]
     assert told["governance"]["methods"] == ["memory/proposals", "memory/proposal", "memory/decide"]

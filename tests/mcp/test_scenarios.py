@@ -20,15 +20,14 @@ from tests.spec.scenario import Ticker, run
 
 
 async def by_tool(house: House, operation: str, payload: dict[str, Any]) -> Any:
-    """The answer with the scope put back that the connection stands for."""
+    """The answer, and the agent that the connection stands for."""
     arguments = {name: value for name, value in payload.items() if name not in SCOPE}
-    scope = {name: value for name, value in payload.items() if name in SCOPE}
-    server = server_of(house, scope["agent_id"], scope.get("user_id"), asking=False)
+    server = server_of(house, payload["agent_id"], payload.get("user_id"), asking=False)
     async with Client(server) as client:
         result = await client.call_tool(operation, arguments)
     if result.is_error:
         raise Told(json.loads(text(result)))
-    return {**result.structured_content, **scope} if operation == "get" else result.structured_content
+    return {**result.structured_content, "agent_id": payload["agent_id"]}
 
 
 def applies(operation: str, payload: Any) -> bool:

@@ -33,7 +33,8 @@ def test_an_agent_sees_six_tools_and_cannot_name_a_scope(era: str):
         for tool in tools:
             assert tool.description
             assert tool.output_schema is not None
-            assert not SCOPE & {*tool.input_schema["properties"], *tool.output_schema["properties"]}
+            assert not SCOPE & set(tool.input_schema["properties"])
+            assert "agent_id" not in tool.output_schema["properties"]
 
     with_agent(story, era=era)
 

@@ -10,7 +10,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from memorywire.conformance.checks import CHECKS, Check
 from memorywire.conformance.samples import SPACE
-from memorywire.stores.contract import Historian, Store, Tracker
+from memorywire.stores.contract import Historian, RecallCounter, Store, Tracker
 from memorywire.stores.postgres.location import locate
 from memorywire.stores.postgres.store import PostgresStore
 from memorywire.stores.registry import open_store
@@ -43,6 +43,7 @@ def test_it_keeps_versions_and_recalls(store: Store) -> None:
     assert store.name == "postgres"
     assert isinstance(store, Historian)
     assert isinstance(store, Tracker)
+    assert isinstance(store, RecallCounter)
 
 
 class InPostgres(Lives):
@@ -62,5 +63,5 @@ class InPostgres(Lives):
 
 def test_it_lives_like_the_oracle(server: Server, schema: str) -> None:
     life = type("Life", (InPostgres,), {"url": schema})
-    short = settings(PROFILE, max_examples=15) if PROFILE is PROFILES["default"] else PROFILE
+    short = settings(PROFILE, max_examples=12) if PROFILE is PROFILES["default"] else PROFILE
     run_state_machine_as_test(life, settings=short)

@@ -23,7 +23,7 @@ from memorywire.conformance.samples import (
     revising,
 )
 from memorywire.model.change import EndReason
-from memorywire.model.errors import StoreUnavailable
+from memorywire.model.errors import InvalidRequest, StoreUnavailable
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.postgres.location import Location, locate
 from tests.postgres.desk import Server, opened, rows, run
@@ -185,3 +185,26 @@ def test_no_name_of_a_location_holds_a_password() -> None:
     assert isinstance(location, Location)
     assert "hunter2" not in f"{location} {location!r}"
     assert "db.example/memories" in str(location)
+
+
+@pytest.mark.parametrize("tenant", ["o'brien", 'a"b\\c', "ключ 👩‍👧", "nul\x00\x01", "x" * 300, "$1 %s ; --"])
+def test_a_tenant_of_any_spelling_has_its_own_wall(shared: str, tenant: str) -> None:
+    mine, theirs = a_scope(tenant=tenant), a_scope(tenant=f"{tenant}'")
+
+    async def live() -> None:
+        async with opened(shared) as store:
+            kept = a_record(mine)
+            await keep(store, kept, vector=a_vector(1))
+            assert await store.find(everything(mine)) == [kept]
+            assert await store.find(everything(replace(theirs, agent=mine.agent))) == []
+
+    run(live())
+
+
+def test_a_tenant_without_a_name_is_refused(shared: str) -> None:
+    async def live() -> None:
+        async with opened(shared) as store:
+            await store.count(everything(a_scope(tenant="")))
+
+    with pytest.raises(InvalidRequest, match="tenant"):
+        run(live())

@@ -211,6 +211,27 @@ def test_how_many_are_live_is_counted_through_every_kind_of_change(shared: str) 
     run(main())
 
 
+def test_recalls_are_counted_as_the_reference_counts_them(shared: str) -> None:
+    scopes = [a_scope(), a_scope(tenant="other")]
+    kept = [a_record(scope, id=f"m{number}-{scope.agent}") for scope in scopes for number in range(2)]
+    oracle = MemoryStore(SPACE)
+
+    async def main() -> None:
+        async with opened(shared) as store:
+            for one in (store, oracle):
+                for record in kept:
+                    await one.write(
+                        a_change(replace(record.scope, user=None), beginning(record), id=record.id)
+                    )
+                for scope in scopes:
+                    await one.touch(scope, [kept[0].id, kept[2].id, kept[0].id, "nothing"], NOW)
+                await one.touch(scopes[0], [kept[0].id], NOW + 1)
+            counted = list(await store.recalls([*kept, kept[0]]))
+            assert counted == list(await oracle.recalls([*kept, kept[0]])) == [3, 0, 1, 0, 3]
+
+    run(main())
+
+
 TEXTS = st.text(alphabet="\x00\x01\x02\x03a%_\\'é😀", max_size=5)
 TESTS = st.tuples(
     st.sampled_from(["content", "metadata.k", "source", "session_id", "tags"]),

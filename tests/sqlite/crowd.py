@@ -35,6 +35,11 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload([__name__])
 
 
+def preload(module: str) -> None:
+    """Let children start from a process that has imported this, too, and what was started itself."""
+    _CONTEXT.set_forkserver_preload(["__main__", __name__, module])
+
+
 def the_change(name: str) -> Change:
     """The change of this name: always the same, so that writing it twice is a retry."""
     records = [a_record(SCOPE, f"{name} part {part}", id=f"{name}/{part}") for part in range(PUTS)]

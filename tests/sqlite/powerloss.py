@@ -7,16 +7,18 @@ disk, in any order, torn at sectors. (An honest sync and 512-byte sectors are as
 import itertools
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import apsw
 
 from memorywire.stores.sqlite.connection import Connect, configure
 from memorywire.stores.sqlite.location import Location
 
+D = TypeVar("D")
 SECTOR = 512
 _NAMES = itertools.count()
 
@@ -154,6 +156,23 @@ def crash_image(events: list[Event], folder: Path, dice: random.Random) -> set[s
     for name, content in files.items():
         (folder / name).write_bytes(content)
     return {event.name for event in events if isinstance(event, Acknowledged)}
+
+
+def power_cuts(
+    folder: Path,
+    events: list[Event],
+    images: int,
+    dice: random.Random,
+    examine: Callable[[Path, set[str]], D],
+) -> list[D]:
+    """What an examination finds after power cuts at random moments since the first acknowledged change."""
+    first = next(n for n, event in enumerate(events) if isinstance(event, Acknowledged))
+    found = []
+    for number in range(images):
+        image = folder / f"image{number}"
+        acknowledged = crash_image(events[: dice.randrange(first, len(events)) + 1], image, dice)
+        found.append(examine(image / "m.db", acknowledged))
+    return found
 
 
 def _survivor(events: list[Event], dice: random.Random) -> bytearray | None:

@@ -13,7 +13,7 @@ from memorywire.model.change import Change
 from tests.sqlite import governed
 from tests.sqlite.crowd import Damage
 from tests.sqlite.desk import loose, run
-from tests.sqlite.powerloss import Acknowledged, Disk, Event, crash_image, recording
+from tests.sqlite.powerloss import Disk, Event, power_cuts, recording
 
 FREQUENT_CHECKPOINTS = "wal_autocheckpoint = 24"
 TRIALS, WRITERS, IMAGES = 4, 3, 60
@@ -40,15 +40,15 @@ def recorded_life(folder: Path, *settings: str, rounds: int = 4) -> list[Event]:
     return disk.events
 
 
-def power_cuts(folder: Path, events: list[Event], images: int, dice: random.Random) -> list[Damage]:
-    """The damage after power cuts at random moments since the first acknowledged deed."""
-    first = next(n for n, event in enumerate(events) if isinstance(event, Acknowledged))
-    found = []
-    for number in range(images):
-        image = folder / f"image{number}"
-        acknowledged = crash_image(events[: dice.randrange(first, len(events)) + 1], image, dice)
-        found.append(governed.damage(image / "m.db", acknowledged, signed=False))
-    return found
+def cut(
+    folder: Path, events: list[Event], images: int = IMAGES, dice: random.Random | None = None
+) -> list[Damage]:
+    """The damage after power cuts."""
+    return power_cuts(folder, events, images, dice or random.Random(1), _damage)
+
+
+def _damage(path: Path, acknowledged: set[str]) -> Damage:
+    return governed.damage(path, acknowledged, signed=False)  # checkpoints are no part of the recorded disk
 
 
 def test_what_was_acknowledged_survives_being_killed(tmp_path: Path) -> None:
@@ -73,12 +73,12 @@ def test_a_file_without_transactions_is_caught(tmp_path: Path) -> None:
 
 def test_a_power_cut_takes_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     events = recorded_life(tmp_path)
-    assert not any(power_cuts(tmp_path, events, IMAGES, random.Random(1)))
+    assert not any(cut(tmp_path, events))
 
 
 def test_a_disk_that_is_never_synced_is_caught(tmp_path: Path) -> None:
     events = recorded_life(tmp_path, "synchronous = OFF")
-    assert any(power_cuts(tmp_path, events, IMAGES, random.Random(1)))
+    assert any(cut(tmp_path, events))
 
 
 def test_an_entry_that_is_not_written_with_its_change_is_caught(
@@ -92,7 +92,7 @@ def test_an_entry_that_is_not_written_with_its_change_is_caught(
         return await together(journal, act)
 
     monkeypatch.setattr(SqliteJournal, "write", apart)
-    found = power_cuts(tmp_path, recorded_life(tmp_path), IMAGES, random.Random(1))
+    found = cut(tmp_path, recorded_life(tmp_path))
     assert any(image.torn for image in found)
 
 

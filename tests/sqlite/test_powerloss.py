@@ -12,7 +12,7 @@ from memorywire.model.errors import StoreUnavailable
 from memorywire.stores.sqlite import SqliteStore
 from tests.sqlite.crowd import PUTS, SCOPE, Damage, damage, the_change
 from tests.sqlite.desk import opened, run
-from tests.sqlite.powerloss import Acknowledged, Disk, Event, crash_image, recording
+from tests.sqlite.powerloss import Acknowledged, Disk, Event, power_cuts, recording
 
 IMAGES = 150
 FREQUENT_CHECKPOINTS = "wal_autocheckpoint = 12"
@@ -40,37 +40,26 @@ def recorded_life(folder: Path, *settings: str, changes: int = 60) -> list[Event
     return disk.events
 
 
-def power_cuts(folder: Path, events: list[Event], images: int, dice: random.Random) -> list[Damage]:
-    """The damage after power cuts at random moments since the first acknowledged change."""
-    first = next(n for n, event in enumerate(events) if isinstance(event, Acknowledged))
-    found = []
-    for image in range(images):
-        cut = dice.randrange(first, len(events)) + 1
-        acknowledged = crash_image(events[:cut], folder / f"image{image}", dice)
-        found.append(damage(folder / f"image{image}" / "m.db", acknowledged))
-    return found
+def cut(folder: Path, events: list[Event], seed: int = 1) -> list[Damage]:
+    return power_cuts(folder, events, IMAGES, random.Random(seed), damage)
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_a_power_cut_takes_nothing_that_was_acknowledged(tmp_path: Path, seed: int) -> None:
     events = recorded_life(tmp_path)
-    assert not any(power_cuts(tmp_path, events, IMAGES, random.Random(seed)))
+    assert not any(cut(tmp_path, events, seed))
 
 
 def test_durability_given_up_by_name_loses_the_last_changes_but_tears_none(tmp_path: Path) -> None:
     events = recorded_life(tmp_path, "synchronous = NORMAL")
-    found = power_cuts(tmp_path, events, IMAGES, random.Random(1))
+    found = cut(tmp_path, events)
     assert any(image.lost for image in found)
     assert not any(image.torn or image.unindexed or image.problems for image in found)
 
 
 def test_a_store_that_never_syncs_is_caught(tmp_path: Path) -> None:
     events = recorded_life(tmp_path, "synchronous = OFF")
-    assert any(_found(tmp_path, events))
-
-
-def _found(folder: Path, events: list[Event]) -> list[bool]:
-    return [bool(image) for image in power_cuts(folder, events, IMAGES, random.Random(1))]
+    assert any(cut(tmp_path, events))
 
 
 def test_a_disk_that_fails_once_fails_one_write_and_is_used_again(tmp_path: Path) -> None:

@@ -71,19 +71,7 @@ def _written_off(desk: Desk, change_id: str, why: str | None) -> Answer:
 
 
 def _told(debts: "Sequence[Debt]") -> list[dict[str, Json]]:
-    return [
-        {
-            "store": debt.store,
-            "change_id": debt.change.id,
-            "operation": debt.change.operation,
-            "agent_id": debt.change.scope.agent,
-            "at": debt.at,
-            "tries": debt.tries,
-            "due_at": debt.due_at or None,
-            "error": debt.error,
-        }
-        for debt in debts
-    ]
+    return [debt.summary() for debt in debts]
 
 
 def _sentences(answer: Answer, desk: Desk) -> Iterator[str]:
@@ -100,7 +88,7 @@ def _sentences(answer: Answer, desk: Desk) -> Iterator[str]:
             moment(debt["at"]),
             *(debt[name] for name in names),
             str(debt["tries"]),
-            moment(debt["due_at"]),
+            moment(debt["due_at"] or None),
             debt["error"] or "",
         ]
         for debt in answer["debts"]

@@ -1,5 +1,6 @@
 """`memorywire serve`: open the doors."""
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import click
@@ -8,6 +9,8 @@ from memorywire.cli.desk import Desk, shared
 from memorywire.cli.house import opened_house
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
+    from memorywire.house import House
+    from memorywire.servers.http.app import Mounted
     from memorywire.servers.http.run import Serving
 
 
@@ -44,7 +47,7 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
 def command(
     desk: Desk, host: str, port: int, hosts: tuple[str, ...], rate: float, max_body: int, quiet: bool
 ) -> None:
-    """Serve the HTTP API, events, health and figures on one port.
+    """Serve HTTP, MCP where it is installed, events, health and figures on one port.
 
     On the loopback address one local user needs no token, until the first operator is added. Any other
     address needs operators, and exits with 2 without.
@@ -59,6 +62,7 @@ def command(
     serving = Serving(
         address=Address(host=host, port=port, hosts=hosts),
         limits=Limits(body=max_body, rate=rate),
+        mounts=_mounts,
         ready=lambda url: _say(desk, url),
         log=None if quiet else to_stderr,
     )
@@ -72,6 +76,15 @@ async def _serve(desk: Desk, serving: "Serving") -> None:
 
     async with opened_house(desk.settings) as house:
         await serve(house, serving)
+
+
+def _mounts(house: "House") -> "list[Mounted]":
+    """The doors that are installed besides HTTP."""
+    if find_spec("mcp") is None:
+        return []
+    from memorywire.servers.mcp.mount import mcp_mount
+
+    return [mcp_mount(house)]
 
 
 def _say(desk: Desk, url: str) -> None:

@@ -97,6 +97,16 @@ def held_against(found: Found, where: Where, witness: Witness | None) -> Believe
     return Believed(store=found.store, hits=tuple(kept), dropped=dropped)
 
 
+def _same_words(said: Record, known: Record | Known) -> bool:
+    if isinstance(known, Record) and (said.content, said.type, said.occurred_at) == (
+        known.content,
+        known.type,
+        known.occurred_at,
+    ):
+        return True  # without the price of two digests
+    return said.digest == known.digest
+
+
 def _reason(said: Record, known: Record | Known | None, where: Where, *, believing: bool) -> str | None:
     """Why a hit is not believed, if it is not."""
     if not where.scope.covers(said.scope):
@@ -108,7 +118,7 @@ def _reason(said: Record, known: Record | Known | None, where: Where, *, believi
         return ELSEWHERE
     elif isinstance(known, Known) and not known.live:
         return FORGOTTEN
-    elif known.digest != said.digest:
+    elif not _same_words(said, known):
         return OUT_OF_DATE if said.version < known.version else ALTERED
     seen = known if isinstance(known, Record) else said
     return None if where.matches(seen) else UNASKED

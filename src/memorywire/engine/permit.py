@@ -9,7 +9,7 @@ from memorywire.engine.tools import Tools
 from memorywire.governance.cases import Case
 from memorywire.governance.policy import Judgement, Policy, judge
 from memorywire.governance.rules import Operation, Verdict
-from memorywire.journal.codec import dumps
+from memorywire.model.codec import dumps
 from memorywire.journal.contract import Act
 from memorywire.journal.entries import Entry
 from memorywire.model.answers import Hit

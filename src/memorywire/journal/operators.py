@@ -15,7 +15,7 @@ from enum import StrEnum
 
 import apsw
 
-from memorywire.journal.codec import dumps, loads
+from memorywire.model.codec import dumps, loads
 from memorywire.model.errors import Conflict, InvalidRequest, NotFound
 from memorywire.model.ids import Entropy
 from memorywire.stores.sqlite.sql import Document

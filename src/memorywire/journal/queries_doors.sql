@@ -44,3 +44,32 @@ ORDER BY seq LIMIT :limit;
 
 -- name: last_seq
 SELECT IFNULL(max(seq), 0) FROM ledger;
+
+-- name: add_webhook
+INSERT INTO webhook (id, url, secret, tenant, agents, made_at, position)
+VALUES (:id, :url, :secret, :tenant, :agents, :made_at, :position);
+
+-- name: remove_webhook
+DELETE FROM webhook WHERE id = :id;
+
+-- name: webhooks
+SELECT id, url, secret, tenant, agents, made_at, position, tries, due_at, error,
+  (SELECT count(*) FROM dead_letter WHERE dead_letter.webhook = webhook.id)
+FROM webhook ORDER BY made_at, id;
+
+-- Whoever changes the row has the webhook to itself until the lease ends.
+
+-- name: lease_webhook
+UPDATE webhook SET due_at = :until WHERE id = :id AND position = :position AND due_at = :due_at;
+
+-- name: told_webhook
+UPDATE webhook SET position = :position, tries = 0, due_at = 0, error = NULL WHERE id = :id;
+
+-- name: failed_webhook
+UPDATE webhook SET tries = :tries, due_at = :due_at, error = :error WHERE id = :id;
+
+-- name: bury
+INSERT INTO dead_letter (webhook, seq, at, error) VALUES (:id, :seq, :at, :error) ON CONFLICT DO NOTHING;
+
+-- name: dead_letters
+SELECT seq, at, error FROM dead_letter WHERE webhook = :id ORDER BY seq;

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from memorywire.journal.codec import dumps, loads
+from memorywire.model.codec import dumps, loads
 from memorywire.journal.contract import Edition, Wanted
 from memorywire.model.change import Change
 from memorywire.model.proposal import Debt, Proposal, RecallNote, State

@@ -13,7 +13,7 @@ from threading import Lock
 
 import apsw
 
-from memorywire.journal.codec import dumps, loads
+from memorywire.model.codec import dumps, loads
 from memorywire.journal.entries import Entry, draft
 from memorywire.journal.ledger import append
 from memorywire.journal.rows import QUERIES, recall_row

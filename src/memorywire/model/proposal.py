@@ -98,6 +98,19 @@ class Debt:
     error: str | None = None
     position: int = 0
 
+    def summary(self) -> dict[str, Json]:
+        """Everything but what the change says."""
+        return {
+            "store": self.store,
+            "change_id": self.change.id,
+            "operation": self.change.operation,
+            "agent_id": self.change.scope.agent,
+            "at": self.at,
+            "tries": self.tries,
+            "due_at": self.due_at,
+            "error": self.error,
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallNote:

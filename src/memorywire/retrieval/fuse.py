@@ -103,14 +103,19 @@ def _clipped(score: float) -> float:
 def _same_memories(rankings: Sequence[Ranking]) -> dict[str, str]:
     """Which ids mean the memory of another id: those with the same words in the same scope.
 
-    Only where no store returned both: a store that did knows them as two.
+    Only where no store returned both: a store that did knows them as two. So what every store returned has
+    no twin, and mostly there is nothing to compare.
     """
     holders: dict[str, set[str]] = {}
-    twins: dict[tuple[object, str], set[str]] = {}
+    records: dict[str, Record] = {}
     for ranking in rankings:
         for hit in ranking.hits:
             holders.setdefault(hit.record.id, set()).add(ranking.store)
-            twins.setdefault((hit.record.scope, hit.record.digest), set()).add(hit.record.id)
+            records.setdefault(hit.record.id, hit.record)
+    twins: dict[tuple[object, str], set[str]] = {}
+    for id, record in records.items():
+        if len(holders[id]) < len(rankings):
+            twins.setdefault((record.scope, record.digest), set()).add(id)
     same: dict[str, str] = {}
     for ids in twins.values():
         first, *others = sorted(ids)

@@ -1,6 +1,7 @@
 """Words of a question that may name somebody, told by how they are written."""
 
 import re
+from functools import lru_cache
 
 from memorywire.stores.text import terms
 
@@ -15,6 +16,7 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_POSSESSIVE.sub("", match.group()) for match in _naming(text)))
 
 
+@lru_cache(maxsize=256)
 def without_names(text: str) -> str | None:
     """The text without those words, or None when nothing that means anything would be left or gone."""
     rest, end = [], 0
@@ -30,8 +32,9 @@ def asks_more(text: str) -> bool:
     return len(terms(without_names(text) or "")) > 1
 
 
-def _naming(text: str) -> list[re.Match[str]]:
-    return [match for match in _WORD.finditer(text) if _names_somebody(match, text)]
+@lru_cache(maxsize=256)
+def _naming(text: str) -> tuple[re.Match[str], ...]:
+    return tuple(match for match in _WORD.finditer(text) if _names_somebody(match, text))
 
 
 def _names_somebody(match: re.Match[str], text: str) -> bool:

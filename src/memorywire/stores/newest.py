@@ -90,7 +90,7 @@ def _sessions(
     two = [(weight, held[[first, second]]) for weight, held in holding]
     if (
         moments[second] > moments[first]
-        and weights[second] >= LEADERS_TIE * weights[first]
+        and LEADERS_TIE * weights[first] <= weights[second] <= weights[first]
         and _same_terms(two, LEADERS, LEADERS_SAME_TERMS)[0, 1]
     ):
         weights = weights.copy()

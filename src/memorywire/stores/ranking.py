@@ -211,7 +211,7 @@ def _put_newer_session_ahead(ranked: Sequence[_Runner], weights: Mapping[str, fl
     first, second = list(leaders.values())[:LEADERS]
     if (
         second.record.moment > first.record.moment
-        and second.weight >= LEADERS_TIE * first.weight
+        and LEADERS_TIE * first.weight <= second.weight <= first.weight
         and _same_terms(first, second, weights, LEADERS_SAME_TERMS)
     ):
         second.weight = first.weight + A_NOSE

@@ -1,7 +1,6 @@
 """The books as routes: the ledger, its proof, its signature, and what stores still have to write."""
 
 import asyncio
-from collections.abc import Mapping
 from functools import partial
 
 import apsw
@@ -84,7 +83,7 @@ def debts_endpoint(door: Door) -> Endpoint:
         _no_query(request)
         found = await door.finish(door.journal.debts())
         mine = [debt for debt in found if _concerns(debt, caller)]
-        return as_json({"debts": [_debt(debt) for debt in mine]})
+        return as_json({"debts": [debt.summary() for debt in mine]})
 
     return debts
 
@@ -169,16 +168,3 @@ def _further(found: list[Row], limit: int) -> dict[str, Json]:
 def _concerns(debt: Debt, caller: Caller) -> bool:
     scope = debt.change.scope
     return scope.tenant == caller.tenant and names(caller.agents, scope.agent)
-
-
-def _debt(debt: Debt) -> Mapping[str, Json]:
-    return {
-        "store": debt.store,
-        "change_id": debt.change.id,
-        "operation": debt.change.operation,
-        "agent_id": debt.change.scope.agent,
-        "at": debt.at,
-        "tries": debt.tries,
-        "due_at": debt.due_at,
-        "error": debt.error,
-    }

@@ -20,7 +20,7 @@ from memorywire.model.errors import (
 from memorywire.servers.callers import Doorkeeper
 from memorywire.servers.http.answers import as_problem
 from memorywire.servers.http.door import Door
-from memorywire.servers.http.watch import Watch
+from memorywire.servers.http.watch import Visit, Watch
 
 PROBES = frozenset({"/healthz", "/readyz"})
 PUBLIC = PROBES | {"/openapi.json", "/docs", "/docs.css"}
@@ -43,6 +43,7 @@ HEADERS: Mapping[str, str] = {
 
 _SAME = frozenset({"same-origin", "none"})
 _AGAIN = 1
+_STREAM = "text/event-stream"
 
 
 @dataclass(slots=True)
@@ -102,12 +103,15 @@ class Guard:
             async def dressed(message: Message) -> None:
                 if message["type"] == "http.response.start":
                     visit.status = message["status"]
-                    MutableHeaders(scope=message).update(HEADERS)
+                    headers = MutableHeaders(scope=message)
+                    headers.update(HEADERS)
+                    if headers.get("content-type", "").startswith(_STREAM):
+                        self._let_go(visit)  # streams last, and are counted by whoever opens them
                 await send(message)
 
             try:
                 await self._admit(scope)
-                await self._pass(scope, receive, dressed)
+                await self._pass(visit, scope, receive, dressed)
             except MemorywireError as error:
                 visit.code = error.code
                 await as_problem(error)(scope, receive, dressed)
@@ -128,15 +132,19 @@ class Guard:
         self._watch.named(scope, caller)
         self._rates.take(caller.name)
 
-    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _pass(self, visit: Visit, scope: Scope, receive: Receive, send: Send) -> None:
         if self._at_once >= self._door.limits.at_once or self._door.closing.is_set():
             raise Overloaded("more is being asked than can be answered now", retry_after=_AGAIN)
-        streaming = scope["path"] == "/v0/events"  # streams are counted by themselves
-        self._at_once += not streaming
+        self._at_once += 1
+        visit.counted = True
         try:
             await self._app(_as_sent(scope), receive, send)
         finally:
-            self._at_once -= not streaming
+            self._let_go(visit)
+
+    def _let_go(self, visit: Visit) -> None:
+        self._at_once -= visit.counted
+        visit.counted = False
 
     def _check_host(self, headers: Headers) -> None:
         name = _hostname(headers.get("host", ""))

@@ -5,13 +5,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from starlette.types import Scope
 
 from memorywire.model.clock import Clock
-from memorywire.model.record import Json
 
 if TYPE_CHECKING:  # the caller is named, never asked
     from memorywire.servers.callers import Caller
@@ -47,7 +46,7 @@ class Visit:
     status: int = 500
     code: str | None = None
     caller: str | None = None
-    marks: dict[str, Json] = field(default_factory=dict)
+    counted: bool = False
 
     @property
     def operation(self) -> str:

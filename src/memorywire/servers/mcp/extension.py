@@ -62,7 +62,6 @@ def method(
             answer = await asked(operation, params.given(), who(context))
         except MemorywireError as error:
             raise protocol_error(error) from error
-        document: dict[str, Json] = unscoped(encode(answer))
-        return document
+        return unscoped(encode(answer))
 
     return handler

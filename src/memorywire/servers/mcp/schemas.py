@@ -9,6 +9,9 @@ from memorywire.model.record import Json
 SCOPE = frozenset({"agent_id", "user_id"})
 """What the connection says and the model cannot choose."""
 
+_KNOWN = frozenset({"agent_id"})
+"""What an answer need not say. Which user a memory belongs to is news to an agent of several."""
+
 _WORDS = frozenset({"title", "description", "default"})
 _NAMES = frozenset({"$id", "$schema", "$defs"})
 
@@ -16,30 +19,29 @@ _NAMES = frozenset({"$id", "$schema", "$defs"})
 @cache
 def input_schema(operation: str) -> dict[str, Json]:
     """What a tool of this name takes; shared between callers, so read only."""
-    return _Whole(f"{operation}.request").schema()
+    return _Whole(f"{operation}.request", SCOPE).schema()
 
 
 @cache
 def output_schema(operation: str) -> dict[str, Json]:
     """What a tool of this name gives back; shared between callers, so read only."""
-    return _Whole(f"{operation}.response").schema()
+    return _Whole(f"{operation}.response", _KNOWN).schema()
 
 
-def unscoped(value: Json) -> Json:
-    """An answer of the wire without whose memory it is of. What a memory says of itself stays."""
-    if not isinstance(value, Mapping):
-        return value
-    kept = {name: inner for name, inner in value.items() if name not in SCOPE}
-    if "results" in kept:
-        kept["results"] = [unscoped(hit) for hit in kept["results"]]
-    return kept
+def unscoped(answer: Mapping[str, Json]) -> dict[str, Json]:
+    """An answer of the wire without the agent, who knows."""
+    return {name: value for name, value in answer.items() if name not in _KNOWN}
 
 
 class _Whole:
-    """One schema with its references written out; one that leads into itself stays, under `$defs`."""
+    """One schema with its references written out and some fields left out.
 
-    def __init__(self, name: str) -> None:
+    A reference that leads into itself stays, under `$defs`.
+    """
+
+    def __init__(self, name: str, without: frozenset[str]) -> None:
         self._name = name
+        self._without = without
         self._open: list[str] = []
         self._circular: set[str] = set()
 
@@ -60,11 +62,12 @@ class _Whole:
             if name not in _NAMES and name != "$ref"
         }
         if "required" in own:
-            own["required"] = [name for name in own["required"] if name not in SCOPE]
+            own["required"] = [name for name in own["required"] if name not in self._without]
         return own if "$ref" not in value else _joined(self._meant(value["$ref"], home), own)
 
     def _properties(self, fields: Mapping[str, Json], home: str) -> dict[str, Json]:
-        return {name: self._written(inner, home) for name, inner in fields.items() if name not in SCOPE}
+        kept = {name: inner for name, inner in fields.items() if name not in self._without}
+        return {name: self._written(inner, home) for name, inner in kept.items()}
 
     def _meant(self, reference: str, home: str) -> Json:
         file, _, path = reference.partition("#")

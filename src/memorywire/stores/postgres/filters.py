@@ -42,8 +42,8 @@ def _scope_and_life(where: Where, head: int | None, bindings: dict[str, Any]) ->
         ("version.agent = %(agent)s", "agent", kept(where.scope.agent)),
         ("version.user_id = %(user)s", "user", scope_row(where.scope)["user"]),
         (
-            "version.began > 0 AND version.began <= %(head)s AND (version.ended IS NULL OR version.ended > %(head)s)"
-            " AND version.content IS NOT NULL",
+            "version.began > 0 AND version.began <= %(head)s"
+            " AND (version.ended IS NULL OR version.ended > %(head)s) AND version.content IS NOT NULL",
             "head",
             head,
         ),

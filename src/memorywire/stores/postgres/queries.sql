@@ -97,12 +97,20 @@ WHERE tenant = %(tenant)s AND (
 
 -- name: touch
 INSERT INTO recall (tenant, id, at, count)
-SELECT tenant, id, %(at)s, 1 FROM version
-WHERE tenant = %(tenant)s AND agent = %(agent)s AND id = ANY(%(ids)s) AND ended IS NULL
+SELECT tenant, version.id, %(at)s, count(*)
+FROM unnest(%(ids)s::text[]) AS recalled (id) JOIN version ON version.id = recalled.id
+WHERE tenant = %(tenant)s AND agent = %(agent)s AND ended IS NULL
   AND (%(user)s::text IS NULL OR user_id = %(user)s::text)
-ORDER BY id
+GROUP BY tenant, version.id
+ORDER BY version.id
 ON CONFLICT (tenant, id) DO UPDATE
 SET at = greatest(recall.at, excluded.at), count = recall.count + excluded.count;
+
+-- name: recalls
+SELECT coalesce(recall.count, 0)
+FROM unnest(%(ids)s::text[]) WITH ORDINALITY AS asked (id, place)
+LEFT JOIN recall ON recall.tenant = %(tenant)s AND recall.id = asked.id
+ORDER BY place;
 
 -- name: get
 SELECT {record}

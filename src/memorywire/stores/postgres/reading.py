@@ -30,6 +30,12 @@ async def get(db: Connection, scope: Scope, ids: Sequence[str]) -> list[Record]:
     return [record_of(row) for row in await fetch(db, QUERIES["get"].format(record=RECORD), asked)]
 
 
+async def recalls(db: Connection, tenant: str, ids: Sequence[str]) -> list[int]:
+    """How often each was recalled."""
+    asked = {"tenant": kept(tenant), "ids": [kept(id) for id in ids]}
+    return [int(count) for (count,) in await fetch(db, QUERIES["recalls"], asked)]
+
+
 async def asked_for(db: Connection, where: Where) -> Conditions:
     """The conditions of a `Where`, as of the agent's last commit at the moment asked for.
 

@@ -1,6 +1,7 @@
 """The store: the verbs of the contract over one database."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Self
 
 from memorywire.model.capabilities import Feature
@@ -39,7 +40,7 @@ _SEARCHING = {
 
 
 class PostgresStore:
-    """Memories in one Postgres schema; satisfies Store, Historian and Tracker.
+    """Memories in one Postgres schema; satisfies Store, Historian, Tracker and RecallCounter.
 
     Safe for many tasks, processes and machines at once. Writers of one agent take turns; what was written is
     as durable as the server makes its commits. `database` runs works in transactions of one tenant.
@@ -112,6 +113,15 @@ class PostgresStore:
 
     async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
         await self.database.write(kept(scope.tenant), lambda db: applying.touch(db, scope, ids, at), _LAZILY)
+
+    async def recalls(self, records: Sequence[Record]) -> Sequence[int]:
+        counts: dict[tuple[str, str], int] = {}
+        for tenant in {record.scope.tenant for record in records}:
+            ids = [record.id for record in records if record.scope.tenant == tenant]
+            work = partial(reading.recalls, tenant=tenant, ids=ids)
+            found = await self.database.read(kept(tenant), work)
+            counts |= {(tenant, id): count for id, count in zip(ids, found, strict=True)}
+        return [counts[record.scope.tenant, record.id] for record in records]
 
     async def announced(self) -> AsyncIterator[int]:
         """The sequences of commits as they happen, by any process that opened the schema with `notify=on`."""

@@ -1,6 +1,7 @@
-"""Which documents hold a term, and how often: arrays sorted by term, and a short unsorted tail."""
+"""Which documents hold a term, and how often: runs sorted by term, and a short unsorted tail."""
 
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,28 +12,57 @@ Ints: TypeAlias = NDArray[np.int64]
 Documents: TypeAlias = NDArray[np.int32]
 Counts: TypeAlias = NDArray[np.uint16]
 
-# A tail is searched from end to end, so it stays short beside the sorted part.
+# A tail is searched from end to end, so it stays short.
 _SHORTEST_TAIL = 4096
-_TAIL_SHARE = 4
+# A run stays as it is until those after it have grown to this share of it.
+_RUN_SHARE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Entries sorted by term: the documents of `terms[at]` stand from `starts[at]` to `starts[at + 1]`."""
+
+    terms: Ints
+    starts: Ints
+    documents: Documents
+    counts: Counts
+
+    @classmethod
+    def of(cls, terms: Ints, documents: Documents, counts: Counts) -> Self:
+        order = np.argsort(terms, kind="stable")
+        terms = terms[order]
+        starts = np.flatnonzero(np.append(len(terms[:1]), terms[1:] != terms[:-1]))
+        return cls(terms[starts], np.append(starts, len(terms)), documents[order], counts[order])
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in (self.terms, self.starts, self.documents, self.counts))
+
+    @property
+    def entries(self) -> tuple[Ints, Documents, Counts]:
+        return np.repeat(self.terms, np.diff(self.starts)), self.documents, self.counts
+
+    def holding(self, term: int) -> slice:
+        at = int(np.searchsorted(self.terms, term))
+        if at == len(self.terms) or self.terms[at] != term:
+            return slice(0)
+        return slice(int(self.starts[at]), int(self.starts[at + 1]))
 
 
 class Postings:
     """The text index of a shelf; documents are numbered by their row on it."""
 
     def __init__(self) -> None:
-        self._terms: Ints = np.empty(0, np.int64)
-        self._starts: Ints = np.zeros(1, np.int64)
-        self._documents: Documents = np.empty(0, np.int32)
-        self._counts: Counts = np.empty(0, np.uint16)
-        self._tail_terms = Growing("i8")
-        self._tail_documents = Growing("i4")
-        self._tail_counts = Growing("u2")
+        self._runs: list[_Run] = []  # each with the documents behind those of the one before
+        self._new_tail()
 
     @property
     def nbytes(self) -> int:
-        settled = (self._terms, self._starts, self._documents, self._counts)
         tail = (self._tail_terms, self._tail_documents, self._tail_counts)
-        return sum(array.nbytes for array in (*settled, *tail))
+        return sum(run.nbytes for run in self._runs) + sum(column.nbytes for column in tail)
 
     def add(self, terms: Ints, documents: Documents, counts: Counts) -> None:
         """More entries, of documents that come behind all others."""
@@ -42,44 +72,40 @@ class Postings:
 
     def holding(self, term: int) -> tuple[Documents, Counts]:
         """The documents that hold a term, in ascending order, and how often each does."""
-        if len(self._tail_terms) > max(_SHORTEST_TAIL, len(self._documents) // _TAIL_SHARE):
+        if len(self._tail_terms) > _SHORTEST_TAIL:
             self._settle()
-        at = int(np.searchsorted(self._terms, term))
-        documents, counts = self._documents[:0], self._counts[:0]
-        if at < len(self._terms) and self._terms[at] == term:
-            stretch = slice(int(self._starts[at]), int(self._starts[at + 1]))
-            documents, counts = self._documents[stretch], self._counts[stretch]
+        found = [
+            (run.documents[some], run.counts[some]) for run in self._runs if (some := run.holding(term)).stop
+        ]
         recent = np.flatnonzero(self._tail_terms.values == term)
-        if not len(recent):
-            return documents, counts
-        return (
-            np.concatenate((documents, self._tail_documents.values[recent])),
-            np.concatenate((counts, self._tail_counts.values[recent])),
-        )
+        if len(recent) or not found:
+            found.append((self._tail_documents.values[recent], self._tail_counts.values[recent]))
+        if len(found) == 1:
+            return found[0]
+        documents, counts = zip(*found, strict=True)
+        return np.concatenate(documents), np.concatenate(counts)
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
         """Drop the other documents and number the rest anew, in the same order."""
-        terms, documents, counts = self._entries()
+        self._settle()
+        terms, documents, counts = _joined(self._runs)
         stays = kept[documents]
         numbers = np.cumsum(kept, dtype=np.int32) - np.int32(1)
-        self._sort(terms[stays], numbers[documents[stays]], counts[stays])
+        self._runs = [_Run.of(terms[stays], numbers[documents[stays]], counts[stays])]
 
     def _settle(self) -> None:
-        self._sort(*self._entries())
+        """Make a run of the tail, and one of runs that are of a size."""
+        tail = (self._tail_terms.values, self._tail_documents.values, self._tail_counts.values)
+        self._runs.append(_Run.of(*tail))
+        self._new_tail()
+        while len(self._runs) > 1 and len(self._runs[-2]) <= _RUN_SHARE * len(self._runs[-1]):
+            self._runs[-2:] = [_Run.of(*_joined(self._runs[-2:]))]
 
-    def _entries(self) -> tuple[Ints, Documents, Counts]:
-        terms = np.repeat(self._terms, np.diff(self._starts))
-        return (
-            np.concatenate((terms, self._tail_terms.values)),
-            np.concatenate((self._documents, self._tail_documents.values)),
-            np.concatenate((self._counts, self._tail_counts.values)),
-        )
-
-    def _sort(self, terms: Ints, documents: Documents, counts: Counts) -> None:
-        order = np.argsort(terms, kind="stable")
-        terms = terms[order]
-        starts = np.flatnonzero(np.append(len(terms[:1]), terms[1:] != terms[:-1]))
-        self._terms, self._starts = terms[starts], np.append(starts, len(terms))
-        self._documents, self._counts = documents[order], counts[order]
+    def _new_tail(self) -> None:
         self._tail_terms, self._tail_documents = Growing("i8"), Growing("i4")
         self._tail_counts = Growing("u2")
+
+
+def _joined(runs: list[_Run]) -> tuple[Ints, Documents, Counts]:
+    terms, documents, counts = zip(*(run.entries for run in runs), strict=True)
+    return np.concatenate(terms), np.concatenate(documents), np.concatenate(counts)

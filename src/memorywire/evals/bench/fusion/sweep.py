@@ -1,12 +1,13 @@
 """The sweep: every attack on every number of stores, against every defence."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from random import Random
-from statistics import mean
+
+import numpy as np
 
 from memorywire.engine.believe import held_against
-from memorywire.evals.bench.fusion.attacks import ATTACKS, POISON, Answers, Attack, bumped
+from memorywire.evals.bench.fusion.attacks import ATTACKS, POISON, Answers, bumped
 from memorywire.evals.bench.fusion.world import SCOPE, Asked, World, dim_view
 from memorywire.model.requests import Fusion
 from memorywire.model.where import Where
@@ -14,7 +15,10 @@ from memorywire.retrieval.fuse import Fused, Ranking, Rules, fuse
 from memorywire.stores.contract import Found
 
 K = 5
-QUERIES = 400
+CLEAN = "clean"
+QUERIES = 42
+"""As many as there are questions with an answer."""
+
 _WHERE = Where(scope=SCOPE, alive_at=0)
 
 
@@ -65,68 +69,52 @@ def sweep(
         for stores in range(2, 8):
             watch(f"quality {quality}, {stores} stores")
             for rogues in range(1, stores):
-                for attack in ATTACKS:
-                    yield from _cells(world, quality, stores, rogues, attack, queries, seed)
+                yield from _cells(world, quality, stores, rogues, queries, seed)
 
 
 @dataclass(slots=True)
 class _Tally:
-    recall: list[float]
-    clean: list[float]
-    leak: list[float]
-    bump: list[float]
+    """Sums over the questions so far."""
+
+    recall: float = 0.0
+    leak: float = 0.0
+    bump: float = 0.0
+
+    def count(self, best: Sequence[Fused], asked: Asked) -> None:
+        pushed = bumped(asked)
+        self.recall += _recall(best, asked)
+        self.leak += sum(POISON in str(one.record.content) for one in best) / K
+        self.bump += sum(one.record.id in pushed for one in best) / K
 
 
-def _cells(
-    world: World, quality: float, stores: int, rogues: int, attack: Attack, queries: int, seed: int
-) -> Iterator[Cell]:
-    random = Random(f"{seed} {quality} {stores} {rogues} {attack.name}")  # noqa: S311 - a die, not a key
-    tallies = {defence.name: _Tally([], [], [], []) for defence in DEFENCES}
+def _cells(world: World, quality: float, stores: int, rogues: int, queries: int, seed: int) -> Iterator[Cell]:
+    """All attacks on the same views of the same questions."""
+    dice = np.random.default_rng((seed, round(10 * quality), stores, rogues))
+    tallies: dict[tuple[str, str], _Tally] = defaultdict(_Tally)
     for number in range(queries):
         asked = world.questions[number % len(world.questions)]
-        answers, honest = _answers(asked, quality, stores, rogues, attack, random)
+        views = [dim_view(asked.ranking, quality, dice) for _ in range(stores)]
+        honest = {f"store {place}": views[place] for place in range(rogues, stores)}
         for defence in DEFENCES:
-            _count(tallies[defence.name], asked, answers, honest, defence, rogues, world)
-    for name, tally in tallies.items():
-        yield Cell(
-            quality=quality,
-            stores=stores,
-            rogues=rogues,
-            attack=attack.name,
-            defence=name,
-            recall=mean(tally.recall),
-            clean=mean(tally.clean),
-            leak=mean(tally.leak),
-            bump=mean(tally.bump),
-        )
-
-
-def _answers(
-    asked: Asked, quality: float, stores: int, rogues: int, attack: Attack, random: Random
-) -> tuple[Answers, Answers]:
-    """Of all stores, and of the honest ones. Rogues come first, where ties favour them."""
-    views = [dim_view(asked.ranking, quality, random) for _ in range(stores)]
-    said = {f"rogue {place}": attack.answer(views[place], asked, place) for place in range(rogues)}
-    honest = {f"store {place}": views[place] for place in range(rogues, stores)}
-    return said | honest, honest
-
-
-def _count(
-    tally: _Tally,
-    asked: Asked,
-    answers: Answers,
-    honest: Answers,
-    defence: Defence,
-    rogues: int,
-    world: World,
-) -> None:
-    best = join(answers, defence, rogues, asked, world)
-    alone = join(honest, defence, 0, asked, world)
-    pushed = bumped(asked)
-    tally.recall.append(_recall(best, asked))
-    tally.clean.append(_recall(alone, asked))
-    tally.leak.append(sum(POISON in str(one.record.content) for one in best) / K)
-    tally.bump.append(sum(one.record.id in pushed for one in best) / K)
+            tallies[CLEAN, defence.name].count(join(honest, defence, 0, asked, world), asked)
+            for attack in ATTACKS:
+                # Rogues come first, where ties favour them.
+                said = {f"rogue {n}": attack.answer(views[n], asked, n) for n in range(rogues)}
+                best = join(said | honest, defence, rogues, asked, world)
+                tallies[attack.name, defence.name].count(best, asked)
+    for (attack_name, defence_name), tally in tallies.items():
+        if attack_name != CLEAN:
+            yield Cell(
+                quality=quality,
+                stores=stores,
+                rogues=rogues,
+                attack=attack_name,
+                defence=defence_name,
+                recall=tally.recall / queries,
+                clean=tallies[CLEAN, defence_name].recall / queries,
+                leak=tally.leak / queries,
+                bump=tally.bump / queries,
+            )
 
 
 def join(answers: Answers, defence: Defence, rogues: int, asked: Asked, world: World) -> list[Fused]:

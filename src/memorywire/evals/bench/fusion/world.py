@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
+
+import numpy as np
 
 from memorywire.engine.ask import by_vector
 from memorywire.evals.datasets import micro
@@ -19,8 +20,8 @@ SCOPE = Scope(agent="fusion")
 DEPTH = 20
 """So many hits are asked of every store."""
 
-_JITTER = 0.15
-"""How far an imperfect store's idea of a relevance may be off."""
+_JITTER = 0.05
+"""How far the idea that a store of quality 0.9 has of a relevance may be off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +55,11 @@ async def make_world(embedder: Embedder) -> World:
         ]
         await store.write(Change(id=case.id, operation="fill", scope=SCOPE, at=0, put=tuple(puts)))
         near = {record.id: floats(vector) for record, vector in zip(mine, vectors, strict=True)}
-        for question in case.questions:
-            if question.gold:
-                questions.append(await _asked(question.text, frozenset(question.gold), store, near, embedder))
+        answerable = [question for question in case.questions if question.gold]
+        questions += [
+            await _asked(question.text, frozenset(question.gold), store, near, embedder)
+            for question in answerable
+        ]
     return World(records=records, questions=tuple(questions))
 
 
@@ -81,9 +84,9 @@ def _record(id: str, content: str, kind: str) -> Record:
     return Record(id=id, scope=SCOPE, type=MemoryType(kind), content=content, created_at=0, updated_at=0)
 
 
-def dim_view(ranking: Sequence[Scored], quality: float, random: Random) -> list[Scored]:
+def dim_view(ranking: Sequence[Scored], quality: float, dice: np.random.Generator) -> list[Scored]:
     """What a store of this quality returns: some memories it does not find, the others in disorder."""
-    seen = [hit for hit in ranking if random.random() < quality]
+    seen = [hit for hit in ranking if dice.random() < quality]
     spread = _JITTER * (1 - quality) / 0.1
-    noisy = [(hit.score + random.gauss(0, spread), hit) for hit in seen]
+    noisy = [(hit.score + dice.normal(0, spread), hit) for hit in seen]
     return [hit for _, hit in sorted(noisy, key=lambda pair: -pair[0])[:DEPTH]]

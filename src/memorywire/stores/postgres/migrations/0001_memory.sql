@@ -35,7 +35,8 @@ CREATE INDEX change_about ON change (tenant, about) WHERE about IS NOT NULL;
 -- Every version of every record. It is current from change `began` until change `ended`.
 -- An erased version keeps its name, numbers and sequences; everything it said is NULL.
 -- `body` has the fields that have no column, exactly as they were given; `facts` has those that a filter
--- may name, in a form that SQL can look into. `terms` are the keys of its entries in `posting`.
+-- may name, in a form that SQL can look into. `terms` are the keys of its entries in `posting`. What a search
+-- looks at comes first, because a row is read from its beginning.
 CREATE TABLE version (
   position     bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
   began        bigint NOT NULL,
@@ -53,13 +54,13 @@ CREATE TABLE version (
   agent        text COLLATE "C" NOT NULL,
   user_id      text COLLATE "C",
   id           text COLLATE "C" NOT NULL,
-  type         text COLLATE "C",
   standing     text COLLATE "C",
   session      text COLLATE "C",
+  vector       halfvec({dimension}),
+  type         text COLLATE "C",
   reason       text COLLATE "C",
   into_id      text COLLATE "C",
   digest       bytea,
-  vector       halfvec({dimension}),
   terms        bigint[],
   facts        jsonb,
   body         text COLLATE "C",

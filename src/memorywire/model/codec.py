@@ -1,4 +1,4 @@
-"""Values of the model as JSON text and back, driven by their type hints: what the journal keeps of a plan."""
+"""Values of the model as JSON and back, driven by their type hints: what is kept, and what stores exchange."""
 
 import json
 import types
@@ -18,27 +18,28 @@ _KIND = "$"  # names the class of a value where a hint allows several
 
 def dumps(value: object) -> str:
     """One line of JSON that `loads` reads back to an equal value."""
-    return json.dumps(_dump(value), ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(dump(value), ensure_ascii=False, separators=(",", ":"))
 
 
 def loads(kind: type[T], text: str) -> T:
     """The value of that kind which `dumps` wrote."""
-    loaded: T = _load(kind, json.loads(text))
+    loaded: T = load(kind, json.loads(text))
     return loaded
 
 
-def _dump(value: Any) -> Json:
+def dump(value: Any) -> Json:
+    """Plain JSON that `load` reads back to an equal value."""
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value):
         named = {field.name: getattr(value, field.name) for field in fields(value)}
-        said = {name: _dump(inner) for name, inner in named.items() if inner != _default(type(value), name)}
+        said = {name: dump(inner) for name, inner in named.items() if inner != _default(type(value), name)}
         return {_KIND: type(value).__name__, **said}
     if isinstance(value, bytes):
         return b64encode(value).decode()
     if isinstance(value, Mapping):
-        return {name: _dump(inner) for name, inner in value.items()}
-    return [_dump(inner) for inner in value] if isinstance(value, list | tuple | frozenset) else value
+        return {name: dump(inner) for name, inner in value.items()}
+    return [dump(inner) for inner in value] if isinstance(value, list | tuple | frozenset) else value
 
 
 @cache
@@ -55,7 +56,8 @@ def _hints(kind: type) -> Mapping[str, Any]:
     return get_type_hints(kind)
 
 
-def _load(hint: Any, data: Any) -> Any:
+def load(hint: Any, data: Any) -> Any:
+    """The value that the hint describes."""
     if isinstance(data, dict):
         kind = _named(hint, data.get(_KIND))
         return data if kind is None else _load_value(kind, data)
@@ -63,10 +65,12 @@ def _load(hint: Any, data: Any) -> Any:
     if origin is tuple:
         inner = get_args(hint)
         each = [inner[0]] * len(data) if inner[-1] is Ellipsis else inner
-        return tuple(_load(kind, item) for kind, item in zip(each, data, strict=True))
+        return tuple(load(kind, item) for kind, item in zip(each, data, strict=True))
+    if origin is frozenset:
+        return frozenset(load(get_args(hint)[0], item) for item in data)
     if origin in (Union, types.UnionType):
         choices = [choice for choice in get_args(hint) if choice is not types.NoneType]
-        return data if data is None or len(choices) > 1 else _load(choices[0], data)
+        return data if data is None or len(choices) > 1 else load(choices[0], data)
     if isinstance(hint, type) and issubclass(hint, Enum | float) and data is not None:
         return hint(data)
     return b64decode(data) if hint is bytes else data
@@ -74,10 +78,11 @@ def _load(hint: Any, data: Any) -> Any:
 
 def _load_value(kind: type, data: Mapping[str, Json]) -> Any:
     hints = _hints(kind)
-    return kind(**{name: _load(hints[name], inner) for name, inner in data.items() if name != _KIND})
+    return kind(**{name: load(hints[name], inner) for name, inner in data.items() if name != _KIND})
 
 
 def _named(hint: Any, name: Json) -> type | None:
-    """The class of that name among those the hint allows; free-form JSON has none."""
+    """The class of that name, or of none, among those the hint allows; free-form JSON has none."""
     choices = [kind for kind in (hint, *get_args(hint)) if isinstance(kind, type)]
-    return next((kind for kind in choices if is_dataclass(kind) and kind.__name__ == name), None)
+    fitting = (kind for kind in choices if is_dataclass(kind) and name in (None, kind.__name__))
+    return next(fitting, None)

@@ -1,0 +1,144 @@
+"""`memorywire webhook`: addresses that a server tells of events."""
+
+import os
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.house import opened_house
+from memorywire.cli.screen import moment, safe, table, terminal_width
+from memorywire.model.clock import system_clock
+from memorywire.model.record import DEFAULT_TENANT
+
+if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
+    from memorywire.journal.sqlite import SqliteJournal
+    from memorywire.journal.webhooks import Letter, Webhook
+
+T = TypeVar("T")
+
+
+@click.group("webhook")
+def command() -> None:
+    """Tell other programs of every change: signed, in order, and again until it is taken."""
+
+
+@command.command("add")
+@click.argument("url")
+@click.option("--tenant", default=DEFAULT_TENANT, show_default=True, metavar="NAME", help="Whose events.")
+@click.option(
+    "--agents", multiple=True, default=("*",), show_default=True, metavar="PATTERN", help="Which agents; repeatable."
+)
+@shared
+def add(desk: Desk, url: str, tenant: str, agents: tuple[str, ...]) -> None:
+    """Tell URL of what happens from now on, and print the secret that signs it, once."""
+    from memorywire.cli.extras import needed
+
+    with needed("server"):
+        from memorywire.servers.webhooks import check_address, new_secret
+    from memorywire.journal.webhooks import Webhook
+
+    check_address(url)
+
+    async def work(journal: "SqliteJournal") -> Webhook:
+        from memorywire.journal import webhooks
+        from memorywire.journal.events import last_event
+        from memorywire.model.ids import IdMint
+
+        webhook = Webhook(
+            id=IdMint(system_clock)(),
+            url=url,
+            secret=new_secret(os.urandom),
+            tenant=tenant,
+            agents=agents,
+            made_at=system_clock(),
+            position=await journal.file.read(last_event),
+        )
+        await journal.file.write(partial(webhooks.add, webhook=webhook))
+        return webhook
+
+    made = _run(desk, work)
+    desk.show({"id": made.id, "url": made.url, "secret": made.secret}, _added)
+
+
+@command.command("list")
+@shared
+def list_(desk: Desk) -> None:
+    """Show every webhook: how far it was told, and what is wrong."""
+
+    async def work(journal: "SqliteJournal") -> "list[Webhook]":
+        from memorywire.journal import webhooks
+
+        return await journal.file.read(webhooks.webhooks)
+
+    desk.show({"webhooks": [_shown(webhook) for webhook in _run(desk, work)]}, _lines)
+
+
+@command.command("letters")
+@click.argument("id")
+@shared
+def letters(desk: Desk, id: str) -> None:
+    """Show the events that webhook ID never took, and why."""
+
+    async def work(journal: "SqliteJournal") -> "list[Letter]":
+        from memorywire.journal import webhooks
+
+        return await journal.file.read(partial(webhooks.letters, id=id))
+
+    found = _run(desk, work)
+    answer: Answer = {"letters": [{"event": one.event, "at": one.at, "error": one.error} for one in found]}
+    desk.show(answer, lambda said: [f"{one['event']}  {moment(one['at'])}  {safe(one['error'])}" for one in said["letters"]])
+
+
+@command.command("remove")
+@click.argument("id")
+@shared
+def remove(desk: Desk, id: str) -> None:
+    """Tell webhook ID nothing any more."""
+
+    async def work(journal: "SqliteJournal") -> None:
+        from memorywire.journal import webhooks
+
+        await journal.file.write(partial(webhooks.remove, id=id))
+
+    _run(desk, work)
+    desk.show({"id": id, "removed": True}, lambda said: [f"removed {said['id']}"])
+
+
+def _run(desk: Desk, act: "Callable[[SqliteJournal], Awaitable[T]]") -> T:
+    async def work() -> T:
+        async with opened_house(desk.settings) as house:
+            return await act(house.books)
+
+    import asyncio
+
+    return asyncio.run(work())
+
+
+def _added(answer: Answer) -> Iterator[str]:
+    yield answer["secret"]
+    yield f"  this signs what is sent to {safe(answer['url'])}; it is shown only now"
+    yield f"  the webhook is {answer['id']}"
+
+
+def _shown(webhook: "Webhook") -> Answer:
+    return {
+        "id": webhook.id,
+        "url": webhook.url,
+        "tenant": webhook.tenant,
+        "agents": list(webhook.agents),
+        "told": webhook.position,
+        "tries": webhook.tries,
+        "error": webhook.error,
+        "given_up": webhook.buried,
+    }
+
+
+def _lines(answer: Answer) -> list[str]:
+    rows = [
+        [one["id"], one["url"], str(one["told"]), str(one["given_up"]), one["error"] or ""]
+        for one in answer["webhooks"]
+    ]
+    return table(["id", "url", "told", "given up", "error"], rows, elastic="error", width=terminal_width())

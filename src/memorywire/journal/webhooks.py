@@ -1,0 +1,120 @@
+"""Addresses that are told of events: where each stands in the ledger, and what it never took.
+
+Every function works inside the caller's transaction.
+"""
+
+import json
+from dataclasses import dataclass
+
+import apsw
+
+from memorywire.journal.operators import EVERYBODY, QUERIES
+from memorywire.model.errors import NotFound
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Webhook:
+    """An address, whose events it is told, and the last of them; `secret` signs what it is sent.
+
+    `tries` failed since then, the last with `error`; not before `due_at` is it tried again. `buried`
+    events were given up.
+    """
+
+    id: str
+    url: str
+    secret: str
+    tenant: str
+    made_at: int
+    position: int
+    agents: tuple[str, ...] = EVERYBODY
+    tries: int = 0
+    due_at: int = 0
+    error: str | None = None
+    buried: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    """An event that an address did not take, however often it was tried."""
+
+    event: int
+    at: int
+    error: str
+
+
+def add(db: apsw.Connection, webhook: Webhook) -> None:
+    row = {
+        "id": webhook.id,
+        "url": webhook.url,
+        "secret": webhook.secret,
+        "tenant": webhook.tenant,
+        "agents": json.dumps(webhook.agents),
+        "made_at": webhook.made_at,
+        "position": webhook.position,
+    }
+    db.execute(QUERIES["add_webhook"], row)
+
+
+def remove(db: apsw.Connection, id: str) -> None:
+    db.execute(QUERIES["remove_webhook"], {"id": id})
+    if not db.changes():
+        raise NotFound(f"there is no webhook {id}", field="id", fix="see: memorywire webhook list")
+
+
+def webhooks(db: apsw.Connection) -> list[Webhook]:
+    """In the order they were added."""
+    return [_webhook(*row) for row in db.execute(QUERIES["webhooks"])]
+
+
+def letters(db: apsw.Connection, id: str) -> list[Letter]:
+    found = db.execute(QUERIES["dead_letters"], {"id": id})
+    return [Letter(event=seq, at=at, error=error) for seq, at, error in found]
+
+
+def lease(db: apsw.Connection, webhook: Webhook, until: int) -> bool:
+    """Whether this one may be told by us until then; another process may have been faster."""
+    named = {"id": webhook.id, "position": webhook.position, "due_at": webhook.due_at, "until": until}
+    db.execute(QUERIES["lease_webhook"], named)
+    return bool(db.changes())
+
+
+def told(db: apsw.Connection, id: str, position: int) -> None:
+    db.execute(QUERIES["told_webhook"], {"id": id, "position": position})
+
+
+def failed(db: apsw.Connection, id: str, *, tries: int, due_at: int, error: str) -> None:
+    db.execute(QUERIES["failed_webhook"], {"id": id, "tries": tries, "due_at": due_at, "error": error})
+
+
+def bury(db: apsw.Connection, id: str, letter: Letter) -> None:
+    """Give an event up, and go on behind it."""
+    db.execute(QUERIES["bury"], {"id": id, "seq": letter.event, "at": letter.at, "error": letter.error})
+    told(db, id, letter.event)
+
+
+def _webhook(
+    id: str,
+    url: str,
+    secret: str,
+    tenant: str,
+    agents: str,
+    made_at: int,
+    position: int,
+    tries: int,
+    due_at: int,
+    error: str | None,
+    buried: int,
+) -> Webhook:
+    return Webhook(
+        id=id,
+        url=url,
+        secret=secret,
+        tenant=tenant,
+        agents=tuple(json.loads(agents)),
+        made_at=made_at,
+        position=position,
+        tries=tries,
+        due_at=due_at,
+        error=error,
+        buried=buried,
+    )

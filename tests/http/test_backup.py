@@ -1,0 +1,84 @@
+"""Backups: what is put back is what was kept, and what is damaged is not put back."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from memorywire.journal.backup import backup, restore
+from memorywire.model.errors import Conflict, NotFound, StoreError
+from memorywire.sync import Memory
+
+
+def memories(path: Path) -> list[str]:
+    with Memory("a", f"sqlite://{path}", policy="open") as memory:
+        return [str(item.content) for item in memory.list()]
+
+
+def keep(path: Path, content: str) -> None:
+    with Memory("a", f"sqlite://{path}", policy="open") as memory:
+        memory.remember(content)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A store of one memory, and a copy of it, in a folder."""
+    keep(tmp_path / "memory.db", "before the backup")
+    backup(tmp_path / "memory.db", tmp_path / "copy.db")
+    return tmp_path
+
+
+def test_a_copy_is_private_and_whole_by_itself(home: Path):
+    copy = home / "copy.db"
+    assert {path.name for path in home.glob("copy.db*")} == {
+        "copy.db",
+        "copy.db-ledger.key",
+        "copy.db-checkpoints",
+    }
+    assert {path.stat().st_mode & 0o777 for path in home.glob("copy.db*")} == {0o600}
+    assert memories(copy) == ["before the backup"]
+
+
+def test_a_copy_is_never_written_over(home: Path):
+    with pytest.raises(Conflict):
+        backup(home / "memory.db", home / "copy.db")
+    with pytest.raises(NotFound):
+        backup(home / "nothing.db", home / "new.db")
+
+
+def test_a_restore_replaces_only_when_told_to_and_keeps_what_was_there(home: Path):
+    keep(home / "memory.db", "after the backup")
+    with pytest.raises(Conflict):
+        restore(home / "copy.db", home / "memory.db", replace=False, aside=".old")
+    assert len(memories(home / "memory.db")) == 2
+    done = restore(home / "copy.db", home / "memory.db", replace=True, aside=".old")
+    assert done.entries == 1
+    assert memories(home / "memory.db") == ["before the backup"]
+    assert memories(home / "memory.db.old") == ["before the backup", "after the backup"]
+
+
+def test_a_restored_store_goes_on(home: Path):
+    restore(home / "copy.db", home / "elsewhere.db", replace=False, aside=".old")
+    keep(home / "elsewhere.db", "and on")
+    backup(home / "elsewhere.db", home / "second.db")
+    assert restore(home / "second.db", home / "third.db", replace=False, aside=".old").entries == 2
+
+
+@pytest.mark.parametrize("hurt", ["pages", "entries", "no database"])
+def test_what_is_damaged_is_not_restored(home: Path, hurt: str):
+    copy = home / "copy.db"
+    if hurt == "entries":
+        import apsw
+
+        db = apsw.Connection(str(copy))
+        db.execute("DROP TRIGGER ledger_stays; UPDATE ledger SET body = replace(body, 'remember', 'forget')")
+        db.close()
+    elif hurt == "pages":
+        data = bytearray(copy.read_bytes())
+        data[len(data) // 3 :] = os.urandom(len(data) - len(data) // 3)
+        copy.write_bytes(data)
+    else:
+        copy.write_bytes(b"words, nothing but words" * 100)
+    with pytest.raises(StoreError):
+        restore(copy, home / "memory.db", replace=True, aside=".old")
+    assert memories(home / "memory.db") == ["before the backup"]

@@ -1,0 +1,199 @@
+"""Real sessions: the SDK's client against the command on a pipe, and against the server on a port."""
+
+import asyncio
+import json
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+
+from memorywire import __version__
+from memorywire.servers.mcp.mount import mcp_mount
+from tests.cli.shell import COMMAND, Shell
+from tests.http.server import Server, serving
+from tests.mcp.clients import Person, both_eras, problem, remembered, text
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    },
+}
+ACCEPT = "application/json, text/event-stream"
+
+
+def piped(home: Path, *options: str) -> StdioServerParameters:
+    command, *arguments = COMMAND
+    environment = Shell(home).environment()
+    return StdioServerParameters(command=command, args=[*arguments, "mcp", *options], env=environment)
+
+
+def over_http(server: Server, era: str, token: str | None = None, **headers: str) -> Client:
+    """A client of the server, with its own connection."""
+    said = {name.replace("_", "-"): value for name, value in headers.items()}
+    if token is not None:
+        said["Authorization"] = f"Bearer {token}"
+    caller = httpx2.AsyncClient(headers=said, timeout=60)
+    return Client(streamable_http_client(f"{server.client.url}/mcp", http_client=caller), mode=era)
+
+
+def told(story: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(story)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("mcp")
+    with serving(f"sqlite://{folder}/memory.db", mounts=lambda house: [mcp_mount(house)]) as running:
+        yield running
+
+
+@both_eras
+def test_an_agent_on_a_pipe_remembers_from_one_session_to_the_next(era: str, tmp_path: Path):
+    async def first() -> str:
+        async with Client(stdio_client(piped(tmp_path, "--agent", "ana")), mode=era) as client:
+            assert len((await client.list_tools()).tools) == 6
+            assert not (tmp_path / "memory.db").exists(), "a handshake opens nothing"
+            return str((await remembered(client, "Ana prefers green tea"))["id"])
+
+    async def second() -> Any:
+        async with Client(stdio_client(piped(tmp_path, "--agent", "ana")), mode=era) as client:
+            return (await client.call_tool("recall", {"query": "what tea?"})).structured_content
+
+    id = told(first())
+    assert (tmp_path / "memory.db").exists()
+    assert [hit["id"] for hit in told(second())["results"]] == [id]
+
+
+def test_a_store_that_cannot_be_opened_is_a_problem_of_the_call(tmp_path: Path):
+    async def story() -> dict[str, str]:
+        async with Client(stdio_client(piped(tmp_path, "--store", "nowhere://x"))) as client:
+            return problem(await client.call_tool("recall", {"query": "tea"}))
+
+    assert told(story())["code"] == "validation_error"
+
+
+def test_a_person_is_asked_through_the_pipe_unless_told_not_to(tmp_path: Path):
+    held = {"type": "semantic", "content": "Ana pays by invoice", "approval_required": True}
+
+    async def story(person: Person, *options: str) -> Any:
+        pipe = stdio_client(piped(tmp_path, *options))
+        async with Client(pipe, mode="legacy", elicitation_callback=person) as client:
+            return (await client.call_tool("remember", held)).structured_content["status"]
+
+    silent, asked = Person("approve"), Person("approve")
+    assert told(story(silent, "--no-ask")) == "staged"
+    assert told(story(asked)) == "committed"
+    assert (len(silent.asked), len(asked.asked)) == (0, 1)
+
+
+def test_the_snippets_start_this_server(tmp_path: Path):
+    done = Shell(tmp_path)("mcp", "--print-config", "--agent", "ana")
+    blocks = [block for block in done.out.split("\n") if block.strip()]
+    document = done.out[done.out.index("{") : done.out.index("VS Code")]
+    assert json.loads(document)["mcpServers"]["memorywire"]["args"] == ["mcp", "--agent", "ana"]
+    assert blocks[1].strip() == "claude mcp add memorywire -- memorywire mcp --agent ana"
+
+
+@both_eras
+def test_an_agent_over_http_is_the_one_its_header_names(era: str, server: Server):
+    async def story() -> None:
+        async with over_http(server, era, Memorywire_Agent=f"ana-{era}") as ana:
+            mine = await remembered(ana, "Ana prefers green tea")
+            found = await ana.call_tool("recall", {"query": "what tea?"})
+            assert [hit["id"] for hit in found.structured_content["results"]] == [mine["id"]]
+        async with over_http(server, era, Memorywire_Agent="ben") as ben:
+            assert problem(await ben.call_tool("get", {"id": mine["id"]}))["code"] == "not_found"
+
+    told(story())
+
+
+def test_many_clients_at_once_get_their_own_answers(server: Server):
+    async def one(number: int) -> None:
+        async with over_http(server, "2026-07-28", Memorywire_Agent=f"crowd-{number}") as client:
+            receipt = await remembered(client, f"the number of this agent is {number}")
+            found = await client.call_tool("recall", {"query": "which number?", "min_relevance": "off"})
+            assert [hit["id"] for hit in found.structured_content["results"]] == [receipt["id"]]
+
+    async def story() -> None:
+        await asyncio.gather(*(one(number) for number in range(10)))
+
+    told(story())
+
+
+def test_a_stranger_is_turned_away_before_the_protocol():
+    with serving(mounts=lambda house: [mcp_mount(house)]) as server:
+        known = server.operator("ana", role="writer")
+        assert server.client.post("/mcp", INITIALIZE, Accept=ACCEPT).status == 401
+        assert known.post("/mcp", INITIALIZE, Accept=ACCEPT).status == 200
+
+
+def test_a_session_is_of_the_credential_that_opened_it():
+    with serving(mounts=lambda house: [mcp_mount(house)]) as server:
+        ana, ben = (server.operator(name, role="writer") for name in ("ana", "ben"))
+        session = ana.post("/mcp", INITIALIZE, Accept=ACCEPT).headers["mcp-session-id"]
+        ping = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+        said = {"Accept": ACCEPT, "Mcp_Session_Id": session}
+        assert ben.post("/mcp", ping, **said).status == 404
+        assert ana.post("/mcp", ping, **said).status == 200
+
+
+def test_rights_and_agents_of_a_token_hold_for_tools():
+    with serving(mounts=lambda house: [mcp_mount(house)]) as server:
+        reader = server.operator("reader", role="reader", agents=("ana",)).token
+        writer = server.operator("writer", role="writer", agents=("ana", "ben-*")).token
+
+        async def story() -> None:
+            async with over_http(server, "2026-07-28", writer, Memorywire_Agent="ana") as client:
+                mine = await remembered(client, "Ana prefers green tea")
+            async with over_http(server, "2026-07-28", writer, Memorywire_Agent="carla") as client:
+                refused = await client.call_tool("remember", {"type": "semantic", "content": "x"})
+                assert problem(refused)["code"] == "forbidden"
+            async with over_http(server, "2026-07-28", reader) as client:
+                assert not (await client.call_tool("get", {"id": mine["id"]})).is_error
+                refused = await client.call_tool("forget", {"ids": [mine["id"]]})
+                assert problem(refused)["code"] == "forbidden"
+
+        told(story())
+
+
+def test_only_a_token_that_may_review_is_asked():
+    held = {"type": "semantic", "content": "Ana pays by invoice", "approval_required": True}
+    with serving(mounts=lambda house: [mcp_mount(house)]) as server:
+        tokens = {role: server.operator(role, role=role).token for role in ("writer", "admin")}
+
+        async def story(role: str) -> tuple[str, int]:
+            person = Person("approve")
+            said = {"Authorization": f"Bearer {tokens[role]}"}
+            pipe = streamable_http_client(
+                f"{server.client.url}/mcp", http_client=httpx2.AsyncClient(headers=said, timeout=60)
+            )
+            async with Client(pipe, elicitation_callback=person) as client:
+                result = await client.call_tool("remember", held)
+                assert not result.is_error, text(result)
+                return result.structured_content["status"], len(person.asked)
+
+        assert told(story("writer")) == ("staged", 0)
+        assert told(story("admin")) == ("committed", 1)
+
+
+def test_a_page_of_another_origin_cannot_speak_to_it(server: Server):
+    assert server.client.post("/mcp", INITIALIZE, Accept=ACCEPT, Origin="http://evil.test").status == 403
+    assert server.client.post("/mcp", INITIALIZE, Accept=ACCEPT, Host="evil.test").status == 421
+
+
+def test_the_registry_entry_names_this_version_and_this_command():
+    entry = json.loads((Path(__file__).parents[2] / "server.json").read_text(encoding="utf-8"))
+    [package] = entry["packages"]
+    assert entry["version"] == package["version"] == __version__
+    assert len(entry["description"]) <= 100
+    assert [argument["value"] for argument in package["packageArguments"]] == ["mcp"]
