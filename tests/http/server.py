@@ -14,6 +14,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from memorywire.house import Governance, House, open_house
 from memorywire.journal.operators import Operator, Role
 from memorywire.model.clock import Clock, system_clock
+from memorywire.retrieval.embed import Embedder
 from memorywire.servers.http.app import Mounted
 from memorywire.servers.http.door import Limits
 from memorywire.servers.http.run import Address, Serving, serve
@@ -129,6 +130,7 @@ def serving(
     store: str = "sqlite://",
     *,
     policy: str = "open",
+    embedder: str | Embedder = "minilm",
     clock: Clock = system_clock,
     limits: Limits | None = None,
     mounts: Callable[[House], Sequence[Mounted]] = lambda _: (),
@@ -140,7 +142,7 @@ def serving(
     async def life() -> None:
         house = await open_house(
             stores=[store],
-            embedder="minilm",
+            embedder=embedder,
             embedder_key=None,
             clock=clock,
             governance=Governance(policy=policy),

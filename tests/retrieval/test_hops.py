@@ -5,6 +5,7 @@ import pytest
 from memorywire.model.query import Scored
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.retrieval.hops import follow, linked
+from tests.engine.stage import STORES, play
 
 
 def hit(id: str, score: float = 0.5, content: str = "nothing", **fields: object) -> Scored:
@@ -58,3 +59,20 @@ def test_a_linked_hit_passes_a_better_one_that_stands_alone() -> None:
 
 def test_no_score_exceeds_one() -> None:
     assert scores([hit("a", 1.0), hit("b", 0.99, supersedes=("a",))], 1) == {"a": 1.0, "b": 1.0}
+
+
+@pytest.mark.parametrize("url", STORES)
+def test_a_recall_follows_links_where_there_are_some(url: str) -> None:
+    async def story(memory, clock):
+        await memory.remember("the flat belongs to old Ruiz")
+        await memory.remember("dinner with Ruiz was cancelled")
+        await memory.remember("the kettle is blue")
+        return await memory.recall("who owns the flat?", hops=1, min_relevance="off", explain=True)
+
+    found = play(url, story)
+    assert found.degraded == ()
+    assert {hit.content.split()[1]: hit.signals.get("hops") for hit in found} == {
+        "flat": 1.0,
+        "with": 1.0,
+        "kettle": None,
+    }

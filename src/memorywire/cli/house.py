@@ -1,13 +1,16 @@
 """The house as the command line opens it, for verbs that work on more than one agent's memory."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from memorywire.model.clock import system_clock
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
     from memorywire.house import House, Settings
+    from memorywire.journal.sqlite import SqliteJournal
+
+T = TypeVar("T")
 
 
 @asynccontextmanager
@@ -30,3 +33,18 @@ async def opened_house(settings: "Settings") -> AsyncIterator["House"]:
         yield house
     finally:
         await house.close()
+
+
+def in_journal(settings: "Settings", act: "Callable[[SqliteJournal], Awaitable[T]]") -> T:
+    """The answer of an act on the journal that the settings name."""
+    import asyncio
+
+    async def work() -> T:
+        from memorywire.engine.tools import unsupported
+
+        async with opened_house(settings) as house:
+            if house.journal is None:
+                raise unsupported("this", "no journal is wired here")
+            return await act(house.journal)
+
+    return asyncio.run(work())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from memorywire.cli.desk import PERSON, Answer, Desk, shared
-from memorywire.cli.house import opened_house
+from memorywire.cli.house import in_journal
 from memorywire.cli.inputs import FUTURE, ahead
 from memorywire.cli.screen import moment, table, terminal_width
 from memorywire.model.clock import system_clock
@@ -109,18 +109,12 @@ def list_(desk: Desk) -> None:
 
 
 def _run(desk: Desk, act: "Callable[[Registry], Awaitable[T]]") -> T:
-    async def work() -> T:
-        from memorywire.engine.tools import unsupported
-        from memorywire.servers.operators import Registry
+    from memorywire.servers.operators import Registry
 
-        async with opened_house(desk.settings) as house:
-            if house.journal is None:
-                raise unsupported("operators", "no journal is wired here")
-            return await act(Registry(journal=house.journal, clock=system_clock, actor=PERSON))
-
-    import asyncio
-
-    return asyncio.run(work())
+    return in_journal(
+        desk.settings,
+        lambda journal: act(Registry(journal=journal, clock=system_clock, actor=PERSON)),
+    )
 
 
 def _issued(issued: "Issued") -> Answer:

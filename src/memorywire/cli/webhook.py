@@ -1,14 +1,14 @@
 """`memorywire webhook`: addresses that a server tells of events."""
 
 import os
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 from memorywire.cli.desk import Answer, Desk, shared
-from memorywire.cli.house import opened_house
+from memorywire.cli.house import in_journal
 from memorywire.cli.screen import moment, safe, table, terminal_width
 from memorywire.model.clock import system_clock
 from memorywire.model.record import DEFAULT_TENANT
@@ -16,8 +16,6 @@ from memorywire.model.record import DEFAULT_TENANT
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
     from memorywire.journal.sqlite import SqliteJournal
     from memorywire.journal.webhooks import Letter, Webhook
-
-T = TypeVar("T")
 
 
 @click.group("webhook")
@@ -29,7 +27,12 @@ def command() -> None:
 @click.argument("url")
 @click.option("--tenant", default=DEFAULT_TENANT, show_default=True, metavar="NAME", help="Whose events.")
 @click.option(
-    "--agents", multiple=True, default=("*",), show_default=True, metavar="PATTERN", help="Which agents; repeatable."
+    "--agents",
+    multiple=True,
+    default=("*",),
+    show_default=True,
+    metavar="PATTERN",
+    help="Which agents; repeatable.",
 )
 @shared
 def add(desk: Desk, url: str, tenant: str, agents: tuple[str, ...]) -> None:
@@ -59,7 +62,7 @@ def add(desk: Desk, url: str, tenant: str, agents: tuple[str, ...]) -> None:
         await journal.file.write(partial(webhooks.add, webhook=webhook))
         return webhook
 
-    made = _run(desk, work)
+    made = in_journal(desk.settings, work)
     desk.show({"id": made.id, "url": made.url, "secret": made.secret}, _added)
 
 
@@ -73,7 +76,7 @@ def list_(desk: Desk) -> None:
 
         return await journal.file.read(webhooks.webhooks)
 
-    desk.show({"webhooks": [_shown(webhook) for webhook in _run(desk, work)]}, _lines)
+    desk.show({"webhooks": [_shown(webhook) for webhook in in_journal(desk.settings, work)]}, _lines)
 
 
 @command.command("letters")
@@ -87,9 +90,14 @@ def letters(desk: Desk, id: str) -> None:
 
         return await journal.file.read(partial(webhooks.letters, id=id))
 
-    found = _run(desk, work)
+    found = in_journal(desk.settings, work)
     answer: Answer = {"letters": [{"event": one.event, "at": one.at, "error": one.error} for one in found]}
-    desk.show(answer, lambda said: [f"{one['event']}  {moment(one['at'])}  {safe(one['error'])}" for one in said["letters"]])
+    desk.show(
+        answer,
+        lambda said: [
+            f"{one['event']}  {moment(one['at'])}  {safe(one['error'])}" for one in said["letters"]
+        ],
+    )
 
 
 @command.command("remove")
@@ -103,18 +111,8 @@ def remove(desk: Desk, id: str) -> None:
 
         await journal.file.write(partial(webhooks.remove, id=id))
 
-    _run(desk, work)
+    in_journal(desk.settings, work)
     desk.show({"id": id, "removed": True}, lambda said: [f"removed {said['id']}"])
-
-
-def _run(desk: Desk, act: "Callable[[SqliteJournal], Awaitable[T]]") -> T:
-    async def work() -> T:
-        async with opened_house(desk.settings) as house:
-            return await act(house.books)
-
-    import asyncio
-
-    return asyncio.run(work())
 
 
 def _added(answer: Answer) -> Iterator[str]:

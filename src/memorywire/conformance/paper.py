@@ -3,8 +3,10 @@
 Each asks at least what the paper asks, and where an empty answer would have passed there, it does not here.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from memorywire.conformance.expect import holds, refused, same
 from memorywire.conformance.run import Report, attempt
@@ -37,15 +39,15 @@ class Stage:
     memory: Memory
     clock: Hand
 
-    async def tell(self, *facts: str, **options: object) -> list[str]:
-        given: Mapping[str, object] = {"user_id": "alice", **options}
-        return [(await self.memory.remember(fact, **given)).id for fact in facts]  # type: ignore[arg-type]
+    async def tell(self, *facts: str, **options: Any) -> list[str]:
+        given: dict[str, Any] = {"user_id": "alice", **options}
+        return [(await self.memory.remember(fact, **given)).id for fact in facts]
 
-    async def ask(self, query: str, k: int = 5, **options: object) -> Recalled:
-        given: Mapping[str, object] = {"user_id": "alice", "min_relevance": "off", **options}
-        return await self.memory.recall(query, k=k, **given)  # type: ignore[arg-type]
+    async def ask(self, query: str, k: int = 5, **options: Any) -> Recalled:
+        given: dict[str, Any] = {"user_id": "alice", "min_relevance": "off", **options}
+        return await self.memory.recall(query, k=k, **given)
 
-    async def texts(self, query: str, k: int = 5, **options: object) -> list[str]:
+    async def texts(self, query: str, k: int = 5, **options: Any) -> list[str]:
         return [str(hit.content).lower() for hit in await self.ask(query, k, **options)]
 
 
@@ -179,5 +181,5 @@ async def play(open_store: Callable[[], Awaitable[Store]]) -> Report:
             a_name("agent"), [store], embedder=WordEmbedder(), policy="open", clock=clock
         ) as memory:
             stage = Stage(memory=memory, clock=clock)
-            results.append(await attempt(scenario.__name__, lambda s=scenario, on=stage: s(on), GROUP))
+            results.append(await attempt(scenario.__name__, partial(scenario, stage), GROUP))
     return Report(store=name, results=tuple(results))

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median_low
 
-from memorywire.engine.believe import Believed, believe
+from memorywire.engine.believe import Believed, believe, trusted
 from memorywire.engine.spread import anchor_of
 from memorywire.engine.tools import Tools
 from memorywire.model.answers import Outcome
@@ -64,7 +64,10 @@ async def _ask_each(query: Query, limit: int, request: Recall, fan: Fanned, tool
         raise StoreUnavailable(f"no store answered: {said}")
     believed = await believe(founds, query.where, fan, tools)
     weights = tools.routing.weights
-    rankings = [Ranking(store=b.store, hits=b.hits, weight=weights.get(b.store, 1.0)) for b in believed]
+    rankings = [
+        Ranking(store=one.store, hits=one.hits, weight=weights.get(one.store, 1.0))
+        for one in trusted(believed)
+    ]
     rules = Rules(fusion=request.fusion, quorum=request.quorum_k, trim=tools.routing.trim)
     fused = fuse(rankings, rules)[:limit]
     candidates = await _measured(fused, query, fan, tools)

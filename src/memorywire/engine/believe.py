@@ -54,6 +54,15 @@ async def believe(founds: Sequence[Found], where: Where, fan: Fanned, tools: Too
     return [held_against(found, where, witness) for found in founds]
 
 
+def trusted(believed: Sequence[Believed]) -> Sequence[Believed]:
+    """Those who have a vote: who lied in an answer has none in it, unless nobody told the truth.
+
+    Leaving the good memories out is a lie too, and only seen beside the others.
+    """
+    honest = [one for one in believed if not one.lied]
+    return honest or believed
+
+
 Witness = Mapping[str, Record | Known]
 
 

@@ -8,8 +8,8 @@ from memorywire.engine.ledger import entry_about
 from memorywire.engine.similar import nearest
 from memorywire.engine.tools import Tools
 from memorywire.governance.diff import diff_change
-from memorywire.model.codec import dumps
 from memorywire.journal.contract import Act, Wanted
+from memorywire.model.codec import dumps
 from memorywire.model.errors import NotFound
 from memorywire.model.proposal import Decision, Proposal, State
 from memorywire.model.record import Json, Record

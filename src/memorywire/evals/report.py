@@ -23,7 +23,8 @@ table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular
 th, td { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #ddd; }
 th:first-child, td:first-child { text-align: left; }
 td:nth-child(2) { font-weight: 600; }
-svg { width: 100%; height: auto; margin: .5rem 0; }
+th, td:nth-child(n+2) { white-space: nowrap; }
+svg { overflow: visible; width: 100%; height: auto; margin: .5rem 0; }
 svg text { font-size: 11px; fill: #333; } svg .title { font-size: 13px; font-weight: 600; }
 svg .grid { stroke: #e3e3e3; } .note { color: #555; }
 @media (prefers-color-scheme: dark) {
@@ -80,7 +81,7 @@ def _charts(document: Document) -> Iterator[str]:
     }
     if curves:
         ticks = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-        title = "admission: precision over recall, own questions against"
+        title = "admission: precision over recall, own questions against the others"
         yield plots.lines(title, curves, ticks, "share of own questions kept", log=False)
 
 

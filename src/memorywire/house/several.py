@@ -69,7 +69,9 @@ def _refuse_twins(stores: Sequence[str | Store]) -> None:
     twins = [name for name, times in names.items() if times > 1]
     if twins:
         raise InvalidRequest(
-            f"two stores are called {twins[0]}", field="store", fix="name them apart: URL#name, or with_name(store, name)"
+            f"two stores are called {twins[0]}",
+            field="store",
+            fix="name them apart: URL#name, or with_name(store, name)",
         )
 
 

@@ -4,9 +4,9 @@ import json
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from memorywire.model.codec import dumps, loads
 from memorywire.journal.contract import Edition, Wanted
 from memorywire.model.change import Change
+from memorywire.model.codec import dumps, loads
 from memorywire.model.proposal import Debt, Proposal, RecallNote, State
 from memorywire.model.record import Scope
 from memorywire.stores.sqlite.sql import Document

@@ -13,10 +13,10 @@ from threading import Lock
 
 import apsw
 
-from memorywire.model.codec import dumps, loads
 from memorywire.journal.entries import Entry, draft
 from memorywire.journal.ledger import append
 from memorywire.journal.rows import QUERIES, recall_row
+from memorywire.model.codec import dumps, loads
 from memorywire.model.errors import StoreUnavailable
 from memorywire.model.proposal import RecallNote
 

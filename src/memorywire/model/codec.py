@@ -1,4 +1,4 @@
-"""Values of the model as JSON and back, driven by their type hints: what is kept, and what stores exchange."""
+"""Values of the model as JSON and back, driven by their type hints: to be kept, or sent to another house."""
 
 import json
 import types

@@ -51,37 +51,51 @@ class Rules:
 
 @dataclass(slots=True)
 class _Votes:
-    """What is said for one memory."""
+    """What is said for one memory in one wording."""
 
+    record: Record
     hits: dict[str, Scored] = field(default_factory=dict)
     votes: list[float] = field(default_factory=list)
 
 
 def fuse(rankings: Sequence[Ranking], rules: Rules) -> list[Fused]:
-    """The memories of all rankings, best first; the record is the first store's that returned it."""
+    """The memories of all rankings, best first; of two wordings of one memory, the one with more votes."""
     total = sum(ranking.weight for ranking in rankings) or 1.0
     same = _same_memories(rankings)
-    found: dict[str, _Votes] = {}
+    wordings: dict[str, list[_Votes]] = {}
     for ranking in rankings:
         best = max((_clipped(hit.score) for hit in ranking.hits), default=0.0) or 1.0
         for place, hit in enumerate(ranking.hits):
-            votes = found.setdefault(same.get(hit.record.id, hit.record.id), _Votes())
+            votes = _wording(wordings.setdefault(same.get(hit.record.id, hit.record.id), []), hit.record)
             if ranking.store in votes.hits:
                 continue  # a store votes once for a memory
             votes.hits[ranking.store] = hit
             votes.votes.append(_vote(rules.fusion, place, hit, ranking.weight / total, best))
-    fused = [_fused(id, votes, rules) for id, votes in found.items() if _enough(votes, rules)]
+    fused = [
+        max((_fused(votes, rules) for votes in enough), key=lambda one: (one.score, one.record.version))
+        for said in wordings.values()
+        if (enough := [votes for votes in said if _enough(votes, rules)])
+    ]
     return sorted(fused, key=lambda one: (-one.score, one.record.id))
+
+
+def _wording(said: list[_Votes], record: Record) -> _Votes:
+    """The votes for these very words: stores that tell one memory differently do not vote for each other."""
+    for votes in said:
+        if votes.record.words == record.words or votes.record.digest == record.digest:
+            return votes
+    said.append(_Votes(record))
+    return said[-1]
 
 
 def _enough(votes: _Votes, rules: Rules) -> bool:
     return len(votes.hits) >= rules.quorum and len(votes.votes) > rules.trim
 
 
-def _fused(id: str, votes: _Votes, rules: Rules) -> Fused:
+def _fused(votes: _Votes, rules: Rules) -> Fused:
     counted = sorted(votes.votes)[: len(votes.votes) - rules.trim]
     score = max(counted) if rules.fusion is Fusion.MAX else sum(counted)
-    record = next(hit.record for hit in votes.hits.values() if hit.record.id == id)
+    record = votes.record
     demoted = record.standing is Standing.DEMOTED
     return Fused(record=record, score=score * (DEMOTED_FACTOR if demoted else 1.0), hits=votes.hits)
 

@@ -9,6 +9,7 @@ import hashlib
 import hmac
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import urlsplit
@@ -18,13 +19,12 @@ from memorywire.journal import webhooks
 from memorywire.journal.sqlite import SqliteJournal
 from memorywire.journal.webhooks import Letter, Webhook
 from memorywire.model.clock import Clock
-from memorywire.model.errors import InvalidRequest
+from memorywire.model.errors import InvalidRequest, StoreError
 from memorywire.model.ids import Entropy
 from memorywire.servers.http.answers import encoded
 from memorywire.servers.http.stream import as_document
 
 MOST_TRIES = 12
-FIRST_PAUSE_MS = 1_000
 LONGEST_PAUSE_MS = 3_600_000
 _LEASE_MS = 60_000
 _SECONDS = 10.0
@@ -68,21 +68,20 @@ class Courier:
     no other waiting.
     """
 
-    def __init__(
-        self, journal: SqliteJournal, feed: Feed, clock: Clock, *, first_pause_ms: int = FIRST_PAUSE_MS
-    ) -> None:
+    def __init__(self, journal: SqliteJournal, feed: Feed, clock: Clock, *, first_pause_ms: int) -> None:
         self._journal = journal
         self._feed = feed
         self._clock = clock
         self._first_pause_ms = first_pause_ms
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Until it is cancelled; a journal that does not answer is asked again."""
         while True:
-            found = await self._journal.file.read(webhooks.webhooks)
-            told = await asyncio.gather(*(self._tell(webhook) for webhook in found))
-            if not any(told):
-                await asyncio.sleep(PAUSE)
+            with suppress(StoreError):
+                found = await self._journal.file.read(webhooks.webhooks)
+                if any(await asyncio.gather(*(self._tell(webhook) for webhook in found))):
+                    continue
+            await asyncio.sleep(PAUSE)
 
     async def _tell(self, webhook: Webhook) -> bool:
         """Whether there was anything to tell."""

@@ -15,6 +15,8 @@ GROUP = "memorywire.stores"
 # Listed here as well as in the package's own entry points: reading the metadata of every installed
 # package would cost more than opening either of these stores.
 BUILT_IN = {
+    "http": "memorywire.stores.remote",
+    "https": "memorywire.stores.remote",
     "memory": "memorywire.stores.memory",
     "postgres": "memorywire.stores.postgres",
     "postgresql": "memorywire.stores.postgres",

@@ -1,5 +1,6 @@
 """The application: every route, the mounts of other doors, and the guard before all of them."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ from memorywire.servers.http.routes import wire_routes
 from memorywire.servers.http.steps import trigger_endpoint
 from memorywire.servers.http.stream import events_endpoint
 from memorywire.servers.http.watch import Log, Watch, to_stderr
+from memorywire.servers.webhooks import Courier
 
 WRONG_METHOD = 405
 _METRICS = "text/plain; version=0.0.4; charset=utf-8"
@@ -68,6 +70,7 @@ def build_app(
     door = Door(house, limits or Limits())
     watch = Watch(house.tools.clock, log)
     doorkeeper = Doorkeeper(door.journal, house.tools.clock, trusting=trusting)
+    courier = Courier(door.journal, door.feed, house.tools.clock, first_pause_ms=door.limits.webhook_pause_ms)
 
     @asynccontextmanager
     async def running(_: Starlette) -> AsyncIterator[None]:
@@ -75,7 +78,9 @@ def build_app(
             for mounted in mounts:
                 if mounted.running is not None:
                     await stack.enter_async_context(mounted.running())
+            telling = asyncio.create_task(courier.run())
             yield
+            telling.cancel()
         await doorkeeper.close()
 
     app = Starlette(

@@ -25,7 +25,7 @@ T = TypeVar("T")
 class Limits:
     """What the door takes: bytes of a body and of a batch, seconds, requests at once, streams at once.
 
-    `rate` is how many requests a second a credential may send for long; for a moment it may send twice that.
+    A webhook that failed waits `webhook_pause_ms` at first, and twice as long each time. `rate` is how many requests a second a credential may send for long; for a moment it may send twice that.
     """
 
     body: int = 1024 * 1024
@@ -35,6 +35,7 @@ class Limits:
     at_once: int = 256
     streams: int = 128
     rate: float = 200.0
+    webhook_pause_ms: int = 1_000
 
 
 class Door:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memorywire.engine.believe import held_against
+from memorywire.engine.believe import held_against, trusted
 from memorywire.evals.bench.fusion.attacks import ATTACKS, POISON, Answers, bumped
 from memorywire.evals.bench.fusion.world import SCOPE, Asked, World, dim_view
 from memorywire.model.requests import Fusion
@@ -122,7 +122,7 @@ def join(answers: Answers, defence: Defence, rogues: int, asked: Asked, world: W
     founds = [Found(store=name, hits=tuple(hits)) for name, hits in answers.items()]
     if defence.register:
         believed = [held_against(found, _WHERE, world.records) for found in founds]
-        rankings = [Ranking(store=one.store, hits=one.hits) for one in believed]
+        rankings = [Ranking(store=one.store, hits=one.hits) for one in trusted(believed)]
     else:
         rankings = [Ranking(store=found.store, hits=found.hits) for found in founds]
     fused = fuse(rankings, defence.rules(rogues))

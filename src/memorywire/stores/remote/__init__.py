@@ -1,0 +1,22 @@
+"""Memories kept by another memorywire, which serves its store: `http://host:8377` or `https://TOKEN@host`.
+
+The token is one with the right to manage. What is written here was judged here; the other side writes it down
+in its own ledger as well.
+"""
+
+from typing import TYPE_CHECKING
+
+from memorywire.model.space import Space
+
+if TYPE_CHECKING:
+    from memorywire.stores.remote.store import RemoteStore
+
+__all__ = ["open_store"]
+
+
+async def open_store(url: str, *, space: Space) -> "RemoteStore":
+    """The store behind this URL; its vectors are of `space`, or SpaceMismatch is raised."""
+    from memorywire.stores.remote.link import Link, locate
+    from memorywire.stores.remote.store import RemoteStore
+
+    return await RemoteStore.opened(Link(locate(url)), space)

@@ -1,0 +1,127 @@
+"""A way to another memorywire: requests over connections that stay open, made in threads."""
+
+import asyncio
+import json
+import ssl
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from urllib.parse import unquote, urlsplit
+
+from memorywire.model.errors import InvalidRequest, MemorywireError, StoreCorrupt, StoreUnavailable
+from memorywire.model.record import Json
+from memorywire.stores.remote.problems import error_of
+
+_MOST_BYTES = 64 * 1024 * 1024
+_KEPT = 8
+_REFUSED = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where the other one is. Shown without the token."""
+
+    scheme: str
+    host: str
+    port: int | None = None
+    path: str = ""
+    token: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Place({self.scheme}://{self.host})"
+
+
+def locate(url: str, token: str | None = None) -> Place:
+    """The place an http or https URL names; the token may stand in it, before the host."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if host is None or parts.scheme not in ("http", "https") or parts.query:
+        raise InvalidRequest(
+            "this is no address of another memorywire",
+            field="store",
+            fix="write http://HOST:8377, or https://TOKEN@HOST",
+        )
+    given = unquote(parts.password or parts.username or "") or token
+    return Place(scheme=parts.scheme, host=host, port=port, path=parts.path.rstrip("/"), token=given)
+
+
+class Link:
+    """Sends JSON and gets JSON back, or raises the problem that came instead."""
+
+    def __init__(self, place: Place, *, timeout: float = 30.0) -> None:
+        """`timeout` is in seconds, for each time the other side is waited for."""
+        self._place = place
+        self._timeout = timeout
+        self._idle: deque[HTTPConnection] = deque()
+        self._closed = False
+
+    async def post(self, path: str, document: Json, *, tenant: str | None = None) -> Json:
+        """The answer. What was sent may be sent twice: when a connection broke, nobody knows who heard it."""
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if self._place.token is not None:
+            headers["Authorization"] = f"Bearer {self._place.token}"
+        if tenant is not None:
+            headers["Memorywire-Tenant"] = tenant
+        body = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+        return await asyncio.to_thread(self._exchange, path, body, headers)
+
+    async def close(self) -> None:
+        self._closed = True
+        while self._idle:
+            self._idle.popleft().close()
+
+    def _exchange(self, path: str, body: bytes, headers: Mapping[str, str]) -> Json:
+        if self._closed:
+            raise StoreUnavailable("the way to the other memorywire was closed")
+        try:
+            if self._idle:
+                try:
+                    return self._asked(self._idle.popleft(), path, body, headers)
+                except (HTTPException, ConnectionError, IndexError):
+                    pass  # it was closed while it was idle; a new one shows whether anybody is there
+            return self._asked(self._connected(), path, body, headers)
+        except (HTTPException, OSError) as error:
+            reason = getattr(error, "strerror", None) or type(error).__name__
+            raise StoreUnavailable(f"{self._place.host} did not answer: {reason}") from error
+
+    def _asked(self, connection: HTTPConnection, path: str, body: bytes, headers: Mapping[str, str]) -> Json:
+        answered = False
+        try:
+            connection.request("POST", f"{self._place.path}{path}", body, dict(headers))
+            response = connection.getresponse()
+            answer = response.read(_MOST_BYTES + 1)
+            answered = response.isclosed() and not response.will_close and len(self._idle) < _KEPT
+        finally:
+            if answered and not self._closed:
+                self._idle.append(connection)
+            else:
+                connection.close()
+        return self._read(response.status, answer)
+
+    def _connected(self) -> HTTPConnection:
+        place = self._place
+        if place.scheme == "https":
+            context = ssl.create_default_context()
+            return HTTPSConnection(place.host, place.port, timeout=self._timeout, context=context)
+        return HTTPConnection(place.host, place.port, timeout=self._timeout)
+
+    def _read(self, status: int, answer: bytes) -> Json:
+        try:
+            document = json.loads(answer)
+        except (ValueError, RecursionError):
+            document = None
+        if 200 <= status < _REFUSED - 100 and document is not None:
+            return document
+        raise self._problem(status, document)
+
+    def _problem(self, status: int, document: Json) -> MemorywireError:
+        if status >= _REFUSED and isinstance(document, dict) and "code" in document:
+            return error_of(document)
+        return StoreCorrupt(
+            f"{self._place.host} answered with status {status} and nothing a memorywire says",
+            fix="check the address",
+        )

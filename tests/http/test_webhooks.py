@@ -1,0 +1,152 @@
+"""Webhooks: every event reaches the address in order and signed, or ends as a letter somebody can read."""
+
+import hashlib
+import hmac
+import json
+import threading
+import time
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from memorywire.journal import webhooks
+from memorywire.journal.webhooks import Webhook
+from memorywire.model.errors import InvalidRequest
+from memorywire.servers.http.door import Limits
+from memorywire.servers.webhooks import MOST_TRIES, check_address, new_secret
+from tests.http.server import Server, serving
+
+IMPATIENT = Limits(rate=1e6, webhook_pause_ms=0)
+SECRET = new_secret(lambda count: b"k" * count)
+
+
+class Listener:
+    """An address that takes what it is told, or does not."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[dict[str, str], bytes]] = []
+        self.answers: list[int] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                status = outer.answers.pop(0) if outer.answers else 204
+                outer.heard.append(({k.lower(): v for k, v in self.headers.items()}, body))
+                self.send_response(status)
+                self.send_header("Location", "http://127.0.0.1:9/elsewhere")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None:
+                """Quiet."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server.server_port}/hook?x=1"
+
+    def subjects(self) -> list[str]:
+        return [json.loads(body)["subject"] for _, body in self.heard]
+
+
+@contextmanager
+def listening() -> Iterator[Listener]:
+    listener = Listener()
+    thread = threading.Thread(target=listener.server.serve_forever)
+    thread.start()
+    try:
+        yield listener
+    finally:
+        listener.server.shutdown()
+        thread.join()
+        listener.server.server_close()
+
+
+def added(server: Server, url: str, **more: Any) -> None:
+    webhook = Webhook(id="w", url=url, secret=SECRET, tenant="default", made_at=0, position=0, **more)
+    server.run(server.house.journal.file.write(partial(webhooks.add, webhook=webhook)))
+
+
+def standing(server: Server) -> Webhook:
+    (found,) = server.run(server.house.journal.file.read(webhooks.webhooks))
+    return found
+
+
+def wait(until) -> None:
+    while not until():
+        time.sleep(0.02)
+
+
+def test_events_are_told_in_order_and_signed():
+    with listening() as listener, serving() as server:
+        added(server, listener.url)
+        receipts = [server.client.remember(f"the hidden word {number}") for number in range(3)]
+        wait(lambda: len(listener.heard) == 3)
+        assert listener.subjects() == [receipt["change_id"] for receipt in receipts]
+        headers, body = listener.heard[0]
+        said = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+        key = b64decode(SECRET.removeprefix("whsec_"))
+        mark = b64encode(hmac.new(key, said, hashlib.sha256).digest()).decode()
+        assert headers["webhook-signature"] == f"v1,{mark}"
+        assert b"hidden word" not in b"".join(body for _, body in listener.heard)
+
+
+def test_only_events_of_its_tenant_and_agents_are_told():
+    with listening() as listener, serving() as server:
+        added(server, listener.url, agents=("mine",))
+        server.client.remember("not for it", agent="other")
+        mine = server.client.remember("for it", agent="mine")
+        wait(lambda: listener.heard)
+        wait(lambda: standing(server).position >= 2)
+        assert listener.subjects() == [mine["change_id"]]
+
+
+def test_what_is_not_taken_is_told_again_before_what_comes_after():
+    with listening() as listener, serving(limits=IMPATIENT) as server:
+        listener.answers += [500, 302]
+        first, second = (server.client.remember(f"event {number}") for number in range(2))
+        added(server, listener.url)
+        wait(lambda: standing(server).position >= 2)
+        assert listener.subjects()[-2:] == [first["change_id"], second["change_id"]]
+        assert set(listener.subjects()[:-2]) == {first["change_id"]}
+
+
+def test_what_is_never_taken_becomes_a_letter_and_the_next_is_told():
+    with listening() as listener, serving(limits=IMPATIENT) as server:
+        listener.answers += [410] * MOST_TRIES
+        added(server, listener.url, tries=0)
+        first, second = (server.client.remember(f"event {number}") for number in range(2))
+        wait(lambda: standing(server).position >= 2)
+        (letter,) = server.run(server.house.journal.file.read(partial(webhooks.letters, id="w")))
+        assert (letter.event, letter.error) == (1, "HTTP 410")
+        assert listener.subjects()[-1] == second["change_id"]
+        assert listener.subjects().count(first["change_id"]) == MOST_TRIES
+        assert standing(server).buried == 1
+
+
+def test_an_address_where_nobody_is_waits_longer_each_time():
+    with serving() as server:
+        added(server, "http://127.0.0.1:9/nobody")
+        server.client.remember("unheard")
+        wait(lambda: standing(server).tries >= 1)
+        found = standing(server)
+        assert found.error is not None
+        assert "refused" in found.error
+        assert (found.position, found.due_at > server.house.tools.clock() - 2_000) == (0, True)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["ftp://x/", "https://", "x", "http://u:p@host/", "http://[bad", "https://host/#a", "file:///etc/passwd"],
+)
+def test_what_is_no_address_is_refused(url: str):
+    with pytest.raises(InvalidRequest):
+        check_address(url)
+    check_address("https://host:8443/path?x=1")

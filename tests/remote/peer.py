@@ -1,0 +1,27 @@
+"""Another memorywire for tests: a real server whose store is served to us."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from memorywire.conformance.samples import SPACE
+from memorywire.servers.http.peers import store_mount
+from tests.http.server import Server, serving
+
+
+class Mute:
+    """Knows its space and embeds nothing: whoever writes to a store brings the vectors."""
+
+    space = SPACE
+
+    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        raise AssertionError("nothing is embedded at the other end")
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+@contextmanager
+def peer(store: str, **options: Any) -> Iterator[Server]:
+    with serving(store, mounts=lambda house: [store_mount(house)], **options) as server:
+        yield server

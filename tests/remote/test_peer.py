@@ -1,0 +1,168 @@
+"""One memorywire behind another: through the client, behind a router, and only for those who may."""
+
+import asyncio
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memorywire import Memory
+from memorywire.conformance.samples import SPACE
+from memorywire.journal import ledger
+from memorywire.model.codec import dump
+from memorywire.model.errors import InvalidRequest, SpaceMismatch, StoreUnavailable
+from memorywire.model.record import Scope
+from memorywire.retrieval.embed import open_embedder
+from memorywire.stores.registry import open_store
+from memorywire.stores.remote.link import locate
+from memorywire.stores.remote.verbs import PATH, VERBS
+from tests.http.server import Client, Server, serving
+from tests.remote.peer import peer
+
+OURS = open_embedder("minilm", api_key=None).space
+
+
+def asked(client: Client, verb: str, *arguments: object) -> Any:
+    return client.post(f"{PATH}/{verb}", [dump(argument) for argument in arguments])
+
+
+def actors(server: Server) -> list[str]:
+    journal = server.house.journal
+    assert journal is not None
+    rows = server.run(journal.file.read(lambda db: list(ledger.rows(db))))
+    return [json.loads(row.body)["actor"] for row in rows if row.body is not None]
+
+
+def with_token(server: Server, client: Client) -> str:
+    assert client.token is not None
+    return server.client.url.replace("http://", f"http://{client.token}@")
+
+
+def test_memory_lives_in_another_memorywire_and_both_write_it_down(tmp_path: Path):
+    with peer(f"sqlite://{tmp_path}/other.db") as other:
+        url = with_token(other, other.operator("front", role="admin"))
+
+        async def story() -> None:
+            journal = f"sqlite://{tmp_path}/journal.db"
+            async with Memory(agent_id="ana", stores=[url], journal=journal) as memory:
+                kept = await memory.remember("Ana prefers green tea")
+                assert kept.stores == ("remote",)
+                assert [hit.id for hit in await memory.recall("what tea?")] == [kept.id]
+                changed = await memory.remember("Ana prefers black tea", supersedes=kept.id)
+                assert changed.change_id is not None
+                await memory.undo(changed.change_id)
+                assert (await memory.get(kept.id)).content == "Ana prefers green tea"
+
+        asyncio.run(story())
+        assert set(actors(other)) == {"person:test", "operator:front"}
+        found = other.operator("reader", role="reader").post(
+            "/v0/recall", {"agent_id": "ana", "query": "tea"}
+        )
+        assert [hit["content"] for hit in found.json["results"]] == ["Ana prefers green tea"]
+
+
+def test_a_router_owes_another_memorywire_what_it_missed(tmp_path: Path):
+    with peer(f"sqlite://{tmp_path}/other.db") as other:
+        stores = [f"sqlite://{tmp_path}/own.db", other.client.url]
+
+        async def story() -> None:
+            async with Memory(agent_id="ana", stores=stores) as memory:
+                kept = await memory.remember("Ana prefers green tea")
+                assert sorted(kept.stores) == ["remote", "sqlite"]
+                await asyncio.to_thread(other.end)
+                missed = await memory.remember("Ana has two cats")
+                assert missed.stores == ("sqlite",)
+                assert [debt.store for debt in await memory.debts()] == ["remote"]
+                found = await memory.recall("what tea?")
+                assert [hit.id for hit in found] == [kept.id]
+
+        asyncio.run(story())
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_only_who_may_manage_reaches_the_store(verb: str, strict_peer: Server):
+    for role in ("reader", "writer", "reviewer"):
+        assert asked(strict_peer.operator(f"{role}-{verb}", role=role), verb).status == 403
+    assert asked(strict_peer.client, verb).status == 401
+    assert asked(strict_peer.operator(f"admin-{verb}"), verb).status in (200, 422)
+
+
+@pytest.fixture(scope="module")
+def strict_peer() -> Any:
+    with peer("sqlite://") as server:
+        server.operator("first")
+        yield server
+
+
+def test_a_token_reaches_its_tenants_and_agents_only(strict_peer: Server):
+    limited = strict_peer.operator("limited", tenants=("t1",), agents=("ana",))
+    for scope, status in (
+        (Scope(agent="ana", tenant="t1"), 200),
+        (Scope(agent="ana", tenant="t2"), 403),
+        (Scope(agent="ben", tenant="t1"), 403),
+    ):
+        assert asked(limited, "get", scope, ("x",)).status == status
+
+
+@pytest.mark.parametrize(
+    "body", [b"{}", b"[1]", b'[{"$": "Scope"}, []]', b"[", b'[{"agent": "a"}, ["x"], 3]']
+)
+def test_what_is_no_message_of_a_store_is_a_problem(body: bytes, strict_peer: Server):
+    admin = strict_peer.operator(f"body-{hash(body)}")
+    reply = admin.post(f"{PATH}/get", body)
+    assert reply.status in (400, 422)
+    assert reply.json["code"]
+
+
+def test_a_verb_that_no_store_has_is_not_found(strict_peer: Server):
+    assert asked(strict_peer.operator("curious"), "close").status == 404
+
+
+def test_a_refused_token_says_what_to_do_and_not_what_it_was(strict_peer: Server):
+    url = strict_peer.client.url.replace("http://", "http://mw_wrong@")
+    with pytest.raises(StoreUnavailable) as caught:
+        asyncio.run(open_store(url, space=OURS))
+    assert "mw_wrong" not in str(caught.value.problem())
+    assert "https://TOKEN@HOST" in str(caught.value.fix)
+    assert "mw_wrong" not in repr(locate(url))
+
+
+def test_another_space_is_refused():
+    with peer("sqlite://") as other, pytest.raises(SpaceMismatch):
+        asyncio.run(open_store(other.client.url, space=SPACE))
+
+
+def test_a_server_that_does_not_serve_its_store_is_unavailable():
+    with serving() as plain, pytest.raises(StoreUnavailable):
+        asyncio.run(open_store(plain.client.url, space=OURS))
+
+
+def test_nobody_there_is_unavailable():
+    with serving() as gone:
+        pass
+    with pytest.raises(StoreUnavailable, match="did not answer"):
+        asyncio.run(open_store(gone.client.url, space=OURS))
+
+
+@pytest.mark.parametrize("url", ["http://", "http://host?x=1", "http://host:port"])
+def test_what_is_no_address_is_refused_before_anything_is_sent(url: str):
+    with pytest.raises(InvalidRequest, match="no address"):
+        asyncio.run(open_store(url, space=OURS))
+
+
+def test_a_connection_that_was_closed_while_idle_is_replaced(tmp_path: Path):
+    async def story() -> None:
+        scope = Scope(agent="ana")
+        with peer(f"sqlite://{tmp_path}/other.db") as first:
+            store = await open_store(first.client.url, space=OURS)
+            assert await store.get(scope, ["x"]) == []
+            for connection in store._link._idle:
+                connection.sock.shutdown(socket.SHUT_RDWR)
+            assert await store.get(scope, ["x"]) == []
+        await store.close()
+        with pytest.raises(StoreUnavailable):
+            await store.get(scope, ["x"])
+
+    asyncio.run(story())
