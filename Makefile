@@ -6,11 +6,11 @@ PIP    := $(PY) -m pip --quiet --disable-pip-version-check --no-input
 SOURCES := $(shell find packages/minilm -name '*.py' -o -name '*.[ch]' -o -name '*.toml' -o -name '*.bin' -o -name '*.txt')
 
 # Folders whose tests start many processes or run for long; `check` leaves them to `test`.
-SLOW   := tests/cli tests/embed tests/postgres tests/sqlite tests/stores
+SLOW   := tests/cli tests/embed tests/http tests/postgres tests/sqlite tests/stores
 UNIT   := $(filter-out $(SLOW) tests/__pycache__, $(wildcard tests/*))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint unit bench figures torture docs clean
+.PHONY: help run test check lint unit bench figures torture fuzz load docs clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,12 @@ figures: $(VENV)/bin/python  ## what an install weighs, how fast it starts
 torture: $(VENV)/.dev  ## kill writers, cut the power, tamper with ledgers, many times
 	@$(PY) tools/torture.py
 	@$(PY) tools/tamper.py
+
+fuzz: $(VENV)/.dev  ## send the HTTP door 20,000 made-up requests
+	@$(PY) tools/fuzz_http.py --cases 20000
+
+load: $(VENV)/.dev  ## many HTTP clients at once, beside the same work in process
+	@$(PY) tools/load_http.py --memories 100000 --seconds 60
 
 docs: $(VENV)/.dev  ## write docs/reference again
 	@$(PY) tools/reference.py

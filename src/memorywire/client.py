@@ -1,26 +1,29 @@
 """The client of a memorywire that serves: the verbs of `Memory`, asked over HTTP."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn, TypeVar
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, NoReturn, Self, TypeVar
 
 from memorywire.facades.memory import Memory
-from memorywire.house import DEFAULT_AGENT, House
+from memorywire.house import DEFAULT_AGENT
 from memorywire.model.answers import Hit, Page, Recalled
-from memorywire.model.capabilities import Capabilities
 from memorywire.model.codec import load
-from memorywire.model.errors import CapabilityUnsupported, StoreCorrupt
+from memorywire.model.errors import CapabilityUnsupported, InvalidRequest, StoreCorrupt
 from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
 from memorywire.stores.remote.link import Link, locate
+from memorywire.sync import Memory as BlockingMemory
 
 A = TypeVar("A")
 
+_RECORD = frozenset(field.name for field in fields(Record))
+
 
 class Client(Memory):
-    """An agent's memory behind the address of `memorywire serve`.
+    """An agent's memory behind the address of `memorywire serve`, opened by nobody but the server.
 
-    It answers what `Memory` answers for the five operations and get, list and undo; everything else of
-    the wire is there as plain JSON, through `call`. What needs the store itself raises
-    CapabilityUnsupported. A token decides about the tenant; one of several tenants chooses with `tenant`.
+    The five operations, get, list and undo answer as `Memory` answers. All operations of the wire are
+    there as plain JSON, through `call`. What needs the store itself raises CapabilityUnsupported.
+    The token decides about the tenant; one of several tenants chooses with `tenant`.
     """
 
     def __init__(
@@ -35,45 +38,72 @@ class Client(Memory):
     ) -> None:
         super().__init__(agent_id, user_id=user_id, tenant=tenant or DEFAULT_TENANT)
         self._wanted = tenant
-        self._link = Link(locate(url, token), timeout=timeout)
+        # A connection for each request: what is sent on one that broke might be done twice.
+        self._link = Link(locate(url, token), timeout=timeout, keep=0)
 
     async def call(self, operation: str, payload: Mapping[str, Json]) -> dict[str, Json]:
-        """Plain JSON in, plain JSON out."""
+        if not operation.isidentifier():
+            raise InvalidRequest("there is no such operation", field="operation")
         answer: dict[str, Json] = await self._link.post(
             f"/v0/{operation}", dict(payload), tenant=self._wanted
         )
         return answer
 
-    async def capabilities(self) -> NoReturn:
-        raise _not_here("capabilities", "ask call('capabilities', {}) instead")
-
     async def close(self) -> None:
-        """Closing twice is fine."""
         await self._link.close()
+
+    async def __aenter__(self) -> Self:
+        return self
 
     async def _ask(self, kind: type[A], operation: str, payload: Mapping[str, Json]) -> A:
         answer = await self.call(operation, payload)
         try:
-            return self._read(kind, answer)
+            read: A = _read(kind, answer, self.tenant, self.agent_id)
         except (KeyError, TypeError, ValueError) as error:
-            raise StoreCorrupt(f"the answer to {operation} makes no sense") from error
+            raise StoreCorrupt(f"the answer to {operation} cannot be read here", fix="use call") from error
+        return read
 
-    async def _open(self) -> House:
-        raise _not_here("this", "run it where the store is")
+    async def _open(self) -> NoReturn:
+        raise CapabilityUnsupported(
+            "this needs the store itself, and only the server has it", fix="run it where the store is"
+        )
 
-    def _read(self, kind: type[A], answer: Mapping[str, Json]) -> A:
-        value: Any
-        if kind is Recalled:
-            rest = {name: value for name, value in answer.items() if name != "results"}
-            value = load(Recalled, {**rest, "hits": ()})
-            hits = tuple(self._hit(hit) for hit in answer["results"])
-            value = _with(value, hits=hits)
-        elif kind is Record:
-            value = self._record(answer)
-        elif kind is Page:
-            items = tuple(self._record(item) for item in answer["items"])
-            value = Page(items=items, total=answer["total"], next=answer.get("next"))
-        else:
-            value = load(kind, dict(answer))
-        found: A = value
-        return found
+
+class BlockingClient(BlockingMemory):
+    """The same for code without an event loop."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Takes what the async client takes."""
+        super().__init__()
+        self._memory = Client(*args, **kwargs)
+
+
+def _read(kind: type[Any], answer: Mapping[str, Json], tenant: str, agent: str) -> Any:
+    """The answer as the value it was before it was sent."""
+    if kind is Record:
+        return _record(answer, tenant, agent)
+    if kind is Page:
+        items = tuple(_record(item, tenant, agent) for item in answer["items"])
+        return Page(items=items, total=answer["total"], next=answer.get("next"))
+    if kind is Recalled:
+        rest = {name: value for name, value in answer.items() if name != "results"}
+        hits = tuple(_hit(hit, tenant, agent) for hit in answer["results"])
+        return replace(load(Recalled, {**rest, "hits": []}), hits=hits)
+    return load(kind, dict(answer))
+
+
+def _record(document: Mapping[str, Json], tenant: str, agent: str) -> Record:
+    scope = Scope(agent=document.get("agent_id", agent), user=document.get("user_id"), tenant=tenant)
+    said = {name: value for name, value in document.items() if name in _RECORD}
+    record: Record = load(Record, {"updated_at": document["created_at"], **said, "scope": {"agent": ""}})
+    return replace(record, scope=scope)
+
+
+def _hit(document: Mapping[str, Json], tenant: str, agent: str) -> Hit:
+    return Hit(
+        record=_record(document, tenant, agent),
+        score=document["score"],
+        stores=tuple(document["stores"]),
+        supporting=tuple(document["supporting"]),
+        signals=document["explain"]["signals"] if "explain" in document else None,
+    )

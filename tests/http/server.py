@@ -19,6 +19,7 @@ from memorywire.servers.http.app import Mounted
 from memorywire.servers.http.door import Limits
 from memorywire.servers.http.run import Address, Serving, serve
 from memorywire.servers.operators import Registry
+from memorywire.servers.passports import Provider
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,7 @@ def serving(
     limits: Limits | None = None,
     mounts: Callable[[House], Sequence[Mounted]] = lambda _: (),
     hosts: tuple[str, ...] = (),
+    provider: Provider | None = None,
 ) -> Iterator[Server]:
     ready: Future[Server] = Future()
     lines: list[str] = []
@@ -162,6 +164,7 @@ def serving(
                     mounts=mounts,
                     ready=opened,
                     log=lines.append,
+                    provider=provider,
                 ),
                 stop,
             )

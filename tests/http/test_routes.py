@@ -165,7 +165,7 @@ def test_the_documents_are_served_from_here(client: Client):
 def test_every_route_is_described_and_every_description_is_a_route(client: Client):
     described = {(method.upper(), path) for path, said in openapi()["paths"].items() for method in said}
     assert {(route.method, route.path) for route in wire_routes()} < described
-    for method, path in sorted(described):
+    for method, path in sorted(described - {("GET", "/v0/events")}):  # which has no end
         reply = client.send(method, path.replace("{", "").replace("}", ""))
         assert reply.status != 405, (method, path)
         assert (

@@ -6,21 +6,10 @@ from typing import Any
 import pytest
 
 from memorywire import spec
-from memorywire.model.errors import MemorywireError
+from tests.cli.test_scenarios import Told
 from tests.http.server import Client, serving
 from tests.spec.scenario import Ticker, run
 from tests.spec.schemas import faults
-
-
-class Told(MemorywireError):
-    """A problem as the server told it."""
-
-    def __init__(self, problem: dict[str, str]) -> None:
-        super().__init__(problem["detail"])
-        self._problem = problem
-
-    def problem(self) -> dict[str, str]:
-        return self._problem
 
 
 def converse(name: str, client: Client, clock: Ticker) -> None:

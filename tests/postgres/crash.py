@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
+
 from memorywire.conformance.samples import (
     a_change,
     a_query,
@@ -53,6 +55,18 @@ def serving(name: str) -> Iterator[tuple[Path, Server]]:
     finally:
         stopped(folder, "immediate")
         subprocess.run(["rm", "-rf", str(folder)], check=True)
+
+
+def careless_crashes(folder: Path, server: Server, trials: int) -> int:
+    """How many acknowledged changes were lost when nothing waits for the disk; ends with the first loss."""
+    with psycopg.connect(server.dsn, autocommit=True) as db:
+        db.execute("ALTER SYSTEM SET wal_writer_delay = '10s'")  # or the server's own haste may save them all
+        db.execute("SELECT pg_reload_conf()")
+    for trial in range(trials):
+        _, lost, _ = asyncio.run(crashes(folder, server, 1, random.Random(trial), **CARELESS))
+        if lost:
+            return lost
+    return 0
 
 
 async def crashes(

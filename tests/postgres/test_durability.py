@@ -21,14 +21,14 @@ from memorywire.conformance.samples import (
 from memorywire.model.capabilities import Feature
 from memorywire.model.errors import MemorywireError
 from memorywire.stores.postgres.store import PostgresStore
-from tests.postgres.crash import CARELESS, WRITERS, crashes, serving
+from tests.postgres.crash import CARELESS, WRITERS, careless_crashes, crashes, serving
 from tests.postgres.desk import Server, opened, rows, run
 
 
 def test_a_server_that_dies_at_once_loses_no_acknowledged_write() -> None:
     with serving("crash") as (folder, server):
         acknowledged, lost, torn = run(crashes(folder, server, trials=1, dice=random.Random(1)))
-        _, missed, _ = run(crashes(folder, server, trials=1, dice=random.Random(1), **CARELESS))
+        missed = careless_crashes(folder, server, trials=6)
     assert acknowledged >= 2 * WRITERS
     assert (lost, torn) == (0, 0)
     assert missed > 0  # the same deaths, and nothing waits for the disk

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memorywire.cli.bench_fusion import fusion
 from memorywire.cli.problems import exit_code, problem_lines
 from memorywire.cli.screen import Progress, table, terminal_width
 from memorywire.model.clock import system_clock
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 _STDOUT = "-"
 
 
-@click.command("bench")
+@click.group("bench", invoke_without_command=True)
 @click.option(
     "--size",
     "sizes",
@@ -60,7 +61,9 @@ _STDOUT = "-"
     metavar="[FILE]",
     help="Write the report as JSON, to standard output instead of the tables when no FILE is given.",
 )
+@click.pass_context
 def command(
+    context: click.Context,
     sizes: tuple[int, ...],
     rounds: int,
     reference: str,
@@ -77,6 +80,8 @@ def command(
     200,000 the vectors they are filled with are made up, too. With `--json FILE` the report is also
     written to a file.
     """
+    if context.invoked_subcommand is not None:
+        return
     try:
         report = _run(sizes, rounds, reference, reference_model, folder)
     except MemorywireError as error:
@@ -94,6 +99,9 @@ def command(
         markdown.write_text(report.markdown(), encoding="utf-8")
     if plot is not None:
         plot.write_text(_drawn(report), encoding="utf-8")
+
+
+command.add_command(fusion)
 
 
 def _run(

@@ -55,6 +55,15 @@ class Desk:
 
     @contextmanager
     def memory(self, clock: Clock = system_clock) -> Iterator["Memory"]:
+        """The memory of the settings, or of the server that MEMORYWIRE_URL names when no store was typed."""
+        address = os.environ.get("MEMORYWIRE_URL")
+        if address and "--store" not in self.typed:
+            from memorywire.client import BlockingClient
+
+            token, agent, user = os.environ.get("MEMORYWIRE_TOKEN"), self.settings.agent, self.settings.user
+            with BlockingClient(address, agent, token=token, user_id=user) as client:
+                yield client
+            return
         from memorywire.sync import Memory
 
         with Memory(

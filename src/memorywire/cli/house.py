@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+import click
+
 from memorywire.model.clock import system_clock
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
@@ -11,6 +13,15 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
     from memorywire.journal.sqlite import SqliteJournal
 
 T = TypeVar("T")
+
+which_agents = click.option(
+    "--agents",
+    multiple=True,
+    default=("*",),
+    show_default=True,
+    metavar="PATTERN",
+    help="Which agents; * is any characters; repeatable.",
+)
 
 
 @asynccontextmanager

@@ -1,7 +1,5 @@
 """`memorywire mcp`: serve one agent's memory over standard input and output."""
 
-import asyncio
-import gc
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
@@ -33,23 +31,26 @@ def command(desk: Desk, print_config: bool, no_ask: bool) -> None:
         for line in snippets(desk.typed):
             click.echo(line)
         return
+    import asyncio
+    import gc
+
     gc.disable()  # importing makes many objects and no garbage: it takes a quarter less time
     with needed("mcp"):
-        pass
+        from memorywire.servers.mcp.stdio import serve_stdio
     gc.enable()
-    asyncio.run(_serve(desk, asking=not no_ask))
 
+    async def serve() -> None:
+        async with _opening(desk) as open_door:
+            await serve_stdio(open_door, desk.settings.agent, desk.settings.user, asking=not no_ask)
 
-async def _serve(desk: Desk, *, asking: bool) -> None:
-    from memorywire.servers.mcp.stdio import serve_stdio
-
-    async with _opening(desk) as open_door:
-        await serve_stdio(open_door, desk.settings.agent, desk.settings.user, asking=asking)
+    asyncio.run(serve())
 
 
 @asynccontextmanager
 async def _opening(desk: Desk) -> AsyncIterator["OpenDoor"]:
     """A door that opens at the first request and is closed, with the house behind it, at the end."""
+    import asyncio
+
     lock, doors = asyncio.Lock(), list["Door"]()
     async with AsyncExitStack() as stack:
 

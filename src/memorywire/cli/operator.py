@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from memorywire.cli.desk import PERSON, Answer, Desk, shared
-from memorywire.cli.house import in_journal
+from memorywire.cli.house import in_journal, which_agents
 from memorywire.cli.inputs import FUTURE, ahead
 from memorywire.cli.screen import moment, table, terminal_width
 from memorywire.model.clock import system_clock
@@ -40,14 +40,7 @@ def command() -> None:
     metavar="PATTERN",
     help="Whose memories; * is any characters; repeatable.",
 )
-@click.option(
-    "--agents",
-    multiple=True,
-    default=("*",),
-    show_default=True,
-    metavar="PATTERN",
-    help="Which agents; * is any characters; repeatable.",
-)
+@which_agents
 @_expires
 @shared
 def add(

@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
     from memorywire.house import House
     from memorywire.servers.http.app import Mounted
     from memorywire.servers.http.run import Serving
+    from memorywire.servers.passports import Provider
 
 
 @click.command("serve")
@@ -42,16 +43,28 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
     metavar="BYTES",
     help="The largest body of a request.",
 )
+@click.option("--oidc-issuer", metavar="URL", help="Take tokens of this OpenID Connect provider, too.")
+@click.option("--oidc-audience", metavar="NAME", help="For whom the provider made them.")
+@click.option("--oidc-keys", metavar="FILE|URL", help="The public keys of the provider, as JWKS.")
 @click.option("--quiet", is_flag=True, help="Do not write a line for each request to standard error.")
 @shared
 def command(
-    desk: Desk, host: str, port: int, hosts: tuple[str, ...], rate: float, max_body: int, quiet: bool
+    desk: Desk,
+    host: str,
+    port: int,
+    hosts: tuple[str, ...],
+    rate: float,
+    max_body: int,
+    quiet: bool,
+    **oidc: str | None,
 ) -> None:
     """Serve HTTP, MCP where it is installed, events, health and figures on one port.
 
     On the loopback address one local user needs no token, until the first operator is added. Any other
-    address needs operators, and exits with 2 without.
+    address needs operators or a provider of tokens, and exits with 2 without.
     """
+    import asyncio
+
     from memorywire.cli.extras import needed
 
     with needed("server"):
@@ -65,10 +78,23 @@ def command(
         mounts=_mounts,
         ready=lambda url: _say(desk, url),
         log=None if quiet else to_stderr,
+        provider=_provider(**oidc),
     )
-    import asyncio
+    with needed("oidc"):
+        asyncio.run(_serve(desk, serving))
 
-    asyncio.run(_serve(desk, serving))
+
+def _provider(
+    *, oidc_issuer: str | None, oidc_audience: str | None, oidc_keys: str | None
+) -> "Provider | None":
+    """All three, or none: a token is believed only when all of it was asked for."""
+    from memorywire.servers.passports import Provider
+
+    if oidc_issuer and oidc_audience and oidc_keys:
+        return Provider(issuer=oidc_issuer, audience=oidc_audience, keys=oidc_keys)
+    if oidc_issuer or oidc_audience or oidc_keys:
+        raise click.UsageError("give --oidc-issuer, --oidc-audience and --oidc-keys together")
+    return None
 
 
 async def _serve(desk: Desk, serving: "Serving") -> None:
@@ -79,12 +105,14 @@ async def _serve(desk: Desk, serving: "Serving") -> None:
 
 
 def _mounts(house: "House") -> "list[Mounted]":
-    """The doors that are installed besides HTTP."""
+    """The doors besides HTTP: the store for another memorywire, and MCP where it is installed."""
+    from memorywire.servers.http.peers import store_mount
+
     if find_spec("mcp") is None:
-        return []
+        return [store_mount(house)]
     from memorywire.servers.mcp.mount import mcp_mount
 
-    return [mcp_mount(house)]
+    return [store_mount(house), mcp_mount(house)]
 
 
 def _say(desk: Desk, url: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memorywire.cli.desk import Answer, Desk, shared
-from memorywire.cli.house import in_journal
+from memorywire.cli.house import in_journal, which_agents
 from memorywire.cli.screen import moment, safe, table, terminal_width
 from memorywire.model.clock import system_clock
 from memorywire.model.record import DEFAULT_TENANT
@@ -26,14 +26,7 @@ def command() -> None:
 @command.command("add")
 @click.argument("url")
 @click.option("--tenant", default=DEFAULT_TENANT, show_default=True, metavar="NAME", help="Whose events.")
-@click.option(
-    "--agents",
-    multiple=True,
-    default=("*",),
-    show_default=True,
-    metavar="PATTERN",
-    help="Which agents; repeatable.",
-)
+@which_agents
 @shared
 def add(desk: Desk, url: str, tenant: str, agents: tuple[str, ...]) -> None:
     """Tell URL of what happens from now on, and print the secret that signs it, once."""

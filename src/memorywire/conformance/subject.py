@@ -1,6 +1,6 @@
-"""What is examined: a store named by its URL, or (where a door is known for it) an endpoint."""
+"""What is examined: a store named by its URL, which may be served by another process."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -10,11 +10,9 @@ from memorywire.conformance.exemptions import exemptions
 from memorywire.conformance.report import joined
 from memorywire.conformance.run import Report, Watch, examine
 from memorywire.conformance.samples import SPACE
-from memorywire.model.errors import CapabilityUnsupported, InvalidRequest
+from memorywire.model.errors import InvalidRequest
 from memorywire.stores.contract import Store
 from memorywire.stores.registry import open_store
-
-ENDPOINTS = frozenset({"http", "https"})
 
 Opener = Callable[[], Awaitable[Store]]
 
@@ -41,18 +39,25 @@ async def examine_url(
     With `checks` only those of the contract.
     """
     scheme = urlsplit(url).scheme
-    if scheme in ENDPOINTS:
-        raise CapabilityUnsupported(
-            "an endpoint cannot be examined yet, only a store",
-            field="url",
-            fix="name the store behind it, such as sqlite:///./memory.db",
-        )
 
     async def opened() -> Store:
         return await open_store(url, space=SPACE)
 
-    contract = await examine(opened, chosen(checks), exempt=exemptions(scheme, exempt), watch=watch)
+    exempted = exemptions(scheme, exempt)
     if checks:
-        return contract
-    scenarios = await paper.play(opened)
-    return joined([contract, scenarios, await oracle.live(opened, seed=seed, lives=lives)])
+        return await examine(opened, chosen(checks), exempt=exempted, watch=watch)
+    return await examine_opener(opened, exempt=exempted, seed=seed, lives=lives, watch=watch)
+
+
+async def examine_opener(
+    opener: Opener,
+    *,
+    exempt: Mapping[str, str],
+    seed: int,
+    lives: int = 3,
+    watch: Watch = lambda done, of: None,
+) -> Report:
+    """The same of a store that is opened in some other way."""
+    contract = await examine(opener, CHECKS, exempt=exempt, watch=watch)
+    scenarios = await paper.play(opener)
+    return joined([contract, scenarios, await oracle.live(opener, seed=seed, lives=lives)])

@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from memorywire.governance.patterns import names
 from memorywire.house import LOCAL
@@ -21,6 +22,9 @@ from memorywire.journal.sqlite import SqliteJournal
 from memorywire.model.clock import Clock
 from memorywire.model.errors import Forbidden, Unauthenticated
 from memorywire.model.record import DEFAULT_TENANT, Json
+
+if TYPE_CHECKING:  # only servers that know a provider read its tokens
+    from memorywire.servers.passports import Passports
 
 _FRESH_MS = 1_000  # so long may a token be taken that was revoked
 _USED_EVERY_MS = 60_000
@@ -61,10 +65,13 @@ ANYBODY = Caller(name=LOCAL, rights=frozenset(Right), tenant=DEFAULT_TENANT, eve
 class Doorkeeper:
     """Lets callers in. `trusting` lets the one local user in while there are no operators."""
 
-    def __init__(self, journal: SqliteJournal, clock: Clock, *, trusting: bool) -> None:
+    def __init__(
+        self, journal: SqliteJournal, clock: Clock, *, trusting: bool, passports: "Passports | None" = None
+    ) -> None:
         self._file = journal.file
         self._clock = clock
-        self._trusting = trusting
+        self._trusting = trusting and passports is None
+        self._passports = passports
         self._known: dict[bytes, tuple[int, tuple[Operator, Token] | None]] = {}
         self._used: dict[str, int] = {}
         self._guarded = False
@@ -78,18 +85,16 @@ class Doorkeeper:
                 return replace(ANYBODY, tenant=tenant or DEFAULT_TENANT)
             raise _unknown()
         scheme, _, secret = authorization.partition(" ")
-        found = await self._recognise(secret.strip()) if scheme.lower() == "bearer" else None
-        if found is None:
+        if scheme.lower() != "bearer":
             raise _unknown()
-        operator, token = found
-        self._note_use(token)
-        return Caller(
-            name=f"operator:{operator.name}",
-            rights=operator.rights,
-            tenant=_tenant(operator, tenant),
-            agents=operator.agents,
-            everywhere="*" in operator.tenants,
-        )
+        found = await self._recognise(secret.strip())
+        if found is not None:
+            self._note_use(found[1])
+            return _caller("operator", found[0], tenant)
+        bearer = None if self._passports is None else await self._passports.operator(secret.strip())
+        if bearer is None:
+            raise _unknown()
+        return _caller("oidc", bearer, tenant)
 
     async def close(self) -> None:
         await asyncio.gather(*self._writing, return_exceptions=True)
@@ -120,6 +125,16 @@ class Doorkeeper:
             task = asyncio.ensure_future(self._file.write(partial(note_use, id=token.id, at=now)))
             self._writing.add(task)
             task.add_done_callback(self._writing.discard)
+
+
+def _caller(kind: str, operator: Operator, tenant: str | None) -> Caller:
+    return Caller(
+        name=f"{kind}:{operator.name}",
+        rights=operator.rights,
+        tenant=_tenant(operator, tenant),
+        agents=operator.agents,
+        everywhere="*" in operator.tenants,
+    )
 
 
 def _tenant(operator: Operator, wanted: str | None) -> str:

@@ -20,7 +20,7 @@ MIDDLE = 0.4
 NEIGHBOURS = ((1, 0.3), (2, 0.15))
 """What the turns around a turn of the same session lend it: distance, share of their evidence."""
 
-MACHINE_SAID = 0.67
+MACHINE_SAID = 0.5
 """An assistant's words tell what it said, less what is so."""
 
 IN_TIME = 1.3

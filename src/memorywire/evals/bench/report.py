@@ -96,14 +96,14 @@ class Report:
         parts = [
             f"# Benchmark of {day}",
             "\n".join(f"- {line}" for line in self.heading()),
-            _markdown_table(LATENCY_HEADERS, [row.cells() for row in self.latencies]),
-            _markdown_table(RATE_HEADERS, [row.cells() for row in self.rates]),
+            markdown_table(LATENCY_HEADERS, [row.cells() for row in self.latencies]),
+            markdown_table(RATE_HEADERS, [row.cells() for row in self.rates]),
             "\n".join(f"- {line}" for line in self.footing()),
         ]
         return "\n\n".join(parts) + "\n"
 
 
-def _markdown_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     rule = ["---", *("---:" for _ in headers[1:-1]), "---"]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (headers, rule, *rows))
 

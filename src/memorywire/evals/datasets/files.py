@@ -82,6 +82,13 @@ def part(file: Path, key: str, split: str, ids: Sequence[str]) -> tuple[str, tup
     return split, tuple(id for id in ids if id in wanted)
 
 
+def words(text: str) -> str:
+    """The text without blanks around it; empty when it has nothing to see, as what no store would keep."""
+    return (
+        text.strip() if any(character.isprintable() and not character.isspace() for character in text) else ""
+    )
+
+
 def unique(values: Iterable[str]) -> tuple[str, ...]:
     """Each value once, in the order of its first appearance."""
     return tuple(dict.fromkeys(values))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from memorywire.evals.cases import STEP_MS, Case, Dataset, Item, Question, epoch_ms
-from memorywire.evals.datasets.files import digest, find, part, read_json, unique
+from memorywire.evals.datasets.files import digest, find, part, read_json, unique, words
 from memorywire.model.record import Json
 
 ABSTENTION = "_abs"
@@ -77,10 +77,10 @@ def _moment(text: str) -> int:
 
 
 def _items(name: str, began: int, turns: Sequence[Turn]) -> Iterator[Item]:
-    for position, (role, words) in enumerate(turns):
+    for position, (role, said) in enumerate(turns):
         yield Item(
             ref=f"{name}:{position}",
-            content=words.strip(),
+            content=words(said),
             session=name,
             occurred_at=began + position * STEP_MS,
             metadata={"role": _ROLES[role]},

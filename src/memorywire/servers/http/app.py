@@ -8,6 +8,7 @@ from typing import cast
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
@@ -27,7 +28,7 @@ from memorywire.servers.http.books import (
     verify_endpoint,
 )
 from memorywire.servers.http.door import Door, Limits
-from memorywire.servers.http.guard import Guard
+from memorywire.servers.http.guard import HEADERS, Guard
 from memorywire.servers.http.handlers import Endpoint, caller_of, wire_endpoint
 from memorywire.servers.http.health import healthz, readyz_endpoint
 from memorywire.servers.http.pages import css_endpoint, docs_endpoint, openapi_endpoint
@@ -35,6 +36,7 @@ from memorywire.servers.http.routes import wire_routes
 from memorywire.servers.http.steps import trigger_endpoint
 from memorywire.servers.http.stream import events_endpoint
 from memorywire.servers.http.watch import Log, Watch, to_stderr
+from memorywire.servers.passports import Passports, Provider
 from memorywire.servers.webhooks import Courier
 
 WRONG_METHOD = 405
@@ -61,15 +63,17 @@ def build_app(
     limits: Limits | None = None,
     mounts: Sequence[Mounted] = (),
     log: Log | None = to_stderr,
+    provider: Provider | None = None,
 ) -> tuple[ASGIApp, Door]:
     """The application over an open house, and the door to drain when it ends.
 
     `trusting` lets one local user in while there are no operators; `hosts` are the names the server
-    goes by, none for any.
+    goes by, none for any; tokens of the `provider` are taken besides our own.
     """
     door = Door(house, limits or Limits())
     watch = Watch(house.tools.clock, log)
-    doorkeeper = Doorkeeper(door.journal, house.tools.clock, trusting=trusting)
+    passports = None if provider is None else Passports(provider)
+    doorkeeper = Doorkeeper(door.journal, house.tools.clock, trusting=trusting, passports=passports)
     courier = Courier(door.journal, door.feed, house.tools.clock, first_pause_ms=door.limits.webhook_pause_ms)
 
     @asynccontextmanager
@@ -92,7 +96,8 @@ def build_app(
         lifespan=running,
     )
     app.router.redirect_slashes = False
-    return Guard(app, door=door, doorkeeper=doorkeeper, watch=watch, hosts=hosts), door
+    guarded = Guard(app, door=door, doorkeeper=doorkeeper, watch=watch, hosts=hosts)
+    return ServerErrorMiddleware(guarded, handler=_bug), door
 
 
 def _routes(door: Door, doorkeeper: Doorkeeper, watch: Watch) -> list[BaseRoute]:
@@ -157,4 +162,5 @@ async def _unknown(request: Request, error: Exception) -> Response:
 
 async def _bug(request: Request, error: Exception) -> Response:
     """An error nobody foresaw: its name is for the log of the process, not for the caller."""
-    return as_problem(MemorywireError("something went wrong here", fix="look into the log of the server"))
+    fault = MemorywireError("something went wrong here", fix="look into the log of the server")
+    return as_problem(fault, headers=HEADERS)

@@ -25,7 +25,8 @@ T = TypeVar("T")
 class Limits:
     """What the door takes: bytes of a body and of a batch, seconds, requests at once, streams at once.
 
-    A webhook that failed waits `webhook_pause_ms` at first, and twice as long each time. `rate` is how many requests a second a credential may send for long; for a moment it may send twice that.
+    `rate` is how many requests a second a credential may send for long; for a moment it may send twice that.
+    A webhook that failed waits `webhook_pause_ms` at first, and twice as long each time.
     """
 
     body: int = 1024 * 1024

@@ -124,7 +124,7 @@ class Guard:
             )
         if scope["path"] not in PROBES:
             self._check_host(headers)
-        _check_origin(scope, headers)
+        _check_origin(headers)
         if scope["path"] in PUBLIC:
             return
         caller = await self._doorkeeper.admit(headers.get("authorization"), headers.get("memorywire-tenant"))
@@ -154,10 +154,13 @@ class Guard:
             )
 
 
-def _check_origin(scope: Scope, headers: Headers) -> None:
-    """A page of another site cannot use its visitor's access; programs send neither header."""
-    origin = headers.get("origin")
-    if origin is not None and origin != f"{scope['scheme']}://{headers.get('host', '')}":
+def _check_origin(headers: Headers) -> None:
+    """A page of another site cannot use its visitor's access; programs send neither header.
+
+    Whatever terminates TLS before us changes the scheme and keeps the host.
+    """
+    scheme, _, place = headers.get("origin", "").partition("://")
+    if scheme and (scheme not in ("http", "https") or place != headers.get("host")):
         raise Forbidden("a page of another origin cannot ask here", field="Origin")
     if headers.get("sec-fetch-site", "none") not in _SAME:
         raise Forbidden("a page of another site cannot ask here", field="Sec-Fetch-Site")

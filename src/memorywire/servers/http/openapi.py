@@ -278,6 +278,18 @@ _OWN: Mapping[str, Mapping[str, Json]] = {
     },
     "/v0/audit/checkpoint": {"get": _own("audit_checkpoint", "Sign the ledger as it is.")},
     "/v0/debts": {"get": _own("debts", "What stores have still to write, oldest first.")},
+    "/v0/events": {
+        "get": {
+            **_plain("What happens, as it happens, without content.", "text/event-stream", public=False),
+            "operationId": "events",
+            "parameters": [
+                _number("after", "Begin behind this event; without it, with the next one."),
+                _parameter(
+                    "Last-Event-ID", "header", {"type": "string"}, "The same, as browsers say it.", False
+                ),
+            ],
+        }
+    },
     "/healthz": {"get": _plain("Whether the server lives.", JSON, True)},
     "/readyz": {"get": _plain("Whether it can answer.", JSON, True)},
     "/metrics": {"get": _plain("Figures for Prometheus.", "text/plain", public=False)},

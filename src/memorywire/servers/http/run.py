@@ -19,6 +19,7 @@ from memorywire.servers.http.app import Mounted, build_app
 from memorywire.servers.http.door import Door, Limits
 from memorywire.servers.http.guard import LOOPBACK
 from memorywire.servers.http.watch import Log, to_stderr
+from memorywire.servers.passports import Provider
 
 _DRAIN_SECONDS = 10
 _IDLE_SECONDS = 15
@@ -59,6 +60,7 @@ class Serving:
     mounts: Callable[[House], Sequence[Mounted]] = lambda _: ()
     ready: Callable[[str], None] = lambda _: None
     log: Log | None = to_stderr
+    provider: Provider | None = None
 
 
 class _Server(uvicorn.Server):
@@ -75,7 +77,8 @@ async def serve(house: House, serving: Serving, stop: asyncio.Event | None = Non
     Raises InvalidRequest when others could come in without a token, or the address cannot be had.
     """
     address = serving.address
-    await refuse_if_open(house, address)
+    if serving.provider is None:
+        await refuse_if_open(house, address)
     app, door = build_app(
         house,
         trusting=address.local,
@@ -83,6 +86,7 @@ async def serve(house: House, serving: Serving, stop: asyncio.Event | None = Non
         limits=serving.limits,
         mounts=serving.mounts(house),
         log=serving.log,
+        provider=serving.provider,
     )
     with _listening(address) as listener:
         server = _Server(_config(app))

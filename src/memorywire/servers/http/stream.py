@@ -8,7 +8,7 @@ from starlette.responses import Response, StreamingResponse
 
 from memorywire.facades.events import PAUSE, Event
 from memorywire.journal.operators import Right
-from memorywire.model.errors import InvalidRequest, MemorywireError, Overloaded
+from memorywire.model.errors import InvalidRequest, MemorywireError, Overloaded, StoreError
 from memorywire.model.record import Json
 from memorywire.servers.callers import Caller, Doorkeeper
 from memorywire.servers.http.answers import encoded
@@ -50,7 +50,7 @@ async def _told(
 ) -> AsyncIterator[bytes]:
     streams.open += 1
     quiet = 0.0
-    try:
+    try:  # a store that does not answer ends the stream too, and whoever listened takes it up again
         yield b": listening\n\n"
         while not door.closing.is_set() and await _still_welcome(doorkeeper, request, caller):
             found, place = await door.feed.after(place, tenant=caller.tenant, agents=caller.agents)
@@ -62,6 +62,8 @@ async def _told(
                 yield b": still here\n\n"
             if not found:
                 await asyncio.sleep(PAUSE)
+    except StoreError:
+        return
     finally:
         streams.open -= 1
 

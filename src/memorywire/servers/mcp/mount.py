@@ -1,12 +1,13 @@
 """The same server over HTTP: an application that the HTTP door mounts behind its guard."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
@@ -21,8 +22,13 @@ from memorywire.servers.mcp.visits import Visit, visit_of
 PATH = "/mcp"
 
 
-def mcp_mount(house: House, limits: Limits | None = None) -> Mounted:
-    """What `serve` mounts. Old clients have sessions, each of the credential that opened it."""
+def mcp_mount(
+    house: House, limits: Limits | None = None, *, extend: Callable[[Server[Any]], None] = lambda _: None
+) -> Mounted:
+    """What `serve` mounts. Old clients have sessions, each of the credential that opened it.
+
+    `extend` may give the server more to offer, behind the same guard.
+    """
     bounds = limits or Limits()
     door = Door(house, bounds)
 
@@ -30,6 +36,7 @@ def mcp_mount(house: House, limits: Limits | None = None) -> Mounted:
         return door
 
     server = build_server(open_door, _who)
+    extend(server)
     manager = StreamableHTTPSessionManager(
         server, max_request_body_size=bounds.body, max_sessions=bounds.streams
     )

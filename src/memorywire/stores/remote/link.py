@@ -14,8 +14,7 @@ from memorywire.model.record import Json
 from memorywire.stores.remote.problems import error_of
 
 _MOST_BYTES = 64 * 1024 * 1024
-_KEPT = 8
-_REFUSED = 400
+_DONE = range(200, 300)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,15 +51,20 @@ def locate(url: str, token: str | None = None) -> Place:
 class Link:
     """Sends JSON and gets JSON back, or raises the problem that came instead."""
 
-    def __init__(self, place: Place, *, timeout: float = 30.0) -> None:
-        """`timeout` is in seconds, for each time the other side is waited for."""
+    def __init__(self, place: Place, *, timeout: float = 30.0, keep: int = 8) -> None:
+        """`timeout` is in seconds, for each time the other side is waited for.
+
+        Of the connections so many are kept open. When one of them broke, nobody knows who heard what was
+        sent, and it is sent again.
+        """
         self._place = place
         self._timeout = timeout
+        self._keep = keep
         self._idle: deque[HTTPConnection] = deque()
         self._closed = False
 
     async def post(self, path: str, document: Json, *, tenant: str | None = None) -> Json:
-        """The answer. What was sent may be sent twice: when a connection broke, nobody knows who heard it."""
+        """The answer to a document."""
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._place.token is not None:
             headers["Authorization"] = f"Bearer {self._place.token}"
@@ -94,7 +98,7 @@ class Link:
             connection.request("POST", f"{self._place.path}{path}", body, dict(headers))
             response = connection.getresponse()
             answer = response.read(_MOST_BYTES + 1)
-            answered = response.isclosed() and not response.will_close and len(self._idle) < _KEPT
+            answered = response.isclosed() and not response.will_close and len(self._idle) < self._keep
         finally:
             if answered and not self._closed:
                 self._idle.append(connection)
@@ -114,12 +118,12 @@ class Link:
             document = json.loads(answer)
         except (ValueError, RecursionError):
             document = None
-        if 200 <= status < _REFUSED - 100 and document is not None:
+        if status in _DONE and document is not None:
             return document
         raise self._problem(status, document)
 
     def _problem(self, status: int, document: Json) -> MemorywireError:
-        if status >= _REFUSED and isinstance(document, dict) and "code" in document:
+        if status not in _DONE and isinstance(document, dict) and "code" in document:
             return error_of(document)
         return StoreCorrupt(
             f"{self._place.host} answered with status {status} and nothing a memorywire says",

@@ -79,7 +79,7 @@ class Recent:
     def forget(self) -> None:
         """Rows ended, or were numbered anew."""
         self._places, self._ids = {}, []
-        self._matrix.keep(np.zeros(len(self._matrix), bool))
+        self._matrix.clear()
 
     def at(self, rows: NDArray[Any], read: Callable[[NDArray[Any]], Vectors]) -> Vectors:
         """The vectors of these rows; `read` gives those that are not known."""

@@ -42,6 +42,11 @@ class Growing:
         self._room[self._size : wanted] = values
         self._size = wanted
 
+    def clear(self) -> None:
+        """Empty it, leaving nothing of what it held; there is still room for as much."""
+        self.values[:] = 0
+        self._size = 0
+
     def keep(self, kept: NDArray[np.bool_]) -> None:
         self._room = self.values[kept]
         self._size = len(self._room)

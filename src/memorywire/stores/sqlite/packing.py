@@ -14,7 +14,7 @@ from memorywire.stores.sqlite.batch import FORMAT, Batch
 from memorywire.stores.sqlite.rows import Bindings, Row
 from memorywire.stores.sqlite.sql import QUERIES
 
-ROWS = 16_384
+ROWS = 4096
 """So many rows make a pack at the end of an agent's past."""
 
 LEAST = 1024

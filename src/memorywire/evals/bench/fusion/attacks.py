@@ -31,8 +31,13 @@ def _first(poison: Sequence[Scored], honest: Sequence[Scored]) -> list[Scored]:
     return [*poison, *honest][:DEPTH]
 
 
+def invented(honest: Sequence[Scored], poisons: int, rogue: int = 0) -> list[Scored]:
+    """So many memories that nobody wrote, before the honest answer."""
+    return _first([_poisoned(f"{POISON}-{rogue}-{place}") for place in range(poisons)], honest)
+
+
 def _invented(honest: Sequence[Scored], asked: Asked, rogue: int) -> list[Scored]:
-    return _first([_poisoned(f"{POISON}-{rogue}-{place}") for place in range(POISONS)], honest)
+    return invented(honest, POISONS, rogue)
 
 
 def _colluding(honest: Sequence[Scored], asked: Asked, rogue: int) -> list[Scored]:

@@ -73,7 +73,7 @@ def sweep(
 
 
 @dataclass(slots=True)
-class _Tally:
+class Tally:
     """Sums over the questions so far."""
 
     recall: float = 0.0
@@ -90,7 +90,7 @@ class _Tally:
 def _cells(world: World, quality: float, stores: int, rogues: int, queries: int, seed: int) -> Iterator[Cell]:
     """All attacks on the same views of the same questions."""
     dice = np.random.default_rng((seed, round(10 * quality), stores, rogues))
-    tallies: dict[tuple[str, str], _Tally] = defaultdict(_Tally)
+    tallies: dict[tuple[str, str], Tally] = defaultdict(Tally)
     for number in range(queries):
         asked = world.questions[number % len(world.questions)]
         views = [dim_view(asked.ranking, quality, dice) for _ in range(stores)]

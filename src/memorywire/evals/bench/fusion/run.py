@@ -1,0 +1,35 @@
+"""The whole of `memorywire bench fusion`."""
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from memorywire.evals.bench.fusion.overhead import overhead
+from memorywire.evals.bench.fusion.paper import experiment
+from memorywire.evals.bench.fusion.report import FusionReport
+from memorywire.evals.bench.fusion.sweep import sweep
+from memorywire.evals.bench.fusion.world import make_world
+from memorywire.evals.bench.machine import describe
+from memorywire.model.clock import Clock
+from memorywire.retrieval.embed import open_embedder
+
+
+async def bench_fusion(
+    *, queries: int, seed: int, rounds: int, folder: Path, clock: Clock, watch: Callable[[str], None]
+) -> FusionReport:
+    """The cost first, while nothing else runs."""
+    with TemporaryDirectory(prefix="memorywire-fusion-", dir=folder) as place:
+        watch("what the router costs")
+        cost = await overhead(Path(place), rounds=rounds, clock=clock)
+    embedder = open_embedder("minilm")
+    world = await make_world(embedder)
+    await embedder.close()
+    return FusionReport(
+        at=clock(),
+        machine=describe(),
+        seed=seed,
+        queries=queries,
+        cells=tuple(sweep(world, queries=queries, seed=seed, watch=watch)),
+        paper=tuple(experiment(world)),
+        overhead=cost,
+    )

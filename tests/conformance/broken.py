@@ -1,0 +1,52 @@
+"""Stores that break one promise each, to see that the kit finds it."""
+
+from collections.abc import Sequence
+
+from memorywire.model.capabilities import Feature
+from memorywire.model.change import Change
+from memorywire.model.query import Query, Scored
+from memorywire.model.record import Record, Scope
+from memorywire.model.space import Space
+from memorywire.model.where import Where
+from memorywire.stores.memory import MemoryStore
+
+
+class Leaky(MemoryStore):
+    """Shows an agent's memories to every agent of the tenant, by id."""
+
+    async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
+        found = [chain[-1].version.record for (_, id), chain in self._chains.items() if id in ids]
+        return [record for record in found if record is not None and record.scope.tenant == scope.tenant]
+
+
+class Forgetful(MemoryStore):
+    """Loses every seventh change, and says nothing."""
+
+    asked = 0
+
+    async def write(self, change: Change) -> int:
+        self.asked += 1
+        return 1 if self.asked % 7 == 0 else await super().write(change)
+
+
+class Late(MemoryStore):
+    """Takes the best first and filters afterwards."""
+
+    async def search(self, query: Query, limit: int) -> list[Scored]:
+        agent = Scope(agent=query.where.scope.agent, tenant=query.where.scope.tenant)
+        wide = Query(
+            where=Where(scope=agent, alive_at=query.where.alive_at), text=query.text, vector=query.vector
+        )
+        return [hit for hit in await super().search(wide, limit) if query.where.matches(hit.record)]
+
+
+class Simple(MemoryStore):
+    """Promises little, and keeps it."""
+
+    features = frozenset({Feature.VECTOR})
+
+
+async def open_store(url: str, *, space: Space) -> MemoryStore:
+    """`broken://leaky` and its like."""
+    kinds = {"leaky": Leaky, "forgetful": Forgetful, "late": Late, "simple": Simple}
+    return kinds[url.removeprefix("broken://")](space)

@@ -1,0 +1,155 @@
+"""The kit finds what is broken, passes what is not, and says which is which in every form."""
+
+import asyncio
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from memorywire.conformance import oracle, paper, report
+from memorywire.conformance.checks import CHECKS
+from memorywire.conformance.exemptions import exemptions
+from memorywire.conformance.run import Mark, Report, examine
+from memorywire.conformance.samples import SPACE
+from memorywire.conformance.subject import chosen, examine_url
+from memorywire.model.errors import InvalidRequest
+from memorywire.stores.memory import MemoryStore
+from memorywire.stores.registry import open_store
+from tests.conformance.broken import Forgetful, Late, Leaky, Simple
+
+SHARING = chosen(("another_agent", "crowd", "filters_apply"))
+
+
+async def _sound() -> MemoryStore:
+    return MemoryStore(SPACE)
+
+
+async def _leaky() -> MemoryStore:
+    return Leaky(SPACE)
+
+
+async def _late() -> MemoryStore:
+    return Late(SPACE)
+
+
+async def _forgetful() -> MemoryStore:
+    return Forgetful(SPACE)
+
+
+async def _simple() -> MemoryStore:
+    return Simple(SPACE)
+
+
+def _examined(make: object, **options: object) -> Report:
+    return asyncio.run(examine(make, SHARING, **options))
+
+
+def test_a_store_that_shows_memories_to_strangers_fails() -> None:
+    found = _examined(_leaky)
+    assert "another_agent_sees_nothing" in {result.check for result in found.failures}
+    assert not found.passed
+    assert _examined(_sound).passed
+
+
+def test_a_store_that_filters_after_the_limit_fails() -> None:
+    assert "a_crowd_of_another_type_does_not_hide_mine" in {one.check for one in _examined(_late).failures}
+
+
+def test_what_a_store_does_not_claim_is_skipped_and_not_failed() -> None:
+    found = asyncio.run(examine(_simple, CHECKS))
+    assert found.passed
+    assert len(found.marked(Mark.SKIPPED)) > 20
+    assert "needs" in str(found.marked(Mark.SKIPPED)[0].detail)
+
+
+def test_an_exemption_excuses_a_failure_but_not_a_success() -> None:
+    name = "another_agent_sees_nothing"
+    excused = _examined(_leaky, exempt={name: "the product has one namespace"})
+    assert [(one.check, one.detail) for one in excused.marked(Mark.EXEMPT)] == [
+        (name, "the product has one namespace")
+    ]
+    stale = _examined(_sound, exempt={name: "the product has one namespace"})
+    assert [one.check for one in stale.failures] == [name]
+
+
+def test_exemptions_are_data_with_reasons(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('[redis]\nthe_user_is_a_field = "users are not kept"\n', encoding="utf-8")
+    assert exemptions("redis", file) == {"the_user_is_a_field": "users are not kept"}
+    assert exemptions("other", file) == {}
+    for text, problem in (
+        ('[redis]\nno_such_check = "x"\n', "no check is called"),
+        ('[redis]\nthe_user_is_a_field = " "\n', "without a reason"),
+        ("[redis", "not TOML"),
+    ):
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(InvalidRequest, match=problem):
+            exemptions("redis", file)
+
+
+def test_every_shipped_exemption_names_a_check_and_a_reason() -> None:
+    import tomllib
+    from importlib.resources import files
+
+    text = (files("memorywire.conformance") / "exemptions.toml").read_text(encoding="utf-8")
+    for scheme in tomllib.loads(text):
+        assert exemptions(scheme)
+
+
+@pytest.mark.parametrize("url", ["memory://", "sqlite://"])
+def test_the_sixteen_scenarios_of_the_paper_pass(url: str) -> None:
+    found = asyncio.run(paper.play(lambda: open_store(url, space=SPACE)))
+    assert [one.check for one in found.results if one.mark is not Mark.PASSED] == []
+    assert len(found.results) == 16
+
+
+def test_a_scenario_fails_where_the_store_loses_memories() -> None:
+    found = asyncio.run(paper.play(_forgetful))
+    assert "multi_remember_then_recall" in {one.check for one in found.failures}
+
+
+def test_a_life_at_random_finds_a_store_that_loses_changes() -> None:
+    found = asyncio.run(oracle.live(_forgetful, seed=3, lives=2, steps=60))
+    assert len(found.failures) == 2
+    again = asyncio.run(oracle.live(_forgetful, seed=3, lives=2, steps=60))
+    assert [_nameless(one.detail) for one in again.results] == [
+        _nameless(one.detail) for one in found.results
+    ]
+    assert asyncio.run(oracle.live(_sound, seed=3, lives=2, steps=60)).passed
+
+
+def _nameless(detail: str | None) -> str:
+    """Without the agent's name, which is another one in every life."""
+    return re.sub(r"agent-[0-9a-f]+", "agent", str(detail))
+
+
+def test_lives_at_random_are_lived_alike_by_the_embedded_store() -> None:
+    found = asyncio.run(
+        oracle.live(lambda: open_store("sqlite://", space=SPACE), seed=11, lives=2, steps=120)
+    )
+    assert [one.detail for one in found.failures] == []
+
+
+def test_a_report_reads_the_same_in_every_form() -> None:
+    found = _examined(_leaky)
+    said = json.loads(report.as_json(found))
+    assert said["passed"] is False
+    assert said["counts"]["failed"] == len(found.failures)
+    suite = ElementTree.fromstring(report.as_junit(found))
+    assert suite.attrib["failures"] == str(len(found.failures))
+    assert len(suite.findall("testcase")) == len(found.results)
+    assert len(suite.findall("testcase/failure")) == len(found.failures)
+    page = report.as_html(found)
+    assert page.count("<tr class=") == len(found.results)
+    assert "<script" not in page
+    total = len(found.failures) + len(found.marked(Mark.PASSED))
+    assert f"{total - len(found.failures)}/{total}" in report.badge(found)
+    assert "#c62828" in report.badge(found)
+    assert "#2e7d32" in report.badge(_examined(_sound))
+
+
+def test_a_check_nobody_knows_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match="no check has such a name"):
+        asyncio.run(examine_url("memory://", seed=1, checks=("nonsense",)))

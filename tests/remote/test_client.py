@@ -1,0 +1,119 @@
+"""The typed client: what it answers is what the store next door answers."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memorywire.client import BlockingClient, Client
+from memorywire.model.errors import (
+    CapabilityUnsupported,
+    Conflict,
+    InvalidRequest,
+    NotFound,
+    StoreCorrupt,
+    StoreUnavailable,
+    Unauthenticated,
+)
+from memorywire.model.requests import Action, Strategy
+from tests.cli.shell import Shell
+from tests.http.server import Server, serving
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with serving() as running:
+        yield running
+
+
+def test_every_verb_answers_as_memory_does(server: Server):
+    with BlockingClient(server.client.url, "ana", user_id="u1") as memory:
+        tea = memory.remember("Ana prefers green tea", tags=["drink"], metadata={"a": 1})
+        cats = memory.remember("Ana has two cats", confidence=0.5)
+        assert (tea.status.value, tea.version) == ("committed", 1)
+        found = memory.recall("what tea does she like?", explain=True)
+        assert found.verdict.value == "match"
+        assert [hit.record.id for hit in found] == [tea.id]
+        assert found.hits[0].record.scope.user == "u1"
+        assert found.hits[0].signals
+        record = memory.get(tea.id)
+        assert (record.content, record.tags, record.metadata) == (
+            "Ana prefers green tea",
+            ("drink",),
+            {"a": 1},
+        )
+        assert [one.id for one in memory.list()] == [tea.id, cats.id]
+        assert memory.merge(tea.id, [cats.id]).strategy_used is Strategy.KEEP_CANONICAL
+        assert memory.expire({"older_than_days": 9}, dry_run=True).action_taken is Action.FORGET
+        gone = memory.forget(tea.id)
+        assert gone.forgotten_ids == (tea.id,)
+        assert gone.stores[0].count == 1
+        assert gone.change_id is not None
+        assert memory.undo(gone.change_id).restored_ids == (tea.id,)
+        assert memory.call("capabilities", {})["spec"] == "v0"
+
+
+def test_problems_are_the_errors_they_were(server: Server):
+    with BlockingClient(server.client.url, "eve") as memory:
+        with pytest.raises(NotFound):
+            memory.get("nothing")
+        with pytest.raises(InvalidRequest) as caught:
+            memory.recall("tea", k=0)
+        assert caught.value.field == "k"
+        kept = memory.remember("Eve likes tea", id="e1")
+        with pytest.raises(Conflict):
+            memory.remember("Eve likes coffee", id=kept.id)
+        with pytest.raises(NotFound):
+            memory.call("dream", {})
+        with pytest.raises(InvalidRequest):
+            memory.call("../healthz", {})
+        with pytest.raises(CapabilityUnsupported):
+            memory.scan()
+
+
+def test_a_token_opens_and_its_lack_does_not():
+    with serving() as guarded:
+        token = guarded.operator("ana").token
+        with pytest.raises(Unauthenticated), BlockingClient(guarded.client.url) as memory:
+            memory.recall("tea")
+        with BlockingClient(guarded.client.url, token=token) as memory:
+            assert not memory.recall("tea").hits
+
+
+def test_what_is_no_memorywire_is_said_to_be_none(server: Server):
+    async def story() -> None:
+        async with Client(f"{server.client.url}/docs") as memory:
+            with pytest.raises((NotFound, StoreCorrupt)):
+                await memory.recall("tea")
+            await memory.close()
+            with pytest.raises(StoreUnavailable):
+                await memory.recall("tea")
+
+    asyncio.run(story())
+
+
+def test_the_command_line_asks_the_server_that_is_named(server: Server, tmp_path: Path):
+    shell = Shell(tmp_path)
+    said = {"MEMORYWIRE_URL": server.client.url, "MEMORYWIRE_AGENT": "cli"}
+    kept = shell("remember", "Carla cycles to work", "--json", **said)
+    assert kept.code == 0, kept.err
+    found = shell("recall", "how does Carla travel?", "--json", **said)
+    assert [hit["id"] for hit in found.json["results"]] == [kept.json["id"]]
+    assert shell("list", **said).out.count("Carla cycles to work") == 1
+    assert "memory.db" not in os.listdir(tmp_path)
+    wrong = shell("get", "nothing", "--json", **said)
+    assert (wrong.code, wrong.problem["code"]) == (3, "not_found")
+    far = shell("scan", "--json", **said)
+    assert (far.code, far.problem["code"]) == (3, "capability_unsupported")
+
+
+def test_the_command_line_shows_its_token(tmp_path: Path):
+    with serving() as guarded:
+        token = guarded.operator("ana").token
+        assert token is not None
+        said = {"MEMORYWIRE_URL": guarded.client.url}
+        shell = Shell(tmp_path)
+        assert shell("recall", "tea", **said).code == 3
+        assert shell("recall", "tea", **said, MEMORYWIRE_TOKEN=token).code == 0

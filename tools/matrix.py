@@ -1,0 +1,113 @@
+"""Writes docs/reference/matrix.md: every store of this release through the whole conformance kit.
+
+A store without a server is run here. One that needs a server or a product of its own is run where that is,
+by `memorywire conformance URL --json FILE`, and its file is given to this tool: `--result NAME=FILE`. A row
+comes from a run, or says that there was none.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from memorywire import __version__
+from memorywire.conformance.report import document
+from memorywire.conformance.samples import SPACE
+from memorywire.conformance.subject import examine_opener, examine_url
+from memorywire.stores.memory import MemoryStore
+from memorywire.stores.registry import known_schemes
+from memorywire.stores.router import Mount, Router
+from memorywire.stores.sqlite import SqliteStore
+from memorywire.stores.sqlite.location import Location
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "reference" / "matrix.md"
+RESULTS = ROOT / "docs" / "results" / "conformance"
+SEED = 1
+SAME_STORE = {"postgres": "postgresql"}
+
+Document = dict[str, Any]
+
+
+async def _router() -> Router:
+    stores = (MemoryStore(SPACE), SqliteStore(Location(path=None), SPACE))
+    return Router([Mount(name=s.name, store=s, backend=s.name) for s in stores])
+
+
+async def run_here() -> dict[str, Document]:
+    """The stores that need nothing but this package."""
+    with TemporaryDirectory() as folder:
+        file = await examine_url(f"sqlite://{folder}/memory.db", seed=SEED)
+    memory = await examine_url("memory://", seed=SEED)
+    router = await examine_opener(_router, exempt={}, seed=SEED)
+    return {"memory": document(memory), "sqlite": document(file), "router": document(router)}
+
+
+def page(found: Mapping[str, Document]) -> Iterator[str]:
+    yield "# Which store keeps which promise\n"
+    yield (
+        "Made by `tools/matrix.py` from runs of `memorywire conformance` on the real thing, never on a "
+        f"stand-in (memorywire {__version__}, seed {SEED}). Contract: the named checks. Paper: its sixteen "
+        "scenarios. Lives: random changes beside the oracle. A check is skipped when a store does not claim "
+        "the feature.\n"
+    )
+    yield "| store | contract | skipped | exempt | paper | lives | verdict |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: | --- |"
+    schemes = {SAME_STORE.get(scheme, scheme) for scheme in known_schemes()}
+    for name in sorted({*schemes, *found}):
+        yield _row(name, found.get(name))
+    yield from _reasons(found, "exempt", "Exemptions")
+    yield from _reasons(found, "failed", "Failures")
+
+
+def _row(name: str, run: Document | None) -> str:
+    if run is None:
+        return f"| `{name}` | | | | | | not run here: unproven |"
+    groups = [_share(run["results"], group) for group in ("contract", "paper", "oracle")]
+    counts = run["counts"]
+    verdict = "keeps every promise it makes" if run["passed"] else f"{counts['failed']} broken"
+    return (
+        f"| `{name}` | {groups[0]} | {counts['skipped']} | {counts['exempt']} | {groups[1]} | {groups[2]} "
+        f"| {verdict} |"
+    )
+
+
+def _share(results: Iterable[Document], group: str) -> str:
+    marks = [one["mark"] for one in results if one["group"] == group]
+    asked = [mark for mark in marks if mark in ("passed", "failed")]
+    return f"{asked.count('passed')} of {len(asked)}"
+
+
+def _reasons(found: Mapping[str, Document], mark: str, title: str) -> Iterator[str]:
+    listed = [
+        f"- `{name}` {one['check'].replace('_', ' ')}: {one['detail']}"
+        for name, run in sorted(found.items())
+        for one in run["results"]
+        if one["mark"] == mark
+    ]
+    if listed:
+        yield f"\n## {title}\n"
+        yield from listed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--result", action="append", default=[], metavar="NAME=FILE")
+    given = parser.parse_args().result
+    found = asyncio.run(run_here())
+    for file in sorted(RESULTS.glob("*.json")) if RESULTS.is_dir() else []:
+        found[file.stem] = json.loads(file.read_text(encoding="utf-8"))
+    for pair in given:
+        name, _, file = pair.partition("=")
+        found[name] = json.loads(Path(file).read_text(encoding="utf-8"))
+    PAGE.write_text("\n".join(page(found)) + "\n", encoding="utf-8")
+    print(f"{PAGE.relative_to(ROOT)}: {', '.join(found)}")
+    return 0 if all(run["passed"] for run in found.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
