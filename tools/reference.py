@@ -31,7 +31,11 @@ _SETTINGS = {
     "policy": "What judges every change: `open`, `balanced`, `strict`, or the path of a TOML file.",
     "journal": "Where the journal is kept, when the store cannot keep it beside the memories.",
     "secrets": "Names of environment variables, with commas between, whose values must never be kept.",
+    "several": "The table `[router]`: how several stores work together, see the how-to page.",
 }
+
+
+_VARIABLES = {"several": "write"}  # the one key of the table that the environment can give
 
 
 def cli_page() -> Iterator[str]:
@@ -125,8 +129,8 @@ def settings_page() -> Iterator[str]:
         if field.name != "sources":
             key = keys.get(field.name)
             option = f"`--{key}`" if key in ("store", "agent", "user") else ""
-            toml = f"`{key}`" if key else ""
-            variable = f"`MEMORYWIRE_{(key or field.name).upper()}`"
+            toml = "`[router]`" if field.name == "several" else f"`{key}`" if key else ""
+            variable = f"`MEMORYWIRE_{_VARIABLES.get(field.name, key or field.name).upper()}`"
             rows.append(f"| {option} | {variable} | {toml} | {_default(field)} | {_SETTINGS[field.name]} |")
     yield "\n".join(rows)
     yield '```toml\n# memorywire.toml\nstore = "sqlite:///srv/agents/memory.db"\nagent = "support"\n```'
@@ -140,7 +144,7 @@ def _default(field: object) -> str:
         return "`memory.db` in the home folder"
     if name == "journal":
         return "`journal.db` in the home folder"
-    if name == "secrets":
+    if name in ("secrets", "several"):
         return ""
     return f"`{default}`" if default is not None else ""
 

@@ -69,10 +69,12 @@ async def _ask_each(query: Query, limit: int, request: Recall, fan: Fanned, tool
         for one in trusted(believed)
     ]
     rules = Rules(fusion=request.fusion, quorum=request.quorum_k, trim=tools.routing.trim)
-    fused = fuse(rankings, rules)[:limit]
+    fused = fuse(rankings, rules)
+    if not tools.routing.rerank:
+        fused = fused[:limit]
     candidates = await _measured(fused, query, fan, tools)
     if tools.routing.rerank:
-        candidates.sort(key=lambda scored: (-scored.score, scored.record.id))
+        candidates = sorted(candidates, key=lambda scored: (-scored.score, scored.record.id))[:limit]
     return Asked(
         candidates=candidates,
         outcomes=tuple(map(_outcome, founds, believed)),

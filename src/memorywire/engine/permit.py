@@ -9,12 +9,12 @@ from memorywire.engine.tools import Tools
 from memorywire.governance.cases import Case
 from memorywire.governance.policy import Judgement, Policy, judge
 from memorywire.governance.rules import Operation, Verdict
-from memorywire.model.codec import dumps
 from memorywire.journal.contract import Act
 from memorywire.journal.entries import Entry
 from memorywire.model.answers import Hit
 from memorywire.model.answers import Verdict as Found
 from memorywire.model.clock import DAY_MS
+from memorywire.model.codec import dumps
 from memorywire.model.errors import ApprovalPending, Refused
 from memorywire.model.proposal import Proposal, RecallNote, State
 from memorywire.model.record import Scope
