@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reference" / "matrix.md"
 RESULTS = ROOT / "docs" / "results" / "conformance"
 SEED = 1
-SAME_STORE = {"postgres": "postgresql"}
+SAME_STORE = {"postgres": "postgresql", "https": "http"}
 
 Document = dict[str, Any]
 

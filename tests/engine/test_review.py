@@ -5,7 +5,14 @@ import asyncio
 import pytest
 
 from memorywire import Memory
-from memorywire.model.errors import Conflict, InvalidRequest, MemorywireError, NotFound, SecretLeakage
+from memorywire.model.errors import (
+    Conflict,
+    InvalidRequest,
+    MemorywireError,
+    NotFound,
+    Refused,
+    SecretLeakage,
+)
 from memorywire.model.proposal import State
 from tests.engine.stage import STORES, play
 
@@ -283,3 +290,43 @@ def test_what_a_learned_rule_let_pass_is_taken_back_unless_somebody_touched_it_s
         assert (await memory.get(later.id)).version == 1
 
     play(url, story)
+
+
+@pytest.mark.parametrize("url", STORES)
+def test_a_secret_in_a_reason_or_a_rule_is_not_kept(url):
+    token = "ghp_" + "4f7KqLz0WmXy81bNvRtSd2HgJc5PaE6uTo9I"
+
+    async def story(memory, clock):
+        kept = await memory.remember("Ana likes tea")
+        held = await memory.remember("Ana likes cake", approval_required=True)
+        await memory.forget(kept.id, reason=f"because {token}")
+        assert token not in str(await memory.changes())
+        await memory.decide([held.proposal_id], "reject", reason=f"it has {token}")
+        assert token not in str(await memory.proposal(held.proposal_id))
+        with pytest.raises(SecretLeakage):
+            await memory.set_rules([{"name": "r", "verdict": "hold", "content_contains": [token]}])
+        await memory.set_rules([{"name": "r", "verdict": "hold", "content_contains": ["cake"]}])  # control
+
+    play(url, story)
+
+
+def test_an_agent_decides_nothing():
+    async def story():
+        async with Memory("a", ["memory://"], caller="agent:bot") as memory:
+            held = await memory.remember("Ana likes cake", approval_required=True)
+            with pytest.raises(Refused):
+                await memory.decide([held.proposal_id], "approve")
+            assert (await memory.list()).total == 0
+
+    asyncio.run(story())
+
+
+def test_a_journal_that_was_named_is_used_whatever_the_store(tmp_path):
+    async def story():
+        url = f"sqlite://{tmp_path}/journal.db"
+        async with Memory("a", ["memory://"], journal=url) as memory:
+            await memory.remember("Ana likes cake", approval_required=True)
+        async with Memory("a", ["memory://"], journal=url) as memory:
+            assert (await memory.proposals()).total == 1
+
+    asyncio.run(story())

@@ -191,6 +191,58 @@ def test_a_page_of_another_origin_cannot_speak_to_it(server: Server):
     assert server.client.post("/mcp", INITIALIZE, Accept=ACCEPT, Host="evil.test").status == 421
 
 
+def test_a_server_that_ends_does_not_wait_for_a_client_that_listens(caplog: pytest.LogCaptureFixture):
+    with serving(mounts=lambda house: [mcp_mount(house)]) as server:
+        opened = server.client.post("/mcp", INITIALIZE, Accept=ACCEPT)
+        listening = server.client.connect()
+        said = {"Accept": "text/event-stream", "Mcp-Session-Id": opened.headers["mcp-session-id"]}
+        listening.request("GET", "/mcp", headers=said)
+        stream = listening.getresponse()
+        assert stream.status == 200
+        server.end()
+        assert stream.read() == b""
+        listening.close()
+    assert "graceful shutdown exceeded" not in caplog.text
+
+
+MODERN = {
+    "MCP_Protocol_Version": "2026-07-28",
+    "Mcp_Method": "tools/call",
+    "Mcp_Name": "remember",
+    "Accept": ACCEPT,
+}
+DEEP = '{"a":' * 60 + "1" + "}" * 60
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ('"content": "Ana has a dog"', "committed"),
+        ('"content": "x", "confidence": NaN', "must be finite"),
+        ('"content": "x", "confidence": 1e999', "must be finite"),
+        (r'"content": "\ud800"', "lone surrogate"),
+        (r'"content": "a\u0000b"', "NUL character"),
+        ('"content": false', "wrong type"),
+        ('"content": "x", "expires_at": 99999999999999999999999', "beyond 64 bits"),
+        (f'"content": "x", "metadata": {DEEP}', "nested deeper"),
+    ],
+)
+def test_what_no_json_of_ours_may_hold_is_a_problem_and_never_a_crash(fields: str, said: str, server: Server):
+    meta = (
+        '{"io.modelcontextprotocol/protocolVersion": "2026-07-28",'
+        ' "io.modelcontextprotocol/clientCapabilities": {}}'
+    )
+    params = f'{{"name": "remember", "arguments": {{"type": "semantic", {fields}}}, "_meta": {meta}}}'
+    body = f'{{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {params}}}'
+    reply = server.client.post("/mcp", body.encode(), **MODERN)
+    assert reply.status == 200
+    assert said in reply.json["result"]["content"][0]["text"]
+
+
+def test_a_body_that_is_too_large_is_refused(server: Server):
+    assert server.client.post("/mcp", b'"' + b"x" * 2_000_000 + b'"', **MODERN).status == 413
+
+
 def test_the_registry_entry_names_this_version_and_this_command():
     entry = json.loads((Path(__file__).parents[2] / "server.json").read_text(encoding="utf-8"))
     [package] = entry["packages"]

@@ -216,3 +216,41 @@ def test_several_stores_without_a_journal_are_refused() -> None:
             Memory("agent", write="most")
 
     asyncio.run(story())
+
+
+def test_changes_that_depend_on_each_other_reach_every_store_in_their_order(tmp_path: Path) -> None:
+    async def story(scene: Scene) -> None:
+        first = await scene.memory.remember(FACTS[0])
+
+        async def revise(number: int) -> bool:
+            try:
+                await scene.memory.remember(f"{FACTS[0]}, {number}", id=first.id, if_version=number)
+            except Conflict:
+                return False
+            return True
+
+        won = await asyncio.gather(*(revise(number) for number in (1, 1, 2, 2, 3)))
+        assert any(won)
+        scene.clock.now += 60_000
+        assert await scene.memory.pay_debts()
+        current = await scene.memory.get(first.id)
+        for store in scene.ward.stores.values():
+            assert await kept(store) == [(first.id, current.version, current.content)]
+
+    play(story, file=tmp_path / "memory.db")
+
+
+def test_a_store_that_cannot_be_reached_at_first_is_owed_everything(tmp_path: Path) -> None:
+    async def story() -> None:
+        far = tmp_path / "far"
+        urls = [f"sqlite://{tmp_path}/near.db#near", f"sqlite://{far}/memory.db#far"]
+        far.write_text("not a folder", encoding="utf-8")
+        async with Memory("agent", urls) as memory:
+            receipt = await memory.remember(FACTS[0])
+            assert (receipt.stores, receipt.degraded) == (("near",), ("far",))
+            far.unlink()
+            far.mkdir()
+            assert await memory.pay_debts()
+            assert set((await memory.recall("what does Ana drink?")).hits[0].stores) == {"near", "far"}
+
+    asyncio.run(story())

@@ -1,5 +1,6 @@
 """The ledger as the command line opens it: the database file, and the key and checkpoints beside it."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -83,7 +84,9 @@ def opened(desk: Desk, *, missing_ok: bool = False) -> Iterator[Book]:
 
 def _location(desk: Desk) -> "Location":
     """The store's own file, or where the journal of a store is kept that has none."""
+    from memorywire.house import default_journal
     from memorywire.stores.sqlite.location import locate
 
     store = desk.settings.stores[0]
-    return locate(store if store.startswith("sqlite:") else desk.settings.journal or "sqlite://")
+    beside = store if store.startswith("sqlite:") else None
+    return locate(beside or desk.settings.journal or default_journal(os.environ))

@@ -1,5 +1,6 @@
 """The house as the command line opens it, for verbs that work on more than one agent's memory."""
 
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
@@ -27,7 +28,7 @@ which_agents = click.option(
 @asynccontextmanager
 async def opened_house(settings: "Settings") -> AsyncIterator["House"]:
     """The stores, the embedder and the journal that the settings name, open for a while."""
-    from memorywire.house import LOCAL, Governance, open_house
+    from memorywire.house import LOCAL, Governance, default_journal, open_house
 
     house = await open_house(
         stores=settings.stores,
@@ -36,7 +37,11 @@ async def opened_house(settings: "Settings") -> AsyncIterator["House"]:
         floor=settings.floor,
         several=settings.several,
         governance=Governance(
-            policy=settings.policy, journal=settings.journal, secrets=settings.secrets, caller=LOCAL
+            policy=settings.policy,
+            journal=settings.journal,
+            fallback=default_journal(os.environ),
+            secrets=settings.secrets,
+            caller=LOCAL,
         ),
         clock=system_clock,
     )

@@ -141,7 +141,8 @@ async def write_off(change_id: str, why: str, tools: Tools) -> Debt:
     journal = tools.governance.journal
     for debt in await journal.debts():
         if debt.change.id == change_id:
-            entry = entry_of(debt.change, "written_off", tools, store=debt.store, why=why)
+            said = tools.without_secrets(why)
+            entry = entry_of(debt.change, "written_off", tools, store=debt.store, why=said)
             entry = replace(entry, contents=(), at=tools.clock())
             await journal.write(Act(entries=(entry,), paid=((debt.store, change_id),), if_owed=True))
             return debt

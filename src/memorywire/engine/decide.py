@@ -180,7 +180,7 @@ def _decision(request: Decide, change_id: str | None, tools: Tools) -> Decision:
         by=tools.governance.caller,
         at=tools.clock(),
         verb=request.verb.value,
-        reason=request.reason,
+        reason=tools.without_secrets(request.reason),
         change_id=change_id,
     )
 

@@ -48,7 +48,7 @@ def _plan(request: Forget, tools: Tools, selected: list[Record], ids: list[str])
         at=tools.clock(),
         end=() if request.hard_delete else ends,
         erase=tuple(ids) if request.hard_delete else (),
-        reason=request.reason,
+        reason=tools.without_secrets(request.reason),
     )
 
 

@@ -7,6 +7,7 @@ from memorywire.engine.review import examine, inbox
 from memorywire.engine.rules import activate_rule, revert_rule, rules, set_rules, try_rule
 from memorywire.engine.tools import Tools
 from memorywire.engine.why import why
+from memorywire.model.errors import Refused
 from memorywire.model.review import Decide, Decided, Examine, Inbox, ProposalPage, Reviewed
 from memorywire.model.rulings import (
     ActivateRule,
@@ -25,8 +26,16 @@ from memorywire.model.rulings import (
 Overseen: TypeAlias = ProposalPage | Reviewed | Decided | RuleBook | RuleTrial | Reverted | Reasons
 
 
+_DECIDING = (Decide, SetRules, ActivateRule, RevertRule)
+
+
 async def oversee(request: Oversight, tools: Tools) -> Overseen:
     """Carry out what a person asks about held changes, rules and recalls."""
+    if isinstance(request, _DECIDING) and tools.governance.caller.startswith("agent:"):
+        raise Refused(
+            "an agent does not decide what enters memory, nor by which rules",
+            fix="let a person decide: memorywire review list",
+        )
     match request:
         case Inbox():
             return await inbox(request, tools)

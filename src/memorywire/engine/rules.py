@@ -17,7 +17,7 @@ from memorywire.journal.contract import Act, Edition, Wanted
 from memorywire.journal.entries import Entry
 from memorywire.model.change import Change
 from memorywire.model.clock import DAY_MS
-from memorywire.model.errors import Conflict, InvalidRequest, NotFound
+from memorywire.model.errors import Conflict, InvalidRequest, NotFound, SecretLeakage
 from memorywire.model.proposal import Proposal, State
 from memorywire.model.record import DEFAULT_TENANT, Json, Scope
 from memorywire.model.requests import Undo
@@ -77,6 +77,7 @@ async def set_rules(request: SetRules, tools: Tools) -> RuleBook:
         )
     others = () if current is None else _of_others(current.rules, request.tenant)
     _refuse_foreign(request)
+    _refuse_secrets(request, tools)
     edition = _edition(current, (*others, *request.rules), tools)
     await _put_in_force(edition, request.tenant, "given", tools)
     return await rules(Rules(tenant=request.tenant), tools)
@@ -216,6 +217,17 @@ def _edition(current: Edition | None, tables: Iterable[Json], tools: Tools) -> E
     given = tuple(tables)
     with_rules(tools.governance.rulebook.base, given)
     return Edition(number=number, at=tools.clock(), by=tools.governance.caller, rules=given)
+
+
+def _refuse_secrets(request: SetRules, tools: Tools) -> None:
+    """A rule is kept as it was given, so what must not be kept cannot be in it."""
+    _, found = tools.governance.redactor.json(list(request.rules), "rules")
+    if found:
+        raise SecretLeakage(
+            f"a rule holds a secret: {found[0].kind}",
+            field=found[0].place,
+            fix="name what gives it away, not the secret itself",
+        )
 
 
 async def _put_in_force(edition: Edition, tenant: str, kind: str, tools: Tools, **details: Json) -> None:

@@ -47,6 +47,10 @@ class Tools:
             raise unsupported("governance", "no journal is wired here")
         return self.office
 
+    def without_secrets(self, said: str | None) -> str | None:
+        """What somebody says beside a memory (a reason, a note), as it may be written down."""
+        return said if said is None or self.office is None else self.office.redactor.text(said)[0]
+
     def historian(self, wanted_for: str) -> Historian:
         """The store's memory of its own past, or the problem that it has none."""
         if not isinstance(self.store, Historian):

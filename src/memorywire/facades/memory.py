@@ -344,7 +344,7 @@ class Memory:
 
     def _watched(self) -> Governance:
         """With a place for the journal of stores that cannot keep it themselves."""
-        return replace(self._governance, journal=self._governance.journal or default_journal(os.environ))
+        return replace(self._governance, fallback=default_journal(os.environ))
 
     async def _ask(self, kind: type[A], operation: str, payload: Mapping[str, Json]) -> A:
         answer = await dispatch(operation, payload, await self._open(), tenant=self.tenant)

@@ -33,12 +33,13 @@ class Governance:
     """Who watches over changes. Switched off, nothing is judged, redacted or written down.
 
     `policy` is a shipped profile or the path of a TOML file; `journal` a URL, for stores that cannot keep
-    a journal beside their memories; `secrets` are values by label that must never be kept; `caller` is
-    who asks, unless a door knows better.
+    a journal beside their memories, `fallback` the one for durable stores when none is named; `secrets`
+    are values by label that must never be kept; `caller` is who asks, unless a door knows better.
     """
 
     policy: str = Profile.BALANCED
     journal: str | None = None
+    fallback: str | None = None
     secrets: Mapping[str, str] = field(default_factory=dict)
     caller: str = LOCAL
     on: bool = True
@@ -131,7 +132,9 @@ async def _governed(tools: Tools, governance: Governance) -> House:
     policy = load_policy(governance.policy)
     lasting = Feature.DURABLE in tools.store.features
     journal = await open_journal(
-        anchor_store(tools.store), governance.journal if lasting else None, clock=tools.clock
+        anchor_store(tools.store),
+        governance.journal or (governance.fallback if lasting else None),
+        clock=tools.clock,
     )
     office = Office(
         journal=journal,

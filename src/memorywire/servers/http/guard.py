@@ -75,7 +75,8 @@ class Rates:
 class Guard:
     """The application behind its checks. `hosts` are the names this server goes by; none means any.
 
-    What it lets in finds its caller in `scope["state"]["caller"]`, in mounted applications too.
+    What it lets in finds its caller in `scope["state"]["caller"]`, in mounted applications too, and in
+    `closing` an event that ends whatever would last.
     """
 
     def __init__(
@@ -128,7 +129,7 @@ class Guard:
         if scope["path"] in PUBLIC:
             return
         caller = await self._doorkeeper.admit(headers.get("authorization"), headers.get("memorywire-tenant"))
-        scope.setdefault("state", {})["caller"] = caller
+        scope.setdefault("state", {}).update(caller=caller, closing=self._door.closing)
         self._watch.named(scope, caller)
         self._rates.take(caller.name)
 

@@ -16,10 +16,14 @@ from memorywire.house import House
 from memorywire.servers.callers import Caller
 from memorywire.servers.http.app import Mounted
 from memorywire.servers.http.door import Door, Limits
+from memorywire.servers.mcp.ending import until
 from memorywire.servers.mcp.server import build_server
 from memorywire.servers.mcp.visits import Visit, visit_of
 
 PATH = "/mcp"
+
+_IDLE_SECONDS = 300.0
+"""After which a session that asks nothing and listens to nothing makes room for another."""
 
 
 def mcp_mount(
@@ -38,7 +42,10 @@ def mcp_mount(
     server = build_server(open_door, _who)
     extend(server)
     manager = StreamableHTTPSessionManager(
-        server, max_request_body_size=bounds.body, max_sessions=bounds.streams
+        server,
+        session_idle_timeout=_IDLE_SECONDS,
+        max_request_body_size=bounds.body,
+        max_sessions=bounds.streams,
     )
 
     @asynccontextmanager
@@ -58,7 +65,10 @@ class _Named:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         named = {**scope, "user": _user(scope["state"]["caller"])}
-        await self._manager.asgi_app(named, receive, send)
+        if scope["method"] == "GET":
+            await until(scope["state"]["closing"], self._manager.asgi_app, named, receive, send)
+        else:
+            await self._manager.asgi_app(named, receive, send)
 
 
 def _who(context: ServerRequestContext[Any, Any]) -> Visit:

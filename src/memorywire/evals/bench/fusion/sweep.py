@@ -15,6 +15,7 @@ from memorywire.retrieval.fuse import Fused, Ranking, Rules, fuse
 from memorywire.stores.contract import Found
 
 K = 5
+MOST = 7
 CLEAN = "clean"
 QUERIES = 42
 """As many as there are questions with an answer."""
@@ -62,11 +63,11 @@ class Cell:
 
 
 def sweep(
-    world: World, *, queries: int = QUERIES, seed: int = 1, watch: Callable[[str], None]
+    world: World, *, queries: int = QUERIES, seed: int = 1, most: int = MOST, watch: Callable[[str], None]
 ) -> Iterator[Cell]:
-    """Two to seven stores, up to all but one of them rogue, of three qualities."""
+    """Two to `most` stores, up to all but one of them rogue, of three qualities."""
     for quality in (1.0, 0.9, 0.7):
-        for stores in range(2, 8):
+        for stores in range(2, most + 1):
             watch(f"quality {quality}, {stores} stores")
             for rogues in range(1, stores):
                 yield from _cells(world, quality, stores, rogues, queries, seed)

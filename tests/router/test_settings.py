@@ -1,0 +1,95 @@
+"""The `[router]` table: read whole, or refused with the key that is wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from memorywire.engine.routing import Routing, WritePolicy
+from memorywire.house.router_table import KEYS, several_from
+from memorywire.house.settings import load_settings
+from memorywire.house.several import Several
+from memorywire.model.errors import InvalidRequest
+from memorywire.stores.router import Mount, mounted
+from memorywire.stores.router.mounting import backend_of
+from tests.router.desk import SPACE, MemoryStore
+
+_TABLE = """
+store = ["sqlite:///./a.db#a", "sqlite:///./b.db#b"]
+
+[router]
+write = "quorum"
+deadline = 1.5
+writing = 4
+hedge = 0.2
+register = false
+rerank = true
+trim = 1
+weights = { a = 2, b = 0.5 }
+seals = { b = "SEAL_OF_B" }
+"""
+
+
+def test_every_key_of_the_table_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "memorywire.toml"
+    file.write_text(_TABLE, encoding="utf-8")
+    env = {"MEMORYWIRE_HOME": str(tmp_path), "SEAL_OF_B": "s3cret"}
+    assert load_settings(env=env, config=file).several == Several(
+        routing=Routing(
+            write=WritePolicy.QUORUM, register=False, rerank=True, trim=1, weights={"a": 2.0, "b": 0.5}
+        ),
+        deadline=1.5,
+        writing=4.0,
+        hedge=0.2,
+        seals={"b": "s3cret"},
+    )
+    told = load_settings(env=env | {"MEMORYWIRE_WRITE": "primary"}, config=file)
+    assert told.several.routing.write is WritePolicy.PRIMARY
+    assert load_settings(env={"MEMORYWIRE_HOME": str(tmp_path / "none")}).several == Several()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("write", "most"),
+        ("deadline", 0),
+        ("deadline", "2"),
+        ("writing", True),
+        ("hedge", -1),
+        ("register", "yes"),
+        ("rerank", 1),
+        ("trim", 0.5),
+        ("weights", {"a": "2"}),
+        ("seals", {"a": 1}),
+        ("seals", {"a": "NO_SUCH_VARIABLE"}),
+        ("dealine", 2),
+    ],
+)
+def test_what_makes_no_sense_is_refused(key: str, value: object) -> None:
+    with pytest.raises(InvalidRequest):
+        several_from({key: value}, {})
+
+
+def test_every_key_has_a_default() -> None:
+    assert several_from({}, {}) == Several()
+    assert len(KEYS) == 9
+
+
+def test_stores_of_one_kind_are_told_apart_by_where_they_are_in_any_order() -> None:
+    one, two = (
+        Mount(name="sqlite", store=MemoryStore(SPACE), backend=f"sqlite:/{name}") for name in ("a", "b")
+    )
+    names = [mount.name for mount in mounted([one, two])]
+    assert len(set(names)) == 2
+    assert [mount.name for mount in mounted([two, one])] == names[::-1]
+    assert [mount.name for mount in mounted([one])] == ["sqlite"]
+
+
+def test_a_backend_is_where_the_data_is_whoever_asks_and_however() -> None:
+    assert backend_of("postgresql://ana:secret@DB.example/m?x=1", 0) == backend_of(
+        "postgresql://db.example/m", 1
+    )
+    assert backend_of("postgresql://db.example/m", 0) != backend_of("postgresql://db.example/n", 0)
+    assert backend_of("memory://", 0) != backend_of("memory://", 1)
+    assert backend_of("sqlite:///tmp/../tmp/x.db", 0) == backend_of(
+        "sqlite:///tmp/x.db?synchronous=normal", 1
+    )
