@@ -34,7 +34,7 @@ def command(desk: Desk, print_config: bool, no_ask: bool) -> None:
     import asyncio
     import gc
 
-    gc.disable()  # importing makes many objects and no garbage: it takes a quarter less time
+    gc.disable()  # importing makes many objects and no garbage: it takes a tenth less time
     with needed("mcp"):
         from memorywire.servers.mcp.stdio import serve_stdio
     gc.enable()
