@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from os import PathLike
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
@@ -10,6 +11,7 @@ from memorywire.facades.bulk import Result
 from memorywire.facades.memory import Memory as AsyncMemory
 from memorywire.facades.memory import closed
 from memorywire.facades.options import (
+    AuditOptions,
     DecideOptions,
     ExpireOptions,
     ForgetOptions,
@@ -24,6 +26,7 @@ from memorywire.facades.options import (
     VerbName,
 )
 from memorywire.facades.procedures import BlockingProcedure
+from memorywire.journal.audit import Examination
 from memorywire.model.answers import Expired, Forgotten, Merged, Page, Recalled, Remembered, Undone
 from memorywire.model.capabilities import Capabilities
 from memorywire.model.change import Change, Version
@@ -129,6 +132,20 @@ class Memory:
 
     def revert_rule(self, name: str) -> Reverted:
         return self._run(self._memory.revert_rule(name))
+
+    def audit_log(self, **options: Any) -> "tuple[dict[str, Json], ...]":
+        return self._run(self._memory.audit_log(**options))
+
+    def audit_verify(self, *, checkpoint: str | None = None) -> Examination:
+        return self._run(self._memory.audit_verify(checkpoint=checkpoint))
+
+    def audit_checkpoint(self) -> str:
+        return self._run(self._memory.audit_checkpoint())
+
+    def audit_export(
+        self, path: str | PathLike[str], *, whole: bool = False, **filters: Unpack[AuditOptions]
+    ) -> int:
+        return self._run(self._memory.audit_export(path, whole=whole, **filters))
 
     def debts(self) -> "tuple[Debt, ...]":
         return self._run(self._memory.debts())

@@ -39,6 +39,10 @@ def test_a_new_version_is_shown_word_by_word(shell):
     page = shell("review", "show", receipt["proposal_id"]).out
     assert "Ana drinks [-black-]{+green+} tea at noon" in page
     assert "version 1 to 2" in page
+    shell.remember("Ana drinks no tea at noon", "--id", id, "--if-version", "1")
+    shell("review", "approve", receipt["proposal_id"])
+    stale = shell("review", "show", receipt["proposal_id"]).out
+    assert "version 2 was planned, and memory is at version 2 already" in stale
 
 
 def test_several_are_one_batch_and_all_needs_a_yes(shell):
@@ -75,7 +79,7 @@ def test_rules_are_checked_set_tried_and_shown(shell, tmp_path):
     for verb in ("check", "set"):
         refused = shell("policy", verb, str(bad), "--json")
         assert (refused.code, refused.problem["field"]) == (2, "rule.all")
-    assert shell("policy", "check", str(good)).out.startswith("sound: ")
+    assert shell("policy", "check", str(good)).out.startswith("sound: 1 rule of its own, ")
     assert shell("policy", "set", str(good), "--if-edition", "0", "--json").json["edition"] == 1
     assert shell("policy", "set", str(good), "--if-edition", "0", "--json").problem["code"] == "conflict"
     assert "salaries would have held 1 of 1" in shell("policy", "test", "salaries").out

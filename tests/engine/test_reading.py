@@ -70,3 +70,19 @@ def test_a_refused_recall_answers_nothing(tmp_path: Path):
             await memory.recall(ASKED)
 
     play(tmp_path, RULE.format("refuse"), story)
+
+
+def test_what_was_asked_is_known_only_as_long_as_a_proposal_may_wait(tmp_path: Path):
+    async def story(memory: Memory, clock: HandClock) -> None:
+        old = (await memory.recall("where is the vault of Ben?")).recall_id
+        clock.pass_days(5)
+        young = (await memory.recall(ASKED)).recall_id
+        await memory.proposals()
+        assert [(await memory.why(id)).query for id in (old, young)] == ["where is the vault of Ben?", ASKED]
+        clock.pass_days(3)
+        await memory.proposals()
+        reasons = [await memory.why(id) for id in (old, young)]
+        assert [reason.query or None for reason in reasons] == [None, ASKED]
+        assert len(await memory.audit_log(operation="recall")) == 2
+
+    play(tmp_path, 'profile = "open"\npending_days = 7\n', story)

@@ -25,7 +25,7 @@ def test_the_examples_in_the_docstrings_run(module):
 
 def test_every_verb_of_one_client_is_a_verb_of_the_other():
     def verbs(kind):
-        return {name for name in vars(kind) if not name.startswith("_")}
+        return {name for name in dir(kind) if not name.startswith("_")}
 
     assert verbs(Memory) == verbs(BlockingMemory)
 

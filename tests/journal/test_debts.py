@@ -36,7 +36,8 @@ def test_what_a_store_misses_is_deferred_and_owed(tmp_path: Path):
             assert (await memory.list()).items == ()
 
     run(story())
-    assert kinds(tmp_path) == ["deferred"]
+    ((kind, details),) = entries(tmp_path, "kind", "details")
+    assert (kind, details["deferred"]) == ("deferred", ["fickle"])
 
 
 def test_a_store_that_is_there_is_owed_nothing(tmp_path: Path):

@@ -1,7 +1,6 @@
 """`memorywire audit`: what was done, proven."""
 
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -266,7 +265,7 @@ def _deliver(desk: Desk, lines: Iterator[str], output: Path | None) -> None:
         for line in lines:
             click.echo(line)
         return
-    handle = os.open(output, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
-    with open(handle, "w", encoding="utf-8") as file:
-        count = sum(1 for line in lines if file.write(f"{line}\n"))
+    from memorywire.journal.export import write_lines
+
+    count = write_lines(lines, output)
     desk.show({"output": str(output), "lines": count}, lambda said: [f"wrote {count} lines to {output}"])

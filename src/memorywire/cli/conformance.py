@@ -42,6 +42,11 @@ def _form(name: str, what: str) -> click.Option:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A TOML file of checks the product cannot pass, with reasons.",
 )
+@click.option(
+    "--wire",
+    is_flag=True,
+    help="URL is an endpoint that speaks the wire: play the scenarios of the spec there.",
+)
 @click.option("--badge", type=click.Path(dir_okay=False, path_type=Path), help="Also draw a badge as SVG.")
 def command(
     url: str,
@@ -49,6 +54,7 @@ def command(
     lives: int,
     checks: tuple[str, ...],
     exempt: Path | None,
+    wire: bool,
     badge: Path | None,
     **forms: str | None,
 ) -> None:
@@ -58,7 +64,7 @@ def command(
     thrown away. Exits with 1 when a promise is broken.
     """
     try:
-        report = _examined(url, seed, lives, checks, exempt)
+        report = _examined_over_the_wire(url) if wire else _examined(url, seed, lives, checks, exempt)
     except MemorywireError as error:
         for line in problem_lines(error.problem(), as_json=forms["json_file"] == _STDOUT):
             click.echo(line, err=True)
@@ -87,6 +93,14 @@ def _examined(url: str, seed: int, lives: int, checks: tuple[str, ...], exempt: 
                 watch=lambda done, of: progress.reached(done, f"check {done} of {of}"),
             )
         )
+
+
+def _examined_over_the_wire(url: str) -> "Report":
+    import asyncio
+
+    from memorywire.conformance.endpoint import examine_endpoint
+
+    return asyncio.run(examine_endpoint(url))
 
 
 def _hand_over(report: "Report", forms: dict[str, str | None], badge: Path | None) -> None:

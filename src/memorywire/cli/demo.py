@@ -85,7 +85,7 @@ def _fresh(desk: Desk) -> Iterator[tuple[Path, "Memory"]]:
             user=None,
             embedder="minilm",
         )
-        with replace(desk, settings=settings).memory() as memory:
+        with desk.under(settings).memory() as memory:
             yield place, memory
 
 

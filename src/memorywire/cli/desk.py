@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import cache, partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,20 +48,30 @@ _SHARED = (
 class Desk:
     """Where a verb stands: the settings it works under and the form its answer takes."""
 
-    settings: "Settings"
+    read: Callable[[], "Settings"]
     as_json: bool
+    server: str | None = None
+    """The address of a memorywire to ask instead of opening a store."""
     typed: tuple[str, ...] = ()
     """The options that say where and whose, as they were typed."""
 
+    @property
+    def settings(self) -> "Settings":
+        """Read when they are first needed."""
+        return self.read()
+
+    def under(self, settings: "Settings") -> "Desk":
+        """The same desk under other settings, whose stores are opened here."""
+        return replace(self, read=lambda: settings, server=None)
+
     @contextmanager
     def memory(self, clock: Clock = system_clock) -> Iterator["Memory"]:
-        """The memory of the settings, or of the server that MEMORYWIRE_URL names when no store was typed."""
-        address = os.environ.get("MEMORYWIRE_URL")
-        if address and "--store" not in self.typed:
+        """The memory of the settings, or of the server."""
+        if self.server is not None:
             from memorywire.client import BlockingClient
 
             token, agent, user = os.environ.get("MEMORYWIRE_TOKEN"), self.settings.agent, self.settings.user
-            with BlockingClient(address, agent, token=token, user_id=user) as client:
+            with BlockingClient(self.server, agent, token=token, user_id=user) as client:
                 yield client
             return
         from memorywire.sync import Memory
@@ -140,9 +150,10 @@ def shared(function: Callable[..., None]) -> Callable[..., None]:
         **rest: Json,
     ) -> None:
         try:
-            settings = _settings(config, stores, agent, user)
+            read = cache(partial(_settings, config, stores, agent, user))
             typed = _typed(stores, agent, user, config)
-            function(Desk(settings=settings, as_json=as_json, typed=typed), **rest)
+            server = None if stores else os.environ.get("MEMORYWIRE_URL") or None
+            function(Desk(read=read, as_json=as_json, server=server, typed=typed), **rest)
         except MemorywireError as error:
             for line in problem_lines(error.problem(), as_json=as_json):
                 click.echo(line, err=True)

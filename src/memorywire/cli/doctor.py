@@ -108,7 +108,7 @@ def _store(desk: Desk, url: str) -> dict[str, Json]:
     try:
         if not _exists(url):
             return {**named, "exists": False}
-        with replace(desk, settings=replace(desk.settings, stores=(url,))).memory() as memory:
+        with desk.under(replace(desk.settings, stores=(url,))).memory() as memory:
             return {**named, "exists": True, **memory.health()["stores"][0]}
     except MemorywireError as error:
         return {**named, "problem": error.problem()}

@@ -13,6 +13,7 @@ from memorywire.cli.house import opened_house
 if TYPE_CHECKING:  # the engine is loaded by the first request
     from memorywire.servers.http.door import Door
     from memorywire.servers.mcp.clerk import OpenDoor
+    from memorywire.servers.mcp.visits import Visit
 
 
 @click.command("mcp")
@@ -41,9 +42,16 @@ def command(desk: Desk, print_config: bool, no_ask: bool) -> None:
 
     async def serve() -> None:
         async with _opening(desk) as open_door:
-            await serve_stdio(open_door, desk.settings.agent, desk.settings.user, asking=not no_ask)
+            await serve_stdio(open_door, lambda: _visit(desk, asking=not no_ask))
 
     asyncio.run(serve())
+
+
+def _visit(desk: Desk, *, asking: bool) -> "Visit":
+    """Whose memory it is. The settings are read by the first request, for they load the engine."""
+    from memorywire.servers.mcp.visits import local_visit
+
+    return local_visit(desk.settings.agent, desk.settings.user, asking=asking)
 
 
 @asynccontextmanager

@@ -83,10 +83,17 @@ def _difference(diff: Mapping[str, Json]) -> Iterator[str]:
         yield _coloured(f"- {one['id']} ({one['reason']}{into})", "red")
         yield from _fields("-", one["fields"])
     for one in diff["modified"]:
-        yield f"~ {one['id']} (version {one['from_version']} to {one['version']})"
+        yield f"~ {one['id']} ({_step(one['from_version'], one['version'])})"
         yield from _fields("-", one["removed"])
         yield from _fields("+", one["added"])
         yield from (f"  ~ {safe(change['field'])}: {_words(change)}" for change in one["modified"])
+
+
+def _step(current: int, planned: int) -> str:
+    """From which version to which; a plan that memory overtook leads nowhere."""
+    if planned > current:
+        return f"version {current} to {planned}"
+    return f"version {planned} was planned, and memory is at version {current} already"
 
 
 def _fields(sign: str, fields: Mapping[str, Json]) -> Iterator[str]:

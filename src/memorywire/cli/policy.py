@@ -39,7 +39,12 @@ def check(desk: Desk, file: Path) -> None:
     from memorywire.house.open import load_policy
 
     answer = policy_to_dict(load_policy(str(file)))
-    desk.show(answer, lambda said: [f"sound: {len(said['rule'])} rules on top of profile {said['profile']}"])
+    written = tomllib.loads(file.read_text(encoding="utf-8"))
+    own, all_of_them = len(written.get("rule", ())), len(answer["rule"])
+    below = (
+        "" if written.get("complete") else f" of its own, {all_of_them - own} of profile {answer['profile']}"
+    )
+    desk.show(answer, lambda _: [f"sound: {own} {'rule' if own == 1 else 'rules'}{below}"])
 
 
 @command.command("test")

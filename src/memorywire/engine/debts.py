@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from memorywire.engine.commit import Submitted, committed, touched, with_vectors
 from memorywire.engine.ledger import entry_of
-from memorywire.engine.spread import EARLIER, anchor_of, spread, tried
+from memorywire.engine.spread import EARLIER, anchor_of, spread, told_late, tried
 from memorywire.engine.tools import Tools
 from memorywire.journal.contract import Act
 from memorywire.model.answers import Outcome, Status
@@ -56,9 +56,7 @@ async def _carry_out_elsewhere(change: Change, act: Act, tools: Tools) -> Submit
 async def _defer(debt: Debt, act: Act, error: str, tools: Tools) -> Submitted:
     """The promise is kept in the journal: the change is written as soon as the store takes it."""
     owed = tried(debt, error, tools)
-    entries = tuple(
-        replace(entry, kind="deferred") if entry.kind == "committed" else entry for entry in act.entries
-    )
+    entries = tuple(told_late(entry, [debt.store], kept=False) for entry in act.entries)
     await tools.governance.journal.write(replace(act, debts=(owed,), entries=entries))
     return Submitted(
         status=Status.DEFERRED,

@@ -10,6 +10,7 @@ from memorywire.engine.merge import merged_record
 from memorywire.engine.replan import plan_again, plan_anew
 from memorywire.engine.review import find, moved, seen_digest
 from memorywire.engine.tools import Tools
+from memorywire.engine.unsaid import unsaid
 from memorywire.journal.contract import Act
 from memorywire.journal.entries import Entry
 from memorywire.model.change import Base, Change, End, EndReason, Put
@@ -20,6 +21,7 @@ from memorywire.model.requests import Remember, Strategy
 from memorywire.model.review import Decide, Decided, Verb
 
 _ALONE = frozenset({Verb.EDIT, Verb.MERGE, Verb.SUPERSEDE, Verb.FORGET_SIMILAR})
+_LOOK_AGAIN = "look at what it would do now, and decide again"
 _TARGETED = frozenset({Verb.MERGE, Verb.SUPERSEDE, Verb.FORGET_SIMILAR})
 
 
@@ -53,14 +55,15 @@ async def _approve(proposals: Sequence[Proposal], request: Decide, tools: Tools)
             proposals=approved,
             entries=(entry_of(change, "committed", tools, proposals=held), *_entries(approved, tools)),
             erased=tuple((change.scope, id) for id in change.erase),
+            unsaid=await unsaid(change, tools),
         )
         done = await carry_out(change, act, tools)
     except Conflict as conflict:
-        await plan_again(proposals, conflict, tools)
+        stale = await plan_again(proposals, conflict, tools)
         raise Conflict(
             f"memory has moved since this was planned: {conflict.detail}",
             field="proposal_id",
-            fix="look at what it would do now, and decide again",
+            fix=f"reject {', '.join(stale)}, and ask for the write again" if stale else _LOOK_AGAIN,
         ) from conflict
     return _receipt(request, State.APPROVED, decision, done)
 

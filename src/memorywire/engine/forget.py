@@ -17,6 +17,7 @@ async def forget(request: Forget, tools: Tools) -> Forgotten:
     selected = await _selected(request, tools)
     ids = [record.id for record in selected]
     if request.hard_delete:
+        ids += await _held(request, tools, ids)
         ids += await _ended(request, tools, ids)
     refuse_too_many(len(ids), request.max_affected)
     done = untouched(tools)
@@ -62,16 +63,29 @@ async def _selected(request: Forget, tools: Tools) -> list[Record]:
     return [record async for record in tools.all_matching(where)]
 
 
-async def _ended(request: Forget, tools: Tools, live: list[str]) -> list[str]:
+async def _held(request: Forget, tools: Tools, found: list[str]) -> list[str]:
+    """Ids asked for by name of memories that never were: only a proposal says what they would say."""
+    rest = _others(request, found)
+    if not rest or tools.office is None:
+        return []
+    proposed = await tools.office.journal.proposed(request.scope, rest)
+    return [id for id in rest if id in proposed]
+
+
+async def _ended(request: Forget, tools: Tools, found: list[str]) -> list[str]:
     """Ids asked for by name whose versions have all ended but still hold content."""
-    if request.filter is not None or not (set(request.ids) - set(live)):
+    rest = _others(request, found)
+    if not rest:
         return []
     historian = tools.historian("hard_delete")
     return [
-        id
-        for id in request.ids
-        if id not in live and any(version.record for version in await historian.history(request.scope, id))
+        id for id in rest if any(version.record for version in await historian.history(request.scope, id))
     ]
+
+
+def _others(request: Forget, found: list[str]) -> list[str]:
+    """The ids that were asked for and not found yet; a filter means live memories only."""
+    return [] if request.filter is not None else [id for id in request.ids if id not in found]
 
 
 def refuse_too_many(count: int, limit: int | None) -> None:

@@ -9,6 +9,7 @@ from memorywire.engine.ledger import entry_about, entry_of
 from memorywire.engine.office import Office
 from memorywire.engine.similar import nearest
 from memorywire.engine.tools import Tools
+from memorywire.engine.unsaid import unsaid
 from memorywire.governance.cases import Case
 from memorywire.governance.instructions import screen
 from memorywire.governance.learned import features, features_to
@@ -35,7 +36,8 @@ async def governed(plan: Plan, tools: Tools) -> Submitted:
         raise _refusal(judgement)
     if judgement.verdict is Verdict.HOLD:
         return await _hold(plan, case, judgement, policy, tools)
-    return await carry_out(plan.change, _committed_act(plan, judgement, policy, tools), tools)
+    act = _committed_act(plan, judgement, policy, tools)
+    return await carry_out(plan.change, replace(act, unsaid=await unsaid(plan.change, tools)), tools)
 
 
 def _refusal(judgement: Judgement) -> MemorywireError:

@@ -36,18 +36,25 @@ async def plan_anew(proposal: Proposal, request: Request, tools: Tools) -> Chang
     return replace(caught[0], id=before.id, key=before.key, fingerprint=before.fingerprint)
 
 
-async def plan_again(proposals: Sequence[Proposal], conflict: Conflict, tools: Tools) -> None:
-    """What the plans had read has moved: each is made anew for another look, or is stale for good."""
+async def plan_again(proposals: Sequence[Proposal], conflict: Conflict, tools: Tools) -> list[str]:
+    """What the plans had read has moved: each is made anew for another look, or is stale for good.
+
+    Says which are stale now.
+    """
     journal = tools.governance.journal
+    stale: list[str] = []
     for proposal in proposals:
         current = await journal.proposal(proposal.scope.tenant, proposal.id)
         if current is None or current.revision != proposal.revision:
             continue  # somebody else decided meanwhile
         renewed = await _renewed(proposal, tools)
         if renewed is not proposal:
+            if renewed.state is State.STALE:
+                stale.append(renewed.id)
             kind = "stale" if renewed.state is State.STALE else "rebased"
             entry = entry_about(renewed, kind, tools.governance.caller, tools.clock(), why=conflict.detail)
             await journal.write(Act(proposals=(renewed,), entries=(entry,)))
+    return stale
 
 
 async def _renewed(proposal: Proposal, tools: Tools) -> Proposal:

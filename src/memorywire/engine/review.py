@@ -9,6 +9,7 @@ from memorywire.engine.similar import nearest
 from memorywire.engine.tools import Tools
 from memorywire.governance.diff import diff_change
 from memorywire.journal.contract import Act, Wanted
+from memorywire.model.clock import DAY_MS
 from memorywire.model.codec import dumps
 from memorywire.model.errors import NotFound
 from memorywire.model.proposal import Decision, Proposal, State
@@ -18,7 +19,7 @@ from memorywire.model.review import Examine, Inbox, ProposalPage, Reach, Reviewe
 
 async def inbox(request: Inbox, tools: Tools) -> ProposalPage:
     """A page of the queue; what waited too long has left it."""
-    await expire_overdue(tools)
+    await tidy(tools)
     journal, reach = tools.governance.journal, request.reach
     wanted = Wanted(
         tenant=reach.tenant,
@@ -78,6 +79,13 @@ async def _similar(proposal: Proposal, tools: Tools) -> tuple[Record, ...]:
     puts = proposal.change.put if proposal.change is not None else ()
     found = [hit.record for put in puts[:1] for hit in await nearest(put.record, tools)]
     return tuple(found)
+
+
+async def tidy(tools: Tools) -> None:
+    """Let go of what was kept long enough: proposals nobody decided, and what recalls asked."""
+    await expire_overdue(tools)
+    policy = await tools.governance.rulebook.policy()
+    await tools.governance.journal.drop_queries(tools.clock() - policy.pending_days * DAY_MS)
 
 
 async def expire_overdue(tools: Tools) -> int:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from memorywire.engine.commit import Submitted, touched, with_vectors
 from memorywire.engine.tools import Tools
 from memorywire.journal.contract import Act, Journal
+from memorywire.journal.entries import Entry
 from memorywire.model.answers import Outcome, Status
 from memorywire.model.change import Change
 from memorywire.model.errors import StoreError
@@ -28,6 +29,14 @@ def tried(debt: Debt, error: str, tools: Tools) -> Debt:
     return replace(debt, tries=debt.tries + 1, due_at=tools.clock() + wait, error=error)
 
 
+def told_late(entry: Entry, stores: Sequence[str], *, kept: bool) -> Entry:
+    """The entry of a change that these stores are still owed; it is `deferred` when no other has it."""
+    if entry.kind != "committed" or not stores:
+        return entry
+    details = {**entry.details, "deferred": list(stores)}
+    return replace(entry, kind="committed" if kept else "deferred", details=details)
+
+
 async def spread(change: Change, act: Act, fan: Fanned, late: Collection[str], tools: Tools) -> Submitted:
     """Every child has the change, or is owed it. Raises what the deciding child refuses; then nobody has it.
 
@@ -44,7 +53,8 @@ async def spread(change: Change, act: Act, fan: Fanned, late: Collection[str], t
     current = [name for name in debts if name not in late]
     missed = dict.fromkeys(late, EARLIER)
     if anchor is not None:
-        await journal.write(replace(act, debts=(*act.debts, *owed)), ready)
+        entries = tuple(told_late(entry, sorted(late), kept=True) for entry in act.entries)
+        await journal.write(replace(act, debts=(*act.debts, *owed), entries=entries), ready)
         missed |= await _follow(ready, current, fan)
         rest = Act()
     else:
@@ -104,10 +114,7 @@ async def _close(
     """Write down who holds the change and who is owed it."""
     holding = frozenset(fan.children) - missed.keys()
     committed = tools.routing.satisfied(holding, fan.children)
-    entries = tuple(
-        replace(entry, kind="deferred") if entry.kind == "committed" and not holding else entry
-        for entry in rest.entries
-    )
+    entries = tuple(told_late(entry, sorted(missed), kept=bool(holding)) for entry in rest.entries)
     owed = tuple(tried(debts[name], error, tools) for name, error in missed.items() if not debts[name].tries)
     paid = tuple((name, change.id) for name in debts if name in holding)
     await tools.governance.journal.write(

@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar, Unpack
 from memorywire.engine.debts import repay, write_off
 from memorywire.engine.recover import recover
 from memorywire.engine.scan import clear, scan
+from memorywire.facades.audited import Audited
 from memorywire.facades.bulk import Result, remember_each
 from memorywire.facades.dispatch import dispatch
 from memorywire.facades.options import (
@@ -69,7 +70,7 @@ from memorywire.wire.codec import encode
 A = TypeVar("A")
 
 
-class Memory:
+class Memory(Audited):
     """Remember, recall, forget, merge and expire for one agent.
 
     >>> import asyncio

@@ -83,6 +83,17 @@ class ProposalsOptions(ReachOptions, total=False):
     limit: int
 
 
+class AuditOptions(ReachOptions, total=False):
+    """Which entries of the ledger: those that name this memory, ended so, since then and before then."""
+
+    operation: str
+    kind: str
+    actor: str
+    memory: str
+    since: int
+    until: int
+
+
 class DecideOptions(ReachOptions, total=False):
     reason: str
     seen: str

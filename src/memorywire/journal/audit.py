@@ -28,15 +28,18 @@ class Examination:
 
 def examine(
     db: apsw.Connection,
-    notary: Notary,
+    notary: Notary | None,
     *,
     saved: Sequence[Checkpoint] = (),
     keys: Sequence[Verifier] = (),
 ) -> Examination:
-    """Verify the whole ledger; `saved` checkpoints and pinned `keys` come from outside this machine."""
-    own = notary.verifier()
+    """Verify the whole ledger; `saved` checkpoints and pinned `keys` come from outside this machine.
+
+    A ledger that is in no file has no notary: its chain is all there is to be verified.
+    """
+    own = None if notary is None else notary.verifier()
     trusted = keys or ([] if own is None else [own])
-    checkpoints, unreadable = notary.saved()
+    checkpoints, unreadable = ([], 0) if notary is None else notary.saved()
     known = [*checkpoints, *saved]
     if ledger.is_there(db):
         report = verify(ledger.rows(db), known, trusted, expected=sealed_size(db))

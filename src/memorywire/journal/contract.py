@@ -29,7 +29,8 @@ class Act:
     A proposal that was there before must be one revision older there, else the act conflicts. `paid`
     names debts that are settled, as (store, change id); with `if_owed` the act conflicts when somebody
     else has settled one of them. `ruled` notes which changes a rule let pass, as
-    (scope, rule, change id). What is said of `erased` memories leaves the journal.
+    (scope, rule, change id). What is said of `erased` memories leaves the journal, and so do proposals that
+    would say the same as one of them: `unsaid` are its scope and the digest of its words.
     `registered` is a change that the register of memories has to know.
     """
 
@@ -41,6 +42,7 @@ class Act:
     edition: Edition | None = None
     ruled: tuple[tuple[Scope, str, str], ...] = ()
     erased: tuple[tuple[Scope, str], ...] = ()
+    unsaid: tuple[tuple[Scope, str], ...] = ()
     registered: Change | None = None
 
 
@@ -94,6 +96,14 @@ class Journal(Protocol):
 
     async def held(self, scope: Scope, digest: str) -> Proposal | None:
         """The waiting proposal of exactly this scope that would put the same words."""
+        ...
+
+    async def proposed(self, scope: Scope, ids: Sequence[str]) -> frozenset[str]:
+        """Those of the ids that a proposal of this scope, decided or not, still says something about."""
+        ...
+
+    async def drop_queries(self, before: int) -> None:
+        """Forget what recalls before that moment asked; that they were made stays known."""
         ...
 
     async def debts(

@@ -4,7 +4,7 @@ Every function works inside the caller's transaction.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import NamedTuple
@@ -14,7 +14,7 @@ import apsw
 from memorywire.journal.canonical import canonical
 from memorywire.journal.entries import Draft
 from memorywire.journal.merkle import HASH_BYTES, leaf_hash
-from memorywire.model.record import Json
+from memorywire.model.record import Json, Scope
 from memorywire.stores.sqlite.sql import Document
 
 QUERIES = Document(__package__, "queries_ledger.sql")
@@ -94,9 +94,9 @@ def append(db: apsw.Connection, drafts: Sequence[Draft]) -> list[int]:
     return list(range(last + 1, last + 1 + len(drafts)))
 
 
-def scrub(db: apsw.Connection, tenant: str, ids: Iterable[str]) -> None:
-    """Take the salts of these memories: nothing can be learned from their digests any more."""
-    db.executemany(QUERIES["scrub"], [(tenant, id) for id in ids])
+def scrub(db: apsw.Connection, scope: Scope, id: str) -> None:
+    """Take the salts of an agent's memory: nothing can be learned from its digests any more."""
+    db.execute(QUERIES["scrub"], {"tenant": scope.tenant, "agent": scope.agent, "id": id})
 
 
 def log(

@@ -29,7 +29,19 @@ INSERT INTO proposal_memory (tenant, memory, proposal) VALUES (:tenant, :memory,
 -- name: erase_proposals
 UPDATE proposal SET plan = NULL, digest = NULL, revision = revision + 1,
   state = CASE WHEN state IN ('pending', 'stale') THEN 'expired' ELSE state END
-WHERE id IN (SELECT proposal FROM proposal_memory WHERE tenant = :tenant AND memory = :id);
+WHERE tenant = :tenant AND agent = :agent AND (:user IS NULL OR user IS NULL OR user = :user)
+  AND id IN (SELECT proposal FROM proposal_memory WHERE tenant = :tenant AND memory = :id);
+
+-- name: erase_alike
+UPDATE proposal SET plan = NULL, digest = NULL, revision = revision + 1,
+  state = CASE WHEN state IN ('pending', 'stale') THEN 'expired' ELSE state END
+WHERE tenant = :tenant AND agent = :agent AND user IS :user AND digest = :digest;
+
+-- name: proposed
+SELECT DISTINCT link.memory FROM proposal_memory AS link JOIN proposal ON proposal.id = link.proposal
+WHERE link.tenant = :tenant AND link.memory IN (SELECT value FROM json_each(:ids))
+  AND proposal.tenant = :tenant AND proposal.agent = :agent AND (:user IS NULL OR proposal.user = :user)
+  AND proposal.plan IS NOT NULL;
 
 -- name: proposal
 SELECT body, plan, state, revision FROM proposal WHERE tenant = :tenant AND id = :id;
@@ -102,6 +114,12 @@ ON CONFLICT (id) DO NOTHING;
 -- name: erase_queries
 UPDATE recalled SET query = NULL, details = NULL
 WHERE tenant = :tenant AND agent = :agent AND instr(hits, :quoted);
+
+-- name: old_queries
+SELECT count(*) FROM (SELECT 1 FROM recalled WHERE query IS NOT NULL AND at < :before LIMIT 1);
+
+-- name: drop_queries
+UPDATE recalled SET query = NULL WHERE query IS NOT NULL AND at < :before;
 
 -- name: recall
 SELECT id, tenant, agent, user, at, caller, query, verdict, hits, details FROM recalled

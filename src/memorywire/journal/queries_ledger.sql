@@ -11,7 +11,9 @@ INSERT INTO ledger (seq, body, chain) VALUES (?, ?, ?);
 INSERT INTO ledger_salt (seq, tenant, memory, version, salt) VALUES (?, ?, ?, ?, ?);
 
 -- name: scrub
-UPDATE ledger_salt SET salt = NULL WHERE tenant = ? AND memory = ? AND salt IS NOT NULL;
+UPDATE ledger_salt SET salt = NULL
+WHERE tenant = :tenant AND memory = :id AND salt IS NOT NULL
+  AND (SELECT agent FROM ledger WHERE ledger.seq = ledger_salt.seq) = :agent;
 
 -- name: salts
 SELECT seq, version, salt FROM ledger_salt WHERE tenant = :tenant AND memory = :memory ORDER BY seq, version;

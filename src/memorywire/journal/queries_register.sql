@@ -8,7 +8,7 @@ WHERE excluded.version > register.version;
 INSERT INTO register (tenant, id, agent, user, version, digest, live)
 VALUES (:tenant, :id, :agent, :user, :version, NULL, 0)
 ON CONFLICT (tenant, id) DO UPDATE SET version = excluded.version, live = 0
-WHERE excluded.version >= register.version;
+WHERE excluded.version >= register.version AND excluded.agent = register.agent;
 
 -- name: known
 SELECT id, agent, user, version, digest, live FROM register

@@ -2,6 +2,7 @@
 in a file of its own when the memories live elsewhere."""
 
 import asyncio
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -104,6 +105,16 @@ class SqliteJournal:
     async def held(self, scope: Scope, digest: str) -> Proposal | None:
         return await self._one("held_by_digest", **scope_row(scope), digest=digest)
 
+    async def proposed(self, scope: Scope, ids: Sequence[str]) -> frozenset[str]:
+        wanted = scope_row(scope) | {"ids": json.dumps(list(ids))}
+        return await self.file.read(
+            lambda db: frozenset(id for (id,) in db.execute(QUERIES["proposed"], wanted))
+        )
+
+    async def drop_queries(self, before: int) -> None:
+        if await self.file.read(lambda db: bool(db.execute(QUERIES["old_queries"], {"before": before}).get)):
+            await self.file.write(partial(_drop_queries, before=before))
+
     async def debts(
         self, store: str | None = None, *, after: int = 0, limit: int | None = None
     ) -> list[Debt]:
@@ -205,7 +216,7 @@ class _Prepared:
         if act.registered is not None:
             register.enter(db, act.registered)
         ledger.append(db, self.drafts)
-        _erase(db, act.erased)
+        _erase(db, act)
         return sequence
 
 
@@ -244,14 +255,21 @@ def _keep_edition(db: apsw.Connection, edition: Edition) -> None:
         ) from error
 
 
-def _erase(db: apsw.Connection, erased: Sequence[tuple[Scope, str]]) -> None:
-    for scope, id in erased:
-        ledger.scrub(db, scope.tenant, [id])
+def _erase(db: apsw.Connection, act: Act) -> None:
+    for scope, id in act.erased:
+        ledger.scrub(db, scope, id)
         named = scope_row(scope) | {"id": id, "quoted": f'"{id}"'}
         db.execute(QUERIES["erase_proposals"], named)
         db.execute(QUERIES["erase_queries"], named)
-    if erased:
+    for scope, digest in act.unsaid:
+        db.execute(QUERIES["erase_alike"], scope_row(scope) | {"digest": digest})
+    if act.erased:
         owe_scrub(db)
+
+
+def _drop_queries(db: apsw.Connection, before: int) -> None:
+    db.execute(QUERIES["drop_queries"], {"before": before})
+    owe_scrub(db)
 
 
 async def open_journal(store: Store, url: str | None, *, clock: Clock) -> SqliteJournal:

@@ -1,0 +1,24 @@
+"""What a hard delete takes along: proposals that would say again what it erases."""
+
+from memorywire.engine.tools import Tools
+from memorywire.journal.contract import Wanted
+from memorywire.model.change import Change
+from memorywire.model.record import Record, Scope
+from memorywire.stores.contract import Historian
+
+
+async def unsaid(change: Change, tools: Tools) -> tuple[tuple[Scope, str], ...]:
+    """Whose words, by digest, the change takes away: of every version that can still be read."""
+    scope = change.scope
+    wanted = Wanted(tenant=scope.tenant, agent=scope.agent)
+    if not change.erase or not await tools.governance.journal.count(wanted):
+        return ()
+    return tuple({(record.scope, record.digest) for record in await _versions(change, tools)})
+
+
+async def _versions(change: Change, tools: Tools) -> list[Record]:
+    store = tools.store
+    if not isinstance(store, Historian):
+        return list(await store.get(change.scope, change.erase))
+    chains = [await store.history(change.scope, id) for id in change.erase]
+    return [version.record for chain in chains for version in chain if version.record is not None]

@@ -1,0 +1,123 @@
+"""The ledger in Python: what was done, proven, signed and handed out."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Any, Unpack
+
+import apsw
+
+from memorywire.engine.tools import unsupported
+from memorywire.facades.options import AuditOptions
+from memorywire.house import House
+from memorywire.journal import ledger
+from memorywire.journal.audit import Examination, examine, exported
+from memorywire.journal.export import write_lines
+from memorywire.journal.ledger import Filters
+from memorywire.journal.notary import Notary
+from memorywire.journal.notes import Checkpoint, parse_checkpoints
+from memorywire.journal.sealing import seal
+from memorywire.journal.sqlite import SqliteJournal
+from memorywire.model.errors import InvalidRequest, NotFound
+from memorywire.model.record import Json
+
+_PAGE = 20
+
+
+class Audited(ABC):
+    """The verbs of a client about its ledger."""
+
+    agent_id: str
+    user_id: str | None
+    tenant: str
+
+    async def audit_log(
+        self,
+        *,
+        subject: str | None = None,
+        before: int | None = None,
+        limit: int = _PAGE,
+        **filters: Unpack[AuditOptions],
+    ) -> tuple[dict[str, Json], ...]:
+        """Entries of the ledger, newest first; those before entry `before`, to go on.
+
+        `subject` is a change, a proposal or a recall: then all entries about it, whatever else is asked.
+        """
+        wanted = self._filters(**filters)
+        journal = await self._ledger()
+        if subject is None:
+            found = await journal.file.read(partial(ledger.log, filters=wanted, before=before, limit=limit))
+        else:
+            found = await journal.file.read(partial(ledger.about, tenant=self.tenant, subject=subject))
+        return tuple(row.said for row in found)
+
+    async def audit_verify(self, *, checkpoint: str | None = None) -> Examination:
+        """Prove that no entry was changed, removed, added or moved: `report.ok`, else `report.fault`.
+
+        `checkpoint` is one that `audit_checkpoint` gave and that was kept elsewhere.
+        """
+        journal = await self._ledger()
+        saved = [] if checkpoint is None else _parsed(checkpoint)
+        return await journal.file.read(partial(examine, notary=journal.notary, saved=saved))
+
+    async def audit_checkpoint(self) -> str:
+        """Sign the ledger as it is; keep what this gives where nobody who holds the database can write."""
+        journal = await self._ledger()
+        note = await seal(journal.file, _notary(journal))
+        if note is None:
+            raise NotFound("the ledger is empty", fix="remember something first")
+        return note
+
+    async def audit_export(
+        self, path: str | PathLike[str], *, whole: bool = False, **filters: Unpack[AuditOptions]
+    ) -> int:
+        """Write entries as lines of JSON that prove themselves; how many lines.
+
+        Of the agent, each with its proof, or with `whole` every entry there is.
+        """
+        wanted = None if whole else self._filters(**filters)
+        await self.audit_checkpoint()
+        journal = await self._ledger()
+        work = partial(_export, notary=_notary(journal), wanted=wanted, path=Path(path))
+        return await journal.file.read(work)
+
+    def _filters(self, **filters: Unpack[AuditOptions]) -> Filters:
+        named: dict[str, Any] = {"user_id": self.user_id, "all_agents": False, **filters}
+        agent = None if named.pop("all_agents") else self.agent_id
+        return Filters(tenant=self.tenant, agent=agent, user=named.pop("user_id"), **named)
+
+    async def _ledger(self) -> SqliteJournal:
+        """The journal, with everything in it that was noted."""
+        journal = (await self._open()).journal
+        if journal is None:
+            raise unsupported("audit", "no journal is wired here")
+        await journal.settle()
+        return journal
+
+    @abstractmethod
+    async def _open(self) -> House: ...
+
+
+def _notary(journal: SqliteJournal) -> Notary:
+    if journal.notary is None:
+        raise unsupported("audit", "a ledger that is in no file is not signed")
+    return journal.notary
+
+
+def _export(db: apsw.Connection, notary: Notary, wanted: Filters | None, path: Path) -> int:
+    lines = exported(db, notary, wanted)
+    try:
+        return write_lines(lines, path)
+    except OSError as error:
+        raise InvalidRequest(f"cannot write {path}: {error.strerror}", field="path") from error
+
+
+def _parsed(text: str) -> Sequence[Checkpoint]:
+    found, unreadable = parse_checkpoints(text)
+    if unreadable or not found:
+        raise InvalidRequest(
+            "this is no checkpoint", field="checkpoint", fix="give what audit_checkpoint gave, unchanged"
+        )
+    return found

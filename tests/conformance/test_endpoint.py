@@ -1,0 +1,56 @@
+"""Any endpoint that speaks the wire can be examined: here ours, and one that breaks its word."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from memorywire.conformance.endpoint import examine_endpoint
+from memorywire.conformance.run import Mark
+from tests.http.server import serving
+
+
+def test_our_own_server_plays_every_scenario_it_can_twice_over() -> None:
+    with serving() as server:
+        for _ in range(2):
+            found = asyncio.run(examine_endpoint(server.client.url))
+            assert [(one.check, one.detail) for one in found.failures] == []
+    assert len(found.marked(Mark.PASSED)) >= 30
+    assert all("needs" in str(one.detail) for one in found.marked(Mark.SKIPPED))
+
+
+class _Parrot(BaseHTTPRequestHandler):
+    """Answers everything with success, and with the same words."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        body = json.dumps({"id": "x", "status": "committed"}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nobody listens."""
+
+
+@contextmanager
+def _parrot() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Parrot)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_an_endpoint_that_breaks_the_schemas_passes_nothing() -> None:
+    with _parrot() as url:
+        found = asyncio.run(examine_endpoint(url))
+    assert found.marked(Mark.PASSED) == ()
+    assert any("breaks its schema" in str(one.detail) for one in found.failures)
