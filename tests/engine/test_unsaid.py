@@ -5,8 +5,11 @@ import asyncio
 import pytest
 
 from memorywire import Memory
+from memorywire.model.errors import Conflict
 from memorywire.model.proposal import State
 from tests.engine.stage import STORES, play
+from tests.router.desk import Scene
+from tests.router.desk import play as play_on_several
 
 WORDS = "the vault code is 1234"
 
@@ -100,3 +103,17 @@ def test_nothing_of_it_stays_in_the_file(tmp_path):
 
     before, after = asyncio.run(story())
     assert (WORDS.encode() in before, WORDS.encode() in after) == (True, False)
+
+
+def test_an_id_that_was_never_a_memory_is_free_again_in_several_stores():
+    async def story(scene: Scene):
+        memory = scene.memory
+        await hold(memory, id="w")
+        assert (await memory.forget("w", hard_delete=True)).forgotten_ids == ("w",)
+        await memory.remember("Ana drinks green tea", id="w")
+        assert [hit.id for hit in await memory.recall("what does Ana drink?")] == ["w"]
+        await memory.forget("w", hard_delete=True)
+        with pytest.raises(Conflict):
+            await memory.remember("Ana drinks green tea", id="w")
+
+    play_on_several(story)

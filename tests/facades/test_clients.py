@@ -107,10 +107,13 @@ def test_call_takes_json_and_gives_json():
         }
 
 
-def test_two_stores_are_refused_until_they_can_be_served():
-    with pytest.raises(CapabilityUnsupported) as caught, BlockingMemory("a", ["memory://", "sqlite://"]):
+def test_two_stores_are_served_as_one_but_not_without_a_journal():
+    with BlockingMemory("a", ["memory://", "sqlite://"]) as memory:
+        assert set(memory.remember("The kettle is blue").stores) == {"memory", "sqlite"}
+        assert [store["name"] for store in memory.health()["stores"]] == ["sqlite", "memory"]
+    with pytest.raises(CapabilityUnsupported) as caught, BlockingMemory("a", ["memory://"] * 2, policy=None):
         pass
-    assert caught.value.field == "store"
+    assert caught.value.field == "policy"
 
 
 def test_health_speaks_for_the_store():

@@ -234,9 +234,11 @@ def test_a_scrubbed_memory_cannot_be_guessed_and_the_chain_still_holds():
     db = a_ledger()
     remembered(db, a_record("secret"))
     write_entries(db, 2, 2)
-    scrub(db, "elsewhere", ["m1"])
-    assert salts(db, "default", "m1")[0].salt == entropy(16)
-    scrub(db, "default", ["m1", "unknown"])
+    for other in (replace(ANA, tenant="elsewhere"), replace(ANA, agent="another")):
+        scrub(db, other, "m1")
+        assert salts(db, "default", "m1")[0].salt == entropy(16)
+    scrub(db, ANA, "unknown")
+    scrub(db, ANA, "m1")
     assert [(salted.seq, salted.version, salted.salt) for salted in salts(db, "default", "m1")] == [
         (1, 1, None)
     ]

@@ -58,9 +58,10 @@ async def spread(change: Change, act: Act, fan: Fanned, late: Collection[str], t
         missed |= await _follow(ready, current, fan)
         rest = Act()
     else:
+        registered = await _of_memories(change, journal)
         await journal.write(Act(debts=owed))
         missed |= await _decide(ready, current, fan, journal)
-        rest = replace(act, registered=change)
+        rest = replace(act, registered=registered)
     return await _close(change, rest, debts, missed, fan, tools)
 
 
@@ -71,6 +72,14 @@ async def _forgetful(change: Change, late: Collection[str], journal: Journal) ->
         return []
     earlier = [debt for name in late for debt in await journal.debts(name)]
     return [replace(debt, change=_without(debt.change, erased)) for debt in earlier if _says(debt, erased)]
+
+
+async def _of_memories(change: Change, journal: Journal) -> Change:
+    """The change without ids of which only proposals speak: no memory had them, so one still may."""
+    known = await journal.known(change.scope.tenant, change.erase)
+    unheard = [id for id in change.erase if id not in known]
+    held = await journal.proposed(change.scope, unheard) if unheard else frozenset()
+    return replace(change, erase=tuple(id for id in change.erase if id not in held))
 
 
 def _says(debt: Debt, erased: frozenset[str]) -> bool:
