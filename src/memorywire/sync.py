@@ -133,8 +133,16 @@ class Memory:
     def revert_rule(self, name: str) -> Reverted:
         return self._run(self._memory.revert_rule(name))
 
-    def audit_log(self, **options: Any) -> "tuple[dict[str, Json], ...]":
-        return self._run(self._memory.audit_log(**options))
+    def audit_log(
+        self,
+        *,
+        subject: str | None = None,
+        before: int | None = None,
+        limit: int = 20,
+        **filters: Unpack[AuditOptions],
+    ) -> "tuple[dict[str, Json], ...]":
+        asked = self._memory.audit_log(subject=subject, before=before, limit=limit, **filters)
+        return self._run(asked)
 
     def audit_verify(self, *, checkpoint: str | None = None) -> Examination:
         return self._run(self._memory.audit_verify(checkpoint=checkpoint))
