@@ -6,7 +6,7 @@ PIP    := $(PY) -m pip --quiet --disable-pip-version-check --no-input
 SOURCES := $(shell find packages/minilm -name '*.py' -o -name '*.[ch]' -o -name '*.toml' -o -name '*.bin' -o -name '*.txt')
 
 # Folders whose tests start many processes or run for long; `check` leaves them to `test`.
-SLOW   := tests/cli tests/embed tests/http tests/postgres tests/sqlite tests/stores
+SLOW   := tests/cli tests/embed tests/http tests/mcp tests/postgres tests/remote tests/sqlite tests/stores
 UNIT   := $(filter-out $(SLOW) tests/__pycache__, $(wildcard tests/*))
 
 .DEFAULT_GOAL := help
@@ -19,7 +19,7 @@ run: $(VENV)/.base  ## install into .venv and run the demo
 	@$(VENV)/bin/memorywire demo
 
 test: lint  ## everything: gates and all tests
-	@$(PY) -m pytest
+	@$(PY) -m pytest --numprocesses auto --dist loadfile
 
 check: lint unit  ## the gates and the unit tests, under a minute
 

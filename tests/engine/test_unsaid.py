@@ -43,6 +43,7 @@ def test_a_memory_that_never_was_can_be_erased(url):
         assert await plans(memory, waiting, refused) == [GONE, (False, False, State.REJECTED.value)]
         (entry,) = await memory.audit_log(subject=done.change_id)
         assert entry["details"]["erased"] == ["w", "r"]
+        assert (await memory.changes(), [one.count for one in done.stores]) == ((), [0])
         assert (await memory.forget("w", hard_delete=True)).missing_ids == ("w",)
 
     play(url, story)
@@ -108,8 +109,9 @@ def test_nothing_of_it_stays_in_the_file(tmp_path):
 def test_an_id_that_was_never_a_memory_is_free_again_in_several_stores():
     async def story(scene: Scene):
         memory = scene.memory
+        await memory.remember("the kettle is blue", id="kept")
         await hold(memory, id="w")
-        assert (await memory.forget("w", hard_delete=True)).forgotten_ids == ("w",)
+        assert (await memory.forget(["kept", "w"], hard_delete=True)).forgotten_ids == ("kept", "w")
         await memory.remember("Ana drinks green tea", id="w")
         assert [hit.id for hit in await memory.recall("what does Ana drink?")] == ["w"]
         await memory.forget("w", hard_delete=True)

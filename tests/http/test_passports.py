@@ -85,7 +85,7 @@ def test_our_own_tokens_are_taken_as_well_and_nobody_comes_in_without(server: Se
         {"key": OTHER},
         {"kid": "two"},
     ],
-    ids=str,
+    ids=lambda changed: "-".join(changed),
 )
 def test_what_is_not_right_is_not_believed(server: Server, changed: dict[str, Any]):
     assert Client(server.client.url, token(**changed)).get("/v0/capabilities").status == 401

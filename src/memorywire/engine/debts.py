@@ -5,10 +5,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import NoReturn
 
-from memorywire.engine.commit import Submitted, committed, touched, with_vectors
+from memorywire.engine.commit import Submitted, committed, touched, untouched, with_vectors
 from memorywire.engine.ledger import entry_of
 from memorywire.engine.spread import EARLIER, anchor_of, spread, told_late, tried
 from memorywire.engine.tools import Tools
+from memorywire.engine.unsaid import only_proposed
 from memorywire.journal.contract import Act
 from memorywire.model.answers import Outcome, Status
 from memorywire.model.change import Change
@@ -25,6 +26,9 @@ _PAGE = 50
 async def carry_out(change: Change, act: Act, tools: Tools) -> Submitted:
     """Commit the change and write the act down, in one transaction where store and journal share a file."""
     journal = tools.governance.journal
+    if await only_proposed(change, tools):
+        await journal.write(act)
+        return replace(untouched(tools), change_id=change.id)
     if isinstance(tools.store, Fanned):
         return await spread(change, act, tools.store, await mark_behind(tools.store, tools), tools)
     if not journal.shares(tools.store):

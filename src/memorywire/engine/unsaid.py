@@ -1,4 +1,4 @@
-"""What a hard delete takes along: proposals that would say again what it erases."""
+"""What a hard delete takes along: proposals that would say what it erases."""
 
 from memorywire.engine.tools import Tools
 from memorywire.journal.contract import Wanted
@@ -14,6 +14,14 @@ async def unsaid(change: Change, tools: Tools) -> tuple[tuple[Scope, str], ...]:
     if not change.erase or not await tools.governance.journal.count(wanted):
         return ()
     return tuple({(record.scope, record.digest) for record in await _versions(change, tools)})
+
+
+async def only_proposed(change: Change, tools: Tools) -> bool:
+    """Whether a change does no more than erase what never was a memory: no store needs to hear of it."""
+    if not change.erase or change.put or change.end:
+        return False
+    proposed = await tools.governance.journal.proposed(change.scope, change.erase)
+    return proposed.issuperset(change.erase) and not await _versions(change, tools)
 
 
 async def _versions(change: Change, tools: Tools) -> list[Record]:
