@@ -168,3 +168,22 @@ def test_a_trusted_source_is_trusted_and_a_derivation_of_less_is_not(url, tmp_pa
             return [(await memory.get(id)).trust for id in (rumour, fact, mixed)]
 
     assert asyncio.run(story()) == [Trust.UNTRUSTED, Trust.TRUSTED, Trust.UNTRUSTED]
+
+
+@pytest.mark.parametrize("url", STORES)
+def test_an_origin_that_fell_while_a_derivation_waited_counts_at_its_approval(url, tmp_path):
+    policy = tmp_path / "policy.toml"
+    policy.write_text(POLICY)
+
+    async def story():
+        async with Memory("agent", [url], policy=str(policy), embedder=Quick()) as memory:
+            fact = (await memory.remember("the moon is rock", source="boss")).id
+            rumour = (await memory.remember("the moon is cheese", source="web:page")).id
+            held = await memory.remember(
+                "moons are hard", source="boss", derived_from=[fact], approval_required=True
+            )
+            await memory.merge(fact, [rumour])
+            await memory.decide([held.proposal_id], "approve")
+            return (await memory.get(held.id)).trust
+
+    assert asyncio.run(story()) is Trust.UNTRUSTED

@@ -16,7 +16,7 @@ from memorywire.journal.entries import Entry
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.errors import Conflict, InvalidRequest, NotFound
 from memorywire.model.proposal import FOLLOWING, Decision, Proposal, State
-from memorywire.model.record import MemoryType, Record, Scope
+from memorywire.model.record import MemoryType, Record, Scope, Trust
 from memorywire.model.requests import Remember, Strategy
 from memorywire.model.review import Decide, Decided, Verb
 
@@ -47,7 +47,8 @@ async def _close(proposals: Sequence[Proposal], state: State, request: Decide, t
 
 async def _approve(proposals: Sequence[Proposal], request: Decide, tools: Tools) -> Decided:
     try:
-        change = _combined([await _chosen(proposal, request, tools) for proposal in proposals], tools)
+        chosen = [await _chosen(proposal, request, tools) for proposal in proposals]
+        change = await _weighed_again(_combined(chosen, tools), tools)
         decision = _decision(request, change.id, tools)
         approved = tuple(moved(proposal, State.APPROVED, decision) for proposal in proposals)
         held = [proposal.id for proposal in proposals]
@@ -138,6 +139,20 @@ def _combined(changes: Sequence[Change], tools: Tools) -> Change:
         key=first.key if len(changes) == 1 else None,
         fingerprint=first.fingerprint if len(changes) == 1 else None,
     )
+
+
+async def _weighed_again(change: Change, tools: Tools) -> Change:
+    """With no memory believed more than its origins are by now: they may have fallen while it waited."""
+    named = {id for put in change.put for id in put.record.derived_from}
+    if not named:
+        return change
+    origins = {record.id: record.trust for record in await tools.store.get(change.scope, sorted(named))}
+
+    def weighed(put: Put) -> Put:
+        known = [origins[id] for id in put.record.derived_from if id in origins]
+        return replace(put, record=replace(put.record, trust=Trust.lowest(put.record.trust, *known)))
+
+    return replace(change, put=tuple(weighed(put) for put in change.put))
 
 
 def _as_of(put: Put, now: int) -> Put:

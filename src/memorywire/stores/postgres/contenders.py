@@ -12,7 +12,7 @@ from memorywire.stores.postgres.rows import scope_row
 from memorywire.stores.relevance import K1, NEIGHBOURS, idf
 
 # For each place in the answer so many contenders of each kind.
-_GENEROSITY = 2
+_GENEROSITY = 4
 
 # A list of a term's entries is read no further than this: what is so common says little.
 _MOST_ENTRIES = 50_000
