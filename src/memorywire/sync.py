@@ -14,12 +14,16 @@ from memorywire.facades.options import (
     AuditOptions,
     DecideOptions,
     ExpireOptions,
+    FacetOptions,
+    FeedbackOptions,
     ForgetOptions,
+    HelpedName,
     ListOptions,
     MergeOptions,
     ProposalsOptions,
     ReachOptions,
     RecallOptions,
+    RecallsOptions,
     RememberOptions,
     ScopeOption,
     TrialOptions,
@@ -36,6 +40,7 @@ from memorywire.model.record import Json, Record
 from memorywire.model.recovery import Recovered
 from memorywire.model.review import Decided, ProposalPage, Reviewed
 from memorywire.model.rulings import Reasons, Reverted, RuleBook, RuleTrial
+from memorywire.model.survey import AgentList, FacetCounts, Judged, RecallPage
 
 A = TypeVar("A")
 
@@ -117,6 +122,20 @@ class Memory:
 
     def why(self, recall_id: str, **options: Unpack[ReachOptions]) -> Reasons:
         return self._run(self._memory.why(recall_id, **options))
+
+    def agents(self) -> AgentList:
+        return self._run(self._memory.agents())
+
+    def facets(self, **options: Unpack[FacetOptions]) -> FacetCounts:
+        return self._run(self._memory.facets(**options))
+
+    def recalls(self, **options: Unpack[RecallsOptions]) -> RecallPage:
+        return self._run(self._memory.recalls(**options))
+
+    def feedback(
+        self, recall_id: str, memory_id: str, helped: HelpedName, **options: Unpack[FeedbackOptions]
+    ) -> Judged:
+        return self._run(self._memory.feedback(recall_id, memory_id, helped, **options))
 
     def rules(self) -> RuleBook:
         return self._run(self._memory.rules())

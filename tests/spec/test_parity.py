@@ -11,7 +11,7 @@ import pytest
 from memorywire import spec
 from memorywire.governance.rules import Condition, Operation, Rule
 from memorywire.governance.rules import Verdict as Judged
-from memorywire.model import answers, requests, review, rulings
+from memorywire.model import answers, requests, review, rulings, survey
 from memorywire.model.capabilities import Feature, StoreCapabilities
 from memorywire.model.change import Change, EndReason, Version
 from memorywire.model.errors import MemorywireError
@@ -67,6 +67,13 @@ ANSWER_PAIRS = {
     "suggestion": (rulings.Suggested, spec.schema("rules.response")["properties"]["suggestions"]["items"]),
     "test_rule.response": (rulings.RuleTrial, spec.schema("test_rule.response")),
     "revert_rule.response": (rulings.Reverted, spec.schema("revert_rule.response")),
+    "agents.response": (survey.AgentList, spec.schema("agents.response")),
+    "agent": (survey.AgentSummary, spec.schema("agents.response")["properties"]["items"]["items"]),
+    "facets.response": (survey.FacetCounts, spec.schema("facets.response")),
+    "facet": (survey.FacetValue, spec.schema("facets.response")["$defs"]["value"]),
+    "recalls.response": (survey.RecallPage, spec.schema("recalls.response")),
+    "recall": (survey.RecallSummary, spec.schema("recalls.response")["properties"]["items"]["items"]),
+    "feedback.response": (survey.Judged, spec.schema("feedback.response")),
     "proposal": (Proposal, COMMON["proposal"]),
     "decision": (Decision, COMMON["decision"]),
     "finding": (answers.Redacted, COMMON["finding"]),

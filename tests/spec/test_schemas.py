@@ -15,6 +15,7 @@ READS = ("get", "list", "history", "undo", "changes")
 OVERSIGHT = (
     *("proposals", "proposal", "decide", "why"),
     *("rules", "set_rules", "test_rule", "activate_rule", "revert_rule"),
+    *("agents", "facets", "recalls", "feedback"),
 )
 
 # Objects whose keys belong to the writer, by the place where they are described.

@@ -1,10 +1,12 @@
 """The engine for those who oversee it: reviews, rules and reasons. A typed request in, its answer out."""
 
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias
 
 from memorywire.engine.decide import decide
 from memorywire.engine.review import examine, inbox
 from memorywire.engine.rules import activate_rule, revert_rule, rules, set_rules, try_rule
+from memorywire.engine.survey import agents, facets, feedback, recalls
 from memorywire.engine.tools import Tools
 from memorywire.engine.why import why
 from memorywire.model.errors import Refused
@@ -22,11 +24,50 @@ from memorywire.model.rulings import (
     TryRule,
     Why,
 )
+from memorywire.model.survey import (
+    AgentList,
+    Agents,
+    FacetCounts,
+    Facets,
+    Feedback,
+    Judged,
+    RecallPage,
+    Recalls,
+)
 
-Overseen: TypeAlias = ProposalPage | Reviewed | Decided | RuleBook | RuleTrial | Reverted | Reasons
+Overseen: TypeAlias = (
+    ProposalPage
+    | Reviewed
+    | Decided
+    | RuleBook
+    | RuleTrial
+    | Reverted
+    | Reasons
+    | AgentList
+    | FacetCounts
+    | RecallPage
+    | Judged
+)
 
 
 _DECIDING = (Decide, SetRules, ActivateRule, RevertRule)
+
+
+_ROOMS: Mapping[type[Oversight], Callable[[Any, Tools], Awaitable[Overseen]]] = {
+    Inbox: inbox,
+    Examine: examine,
+    Decide: decide,
+    Rules: rules,
+    SetRules: set_rules,
+    TryRule: try_rule,
+    ActivateRule: activate_rule,
+    RevertRule: revert_rule,
+    Why: why,
+    Agents: agents,
+    Facets: facets,
+    Recalls: recalls,
+    Feedback: feedback,
+}
 
 
 async def oversee(request: Oversight, tools: Tools) -> Overseen:
@@ -36,22 +77,4 @@ async def oversee(request: Oversight, tools: Tools) -> Overseen:
             "an agent does not decide what enters memory, nor by which rules",
             fix="let a person decide: memorywire review list",
         )
-    match request:
-        case Inbox():
-            return await inbox(request, tools)
-        case Examine():
-            return await examine(request, tools)
-        case Decide():
-            return await decide(request, tools)
-        case Rules():
-            return await rules(request, tools)
-        case SetRules():
-            return await set_rules(request, tools)
-        case TryRule():
-            return await try_rule(request, tools)
-        case ActivateRule():
-            return await activate_rule(request, tools)
-        case RevertRule():
-            return await revert_rule(request, tools)
-        case Why():
-            return await why(request, tools)
+    return await _ROOMS[type(request)](request, tools)

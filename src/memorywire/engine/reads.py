@@ -1,11 +1,11 @@
 """Reading without ranking: one memory, a page of them, their past, the change log."""
 
+from memorywire.engine.survey import listed, surveyor
 from memorywire.engine.tools import Tools
 from memorywire.model.answers import Chain, ChangeLog, Page
 from memorywire.model.errors import NotFound
-from memorywire.model.record import RECALLABLE, Record, Standing
-from memorywire.model.requests import Changes, Get, History, List
-from memorywire.model.where import Where
+from memorywire.model.record import Record
+from memorywire.model.requests import Changes, Get, History, List, Order
 
 
 async def get(request: Get, tools: Tools) -> Record:
@@ -17,15 +17,10 @@ async def get(request: Get, tools: Tools) -> Record:
 
 
 async def list_(request: List, tools: Tools) -> Page:
-    archived = {Standing.ARCHIVED} if "archived" in request.include else set()
-    where = Where(
-        scope=request.scope,
-        alive_at=tools.clock(),
-        types=frozenset(request.types),
-        standings=RECALLABLE | archived,
-        filter=request.filter,
-    )
-    found = await tools.store.find(where, request.after, request.limit + 1)
+    where = listed(request, tools)
+    newest = request.order is Order.NEWEST
+    read = surveyor(tools, "order").newest if newest else tools.store.find
+    found = await read(where, request.after, request.limit + 1)
     items = tuple(found[: request.limit])
     return Page(
         items=items,

@@ -1,16 +1,14 @@
 """Why an agent knew something: a recall again, with the memories as they were when it was answered."""
 
+from memorywire.engine.survey import judged, recall_in_reach
 from memorywire.engine.tools import Tools
-from memorywire.model.errors import NotFound
 from memorywire.model.record import Scope
 from memorywire.model.rulings import Given, Reasons, Why
 
 
 async def why(request: Why, tools: Tools) -> Reasons:
     """What the recall handed out; every reason why it cannot be told has the same answer."""
-    note = await tools.governance.journal.recall(request.reach.tenant, request.recall_id)
-    if note is None or not request.reach.covers(note.scope):
-        raise NotFound("no such recall here", field="recall_id")
+    note = await recall_in_reach(request.reach, request.recall_id, tools)
     agent = Scope(agent=note.scope.agent, tenant=note.scope.tenant)
     return Reasons(
         recall_id=note.id,
@@ -21,6 +19,7 @@ async def why(request: Why, tools: Tools) -> Reasons:
         results=tuple([await _given(agent, *hit, tools) for hit in note.hits]),
         query=note.query or None,
         as_of=None if note.details is None else note.details.get("as_of"),
+        feedback=await judged(note, tools),
     )
 
 

@@ -15,19 +15,15 @@ from memorywire.facades.audited import Audited
 from memorywire.facades.bulk import Result, remember_each
 from memorywire.facades.dispatch import dispatch
 from memorywire.facades.options import (
-    DecideOptions,
     ExpireOptions,
     ForgetOptions,
     ListOptions,
     MergeOptions,
-    ProposalsOptions,
-    ReachOptions,
     RecallOptions,
     RememberOptions,
     ScopeOption,
-    TrialOptions,
-    VerbName,
 )
+from memorywire.facades.overseeing import Overseeing
 from memorywire.facades.procedures import Procedure
 from memorywire.house import (
     DEFAULT_AGENT,
@@ -61,8 +57,6 @@ from memorywire.model.findings import Cleared, Scanned
 from memorywire.model.proposal import Debt
 from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
 from memorywire.model.recovery import Recover, Recovered
-from memorywire.model.review import Decided, ProposalPage, Reviewed
-from memorywire.model.rulings import Reasons, Reverted, RuleBook, RuleTrial
 from memorywire.retrieval.embed import Embedder
 from memorywire.stores.contract import Fanned, Store
 from memorywire.wire.codec import encode
@@ -70,7 +64,7 @@ from memorywire.wire.codec import encode
 A = TypeVar("A")
 
 
-class Memory(Audited):
+class Memory(Audited, Overseeing):
     """Remember, recall, forget, merge and expire for one agent.
 
     >>> import asyncio
@@ -211,48 +205,6 @@ class Memory(Audited):
         """The newest changes, newest first."""
         return (await self._ask(ChangeLog, "changes", self._payload(options, limit=limit))).changes
 
-    async def proposals(self, **options: Unpack[ProposalsOptions]) -> ProposalPage:
-        """What waits for a person, in the order it came."""
-        return await self._ask(ProposalPage, "proposals", self._reach(options))
-
-    async def proposal(self, proposal_id: str, **options: Unpack[ReachOptions]) -> Reviewed:
-        """One proposal with everything needed to decide it; its `seen` binds a decision to exactly this."""
-        return await self._ask(Reviewed, "proposal", self._reach(options, proposal_id=proposal_id))
-
-    async def decide(
-        self, proposal_ids: str | Sequence[str], verb: VerbName, **options: Unpack[DecideOptions]
-    ) -> Decided:
-        """Approve, edit, reject, merge, supersede: one proposal, or several of one agent, all or none."""
-        named = [proposal_ids] if isinstance(proposal_ids, str) else list(proposal_ids)
-        return await self._ask(Decided, "decide", self._reach(options, proposal_ids=named, verb=verb))
-
-    async def why(self, recall_id: str, **options: Unpack[ReachOptions]) -> Reasons:
-        """What a recall handed out, with the memories as they were then."""
-        return await self._ask(Reasons, "why", self._reach(options, recall_id=recall_id))
-
-    async def rules(self) -> RuleBook:
-        """The policy in force, every edition of the rules people gave, and what could be learned."""
-        return await self._ask(RuleBook, "rules", {})
-
-    async def set_rules(
-        self, rules: Sequence[Mapping[str, Any]], *, if_edition: int | None = None
-    ) -> RuleBook:
-        """Put a whole ordered list of rules in force, in place of those that people gave before."""
-        edition = {} if if_edition is None else {"if_edition": if_edition}
-        return await self._ask(RuleBook, "set_rules", {"rules": list(rules), **edition})
-
-    async def test_rule(self, rule: Mapping[str, Any], **options: Unpack[TrialOptions]) -> RuleTrial:
-        """What a rule would have done to the changes of the last `days`; nothing changes."""
-        return await self._ask(RuleTrial, "test_rule", self._payload(options, rule=rule))
-
-    async def activate_rule(self, name: str) -> RuleBook:
-        """Put a suggested rule in force."""
-        return await self._ask(RuleBook, "activate_rule", {"name": name})
-
-    async def revert_rule(self, name: str) -> Reverted:
-        """Take back all that a learned rule let pass, as one change, and switch the rule off."""
-        return await self._ask(Reverted, "revert_rule", {"name": name})
-
     async def debts(self) -> tuple[Debt, ...]:
         """Changes that were promised and that a store has still to write, oldest first."""
         office = (await self._open()).tools.office
@@ -355,13 +307,6 @@ class Memory(Audited):
     def _item(self, item: str | Mapping[str, Any]) -> dict[str, Json]:
         fields = item if isinstance(item, Mapping) else {"content": item}
         return self._payload({"type": "semantic", **fields})
-
-    def _reach(self, options: Mapping[str, Any], **named: Any) -> dict[str, Json]:
-        rest = {name: value for name, value in options.items() if name != "all_agents"}
-        payload = self._payload(rest, **named)
-        if options.get("all_agents"):
-            del payload["agent_id"]
-        return payload
 
     def _payload(self, options: Mapping[str, Any], **named: Any) -> dict[str, Json]:
         """The wire payload: what is None was not said; tuples are lists to JSON."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 TypeName = Literal["semantic", "episodic", "procedural", "emotional"]
+HelpedName = Literal["useful", "wrong", "outdated"]
 VerbName = Literal["approve", "edit", "reject", "merge", "supersede", "forget_similar"]
 FilterJson = Mapping[str, Any]
 
@@ -105,9 +106,23 @@ class TrialOptions(ScopeOption, total=False):
     days: int
 
 
-class ListOptions(ScopeOption, total=False):
+class FacetOptions(ScopeOption, total=False):
     filter: FilterJson
     types: Sequence[TypeName]
     include: Sequence[Literal["archived"]]
+
+
+class ListOptions(FacetOptions, total=False):
     after: str
     limit: int
+    order: Literal["oldest", "newest"]
+
+
+class RecallsOptions(ReachOptions, total=False):
+    memory_id: str
+    before: str
+    limit: int
+
+
+class FeedbackOptions(ReachOptions, total=False):
+    reason: str

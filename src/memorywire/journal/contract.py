@@ -132,6 +132,27 @@ class Journal(Protocol):
 
     async def recall(self, tenant: str, id: str) -> RecallNote | None: ...
 
+    async def recalls(
+        self,
+        tenant: str,
+        *,
+        agent: str | None = None,
+        user: str | None = None,
+        memory: str | None = None,
+        before: str | None = None,
+        limit: int,
+    ) -> list[RecallNote]:
+        """The newest recalls, before the one of that id; only those that handed out `memory`, if named."""
+        ...
+
+    async def about(self, tenant: str, subject: str) -> list[dict[str, Json]]:
+        """The ledger's entries about a change, a proposal or a recall, newest first."""
+        ...
+
+    async def waiting(self, tenant: str) -> Mapping[str, int]:
+        """How many proposals of each agent wait for a person; agents without any are left out."""
+        ...
+
     async def recalled(
         self, tenant: str, since: int, *, agent: str | None = None, caller: str | None = None
     ) -> list[tuple[int, int]]:

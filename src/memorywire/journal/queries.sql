@@ -125,6 +125,19 @@ UPDATE recalled SET query = NULL WHERE query IS NOT NULL AND at < :before;
 SELECT id, tenant, agent, user, at, caller, query, verdict, hits, details FROM recalled
 WHERE tenant = :tenant AND id = :id;
 
+-- name: recalls
+SELECT id, tenant, agent, user, at, caller, query, verdict, hits, details FROM recalled
+WHERE tenant = :tenant
+  AND (:agent IS NULL OR agent = :agent)
+  AND (:user IS NULL OR user = :user)
+  AND (:before IS NULL OR id < :before)
+  AND (:quoted IS NULL OR instr(hits, :quoted))
+ORDER BY id DESC LIMIT :limit;
+
+-- name: waiting
+SELECT agent, count(*) FROM proposal
+WHERE tenant = :tenant AND state IN ('pending', 'stale') GROUP BY agent;
+
 -- name: handed_out
 SELECT at, count FROM recalled
 WHERE tenant = :tenant AND at > :since

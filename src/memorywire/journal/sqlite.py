@@ -34,7 +34,7 @@ from memorywire.model.change import Change
 from memorywire.model.clock import Clock
 from memorywire.model.errors import Conflict
 from memorywire.model.proposal import Debt, Proposal, RecallNote
-from memorywire.model.record import Scope
+from memorywire.model.record import Json, Scope
 from memorywire.stores.contract import Store
 from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.connection import Patience, writing
@@ -151,6 +151,37 @@ class SqliteJournal:
         def work(db: apsw.Connection) -> RecallNote | None:
             row = db.execute(QUERIES["recall"], {"tenant": tenant, "id": id}).fetchone()
             return None if row is None else recall_from(row)
+
+        return await self.file.read(work)
+
+    async def recalls(
+        self,
+        tenant: str,
+        *,
+        agent: str | None = None,
+        user: str | None = None,
+        memory: str | None = None,
+        before: str | None = None,
+        limit: int,
+    ) -> list[RecallNote]:
+        await self.settle()
+        quoted = None if memory is None else json.dumps(memory)
+        asked = {"tenant": tenant, "agent": agent, "user": user, "quoted": quoted}
+        wanted = asked | {"before": before, "limit": limit}
+        return await self.file.read(
+            lambda db: [recall_from(row) for row in db.execute(QUERIES["recalls"], wanted)]
+        )
+
+    async def about(self, tenant: str, subject: str) -> list[dict[str, Json]]:
+        await self.settle()
+        found = await self.file.read(partial(ledger.about, tenant=tenant, subject=subject))
+        return [row.said for row in found]
+
+    async def waiting(self, tenant: str) -> Mapping[str, int]:
+        def work(db: apsw.Connection) -> dict[str, int]:
+            return {
+                str(agent): int(count) for agent, count in db.execute(QUERIES["waiting"], {"tenant": tenant})
+            }
 
         return await self.file.read(work)
 

@@ -15,6 +15,13 @@ class Fusion(StrEnum):
     WEIGHTED = "weighted"
 
 
+class Order(StrEnum):
+    """Ids rise with time, so that one order is the other backwards."""
+
+    OLDEST = "oldest"
+    NEWEST = "newest"
+
+
 class Strategy(StrEnum):
     KEEP_CANONICAL = "keep_canonical"
     MERGE_CONTENT = "merge_content"
@@ -147,7 +154,7 @@ class Get:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class List:
-    """A page of memories in id order, behind `after`."""
+    """A page of memories in id order, or in the opposite one, behind `after`."""
 
     scope: Scope
     filter: Filter = EVERYTHING
@@ -155,6 +162,7 @@ class List:
     include: tuple[str, ...] = ()
     after: str | None = None
     limit: int = 100
+    order: Order = Order.OLDEST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

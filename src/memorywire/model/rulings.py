@@ -7,6 +7,7 @@ from typing import TypeAlias
 from memorywire.model.answers import Outcome, Status
 from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
 from memorywire.model.review import Decide, Examine, Inbox, Reach
+from memorywire.model.survey import Agents, Facets, Feedback, Judged, Recalls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +145,22 @@ class Reasons:
     results: tuple[Given, ...]
     query: str | None = None
     as_of: int | None = None
+    feedback: tuple[Judged, ...] = ()
 
 
-Oversight: TypeAlias = Inbox | Examine | Decide | Rules | SetRules | TryRule | ActivateRule | RevertRule | Why
+Oversight: TypeAlias = (
+    Inbox
+    | Examine
+    | Decide
+    | Rules
+    | SetRules
+    | TryRule
+    | ActivateRule
+    | RevertRule
+    | Why
+    | Agents
+    | Facets
+    | Recalls
+    | Feedback
+)
 """What people ask, and agents do not: a door for agents need not serve it."""

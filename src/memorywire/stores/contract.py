@@ -14,6 +14,7 @@ from memorywire.model.errors import MemorywireError
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.where import Where
+from memorywire.stores.abilities import Ability
 
 
 class Store(Protocol):
@@ -62,7 +63,7 @@ class Store(Protocol):
 
 
 @runtime_checkable
-class Historian(Protocol):
+class Historian(Protocol, metaclass=Ability):
     """A store that keeps every version and can say which change did what."""
 
     async def history(self, scope: Scope, id: str) -> list[Version]:
@@ -83,14 +84,14 @@ class Historian(Protocol):
 
 
 @runtime_checkable
-class Tracker(Protocol):
+class Tracker(Protocol, metaclass=Ability):
     """A store that remembers when its memories were last recalled."""
 
     async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None: ...
 
 
 @runtime_checkable
-class RecallCounter(Protocol):
+class RecallCounter(Protocol, metaclass=Ability):
     """A tracker that also remembers how often."""
 
     async def recalls(self, records: Sequence[Record]) -> Sequence[int]:
@@ -98,12 +99,38 @@ class RecallCounter(Protocol):
         ...
 
 
+@runtime_checkable
+class Surveyor(Protocol, metaclass=Ability):
+    """A store that can say what it holds without being asked for it."""
+
+    async def owners(self, tenant: str) -> list[tuple[str, int]]:
+        """The agents that have current memories in the tenant, by name, and how many."""
+        ...
+
+    async def newest(self, where: Where, before: str | None, limit: int) -> list[Record]:
+        """Matching memories, the greatest id first, starting below `before`."""
+        ...
+
+
+@runtime_checkable
+class Ingester(Protocol):
+    """A store over a product that finds what is worth keeping in a conversation by itself."""
+
+    async def ingest(self, scope: Scope, messages: Sequence[Mapping[str, str]]) -> list[str]:
+        """What the product would remember of these messages (`role`, `content`), in its words.
+
+        None of it is kept: whoever asks decides, by a change like any other, what is remembered.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What one store of several did with a change; without `error` it holds it."""
+    """What one store of several did with a change, after how many seconds; without `error` it holds it."""
 
     store: str
     error: MemorywireError | None = None
+    elapsed: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +144,7 @@ class Found:
 
 
 @runtime_checkable
-class Fanned(Protocol):
+class Fanned(Protocol, metaclass=Ability):
     """A store made of stores, which can say what each of them did."""
 
     @property

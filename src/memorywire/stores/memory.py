@@ -62,7 +62,7 @@ async def open_store(url: str, *, space: Space) -> "MemoryStore":
 
 
 class MemoryStore:
-    """Keeps chains of versions in a dict; satisfies Store, Historian, Tracker and RecallCounter."""
+    """Keeps chains of versions in a dict; satisfies Store, Historian, Tracker, RecallCounter, Surveyor."""
 
     name = "memory"
     features = frozenset(Feature) - {Feature.DURABLE}
@@ -98,6 +98,14 @@ class MemoryStore:
     async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
         found = sorted((record for record, _ in self._matching(where)), key=lambda record: record.id)
         return [record for record in found if after is None or record.id > after][:limit]
+
+    async def newest(self, where: Where, before: str | None, limit: int) -> list[Record]:
+        found = sorted((record for record, _ in self._matching(where)), key=lambda record: record.id)
+        return [record for record in reversed(found) if before is None or record.id < before][:limit]
+
+    async def owners(self, tenant: str) -> list[tuple[str, int]]:
+        live = (chain[-1].scope for chain in self._chains.values() if chain[-1].live)
+        return sorted(Counter(scope.agent for scope in live if scope.tenant == tenant).items())
 
     async def count(self, where: Where) -> int:
         return sum(1 for _ in self._matching(where))

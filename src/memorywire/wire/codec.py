@@ -24,6 +24,7 @@ from memorywire.model.requests import (
     History,
     List,
     Merge,
+    Order,
     Policy,
     RankWeights,
     Recall,
@@ -43,6 +44,7 @@ from memorywire.model.rulings import (
     TryRule,
     Why,
 )
+from memorywire.model.survey import Agents, Facets, Feedback, Helped, Recalls, RecallSummary
 from memorywire.wire import strict
 from memorywire.wire.filters import decode_filter
 
@@ -69,6 +71,10 @@ OVERSIGHT: Mapping[str, type[Oversight]] = {
     "test_rule": TryRule,
     "activate_rule": ActivateRule,
     "revert_rule": RevertRule,
+    "agents": Agents,
+    "facets": Facets,
+    "recalls": Recalls,
+    "feedback": Feedback,
 }
 
 _PREVIEW = 200
@@ -160,6 +166,8 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "states": lambda names: frozenset(State(name) for name in names),
     "proposal_ids": tuple,
     "verb": Verb,
+    "helped": Helped,
+    "order": Order,
     "edit": _values,
     "rule": _rule,
     "rules": lambda tables: tuple(_rule(table) for table in tables),
@@ -311,4 +319,5 @@ _ENCODERS: Mapping[type, Callable[[Any], Json]] = {
     Proposal: _encode_proposal,
     Reviewed: _encode_reviewed,
     Reasons: _owned,
+    RecallSummary: _owned,
 }

@@ -17,6 +17,7 @@ READS = ("get", "list", "history", "undo", "changes", "capabilities")
 OVERSIGHT = (
     *("proposals", "proposal", "decide", "why"),
     *("rules", "set_rules", "test_rule", "activate_rule", "revert_rule"),
+    *("agents", "facets", "recalls", "feedback"),
 )
 """For people: a door that serves agents need not offer these."""
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from memorywire.engine.tools import unsupported
 from memorywire.facades.dispatch import dispatch
 from memorywire.facades.events import Feed
+from memorywire.governance.patterns import names
 from memorywire.house import House
 from memorywire.journal.operators import Right
 from memorywire.journal.sqlite import SqliteJournal
@@ -15,6 +16,7 @@ from memorywire.model.errors import Overloaded
 from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.servers.callers import Caller
 from memorywire.servers.http.routes import ALL, EVERYWHERE, NEEDS, agent_is_optional, names_agent
+from memorywire.servers.spans import spanned
 from memorywire.wire import strict
 from memorywire.wire.codec import encode
 
@@ -54,12 +56,21 @@ class Door:
 
     async def call(self, operation: str, payload: Mapping[str, Json], caller: Caller) -> dict[str, Json]:
         """One operation of the wire, as this caller."""
-        permit(operation, payload, caller)
-        asked = dispatch(operation, payload, self.as_caller(caller), tenant=caller.tenant)
-        answer: dict[str, Json] = encode(await self.finish(asked))
+        answer: dict[str, Json] = encode(await self.ask(operation, payload, caller))
+        if operation == "agents":
+            answer["items"] = [one for one in answer["items"] if names(caller.agents, one["agent_id"])]
         if operation == "capabilities":
             answer["limits"]["payload_bytes_max"] = self.limits.body
         return answer
+
+    async def ask(self, operation: str, payload: Mapping[str, Json], caller: Caller) -> object:
+        """The same, with the answer as the value it is."""
+        with spanned(operation) as tell:
+            permit(operation, payload, caller)
+            asked = dispatch(operation, payload, self.as_caller(caller), tenant=caller.tenant)
+            answer = await self.finish(asked)
+            tell(answer)
+            return answer
 
     def as_caller(self, caller: Caller) -> House:
         return replace(self.house, tools=self.house.as_caller(caller.name))
@@ -99,3 +110,5 @@ def permit(operation: str, payload: Mapping[str, Json], caller: Caller) -> None:
     caller.require(NEEDS.get(operation, Right.MANAGE), everywhere=everywhere)
     if names_agent(operation) and operation != "capabilities":
         caller.require_agent(payload, optional=agent_is_optional(operation))
+    elif operation in EVERYWHERE:
+        caller.require_every_agent()

@@ -10,8 +10,14 @@ from memorywire.wire.validate import OPERATIONS, OVERSIGHT, READS
 ALL = (*OPERATIONS, *READS, *OVERSIGHT)
 
 NEEDS: Mapping[str, Right] = {
-    **dict.fromkeys(("recall", "get", "list", "history", "changes", "capabilities", "why"), Right.READ),
-    **dict.fromkeys(("remember", "forget", "merge", "expire", "undo"), Right.WRITE),
+    **dict.fromkeys(
+        (
+            *("recall", "get", "list", "history", "changes", "capabilities", "why"),
+            *("agents", "facets", "recalls"),
+        ),
+        Right.READ,
+    ),
+    **dict.fromkeys(("remember", "forget", "merge", "expire", "undo", "feedback"), Right.WRITE),
     **dict.fromkeys(("proposals", "proposal", "decide", "test_rule"), Right.REVIEW),
 }
 """What is not named here needs the right to manage."""

@@ -146,6 +146,12 @@ ORDER BY asked.key;
 -- name: find
 SELECT * FROM record WHERE {conditions} ORDER BY id LIMIT :limit;
 
+-- name: find_backwards
+SELECT * FROM record WHERE {conditions} ORDER BY id DESC LIMIT :limit;
+
+-- name: owners
+SELECT agent, count(*) FROM version WHERE tenant = :tenant AND ended IS NULL GROUP BY agent ORDER BY agent;
+
 -- name: scan
 SELECT * FROM record WHERE {conditions};
 

@@ -11,7 +11,7 @@ from memorywire.model.where import EVERYTHING, Where
 from memorywire.stores.sqlite.exact import Vectors
 from memorywire.stores.sqlite.halves import widened
 from memorywire.stores.sqlite.pushdown import Conditions, conditions
-from memorywire.stores.sqlite.rows import Row, position_of, record_of, scope_row
+from memorywire.stores.sqlite.rows import Row, Seen, position_of, record_of, scope_row
 from memorywire.stores.sqlite.sql import QUERIES
 
 _PAGE = 256
@@ -35,13 +35,15 @@ def head(db: apsw.Connection, where: Where) -> int | None:
     return int(db.execute(QUERIES["head_at"], name).get or 0)
 
 
-def find(db: apsw.Connection, where: Where, after: str | None, limit: int) -> list[Record]:
-    """A page of matching records; pages of rows are fetched until it is full or nothing is left."""
+def find(
+    db: apsw.Connection, where: Where, after: str | None, limit: int, *, backwards: bool = False
+) -> list[Record]:
+    """A page of matching records, by id; pages of rows are fetched until it is full or nothing is left."""
     asked = conditions(where, head(db, where))
     page = limit if asked.rest == EVERYTHING else max(limit, _PAGE)
     found: list[Record] = []
     while len(found) < limit:
-        rows = _page(db, asked, after, page)
+        rows = _page(db, asked, after, page, backwards=backwards)
         found += [record for record in rows if asked.rest.matches(record)]
         if len(rows) < page:
             break
@@ -49,10 +51,18 @@ def find(db: apsw.Connection, where: Where, after: str | None, limit: int) -> li
     return found[:limit]
 
 
-def _page(db: apsw.Connection, asked: Conditions, after: str | None, limit: int) -> list[Record]:
-    sql = asked.sql if after is None else f"{asked.sql} AND {asked.id} > :after"
+def _page(
+    db: apsw.Connection, asked: Conditions, after: str | None, limit: int, *, backwards: bool
+) -> list[Record]:
+    behind = "<" if backwards else ">"
+    sql = asked.sql if after is None else f"{asked.sql} AND {asked.id} {behind} :after"
     bindings = asked.bindings | {"after": after, "limit": limit}
-    return [record_of(row) for row in db.execute(QUERIES["find"].format(conditions=sql), bindings)]
+    query = QUERIES["find_backwards" if backwards else "find"].format(conditions=sql)
+    return [record_of(row) for row in db.execute(query, bindings)]
+
+
+def owners(db: apsw.Connection, tenant: str) -> list[tuple[str, int]]:
+    return [(agent, count) for agent, count in db.execute(QUERIES["owners"], {"tenant": tenant})]
 
 
 def count(db: apsw.Connection, where: Where) -> int:
@@ -77,9 +87,9 @@ def _checked_positions(db: apsw.Connection, asked: Conditions) -> Iterator[int]:
             yield position_of(row)
 
 
-def at_positions(db: apsw.Connection, positions: Sequence[int]) -> dict[int, Record]:
+def at_positions(db: apsw.Connection, positions: Sequence[int], seen: Seen) -> dict[int, Record]:
     rows = db.execute(QUERIES["by_position"], {"positions": json.dumps(list(positions))})
-    return {position_of(row): record_of(row) for row in rows}
+    return {position_of(row): record_of(row, seen) for row in rows}
 
 
 def ids_at(db: apsw.Connection, positions: Sequence[int]) -> list[str]:
