@@ -113,6 +113,12 @@ def about(db: apsw.Connection, tenant: str, subject: str) -> list[Row]:
     return [_row(*row) for row in db.execute(QUERIES["about"], {"tenant": tenant, "subject": subject})]
 
 
+def by_day(db: apsw.Connection, tenant: str, newest: int) -> list[tuple[int, str, int]]:
+    """How often each operation is among the newest entries, as (days since the epoch, operation, count)."""
+    wanted = {"tenant": tenant, "newest": newest}
+    return [(day, what, count) for day, what, count in db.execute(QUERIES["by_day"], wanted)]
+
+
 def entry(db: apsw.Connection, sequence: int) -> Row | None:
     row = db.execute(QUERIES["entry"], (sequence,)).fetchone()
     return None if row is None else _row(*row)

@@ -20,6 +20,11 @@ SELECT seq, version, salt FROM ledger_salt WHERE tenant = :tenant AND memory = :
 
 -- What is of another type than it was written with is no entry any more.
 
+-- name: by_day
+SELECT at / 86400000 AS day, operation, count(*)
+FROM (SELECT at, operation, tenant FROM ledger ORDER BY seq DESC LIMIT :newest)
+WHERE tenant = :tenant GROUP BY day, operation ORDER BY day;
+
 -- name: entry
 SELECT seq, CASE typeof(body) WHEN 'text' THEN CAST(body AS BLOB) END, CASE typeof(chain) WHEN 'blob' THEN chain END
 FROM ledger WHERE seq = ?;

@@ -1,6 +1,7 @@
 """The books as routes: the ledger, its proof, its signature, and what stores still have to write."""
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 
 import apsw
@@ -10,11 +11,11 @@ from starlette.responses import Response
 from memorywire.engine.tools import unsupported
 from memorywire.governance.patterns import names
 from memorywire.journal import ledger
-from memorywire.journal.audit import Examination, examine
+from memorywire.journal.audit import Examination, examine, proven
 from memorywire.journal.ledger import Filters, Row
 from memorywire.journal.notary import Notary
 from memorywire.journal.operators import Right
-from memorywire.journal.sealing import exposure, seal
+from memorywire.journal.sealing import seal
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.proposal import Debt
 from memorywire.model.record import Json
@@ -26,86 +27,110 @@ from memorywire.servers.http.requests import query_pairs
 
 _MOST = 1_000
 _PAGE = 100
+_NEWEST = 20_000
 _NUMBERS = frozenset({"since", "until", "before", "limit"})
 AUDIT_FIELDS = ("agent_id", "user_id", "operation", "kind", "actor", "memory", *sorted(_NUMBERS))
 
 
+async def entries(door: Door, caller: Caller, pairs: Sequence[tuple[str, str]]) -> dict[str, Json]:
+    """A page of the ledger, newest first, and where the next one begins, for whoever may review."""
+    caller.require(Right.REVIEW)
+    asked = _asked(pairs)
+    caller.require_agent(asked, optional=True)
+    before, limit = asked.pop("before", None), asked.pop("limit", _PAGE)
+    named = {"agent": asked.pop("agent_id", None), "user": asked.pop("user_id", None)}
+    filters = Filters(tenant=caller.tenant, **named, **asked)
+    await door.journal.settle()
+    found = await door.finish(
+        door.journal.file.read(partial(ledger.log, filters=filters, before=before, limit=limit))
+    )
+    told = [_entry(row) for row in found if caller.hears_of(row.said["operation"])]
+    return {"entries": told, **_further(found, limit)}
+
+
+async def entry(door: Door, caller: Caller, sequence: int) -> dict[str, Json]:
+    """One entry, if it is about the caller's tenant and agents; else there is none."""
+    caller.require(Right.REVIEW)
+    await door.journal.settle()
+    row = await door.finish(door.journal.file.read(partial(ledger.entry, sequence=sequence)))
+    if row is None or not _is_for(row, caller):
+        raise NotFound(f"no entry {sequence} of the ledger here", field="seq")
+    return _entry(row)
+
+
+async def proof(door: Door, caller: Caller, sequence: int) -> str:
+    """The lines that prove one entry to be in the signed ledger; what is not signed yet is signed first."""
+    await entry(door, caller, sequence)
+    notary = _notary(door)
+    await door.finish(seal(door.journal.file, notary))
+    work = partial(_proven, notary=notary, sequence=sequence)
+    return await door.finish(door.journal.file.read(work))
+
+
+async def verdict(door: Door, caller: Caller) -> dict[str, Json]:
+    """Whether no entry was changed, removed, added or moved."""
+    caller.require(Right.MANAGE, everywhere=True)
+    await door.journal.settle()
+    return _verdict(await door.finish(door.journal.file.read(partial(_examined, notary=door.journal.notary))))
+
+
+async def signed(door: Door, caller: Caller) -> dict[str, Json]:
+    """The newest signature and its key; what is not signed yet is signed first."""
+    caller.require(Right.MANAGE, everywhere=True)
+    notary = _notary(door)
+    note = await door.finish(seal(door.journal.file, notary))
+    if note is None:
+        raise NotFound("the ledger is empty", fix="remember something first")
+    key = await asyncio.to_thread(notary.verifier)
+    return {"checkpoint": note, "key": str(key)}
+
+
+async def growth(door: Door, caller: Caller) -> list[tuple[int, str, int]]:
+    """How often each operation was done a day, among the newest entries: (day, operation, count)."""
+    caller.require(Right.REVIEW)
+    work = partial(ledger.by_day, tenant=caller.tenant, newest=_NEWEST)
+    return await door.finish(door.journal.file.read(work))
+
+
+async def owed(door: Door, caller: Caller) -> list[dict[str, Json]]:
+    """What stores have still to write of the caller's changes, oldest first."""
+    caller.require(Right.REVIEW)
+    found = await door.finish(door.journal.debts())
+    return [debt.summary() for debt in found if _concerns(debt, caller)]
+
+
 def audit_endpoint(door: Door) -> Endpoint:
     async def audit(request: Request) -> Response:
-        """Entries of the ledger, newest first."""
-        caller = caller_of(request)
-        caller.require(Right.REVIEW)
-        asked = _asked(query_pairs(request))
-        caller.require_agent(asked, optional=True)
-        before, limit = asked.pop("before", None), asked.pop("limit", _PAGE)
-        named = {"agent": asked.pop("agent_id", None), "user": asked.pop("user_id", None)}
-        filters = Filters(tenant=caller.tenant, **named, **asked)
-        await door.journal.settle()
-        found = await door.finish(
-            door.journal.file.read(partial(ledger.log, filters=filters, before=before, limit=limit))
-        )
-        return as_json({"entries": [_entry(row) for row in found], **_further(found, limit)})
+        return as_json(await entries(door, caller_of(request), query_pairs(request)))
 
     return audit
 
 
 def verify_endpoint(door: Door) -> Endpoint:
     async def verify(request: Request) -> Response:
-        """Whether no entry was changed, removed, added or moved."""
-        caller_of(request).require(Right.MANAGE, everywhere=True)
         _no_query(request)
-        work = partial(_examined, notary=_notary(door))
-        return as_json(_verdict(await door.finish(door.journal.file.read(work))))
+        return as_json(await verdict(door, caller_of(request)))
 
     return verify
 
 
 def checkpoint_endpoint(door: Door) -> Endpoint:
     async def checkpoint(request: Request) -> Response:
-        """The newest signature; what is not signed yet is signed first."""
-        caller_of(request).require(Right.MANAGE, everywhere=True)
         _no_query(request)
-        notary = _notary(door)
-        note = await door.finish(seal(door.journal.file, notary))
-        if note is None:
-            raise NotFound("the ledger is empty", fix="remember something first")
-        key = await asyncio.to_thread(notary.verifier)
-        return as_json({"checkpoint": note, "key": str(key)})
+        return as_json(await signed(door, caller_of(request)))
 
     return checkpoint
 
 
 def debts_endpoint(door: Door) -> Endpoint:
     async def debts(request: Request) -> Response:
-        """What stores have still to write, oldest first."""
-        caller = caller_of(request)
-        caller.require(Right.REVIEW)
         _no_query(request)
-        found = await door.finish(door.journal.debts())
-        mine = [debt for debt in found if _concerns(debt, caller)]
-        return as_json({"debts": [debt.summary() for debt in mine]})
+        return as_json({"debts": await owed(door, caller_of(request))})
 
     return debts
 
 
-async def standing(door: Door) -> dict[str, float]:
-    """Figures of the books, for whoever watches over them."""
-    now = door.house.tools.clock()
-
-    def read(db: apsw.Connection) -> dict[str, float]:
-        entries, _ = ledger.head(db)
-        return {"ledger_entries": entries, "ledger_unsigned": exposure(db)[0]}
-
-    debts = await door.journal.debts()
-    oldest = min((debt.at for debt in debts), default=now)
-    return {
-        **await door.journal.file.read(read),
-        "debts": len(debts),
-        "oldest_debt_seconds": (now - oldest) / 1000,
-    }
-
-
-def _asked(pairs: list[tuple[str, str]]) -> dict[str, Json]:
+def _asked(pairs: Sequence[tuple[str, str]]) -> dict[str, Json]:
     asked: dict[str, Json] = {}
     for name, text in pairs:
         if name not in AUDIT_FIELDS or name in asked:
@@ -132,8 +157,18 @@ def _notary(door: Door) -> Notary:
     return door.journal.notary
 
 
-def _examined(db: apsw.Connection, notary: Notary) -> Examination:
+def _examined(db: apsw.Connection, notary: Notary | None) -> Examination:
     return examine(db, notary)
+
+
+def _proven(db: apsw.Connection, notary: Notary, sequence: int) -> str:
+    return "".join(f"{line}\n" for line in proven(db, notary, sequence))
+
+
+def _is_for(row: Row, caller: Caller) -> bool:
+    said = row.said
+    mine = bool(said["tenant"] == caller.tenant) and names(caller.agents, said["agent"])
+    return mine and caller.hears_of(said["operation"])
 
 
 def _verdict(found: Examination) -> dict[str, Json]:

@@ -1,0 +1,212 @@
+"""The console as an application that the HTTP door mounts; visitors come in with a cookie of their own."""
+
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Scope
+
+from memorywire.house import House
+from memorywire.model.errors import Forbidden, MemorywireError, NotFound, Unauthenticated
+from memorywire.model.ids import Entropy
+from memorywire.model.record import DEFAULT_TENANT
+from memorywire.servers.callers import ANYBODY, Caller, Doorkeeper
+from memorywire.servers.console import render
+from memorywire.servers.console.forms import TOKEN_FIELD, Form, check_origin, read_form
+from memorywire.servers.console.page import Page, Room, Shop, View
+from memorywire.servers.console.rooms import (
+    activity,
+    agents,
+    decisions,
+    entrance,
+    health,
+    inbox,
+    memories,
+    operators,
+    playground,
+    policy,
+    record,
+)
+from memorywire.servers.console.sessions import PATH, Note, Session, Sessions
+from memorywire.servers.http.answers import status_of
+from memorywire.servers.http.app import Mounted
+from memorywire.servers.http.door import Door, Limits
+from memorywire.servers.http.handlers import Endpoint
+from memorywire.servers.http.stream import events_endpoint
+from memorywire.servers.passports import Passports, Provider
+
+ROOMS: tuple[Room, ...] = (
+    entrance.ROOM,
+    inbox.ROOM,
+    decisions.ROOM,
+    memories.ROOM,
+    record.ROOM,
+    playground.ROOM,
+    activity.ROOM,
+    policy.ROOM,
+    health.ROOM,
+    agents.ROOM,
+    operators.ROOM,
+)
+"""In the order of the navigation."""
+
+_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+_FOREVER = "public, max-age=31536000, immutable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Console:
+    """What `serve` mounts, and the links that sign in once."""
+
+    mounted: Mounted
+    sessions: Sessions
+
+    def link(self, url: str) -> str:
+        """An address that signs in whoever opens it first, as the user of this machine."""
+        return f"{url}{PATH}/enter?key={self.sessions.new_link()}"
+
+
+def console_mount(
+    house: House,
+    *,
+    local: bool,
+    provider: Provider | None = None,
+    limits: Limits | None = None,
+    entropy: Entropy = os.urandom,
+) -> Console:
+    """The console over an open house.
+
+    Where only this machine can come in (`local`) its user needs no token while there are no operators;
+    elsewhere cookies travel over HTTPS alone.
+    """
+    door = Door(house, limits or Limits())
+    clock = house.tools.clock
+    passports = None if provider is None else Passports(provider)
+    doorkeeper = Doorkeeper(door.journal, clock, trusting=local, passports=passports)
+    sessions = Sessions(clock, entropy, secure=not local)
+    sections = tuple(room.section for room in ROOMS if room.section is not None)
+    shop = Shop(
+        door=door,
+        doorkeeper=doorkeeper,
+        sessions=sessions,
+        templates=render.environment(),
+        sections=sections,
+    )
+
+    async def entry(scope: Scope) -> Caller | None:
+        """The visitor of a cookie; the session is left where the page finds it."""
+        scope["state"]["operation"] = "console"
+        session = sessions.read(Request(scope).headers.get("cookie", ""))
+        scope["state"].update(session=session or sessions.begin(), fresh=session is None)
+        return await visitor(session, doorkeeper)
+
+    async def welcome(request: Request) -> Caller | None:
+        return await visitor(sessions.read(request.headers.get("cookie", "")), doorkeeper)
+
+    @asynccontextmanager
+    async def running() -> AsyncIterator[None]:
+        yield
+        await door.drain()
+        await doorkeeper.close()
+
+    views = [view for room in ROOMS for view in room.views]
+    app = Starlette(
+        routes=[
+            *(Route(view.path, _endpoint(view, shop), methods=_methods(view)) for view in views),
+            Route("/events", events_endpoint(door, welcome)),
+            Route("/static/{name}", _static),
+        ],
+        exception_handlers={HTTPException: _unknown(shop)},
+    )
+    app.router.redirect_slashes = False
+    return Console(mounted=Mounted(path=PATH, app=app, running=running, entry=entry), sessions=sessions)
+
+
+async def visitor(session: Session | None, doorkeeper: Doorkeeper) -> Caller | None:
+    """Whoever the session stands for by now; None when the door would not let them in."""
+    if session is not None and session.local:
+        return replace(ANYBODY, tenant=session.tenant or DEFAULT_TENANT)
+    secret = None if session is None else session.secret
+    tenant = None if session is None else session.tenant
+    try:
+        return await doorkeeper.admit(None if secret is None else f"Bearer {secret}", tenant)
+    except (Unauthenticated, Forbidden):
+        return None
+
+
+def _methods(view: View) -> list[str]:
+    return [method for method, answers in (("GET", view.look), ("POST", view.do)) if answers is not None]
+
+
+def _endpoint(view: View, shop: Shop) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        state = request.state
+        page = Page(request, shop, state.session, state.caller)
+        if request.method != "POST" and request.headers.get("sec-fetch-site") == "cross-site":
+            return await page.show("onward.html")  # no cookie came along from another site: it would here
+        if page.visitor is None and not view.public:
+            response = page.go(page.link("/sign-in", next=page.link()))
+        else:
+            response = await _answered(view, page)
+        _keep_session(response, page, fresh=state.fresh)
+        return response
+
+    return endpoint
+
+
+async def _answered(view: View, page: Page) -> Response:
+    form: Form | None = None
+    try:
+        if page.request.method != "POST" and view.look is not None:
+            return await view.look(page)
+        assert view.do is not None, "the route knows its methods"  # noqa: S101 - narrows the type
+        form = await _proven(page)
+        return await view.do(page, form)
+    except MemorywireError as error:
+        page.request.state.visit.code = error.code
+        back = None if form is None else form.get("back")
+        if back is not None:
+            return page.go(back, Note(text=error.detail, fix=error.fix, problem=True))
+        return await page.show("problem.html", status_of(error), problem=error.problem())
+
+
+async def _proven(page: Page) -> Form:
+    """The form, if a page of this very session sent it."""
+    check_origin(page.request)
+    limits = page.shop.door.limits
+    form = await read_form(page.request, limit=limits.batch, seconds=limits.body_seconds)
+    if not page.shop.sessions.is_token(page.session, form.get(TOKEN_FIELD) or ""):
+        raise Forbidden("this form was made for another visit", field=TOKEN_FIELD, fix="load the page again")
+    return form
+
+
+def _keep_session(response: Response, page: Page, *, fresh: bool) -> None:
+    """A new session is given to the visitor, an old one gets a new seal now and then."""
+    sessions, session = page.shop.sessions, page.session
+    current = session if fresh else sessions.renewed(session)
+    if current is not None and not any(name == b"set-cookie" for name, _ in response.raw_headers):
+        sessions.keep(response, current)
+
+
+def _unknown(shop: Shop) -> Callable[[Request, Exception], Awaitable[Response]]:
+    async def unknown(request: Request, error: Exception) -> Response:
+        page = Page(request, shop, request.state.session, request.state.caller)
+        problem = NotFound("there is no such page", fix="start at the inbox")
+        return await page.show("problem.html", 404, problem=problem.problem())
+
+    return unknown
+
+
+async def _static(request: Request) -> Response:
+    name = request.path_params["name"]
+    body = render.asset(name)
+    if body is None:
+        raise HTTPException(404)
+    kind = _TYPES.get(name.rpartition(".")[2], "text/plain; charset=utf-8")
+    return Response(body, media_type=kind, headers={"Cache-Control": _FOREVER})

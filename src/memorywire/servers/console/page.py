@@ -1,0 +1,161 @@
+"""A page in the making: who looks, what they ask through the door, and how the answer is shown."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from jinja2 import Environment
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from memorywire.governance.patterns import names
+from memorywire.journal.operators import EVERYBODY, Right
+from memorywire.model.errors import MemorywireError
+from memorywire.model.record import Json
+from memorywire.servers.callers import Caller, Doorkeeper
+from memorywire.servers.console.forms import TOKEN_FIELD, Form
+from memorywire.servers.console.sessions import PATH, Note, Session, Sessions
+from memorywire.servers.http.door import Door
+
+THEMES = ("auto", "light", "dark")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """An entry of the navigation, for those who have the right; `count` says what waits there."""
+
+    path: str
+    title: str
+    right: Right
+    count: "Callable[[Page], Awaitable[int]] | None" = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """An address below /console: `look` answers GET; `do` answers POST, after the form was proven ours."""
+
+    path: str
+    look: "Callable[[Page], Awaitable[Response]] | None" = None
+    do: "Callable[[Page, Form], Awaitable[Response]] | None" = None
+    public: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shop:
+    """What all pages share."""
+
+    door: Door
+    doorkeeper: Doorkeeper
+    sessions: Sessions
+    templates: Environment
+    sections: tuple[Section, ...]
+
+
+class Page:
+    """One request of one visitor. It asks only through the door, as the visitor and nobody else."""
+
+    def __init__(self, request: Request, shop: Shop, session: Session, visitor: Caller | None) -> None:
+        self.request = request
+        self.shop = shop
+        self.session = session
+        self.visitor = visitor
+
+    @property
+    def caller(self) -> Caller:
+        """Who looks; views that are not public have one."""
+        assert self.visitor is not None, "a stranger was sent to sign in"  # noqa: S101 - narrows the type
+        return self.visitor
+
+    @property
+    def now(self) -> int:
+        return self.shop.door.house.tools.clock()
+
+    async def call(self, operation: str, /, **payload: Json) -> dict[str, Json]:
+        """An operation of the wire, as the visitor; fields that are None or empty are left out."""
+        given = {name: value for name, value in payload.items() if value not in (None, "", [], {})}
+        return await self.shop.door.call(operation, given, self.caller)
+
+    def may(self, right: Right) -> bool:
+        return self.visitor is not None and right in self.visitor.rights
+
+    @cached_property
+    def query(self) -> Mapping[str, str]:
+        """The fields of the address, without those left empty; of a repeated one the last."""
+        return dict(parse_qsl(self.request.url.query))
+
+    @property
+    def agent(self) -> str | None:
+        """The agent the address names; else the only one that is the visitor's, or (None) all of them."""
+        named = self.query.get("agent")
+        own = self.caller.agents
+        if named is not None or own == EVERYBODY:
+            return named
+        return next((agent for agent in own if "*" not in agent), None)
+
+    def owns(self, agent: str) -> bool:
+        return names(self.caller.agents, agent)
+
+    def link(self, path: str | None = None, /, **fields: Json) -> str:
+        """An address: this one with other fields, or another one with just these; None takes a field away."""
+        kept: Mapping[str, Json] = self.query if path is None else {}
+        asked = {name: value for name, value in {**kept, **fields}.items() if value not in (None, "")}
+        place = self.request.url.path if path is None else f"{PATH}{path}"
+        return f"{place}?{urlencode(asked)}" if asked else place
+
+    async def show(self, template: str, /, status: int = 200, **values: Any) -> Response:
+        """The template, with everything the frame around it needs."""
+        frame = {
+            "page": self,
+            "sections": [section for section in self.shop.sections if self.may(section.right)],
+            "counts": await self._counts(),
+            "note": self.shop.sessions.told(self.session),
+            "token_field": TOKEN_FIELD,
+            "token": self.shop.sessions.token(self.session),
+            "theme": self.theme,
+            "keys": self.keys,
+            "here": self.request.url.path.removeprefix(PATH),
+            "address": self.link(),
+        }
+        html = self.shop.templates.get_template(template).render(**frame, **values)
+        return Response(html.encode(errors="backslashreplace"), status, media_type="text/html; charset=utf-8")
+
+    def go(self, address: str, note: Note | None = None) -> Response:
+        """Send the visitor on, so that looking again repeats nothing; the next page tells the note."""
+        if note is not None:
+            self.shop.sessions.tell(self.session, note)
+        return RedirectResponse(own(address), status_code=303)
+
+    @property
+    def theme(self) -> str:
+        said = self.request.cookies.get("memorywire_theme", "auto")
+        return said if said in THEMES else "auto"
+
+    @property
+    def keys(self) -> bool:
+        return self.request.cookies.get("memorywire_keys") != "off"
+
+    async def _counts(self) -> dict[str, int]:
+        """What waits in the sections; a count that cannot be had must not cost the page."""
+        found: dict[str, int] = {}
+        for section in self.shop.sections:
+            if section.count is not None and self.may(section.right):
+                with suppress(MemorywireError):
+                    found[section.path] = await section.count(self)
+        return found
+
+
+def own(address: str) -> str:
+    """The address, if it is a page of the console; a form cannot send a visitor elsewhere."""
+    inside = address == PATH or address.startswith((f"{PATH}/", f"{PATH}?"))
+    return address if inside and address.isprintable() and "\\" not in address else PATH
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """A part of the console: its addresses, and its entry of the navigation if it has one."""
+
+    views: tuple[View, ...] = field(default_factory=tuple)
+    section: Section | None = None

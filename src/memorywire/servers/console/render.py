@@ -1,0 +1,120 @@
+"""Templates, and the few words every page prints: texts of memories above all, which are never trusted."""
+
+import re
+from datetime import UTC, datetime
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from memorywire.governance.visible import visible
+from memorywire.model.clock import DAY_MS
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.record import Json
+from memorywire.servers.console.sessions import PATH
+
+SHOWN = 2_000
+"""So many characters of one text are on a page; the rest is behind a link."""
+
+_ESCAPED = re.compile("⟦U\\+[0-9A-F]{4,6}⟧")
+_UNITS = ((DAY_MS, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
+_END_OF_CALENDAR = 253_402_300_800_000  # the year 10,000
+
+
+def environment() -> Environment:
+    """Everything is escaped; a name that nobody gave is an error, not an empty string."""
+    made = Environment(
+        loader=FunctionLoader(_source),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters.update(number=number, moment=moment, day=day, duration=duration, plain=plain)
+    made.globals.update(said=said, static=static, root=PATH)
+    return made
+
+
+def said(text: Json, limit: int = SHOWN, raw: str | None = None, *, shown: bool = False) -> Markup:
+    """Any text that came from outside, so that it stays text and stays in its place.
+
+    What hides or reorders is spelt out, unless that was done before (`shown`); what is long is cut, with a
+    link to all of it where there is one.
+    """
+    whole = text if isinstance(text, str) else plain(text)
+    cut = whole[:limit]
+    seen = escape(cut if shown else visible(cut))
+    marked = Markup(_ESCAPED.sub(r'<span class="esc">\g<0></span>', str(seen)))  # noqa: S704 - escaped above
+    rest = Markup("")
+    if len(whole) > limit:
+        rest = Markup(' <span class="cut">… {} characters</span>').format(number(len(whole)))
+        if raw is not None:
+            rest += Markup(' <a class="cut" href="{}">all of it</a>').format(raw)
+    return Markup('<bdi class="said">{}</bdi>{}').format(marked, rest)
+
+
+def plain(value: Json) -> str:
+    """A JSON value as text, for people."""
+    import json
+
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
+
+
+def moment(value: int | None) -> Markup:
+    """A time of the wire, in UTC, to the second."""
+    if value is None:
+        return Markup("")
+    if not 0 <= value < _END_OF_CALENDAR:
+        return escape(str(value))
+    at = datetime.fromtimestamp(value // 1000, UTC)
+    return Markup('<time datetime="{}">{}</time>').format(
+        at.strftime("%Y-%m-%dT%H:%M:%SZ"), at.strftime("%Y-%m-%d %H:%M:%S")
+    )
+
+
+def day(value: int) -> str:
+    return datetime.fromtimestamp(value // 1000, UTC).strftime("%Y-%m-%d")
+
+
+def day_ms(text: str, field: str) -> int:
+    """The moment a day begins, as a date field gives it."""
+    try:
+        return int(datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).timestamp() * 1000)
+    except ValueError as error:
+        raise InvalidRequest(f"{field} is a day", field=field, fix="for example 2026-05-31") from error
+
+
+def duration(ms: int) -> str:
+    """How long, in the largest unit that fits."""
+    for size, unit in _UNITS:
+        if abs(ms) >= size:
+            return f"{ms // size} {unit}"
+    return "now"
+
+
+@cache
+def asset(name: str) -> bytes | None:
+    """A file that pages refer to, if there is one of this name."""
+    found = files(__package__) / "static" / name
+    return found.read_bytes() if "/" not in name and found.is_file() else None
+
+
+@cache
+def static(name: str) -> str:
+    """The address of such a file; another content has another address, so it may be kept for ever."""
+    body = asset(name)
+    assert body is not None, name  # noqa: S101 - a template names a file that is shipped with it
+    return f"{PATH}/static/{name}?v={sha256(body).hexdigest()[:12]}"
+
+
+def _source(name: str) -> Any:
+    found = files(__package__) / "templates" / name
+    return found.read_text(encoding="utf-8") if found.is_file() else None

@@ -1,0 +1,84 @@
+"""Coming in and going out: a token, a link that works once, and how the console looks to its visitor."""
+
+from starlette.responses import Response
+
+from memorywire.model.errors import Forbidden, InvalidRequest, Unauthenticated
+from memorywire.servers.console.forms import Form
+from memorywire.servers.console.page import THEMES, Page, Room, View, own
+from memorywire.servers.console.sessions import PATH, Note, Session
+
+_HOME = f"{PATH}/inbox"
+
+
+async def home(page: Page) -> Response:
+    """The first section that is open to the visitor."""
+    for section in page.shop.sections:
+        if page.may(section.right):
+            return page.go(page.link(section.path))
+    raise Forbidden("no page is open to your role")
+
+
+async def sign_in_page(page: Page) -> Response:
+    return await page.show("sign_in.html", next=own(page.query.get("next", _HOME)))
+
+
+async def sign_in(page: Page, form: Form) -> Response:
+    """Whoever has the token of an operator comes in as that operator."""
+    tenant = form.get("tenant")
+    secret = form.text("token").strip()
+    try:
+        await page.shop.doorkeeper.admit(f"Bearer {secret}", tenant)
+    except (Unauthenticated, Forbidden) as error:
+        fix = "see: memorywire operator list" if isinstance(error, Unauthenticated) else error.fix
+        raise type(error)("this token does not open the console", field="token", fix=fix) from error
+    return _come_in(page, page.shop.sessions.begin(secret=secret, tenant=tenant), form.get("next"))
+
+
+async def enter(page: Page) -> Response:
+    """By a link that was made for one use."""
+    if page.shop.sessions.redeem(page.query.get("key", "")):
+        return _come_in(page, page.shop.sessions.begin(local=True), None)
+    if page.visitor is not None:
+        return page.go(PATH)
+    note = Note(text="That link was used before, or is too old.", problem=True)
+    return page.go(page.link("/sign-in"), note)
+
+
+async def sign_out(page: Page, form: Form) -> Response:
+    page.shop.sessions.end(page.session)
+    response = page.go(page.link("/sign-in"))
+    page.shop.sessions.drop(response)
+    return response
+
+
+async def look_and_feel(page: Page, form: Form) -> Response:
+    """The theme, and whether single keys do something; kept by the browser."""
+    response = page.go(form.get("back") or _HOME)
+    theme, keys = form.get("theme"), form.get("keys")
+    if theme is not None:
+        if theme not in THEMES:
+            raise InvalidRequest(f"{theme} is not a theme", field="theme")
+        page.shop.sessions.cookie(response, "memorywire_theme", theme)
+    if keys is not None:
+        page.shop.sessions.cookie(response, "memorywire_keys", "off" if keys == "off" else "on")
+    return response
+
+
+def _come_in(page: Page, session: Session, next: str | None) -> Response:
+    """Under a new session, so that nobody can have prepared it."""
+    page.shop.sessions.end(page.session)
+    response = page.go(next or PATH)
+    page.shop.sessions.keep(response, session)
+    return response
+
+
+ROOM = Room(
+    views=(
+        View(path="/", look=home),
+        View(path=PATH, look=home),
+        View(path="/sign-in", look=sign_in_page, do=sign_in, public=True),
+        View(path="/enter", look=enter, public=True),
+        View(path="/sign-out", do=sign_out),
+        View(path="/settings", do=look_and_feel, public=True),
+    )
+)

@@ -1,0 +1,158 @@
+"""The inbox: what waits for a person, the worst first, and everything needed to decide it."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from starlette.responses import Response
+
+from memorywire.journal.operators import Right
+from memorywire.model.errors import NotFound
+from memorywire.model.record import Json
+from memorywire.servers.console.page import Page, Room, Section, View
+from memorywire.servers.console.render import plain
+
+FILTERS = ("agent", "rule", "q", "batch")
+"""The fields of an address that narrow the inbox."""
+
+MOST = 1_000
+"""So many can be decided at once."""
+
+_PAGE = 50
+_SAMPLE = 12
+
+
+async def waiting(page: Page) -> int:
+    """How many proposals wait, of those that are the visitor's to see."""
+    found = await page.call("proposals", agent_id=page.agent, limit=1)
+    total: int = found["total"]
+    return total
+
+
+async def inbox(page: Page) -> Response:
+    """A page of the queue, and the proposal under the cursor."""
+    found = await page.call("proposals", **asked(page), after=page.query.get("after"), limit=_PAGE)
+    items = found["items"]
+    named = page.query.get("at")
+    at = named if named in {item["id"] for item in items} else next((item["id"] for item in items), None)
+    return await page.show(
+        "inbox.html",
+        found=found,
+        filters=filters(page.query),
+        at=at,
+        shown=None if at is None else await examined(page, at),
+        next=_behind(at, items),
+        may_decide=page.may(Right.REVIEW),
+        stream=page.link("/events"),
+    )
+
+
+async def proposal(page: Page) -> Response:
+    """One proposal, waiting or decided: where the link of a receipt leads."""
+    shown = await examined(page, page.query.get("id", ""))
+    return await page.show("proposal.html", shown=shown, may_decide=page.may(Right.REVIEW), next=None)
+
+
+async def raw(page: Page) -> Response:
+    """Everything a proposal says, as text that no browser takes for anything else."""
+    answer = await page.call("proposal", agent_id=page.agent, proposal_id=page.query.get("id", ""))
+    return Response(plain(answer).encode(errors="backslashreplace"), media_type="text/plain; charset=utf-8")
+
+
+async def everything(page: Page) -> Response:
+    """What a filter matches, counted and sampled, before all of it is decided at once."""
+    found = await matching(page, page.query)
+    agents = Counter(item["agent_id"] for item in found["items"])
+    return await page.show(
+        "everything.html",
+        found=found,
+        filters=filters(page.query),
+        sample=found["items"][:_SAMPLE],
+        agents=agents.most_common(),
+        stale=sum(item["state"] == "stale" for item in found["items"]),
+        digest=digest(found["items"]),
+        most=MOST,
+    )
+
+
+async def suggestions(page: Page) -> Response:
+    """Rules that the decisions of people suggest, with those decisions."""
+    page.caller.require(Right.MANAGE)
+    book = await page.call("rules")
+    return await page.show("suggestions.html", suggestions=book["suggestions"])
+
+
+def asked(page: Page) -> dict[str, Json]:
+    """What the address asks of the queue."""
+    query = page.query
+    return {
+        "agent_id": page.agent,
+        "held_by": query.get("rule"),
+        "text": query.get("q"),
+        "batch": query.get("batch"),
+        "by_risk": True,
+    }
+
+
+def filters(fields: Mapping[str, str]) -> dict[str, str]:
+    return {name: fields[name] for name in FILTERS if fields.get(name)}
+
+
+async def matching(page: Page, fields: Mapping[str, str]) -> dict[str, Json]:
+    """All proposals that a filter matches, as many as can be decided at once."""
+    return await page.call(
+        "proposals",
+        agent_id=fields.get("agent") or page.agent,
+        held_by=fields.get("rule"),
+        text=fields.get("q"),
+        batch=fields.get("batch"),
+        by_risk=True,
+        limit=MOST,
+    )
+
+
+def digest(items: Iterable[Mapping[str, Json]]) -> str:
+    """Names exactly these proposals as they are: one more, or one that changed, has another name."""
+    said = "\n".join(f"{item['id']} {item['revision']} {item['state']}" for item in items)
+    return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
+
+
+async def examined(page: Page, id: str) -> dict[str, Json]:
+    """A proposal with what a template wants to know of it."""
+    if not id:
+        raise NotFound("no proposal was named", field="id")
+    answer = await page.call("proposal", agent_id=page.agent, proposal_id=id)
+    said = [change["fields"] for change in (*answer["diff"]["added"], *answer["diff"]["removed"])]
+    request = answer.get("request", {})
+    return {
+        **answer,
+        "request": request,
+        "source": request.get("source") or _first(said, "source"),
+        "trust": _first(said, "trust"),
+        "raw": page.link("/proposal/raw", id=id),
+    }
+
+
+def _first(said: Iterable[Mapping[str, Json]], name: str) -> Json:
+    return next((fields[name] for fields in said if name in fields), None)
+
+
+def _behind(at: str | None, items: list[dict[str, Json]]) -> str | None:
+    """Where the cursor goes when this one is decided: to the next, or back from the last."""
+    ids = [item["id"] for item in items]
+    if at is None or len(ids) < 2:
+        return None
+    place = ids.index(at)
+    return str(ids[place + 1] if place + 1 < len(ids) else ids[place - 1])
+
+
+ROOM = Room(
+    views=(
+        View(path="/inbox", look=inbox),
+        View(path="/inbox/all", look=everything),
+        View(path="/proposal", look=proposal),
+        View(path="/proposal/raw", look=raw),
+        View(path="/suggestions", look=suggestions),
+    ),
+    section=Section(path="/inbox", title="Inbox", right=Right.REVIEW, count=waiting),
+)

@@ -1,0 +1,162 @@
+"""Playground: ask as an agent would, and see every reason; or look at a recall that was, frozen in time."""
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from starlette.responses import Response
+
+from memorywire.journal.operators import Right
+from memorywire.model.answers import Hit, Recalled
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.record import Json
+from memorywire.model.rulings import Reasons
+from memorywire.model.survey import Helped
+from memorywire.retrieval.pack import cost
+from memorywire.retrieval.render import render
+from memorywire.servers.console.forms import Form
+from memorywire.servers.console.page import Page, Room, Section, View
+from memorywire.servers.console.render import day_ms, plain
+from memorywire.servers.console.sessions import Note
+from memorywire.wire.codec import encode
+
+_FUSIONS = ("rrf", "max", "weighted")
+_NUMBERS = {"k": (1, 50), "hops": (0, 3), "max_tokens": (1, 100_000)}
+_DAY_END = 24 * 3_600_000 - 1
+
+
+async def playground(page: Page) -> Response:
+    """A form; behind a question its answer, and behind a recall what it handed out then."""
+    agents = (await page.call("agents"))["items"]
+    if "recall" in page.query:
+        return await page.show("recall.html", agents=agents, **await _frozen(page, page.query["recall"]))
+    shown = await _answered(page) if page.query.get("q") and page.agent else None
+    return await page.show("playground.html", agents=agents, fusions=_FUSIONS, shown=shown)
+
+
+async def feedback(page: Page, form: Form) -> Response:
+    """Say whether a memory helped; what was wrong or outdated can be looked at, and ended, from here."""
+    helped = form.text("helped")
+    recall, memory = form.text("recall"), form.text("memory")
+    await page.call("feedback", recall_id=recall, memory_id=memory, helped=helped)
+    text = f"Written down: {helped}."
+    return page.go(form.get("back") or page.link("/playground", recall=recall), Note(text=text))
+
+
+async def _answered(page: Page) -> dict[str, Any]:
+    payload = _payload(page)
+    recalled = await page.shop.door.ask("recall", payload, page.caller)
+    assert isinstance(recalled, Recalled)  # noqa: S101 - each operation has one kind of answer
+    return {
+        "answer": encode(recalled),
+        "rows": _rows(recalled),
+        "misses": [encode(one) for one in recalled.near_misses or ()],
+        "copies": _copies(payload),
+        **_block(recalled.hits, payload.get("max_tokens")),
+    }
+
+
+async def _frozen(page: Page, recall_id: str) -> dict[str, Any]:
+    reasons = await page.shop.door.ask("why", {"recall_id": recall_id}, page.caller)
+    assert isinstance(reasons, Reasons)  # noqa: S101 - each operation has one kind of answer
+    kept = [
+        Hit(record=one.memory, score=one.score, stores=())
+        for one in reasons.results
+        if one.memory is not None
+    ]
+    most = max((one.score for one in reasons.results), default=1.0)
+    return {"reasons": encode(reasons), "most": most or 1.0, "words": list(Helped), **_block(kept, None)}
+
+
+def _block(hits: Sequence[Hit], max_tokens: int | None) -> dict[str, Any]:
+    """What a model would be given, to the letter, and what that costs."""
+    block = render(hits, max_tokens=max_tokens)
+    return {"block": block, "tokens": cost(block)}
+
+
+def _rows(recalled: Recalled) -> list[dict[str, Any]]:
+    """Hits with a bar for each signal: its value, beside the greatest that any of them has."""
+    signals = [dict(hit.signals or {}) for hit in recalled.hits]
+    greatest = {name: max(one.get(name, 0.0) for one in signals) for one in signals for name in one}
+    best = max((hit.score for hit in recalled.hits), default=0.0)
+    return [
+        {
+            "hit": encode(hit),
+            "share": hit.score / best if best else 0.0,
+            "signals": [
+                (name, value, value / greatest[name] if greatest[name] > 0 else 0.0)
+                for name, value in sorted(each.items())
+            ],
+        }
+        for hit, each in zip(recalled.hits, signals, strict=True)
+    ]
+
+
+def _payload(page: Page) -> dict[str, Json]:
+    query = page.query
+    given: dict[str, Json] = {
+        "agent_id": page.agent,
+        "user_id": query.get("user_id"),
+        "query": query["q"],
+        "types": [query["type"]] if "type" in query else None,
+        "fusion": query.get("fusion"),
+        "filter": _filter(query.get("filter")),
+        "as_of": day_ms(query["as_of"], "as_of") + _DAY_END if "as_of" in query else None,
+        "min_relevance": "off" if query.get("floor") == "off" else None,
+        **{name: _number(query.get(name), name) for name in _NUMBERS},
+    }
+    return {name: value for name, value in given.items() if value is not None} | {"explain": True}
+
+
+def _number(text: str | None, name: str) -> int | None:
+    if text is None:
+        return None
+    least, most = _NUMBERS[name]
+    if not (text.isascii() and text.isdecimal() and len(text) < 9 and least <= int(text) <= most):
+        raise InvalidRequest(f"{name} is a number from {least} to {most}", field=name)
+    return int(text)
+
+
+def _filter(text: str | None) -> Json:
+    if text is None:
+        return None
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise InvalidRequest(
+            f"the filter is no JSON: {error}", field="filter", fix='for example {"source": "user"}'
+        ) from error
+
+
+def _copies(payload: Mapping[str, Json]) -> list[tuple[str, str]]:
+    """The same question in the words of every door."""
+    rest = {name: value for name, value in payload.items() if name not in ("agent_id", "user_id", "query")}
+    arguments = "".join(f", {name}={value!r}" for name, value in rest.items())
+    user = f", user_id={payload['user_id']!r}" if "user_id" in payload else ""
+    python = (
+        f"memory = Memory(agent_id={payload['agent_id']!r}{user})\n"
+        f"found = await memory.recall({payload['query']!r}{arguments})"
+    )
+    body = shlex.quote(json.dumps(payload, ensure_ascii=False))
+    tool = {"name": "recall", "arguments": {"query": payload["query"], **rest}}
+    return [
+        ("Python", python),
+        ("curl", f"curl -s http://127.0.0.1:8377/v0/recall -H 'Content-Type: application/json' -d {body}"),
+        ("MCP", plain({"method": "tools/call", "params": tool})),
+        ("CLI", _command(payload)),
+    ]
+
+
+def _command(payload: Mapping[str, Json]) -> str:
+    words = ["memorywire", "recall", str(payload["query"]), "--agent", str(payload["agent_id"])]
+    options = {"user_id": "--user", "k": "--k", "hops": "--hops", "fusion": "--fusion"}
+    for name, option in options.items():
+        words += [option, str(payload[name])] if name in payload else []
+    return shlex.join([*words, "--explain"])
+
+
+ROOM = Room(
+    views=(View(path="/playground", look=playground), View(path="/playground/feedback", do=feedback)),
+    section=Section(path="/playground", title="Playground", right=Right.READ),
+)

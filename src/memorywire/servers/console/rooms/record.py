@@ -1,0 +1,201 @@
+"""One memory: what it says, every version of it, what it is linked to, when it was used, how it ends."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from starlette.responses import Response
+
+from memorywire.governance.segments import segments
+from memorywire.governance.visible import visible
+from memorywire.model.errors import InvalidRequest, MemorywireError, NotFound
+from memorywire.model.record import Json
+from memorywire.procedures.parse import parse
+from memorywire.procedures.svg import svg
+from memorywire.servers.console.forms import Form
+from memorywire.servers.console.page import Page, Room, View
+from memorywire.servers.console.render import plain
+from memorywire.servers.console.sessions import Note
+
+_RECALLS = 20
+_TEXT = "text/plain; charset=utf-8"
+_KEPT = ("type", "content", "confidence", "source", "occurred_at", "session_id", "metadata", "tags")
+
+
+async def record(page: Page) -> Response:
+    chain = await _chain(page)
+    links = _links(chain)
+    return await page.show(
+        "record.html",
+        agent=_agent(page),
+        id=page.query["id"],
+        versions=chain[::-1],
+        newest=chain[-1],
+        said_last=next((one["record"] for one in reversed(chain) if "record" in one), None),
+        links=links,
+        pictured=_pictured(chain[-1]),
+        compared=_compared(page, chain),
+        recalls=await _recalls(page),
+        expiry=_expiry(chain[-1], page.now),
+        raw=page.link("/record/raw", id=page.query["id"], agent=_agent(page)),
+    )
+
+
+async def raw(page: Page) -> Response:
+    """Everything a version says, as text that no browser takes for anything else."""
+    chain = await _chain(page)
+    number = page.query.get("version")
+    found = next((one for one in chain if number in (None, str(one["number"]))), None)
+    if found is None:
+        raise NotFound("there is no such version", field="version")
+    chosen = chain[-1] if number is None else found
+    return Response(plain(chosen).encode(errors="backslashreplace"), media_type=_TEXT)
+
+
+async def picture(page: Page) -> Response:
+    """A procedure as a state diagram, with the state it is in."""
+    content = (await _chain(page))[-1].get("record", {}).get("content")
+    return Response(svg(parse(content)), media_type="image/svg+xml")
+
+
+async def restore(page: Page, form: Form) -> Response:
+    """What an older version said becomes the newest; the ones between stay in the history."""
+    agent, id, number = form.text("agent"), form.text("id"), form.text("version")
+    chain = (await page.call("history", agent_id=agent, id=id))["versions"]
+    older = next((one for one in chain if str(one["number"]) == number and "record" in one), None)
+    if older is None:
+        raise NotFound("what that version said is gone", field="version")
+    said = older["record"]
+    done = await page.call(
+        "remember",
+        agent_id=agent,
+        user_id=said.get("user_id"),
+        id=id,
+        if_version=chain[-1]["number"],
+        **{name: said.get(name) for name in _KEPT},
+    )
+    return page.go(_back(page, agent, id), _receipt(done, agent, f"Version {number} is current again."))
+
+
+async def erase_preview(page: Page) -> Response:
+    """What an erase would take along, before anybody confirms it."""
+    chain = await _chain(page)
+    agent, id = _agent(page), page.query["id"]
+    trial = await page.call("forget", agent_id=agent, ids=[id], hard_delete=True, dry_run=True)
+    return await page.show(
+        "erase.html",
+        agent=agent,
+        id=id,
+        trial=trial,
+        versions=sum("record" in one for one in chain),
+        said_last=next((one["record"] for one in reversed(chain) if "record" in one), None),
+    )
+
+
+async def forget(page: Page, form: Form) -> Response:
+    """Forget a memory, which can be undone; or erase it, which cannot."""
+    agent, id = form.text("agent"), form.text("id")
+    erases = form.get("erase") is not None
+    if erases and form.get("sure") is None:
+        raise InvalidRequest("an erase cannot be undone", field="sure", fix="tick the box to go on")
+    done = await page.call("forget", agent_id=agent, ids=[id], hard_delete=erases, reason=form.get("reason"))
+    text = "Erased for good." if erases else "Forgotten."
+    where = page.link("/memories", agent=agent) if erases else _back(page, agent, id)
+    return page.go(where, _receipt(done, agent, text, undoable=not erases))
+
+
+def _receipt(done: Mapping[str, Json], agent: str, text: str, *, undoable: bool = True) -> Note:
+    if done["status"] != "committed":
+        return Note(text=f"It is {done['status']}: {done.get('rule', 'a rule')} wants a person to decide.")
+    undo = {"change_id": done["change_id"], "agent_id": agent} if undoable and "change_id" in done else None
+    return Note(text=text, undo=undo)
+
+
+def _back(page: Page, agent: str, id: str) -> str:
+    return page.link("/record", id=id, agent=agent)
+
+
+def _agent(page: Page) -> str:
+    if page.agent is None:
+        raise InvalidRequest("name the agent whose memory this is", field="agent")
+    return page.agent
+
+
+async def _chain(page: Page) -> list[dict[str, Json]]:
+    """All versions, oldest first; of a store that keeps none, the current one alone."""
+    id, agent = page.query.get("id"), _agent(page)
+    if not id:
+        raise NotFound("no memory was named", field="id")
+    try:
+        found: list[dict[str, Json]] = (await page.call("history", agent_id=agent, id=id))["versions"]
+    except NotFound:
+        raise
+    except MemorywireError:
+        current = await page.call("get", agent_id=agent, id=id)
+        found = [{"number": current["version"], "began_at": current["updated_at"], "record": current}]
+    return found
+
+
+def _links(chain: Sequence[Mapping[str, Json]]) -> list[tuple[str, str]]:
+    """Other memories that this one came from or went into, as (how, id), each once."""
+    found: dict[tuple[str, str], None] = {}
+    for one in chain:
+        said = one.get("record", {})
+        for how in ("supersedes", "merged_from", "derived_from"):
+            found |= dict.fromkeys((how.replace("_", " "), id) for id in said.get(how, ()))
+        if "into" in one:
+            found["went into", one["into"]] = None
+    return list(found)
+
+
+def _pictured(newest: Mapping[str, Json]) -> str | None:
+    """What the picture of a procedure shows, for whoever cannot see it."""
+    said = newest.get("record", {})
+    if said.get("type") != "procedural":
+        return None
+    try:
+        definition = parse(said["content"])
+    except InvalidRequest:
+        return None  # words about a way of doing things, not a machine
+    return f"{definition.name}: {len(definition.states)} states, now {definition.current}"
+
+
+def _compared(page: Page, chain: Sequence[Mapping[str, Json]]) -> dict[str, Any] | None:
+    """The word-level difference between two versions; without a choice, the last two."""
+    texts = {one["number"]: plain(one["record"]["content"]) for one in chain if "record" in one}
+    if len(texts) < 2:
+        return None
+    numbers = sorted(texts)
+    a, b = (_chosen(page.query.get(name), numbers, at) for name, at in (("a", -2), ("b", -1)))
+    words = segments(visible(texts[a]), visible(texts[b]))
+    return {"a": a, "b": b, "numbers": numbers, "words": words}
+
+
+def _chosen(text: str | None, numbers: Sequence[int], otherwise: int) -> int:
+    return next((number for number in numbers if str(number) == text), numbers[otherwise])
+
+
+async def _recalls(page: Page) -> list[dict[str, Json]]:
+    found = await page.call("recalls", agent_id=_agent(page), memory_id=page.query["id"], limit=_RECALLS)
+    items: list[dict[str, Json]] = found["items"]
+    return items
+
+
+def _expiry(newest: Mapping[str, Json], now: int) -> dict[str, Any] | None:
+    said = newest.get("record", {})
+    if "expires_at" not in said:
+        return None
+    whole = max(1, said["expires_at"] - said["created_at"])
+    left = said["expires_at"] - now
+    return {"at": said["expires_at"], "left": left, "share": min(1.0, max(0.0, 1 - left / whole))}
+
+
+ROOM = Room(
+    views=(
+        View(path="/record", look=record),
+        View(path="/record/raw", look=raw),
+        View(path="/record/picture", look=picture),
+        View(path="/record/restore", do=restore),
+        View(path="/record/erase", look=erase_preview),
+        View(path="/record/forget", do=forget),
+    )
+)

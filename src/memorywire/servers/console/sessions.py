@@ -1,0 +1,164 @@
+"""Who is signed in, kept in a sealed cookie: nobody else can read it, write it or use it elsewhere."""
+
+import hashlib
+import hmac
+import json
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import quote
+
+from nacl.exceptions import CryptoError
+from nacl.secret import SecretBox
+from starlette.responses import Response
+
+from memorywire.model.clock import Clock
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.ids import Entropy
+from memorywire.model.record import Json
+
+COOKIE = "memorywire_session"
+PATH = "/console"
+
+_KEY_BYTES = 32
+_MINUTE = 60_000
+_ROTATE_MS = 10 * _MINUTE
+_IDLE_MS = 120 * _MINUTE
+_LONGEST_MS = 12 * 60 * _MINUTE
+_LINK_MS = 15 * _MINUTE
+_MOST_NOTES = 512
+_MOST_BYTES = 4_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A visit that lasts: `secret` is the token that opened it, `local` says that a one-time link did.
+
+    Without either it is the session of whoever needs no token, or of a stranger.
+    """
+
+    id: str
+    begun: int
+    issued: int
+    secret: str | None = None
+    tenant: str | None = None
+    local: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """What the next page tells at its head; `undo` is what `rooms.decisions.undo` needs to take it back."""
+
+    text: str
+    problem: bool = False
+    fix: str | None = None
+    undo: Mapping[str, Json] | None = None
+    id: str = ""
+
+
+class Sessions:
+    """Makes and reads sessions. The key lives as long as the process: a restart signs everybody out."""
+
+    def __init__(self, clock: Clock, entropy: Entropy, *, secure: bool) -> None:
+        self._clock = clock
+        self._entropy = entropy
+        self._secure = secure
+        self._key = entropy(_KEY_BYTES)
+        self._box = SecretBox(self._key)
+        self._ended: dict[str, int] = {}
+        self._links: dict[bytes, int] = {}
+        self._told: OrderedDict[str, Note] = OrderedDict()
+        self._taken: OrderedDict[str, Note] = OrderedDict()
+
+    def begin(self, *, secret: str | None = None, tenant: str | None = None, local: bool = False) -> Session:
+        now = self._clock()
+        return Session(
+            id=self._entropy(18).hex(), begun=now, issued=now, secret=secret, tenant=tenant, local=local
+        )
+
+    def read(self, cookies: str) -> Session | None:
+        """The session of a `Cookie` header; None for every reason why there is none."""
+        try:
+            morsel = SimpleCookie(cookies).get(COOKIE)
+            if morsel is None:
+                return None
+            session = Session(**json.loads(self._box.decrypt(bytes.fromhex(morsel.value))))
+        except (CookieError, CryptoError, ValueError, TypeError):
+            return None
+        now = self._clock()
+        stale = not 0 <= now - session.issued < _IDLE_MS or now - session.begun >= _LONGEST_MS
+        return None if stale or session.id in self._ended else session
+
+    def end(self, session: Session) -> None:
+        """No copy of its cookie is taken any more."""
+        now = self._clock()
+        self._ended = {id: at for id, at in self._ended.items() if now - at < _LONGEST_MS}
+        self._ended[session.id] = now
+
+    def renewed(self, session: Session) -> Session | None:
+        """The session under a new seal, when it is time for one."""
+        now = self._clock()
+        return replace(session, issued=now) if now - session.issued >= _ROTATE_MS else None
+
+    def keep(self, response: Response, session: Session) -> None:
+        """Give the visitor the sealed session."""
+        sealed = self._box.encrypt(
+            json.dumps(asdict(session)).encode(), self._entropy(SecretBox.NONCE_SIZE)
+        ).hex()
+        if len(sealed) > _MOST_BYTES:
+            raise InvalidRequest("this token is too long for a cookie", field="token")
+        self.cookie(response, COOKIE, sealed, hidden=True)
+
+    def cookie(self, response: Response, name: str, value: str, *, hidden: bool = False) -> None:
+        response.set_cookie(
+            name, quote(value), path=PATH, httponly=hidden, samesite="strict", secure=self._secure
+        )
+
+    def drop(self, response: Response) -> None:
+        response.delete_cookie(COOKIE, path=PATH, httponly=True, samesite="strict", secure=self._secure)
+
+    def token(self, session: Session) -> str:
+        """What every form of this session carries; no other site can know it."""
+        return hmac.new(self._key, f"form:{session.id}".encode(), hashlib.sha256).hexdigest()[:40]
+
+    def is_token(self, session: Session, said: str) -> bool:
+        return hmac.compare_digest(self.token(session).encode(), said.encode(errors="replace"))
+
+    def new_link(self) -> str:
+        """The key of a link that signs in once, and not after a quarter of an hour."""
+        key = self._entropy(_KEY_BYTES).hex()
+        self._links[_digest(key)] = self._clock() + _LINK_MS
+        return key
+
+    def redeem(self, key: str) -> bool:
+        """Whether the key is good; it is not good again."""
+        until = self._links.pop(_digest(key), None)
+        return until is not None and self._clock() < until
+
+    def tell(self, session: Session, note: Note) -> None:
+        """Have the next page of the session say it."""
+        self._told[session.id] = replace(note, id=self._entropy(9).hex())
+        _trim(self._told)
+
+    def told(self, session: Session) -> Note | None:
+        """What is to be said now; it can be taken back from now on."""
+        note = self._told.pop(session.id, None)
+        if note is not None and note.undo is not None:
+            self._taken[f"{session.id}/{note.id}"] = note
+            _trim(self._taken)
+        return note
+
+    def undoing(self, session: Session, id: str) -> Mapping[str, Json] | None:
+        """What takes back the thing the note told of; only in the session that was told."""
+        note = self._taken.pop(f"{session.id}/{id}", None)
+        return None if note is None else note.undo
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode(errors="replace")).digest()
+
+
+def _trim(kept: OrderedDict[str, Note]) -> None:
+    while len(kept) > _MOST_NOTES:
+        kept.popitem(last=False)

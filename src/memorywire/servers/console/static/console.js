@@ -1,0 +1,147 @@
+// Makes pages quicker for those who have scripts on; without, every form and link works by itself.
+"use strict";
+
+document.documentElement.classList.add("js");
+document.addEventListener("change", (event) => {
+  if (event.target.id === "theme") event.target.form.requestSubmit();
+  if (event.target.name === "id") countTicked();
+});
+
+const find = (selector, within = document) => within.querySelector(selector);
+const ticked = () => document.querySelectorAll('.item input[name="id"]:checked');
+
+function countTicked() {
+  const told = find("#ticked");
+  if (told) told.textContent = ticked().length;
+}
+
+// One request at a time: keys that come meanwhile wait, so that each is about what it then finds.
+const waiting = [];
+let busy = false;
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (event.target.closest("[data-inbox]")) busy = true;
+});
+document.addEventListener("htmx:afterSettle", (event) => {
+  if (event.target.id === "inbox" || event.target.id === "detail") goOn();
+});
+for (const failed of ["htmx:sendError", "htmx:abort", "htmx:timeout"]) document.addEventListener(failed, goOn);
+
+function goOn() {
+  busy = false;
+  while (waiting.length && !busy) act(waiting.shift());
+}
+
+// An answer without the part that was asked for (a session that ended) is a page of its own.
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const { xhr, target } = event.detail;
+  if (!target.id || xhr.responseText.includes(`id="${target.id}"`)) return;
+  event.preventDefault();
+  window.location.assign(xhr.responseURL);
+});
+
+function moveTo(item) {
+  if (!item) return;
+  for (const old of document.querySelectorAll(".item.current")) {
+    old.classList.remove("current");
+    find(".open", old).removeAttribute("aria-current");
+  }
+  item.classList.add("current");
+  const link = find(".open", item);
+  link.setAttribute("aria-current", "true");
+  link.focus({ preventScroll: true });
+  item.scrollIntoView({ block: "nearest" });
+  leadBack(link.href);
+}
+
+// What is shown with the new ones is still what is under the cursor. A link is read when it is made.
+function leadBack(address) {
+  const told = find("#arrivals");
+  const again = told.cloneNode(true);
+  again.href = address;
+  told.replaceWith(again);
+  htmx.process(again);
+}
+
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-help]")) return find("#help").showModal();
+  const link = event.target.closest(".item .open");
+  if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey) moveTo(link.closest(".item"));
+});
+
+function unfold(name) {
+  const part = find(`details[data-act="${name}"]`);
+  if (!part) return;
+  part.open = true;
+  find("textarea, input:not([type=hidden])", part).focus();
+}
+
+function step(by) {
+  const items = [...document.querySelectorAll(".items .item[data-id]")];
+  const next = items[items.findIndex((item) => item.classList.contains("current")) + by];
+  if (next) find(".open", next).click();
+}
+
+const acts = {
+  j: () => step(1),
+  k: () => step(-1),
+  x: () => find(".item.current input")?.click(),
+  a: () => {
+    if (ticked().length) find('#several button[value="approve"]').click();
+    else find('form[data-act="approve"]')?.requestSubmit();
+  },
+  r: () => (ticked().length ? find("#several-reason").focus() : unfold("reject")),
+  e: () => unfold("edit"),
+  m: () => find('form[data-act="similar"] button[value="merge"]')?.focus(),
+  u: () => find('form[data-key="u"]')?.requestSubmit(),
+  "/": () => find('[data-key="/"]')?.focus(),
+  "?": () => find("#help")?.showModal(),
+};
+
+function act(key) {
+  acts[key]();
+}
+
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest("input:not([type=checkbox]), textarea, select, dialog");
+  if (typing) {
+    if (event.key === "Escape" && !event.target.closest("dialog")) event.target.blur();
+    if (event.key === "Enter" && event.ctrlKey && event.target.form) event.target.form.requestSubmit();
+    return;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in acts)) return;
+  if (document.body.dataset.keys !== "on" && event.key !== "?") return;
+  if (!find("[data-inbox]") && event.key !== "u") return;
+  event.preventDefault();
+  if (busy) waiting.push(event.key);
+  else act(event.key);
+});
+
+// What arrives is announced where nothing moves; it is shown when somebody asks for it.
+function listen() {
+  const inbox = find("[data-inbox]");
+  if (!inbox) return;
+  const source = new EventSource(inbox.dataset.stream);
+  let arrived = 0;
+  source.addEventListener("staged", () => {
+    arrived += 1;
+    const told = find("#arrivals");
+    if (!told) return;
+    told.hidden = false;
+    told.textContent = `${arrived} new: show`;
+  });
+  for (const kind of ["approved", "rejected", "expired"]) {
+    source.addEventListener(kind, (event) => {
+      const id = JSON.parse(event.data).subject;
+      const item = find(`.item[data-id="${CSS.escape(id)}"]`);
+      if (item) item.classList.add("settled");
+    });
+  }
+  document.addEventListener("htmx:afterSwap", (event) => {
+    if (event.detail.target.id === "inbox") arrived = 0;
+  });
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  listen();
+  countTicked();
+});

@@ -1,0 +1,26 @@
+"""Every page of the console. A page in this list is under all the tests of tests/console/test_frames.py."""
+
+PAGES = (
+    "/sign-in",
+    "/inbox",
+    "/inbox?agent={agent}&q=a",
+    "/inbox/all",
+    "/proposal?id={proposal}",
+    "/suggestions",
+    "/memories",
+    "/memories?agent={agent}",
+    "/memories?agent={agent}&q=script",
+    "/record?agent={agent}&id={memory}",
+    "/record/erase?agent={agent}&id={memory}",
+    "/playground?agent={agent}&q=script",
+    "/playground?recall={recall}",
+    "/activity",
+    "/activity/verify",
+    "/activity/entry?seq=1",
+    "/policy",
+    "/policy/rule",
+    "/health",
+    "/agents",
+    "/operators",
+)
+"""Addresses below /console; `{name}` stands for what `World.names` knows: agent, proposal, memory, recall."""

@@ -1,0 +1,123 @@
+"""A served console with real memories behind it, and real browsers before it."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from memorywire.house import House
+from memorywire.servers.console.mount import Console, console_mount
+from memorywire.servers.http.app import Mounted
+from tests.gates.source import ROOT
+from tests.http.server import Server, serving
+
+DESKTOP = {"width": 1280, "height": 900}
+PHONE = {"width": 390, "height": 844}
+
+
+@dataclass
+class Stage:
+    """A server with a console; `url` is where the console is."""
+
+    server: Server
+    console: Console
+
+    @property
+    def url(self) -> str:
+        return f"{self.server.client.url}/console"
+
+    @property
+    def link(self) -> str:
+        """Signs in whoever opens it first."""
+        return self.console.link(self.server.client.url)
+
+    def hold(self, content: str, agent: str = "a", **fields: Any) -> str:
+        """The id of a proposal that waits."""
+        receipt = self.server.client.remember(content, agent, approval_required=True, **fields)
+        return str(receipt["proposal_id"])
+
+    def call(self, operation: str, **payload: Any) -> dict[str, Any]:
+        reply = self.server.client.post(f"/v0/{operation}", payload)
+        assert reply.status in (200, 202), reply.body
+        answer: dict[str, Any] = reply.json
+        return answer
+
+
+@contextmanager
+def staged(store: str = "sqlite://", policy: str = "balanced", **options: Any) -> Iterator[Stage]:
+    made: list[Console] = []
+
+    def mounts(house: House) -> list[Mounted]:
+        made.append(console_mount(house, local=True))
+        return [made[0].mounted]
+
+    with serving(store, policy=policy, mounts=mounts, **options) as server:
+        yield Stage(server, made[0])
+
+
+@contextmanager
+def browsing() -> Iterator[Browser]:
+    """A real Chromium, the one that scripts/chromium finds or installs."""
+    found = (
+        shutil.which("chromium")
+        or subprocess.run(
+            [ROOT / "scripts" / "chromium"], capture_output=True, check=True, text=True
+        ).stdout.strip()
+    )
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextmanager
+def visiting(browser: Browser, **options: Any) -> Iterator["Watched"]:
+    """A page in a browser of its own, which notices every violation and error."""
+    context = browser.new_context(**{"viewport": DESKTOP, **options})
+    context.set_default_timeout(60_000)
+    try:
+        yield Watched(context)
+    finally:
+        context.close()
+
+
+class Watched:
+    """A page, and everything that went wrong on it."""
+
+    def __init__(self, context: BrowserContext) -> None:
+        self.context = context
+        self.page: Page = context.new_page()
+        self.complaints: list[str] = []
+        self.bytes = 0
+        self.page.on("console", lambda said: said.type == "error" and self.complaints.append(said.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("dialog", lambda dialog: (self.complaints.append("a dialog"), dialog.dismiss()))
+
+    def sign_in(self, stage: Stage, token: str | None) -> Page:
+        page = self.open(f"{stage.url}/sign-in")
+        page.get_by_label("Token", exact=True).fill(token or "")
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_url(re.compile("/console/(?!sign-in)"))
+        return page
+
+    def open(self, url: str) -> Page:
+        """The page, loaded; `bytes` is what it took in all."""
+        seen: list[Any] = []
+
+        def note(response: Any) -> None:
+            if response.request.is_navigation_request():
+                seen.clear()  # what the page before was still loading is not part of this one
+            seen.append(response)
+
+        self.page.on("response", note)
+        self.page.goto(url, wait_until="load")
+        self.page.remove_listener("response", note)
+        self.bytes = sum(len(one.body()) for one in seen if one.ok and "/events" not in one.url)
+        return self.page

@@ -1,0 +1,145 @@
+"""Activity, policy, health, agents and operators, as a person uses them."""
+
+import re
+
+from playwright.sync_api import Browser
+
+from tests.console.stage import Stage, staged, visiting
+
+
+def _busy(stage: Stage) -> None:
+    first = stage.call("remember", agent_id="a", type="semantic", content="Ana lives in Graz.", id="home")
+    assert first["status"] == "committed"
+    stage.call(
+        "remember", agent_id="a", type="semantic", content="Ana lives in Linz.", id="home", if_version=1
+    )
+    stage.call("recall", agent_id="a", query="where does Ana live?")
+
+
+def test_the_ledger_is_read_narrowed_and_an_entry_shows_before_and_after(browser: Browser) -> None:
+    with staged() as stage, visiting(browser) as visit:
+        _busy(stage)
+        page = visit.open(f"{stage.url}/activity")
+        assert page.locator("tbody tr").count() == 3
+        page.locator("select[name=operation]").select_option("recall")
+        page.get_by_role("button", name="Filter").click()
+        assert page.locator("tbody tr").count() == 1
+        page = visit.open(f"{stage.url}/activity/entry?seq=2")
+        assert page.locator("del").inner_text().endswith("Graz")
+        assert page.locator("ins").inner_text().endswith("Linz")
+        assert visit.complaints == []
+
+
+def test_a_change_is_undone_from_the_ledger(browser: Browser) -> None:
+    with staged() as stage, visiting(browser, java_script_enabled=False) as visit:
+        _busy(stage)
+        page = visit.open(f"{stage.url}/activity")
+        page.get_by_role("button", name="Undo entry 2").click()
+        assert "Taken back" in page.locator("#notes").inner_text()
+        assert stage.call("get", agent_id="a", id="home")["content"] == "Ana lives in Graz."
+
+
+def test_verifying_says_that_all_holds_and_a_checkpoint_and_a_proof_are_files(
+    browser: Browser, tmp_path
+) -> None:
+    with staged(f"sqlite:///{tmp_path}/m.db") as stage, visiting(browser) as visit:
+        _busy(stage)
+        page = visit.open(f"{stage.url}/activity")
+        page.get_by_role("link", name="Verify").click()
+        assert "All 3 entries are in place" in page.locator("#verdict").inner_text()
+        with page.expect_download() as signed:
+            page.get_by_role("link", name="Download checkpoint").click()
+        assert signed.value.path().read_text().startswith("memorywire")
+        page = visit.open(f"{stage.url}/activity/entry?seq=1")
+        with page.expect_download() as proof:
+            page.get_by_role("link", name="Inclusion proof").click()
+        assert '"proof"' in proof.value.path().read_text()
+
+
+def test_a_ledger_that_was_tampered_with_shows_the_first_broken_entry(browser: Browser, tmp_path) -> None:
+    import apsw
+
+    with staged(f"sqlite:///{tmp_path}/m.db") as stage, visiting(browser) as visit:
+        _busy(stage)
+        db = apsw.Connection(f"{tmp_path}/m.db")
+        db.execute("DROP TRIGGER ledger_stays")
+        changed = "UPDATE ledger SET body = replace(body, ?, ?) WHERE seq = 2"
+        db.execute(changed, ("committed", "refused"))
+        page = visit.open(f"{stage.url}/activity/verify")
+        assert "entry 2" in page.locator("#verdict").inner_text()
+        db.execute(changed, ("refused", "committed"))
+        page = visit.open(f"{stage.url}/activity/verify")
+        assert "All 3 entries" in page.locator("#verdict").inner_text()
+        db.close()
+
+
+def test_a_rule_is_added_tried_moved_switched_off_and_removed(browser: Browser) -> None:
+    with staged() as stage, visiting(browser, java_script_enabled=False) as visit:
+        _busy(stage)
+        page = visit.open(f"{stage.url}/policy")
+        page.get_by_role("link", name="Add a rule").click()
+        page.get_by_label("The rule").fill(
+            '{"name": "linz", "verdict": "hold", "content_contains": ["linz"]}'
+        )
+        page.get_by_label("Agent to try it on").fill("a")
+        page.get_by_role("button", name="Back-test").click()
+        assert "1 of 2 changes" in page.locator("#trial").inner_text()
+        page.get_by_role("button", name="Put in force").click()
+        assert "linz" in page.get_by_role("region", name="Your rules").inner_text()
+        held = stage.call("remember", agent_id="a", type="semantic", content="Ben lives in Linz.")
+        assert (held["status"], held["rule"]) == ("staged", "linz")
+        page.get_by_role("button", name="Switch off linz").click()
+        page.get_by_role("button", name="Remove linz").click()
+        assert page.get_by_text("No rule of your own yet").is_visible()
+        assert page.locator("details").count() == 3
+
+
+def test_a_rule_that_cannot_be_meant_is_refused_with_a_reason(browser: Browser) -> None:
+    with staged() as stage, visiting(browser) as visit:
+        page = visit.open(f"{stage.url}/policy/rule")
+        page.get_by_label("The rule").fill('{"name": "x", "verdict": "perhaps", "everything": true}')
+        page.get_by_role("button", name="Put in force").click()
+        assert "verdict" in page.locator("main").inner_text()
+        assert stage.call("rules")["given"] == []
+
+
+def test_health_shows_stores_growth_latency_and_looks_for_secrets(browser: Browser) -> None:
+    with staged() as stage, visiting(browser) as visit:
+        _busy(stage)
+        page = visit.open(f"{stage.url}/health")
+        assert "sqlite" in page.get_by_role("region", name="Stores").inner_text()
+        assert "recall" in page.get_by_role("region", name="Latency").inner_text()
+        assert page.locator(".chart rect").count() == 30
+        page.get_by_role("link", name="Check the stores now").click()
+        assert "fit for use" in page.locator("#check").inner_text()
+        page.get_by_role("button", name="Look for secrets").click()
+        assert "memories were read" in page.locator("main").inner_text()
+        assert visit.complaints == []
+
+
+def test_agents_are_listed_with_what_they_have_and_lack(browser: Browser) -> None:
+    with staged() as stage, visiting(browser) as visit:
+        _busy(stage)
+        stage.hold("Ben called.", agent="b")
+        page = visit.open(f"{stage.url}/agents")
+        assert page.locator("tbody tr").count() == 2
+        assert "long-term" in page.locator("tbody tr").first.inner_text()  # a store in memory does not last
+
+
+def test_an_operator_is_named_and_the_token_is_shown_once(browser: Browser) -> None:
+    with staged() as stage, visiting(browser) as visit:
+        visit.page.goto(stage.link)
+        page = visit.open(f"{stage.url}/operators")
+        page.get_by_label("Name", exact=True).fill("ana")
+        page.get_by_label("Role").select_option("reviewer")
+        page.get_by_role("button", name="Add", exact=True).click()
+        token = re.search(r"mw_\S+", page.locator("#token").inner_text())
+        assert token is not None
+        page = visit.open(f"{stage.url}/operators")
+        assert token.group() not in page.content()
+        with visiting(browser) as other:
+            seen = other.sign_in(stage, token.group())
+            assert seen.get_by_role("link", name="Operators").count() == 0
+            assert other.open(f"{stage.url}/operators").locator("h1").inner_text() != "Operators"
+        page.get_by_role("button", name="Revoke ana").click()
+        assert "revoked" in page.locator("tbody").inner_text()

@@ -1,0 +1,96 @@
+"""Coming in: with a token, by a link that works once, and in no other way."""
+
+import re
+
+from playwright.sync_api import Browser
+
+from memorywire.servers.http.guard import HEADERS
+from tests.console.stage import Stage, visiting
+
+
+def test_the_local_user_needs_no_token_while_there_are_no_operators(stage: Stage, browser: Browser):
+    with visiting(browser) as visit:
+        page = visit.open(stage.url)
+        assert page.title() == "Inbox · memorywire"
+        assert not visit.complaints
+
+
+def test_with_operators_a_token_signs_in_and_out(stage: Stage, browser: Browser):
+    olga = stage.server.operator("olga", "reviewer")
+    with visiting(browser) as visit:
+        page = visit.open(f"{stage.url}/inbox")
+        assert page.title() == "Sign in · memorywire"
+        page.get_by_label("Token", exact=True).fill("mw_wrong")
+        page.get_by_role("button", name="Sign in").click()
+        page.get_by_role("status").get_by_text("does not open the console").wait_for()
+        page = visit.sign_in(stage, olga.token)
+        assert "operator:olga" in page.locator(".who").inner_text()
+        page.get_by_role("button", name="Sign out").click()
+        page.wait_for_url("**/sign-in*")
+        assert visit.open(f"{stage.url}/inbox").title() == "Sign in · memorywire"
+
+
+def test_a_link_signs_in_once(stage: Stage, browser: Browser):
+    stage.server.operator("olga")
+    link = stage.link
+    with visiting(browser) as first, visiting(browser) as second:
+        assert first.open(link).title() == "Inbox · memorywire"
+        assert second.open(link).title() == "Sign in · memorywire"
+        assert "used before" in second.page.get_by_role("status").inner_text()
+
+
+def test_a_revoked_token_is_out_at_once(stage: Stage, browser: Browser):
+    olga = stage.server.operator("olga", "reviewer")
+    with visiting(browser) as visit:
+        page = visit.sign_in(stage, olga.token)
+        stage.server.run(stage.server.registry.revoke("olga"))
+        page.wait_for_timeout(1_100)
+        assert visit.open(f"{stage.url}/inbox").title() == "Sign in · memorywire"
+
+
+def test_a_form_is_taken_only_from_our_own_pages(stage: Stage):
+    client = stage.server.client
+    shown = client.get("/console/inbox")
+    cookie = shown.headers["set-cookie"].partition(";")[0]
+    [token] = set(re.findall(r'name="form_token" value="(\w+)"', shown.body.decode()))
+    form = {"Content-Type": "application/x-www-form-urlencoded", "Cookie": cookie}
+    ours = {"Sec-Fetch-Site": "same-origin"}
+
+    def send(body: str, **headers: str) -> int:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return client.send("POST", "/console/settings", body.encode(), form | named).status
+
+    good = f"form_token={token}&theme=dark"
+    assert send(good, **ours) == 303
+    assert send(good) == 403
+    assert send(good, Sec_Fetch_Site="cross-site") == 403
+    assert send(good, Origin="https://elsewhere.example") == 403
+    assert send("theme=dark", **ours) == 403
+    assert send(f"form_token={'0' * len(token)}&theme=dark", **ours) == 403
+    assert send(good, Cookie="", **ours) == 403
+
+
+def test_a_link_on_another_site_leads_in_without_losing_the_session(stage: Stage):
+    reply = stage.server.client.send(
+        "GET",
+        "/console/inbox",
+        headers={"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"},
+    )
+    assert reply.status == 200
+    assert b'http-equiv="refresh"' in reply.body
+    assert "set-cookie" not in reply.headers
+    assert (
+        stage.server.client.send("GET", "/console/inbox", headers={"Sec-Fetch-Site": "cross-site"}).status
+        == 403
+    )
+
+
+def test_every_answer_carries_the_policy_and_only_files_are_kept_by_browsers(stage: Stage):
+    page = stage.server.client.get("/console/inbox")
+    style = stage.server.client.get("/console/static/console.css")
+    for reply in (page, style):
+        assert reply.headers["content-security-policy"] == HEADERS["Content-Security-Policy"]
+    assert page.headers["cache-control"] == "no-store"
+    assert "immutable" in style.headers["cache-control"]
+    assert stage.server.client.get("/console/static/none.css").status == 404
+    assert stage.server.client.get("/console/nothing").status == 404

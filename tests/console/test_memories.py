@@ -1,0 +1,145 @@
+"""Memories, the page of one memory, and the playground, as a person uses them."""
+
+import json
+
+from playwright.sync_api import Browser
+
+from tests.console.stage import Stage, staged, visiting
+
+MACHINE = {
+    "name": "refund",
+    "initial": "asked",
+    "states": ["asked", "checked", "paid"],
+    "transitions": [
+        {"trigger": "check", "source": "asked", "dest": "checked"},
+        {"trigger": "pay", "source": "checked", "dest": "paid"},
+    ],
+}
+
+
+def _remember(stage: Stage, content: object, **fields: object) -> dict[str, object]:
+    return stage.call("remember", **{"agent_id": "a", "type": "semantic", "content": content, **fields})
+
+
+def _furnished(stage: Stage) -> None:
+    _remember(stage, "Ana lives in Graz.", id="home", source="user", tags=["home"])
+    _remember(stage, "Ana lives in Linz.", id="home", source="user", tags=["home"], if_version=1)
+    _remember(stage, "Ana drinks green tea.", id="tea", source="agent", type="episodic")
+
+
+def test_memories_are_narrowed_by_facets_that_stay_in_the_address(browser: Browser) -> None:
+    with staged() as stage, visiting(browser, java_script_enabled=False) as visit:
+        _furnished(stage)
+        page = visit.open(f"{stage.url}/memories?agent=a")
+        assert page.locator(".memories li").count() == 2
+        page.get_by_role("region", name="Source").get_by_role("link", name="agent").click()
+        assert "source=agent" in page.url
+        assert page.locator(".memories li").all_inner_texts()[0].startswith("Ana drinks green tea.")
+        assert page.locator(".memories li").count() == 1
+
+
+def test_words_find_what_is_relevant_and_nothing_else(browser: Browser) -> None:
+    with staged() as stage, visiting(browser) as visit:
+        _furnished(stage)
+        page = visit.open(f"{stage.url}/memories?agent=a&q=where+does+Ana+live")
+        assert "Linz" in page.locator(".memories").inner_text()
+        page = visit.open(f"{stage.url}/memories?agent=a&q=quarterly+revenue+of+the+shipyard")
+        assert "Empty is an answer" in page.locator("main").inner_text()
+
+
+def test_the_view_is_taken_along_as_lines_and_as_a_table(browser: Browser) -> None:
+    with staged() as stage, visiting(browser) as visit:
+        _furnished(stage)
+        _remember(stage, "=SUM(A1)", id="formula", source="user")
+        page = visit.open(f"{stage.url}/memories?agent=a&source=user")
+        with page.expect_download() as lines:
+            page.get_by_role("link", name="Export JSONL").click()
+        kept = [json.loads(line) for line in lines.value.path().read_text().splitlines()]
+        assert {one["id"] for one in kept} == {"home", "formula"}
+        with page.expect_download() as table:
+            page.get_by_role("link", name="Export CSV").click()
+        assert ",'=SUM(A1)," in table.value.path().read_text()
+
+
+def test_a_memory_shows_its_versions_and_an_older_one_is_restored(browser: Browser) -> None:
+    with staged() as stage, visiting(browser, java_script_enabled=False) as visit:
+        _furnished(stage)
+        page = visit.open(f"{stage.url}/record?agent=a&id=home")
+        assert page.locator("#compared del").inner_text().endswith("Graz")
+        page.get_by_role("button", name="Restore version 1 as a new version").click()
+        assert stage.call("get", agent_id="a", id="home")["content"] == "Ana lives in Graz."
+        assert page.locator(".timeline li").count() == 3
+        page.get_by_role("button", name="Undo").click()
+        assert stage.call("get", agent_id="a", id="home")["content"] == "Ana lives in Linz."
+
+
+def test_a_memory_is_forgotten_and_brought_back(browser: Browser) -> None:
+    with staged() as stage, visiting(browser, java_script_enabled=False) as visit:
+        _furnished(stage)
+        page = visit.open(f"{stage.url}/record?agent=a&id=tea")
+        page.get_by_role("button", name="Forget").click()
+        assert "forgotten" in page.locator("main").inner_text()
+        page.get_by_role("button", name="Bring it back").click()
+        assert stage.call("get", agent_id="a", id="tea")["content"] == "Ana drinks green tea."
+
+
+def test_an_erase_is_previewed_must_be_meant_and_leaves_no_word(browser: Browser) -> None:
+    with staged() as stage, visiting(browser, java_script_enabled=False) as visit:
+        _furnished(stage)
+        page = visit.open(f"{stage.url}/record?agent=a&id=home")
+        page.get_by_role("link", name="Erase").click()
+        assert "2 versions" in page.locator("#cascade").inner_text()
+        page.get_by_label("This cannot be undone").check()
+        page.get_by_role("button", name="Erase for good").click()
+        page = visit.open(f"{stage.url}/record?agent=a&id=home")
+        assert "erased" in page.locator("main").inner_text()
+        assert "Linz" not in page.content()
+
+
+def test_a_procedure_is_drawn_with_the_state_it_is_in(browser: Browser) -> None:
+    with staged() as stage, visiting(browser) as visit:
+        _remember(stage, MACHINE, id="refund", type="procedural", source="user")
+        page = visit.open(f"{stage.url}/record?agent=a&id=refund")
+        picture = page.locator("img.diagram")
+        assert picture.get_attribute("alt") == "refund: 3 states, now asked"
+        assert picture.evaluate("image => image.complete && image.naturalWidth > 100")
+        assert visit.complaints == []
+
+
+def test_the_playground_shows_signals_near_misses_and_the_block(browser: Browser) -> None:
+    with staged() as stage, visiting(browser) as visit:
+        _furnished(stage)
+        page = visit.open(f"{stage.url}/playground?agent=a")
+        page.get_by_label("Question").fill("where does Ana live?")
+        page.get_by_label("At most").fill("1")
+        page.get_by_role("button", name="Recall").click()
+        assert "Linz" in page.locator(".hits").inner_text()
+        assert "vector" in page.locator(".signals").first.inner_text()
+        assert page.get_by_role("region", name="Near misses").locator("tbody tr").count() == 1
+        assert "<memory id=" in page.locator("#block").inner_text()
+        assert "await memory.recall('where does Ana live?'" in page.locator("main").inner_text()
+        assert visit.complaints == []
+
+
+def test_why_a_memory_was_recalled_is_frozen_in_time_and_takes_feedback(browser: Browser) -> None:
+    with staged() as stage, visiting(browser, java_script_enabled=False) as visit:
+        _furnished(stage)
+        recall = stage.call("recall", agent_id="a", query="where does Ana live?", k=1)["recall_id"]
+        _remember(stage, "Ana lives in Wels.", id="home", if_version=2)
+        page = visit.open(f"{stage.url}/record?agent=a&id=home")
+        page.get_by_role("region", name="Recalls").get_by_role("link").click()
+        assert "Ana lives in Linz." in page.locator(".hits").inner_text()
+        assert "changed since" in page.locator(".hits").inner_text()
+        page.get_by_role("button", name="It was outdated").click()
+        assert "outdated" in page.locator(".hits .chip").all_inner_texts()
+        assert stage.call("why", recall_id=recall)["feedback"][0]["helped"] == "outdated"
+
+
+def test_somebody_who_may_only_read_sees_no_way_to_change_anything(browser: Browser) -> None:
+    with staged() as stage, visiting(browser) as visit:
+        _furnished(stage)
+        reader = stage.server.operator("rita", "reader")
+        visit.sign_in(stage, reader.token)
+        page = visit.open(f"{stage.url}/record?agent=a&id=home")
+        assert page.get_by_role("button", name="Forget").count() == 0
+        assert page.get_by_role("button", name="Restore").count() == 0

@@ -1,0 +1,79 @@
+"""What the pages show in tests: the world of the demo, or one in which every text is hostile."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from memorywire.cli.demo_world import Calendar, tell
+from memorywire.model.clock import system_clock
+from tests.console.hostile import HOSTILE
+from tests.console.stage import Stage, staged
+
+_MOST_TAG = 128
+_MOST_SOURCE = 200
+
+
+@dataclass
+class World:
+    """A stage with something on it; `names` are the values of the places in PAGES, one set for each round."""
+
+    stage: Stage
+    names: list[dict[str, str]]
+
+    def addresses(self, page: str) -> list[str]:
+        """The page in every way it can be filled."""
+        filled = [
+            page.format(**{name: quote(value, safe="") for name, value in each.items()})
+            for each in self.names
+        ]
+        return [f"{self.stage.url}{one}" for one in dict.fromkeys(filled)]
+
+
+@contextmanager
+def demo_world() -> Iterator[World]:
+    calendar = Calendar(system_clock)
+    with staged(clock=calendar) as stage:
+        stage.server.run(tell(stage.server.house, calendar))
+        waiting = stage.call("proposals", by_risk=True, agent_id="support")["items"]
+        recall = stage.call("recall", agent_id="support", query="what does Ana like to drink?")
+        modified = next(
+            item for item in waiting if item["memories"] and "black tea" in item.get("preview", "")
+        )
+        shown = {"agent": "support", "memory": modified["memories"][0], "recall": recall["recall_id"]}
+        yield World(stage, [shown | {"proposal": modified["id"]}])
+
+
+@contextmanager
+def hostile_world() -> Iterator[World]:
+    """Each hostile text is a memory, its source, its tag and its metadata, and waits in a proposal, too."""
+    with staged() as stage:
+        kept = [_kept(stage, f"memory-{at}", text) for at, text in enumerate(HOSTILE)]
+        held = [
+            stage.hold(f"{text} ({at})", agent="hostile", **_around(text)) for at, text in enumerate(HOSTILE)
+        ]
+        recall = stage.call("recall", agent_id="hostile", query="<script>alert(1)</script> evil", k=50)
+        yield World(
+            stage,
+            [
+                {"agent": "hostile", "memory": memory, "proposal": proposal, "recall": recall["recall_id"]}
+                for memory, proposal in zip(kept, held, strict=True)
+            ],
+        )
+
+
+def _kept(stage: Stage, id: str, text: str) -> str:
+    receipt = stage.server.client.remember(text, "hostile", id=id, **_around(text))
+    if receipt["status"] == "staged":
+        stage.call("decide", proposal_ids=[receipt["proposal_id"]], verb="approve")
+    return str(receipt["id"])
+
+
+def _around(text: str) -> dict[str, Any]:
+    short = text[:60] or "x"
+    return {
+        "tags": [short[:_MOST_TAG]],
+        "source": text[:_MOST_SOURCE],
+        "metadata": {short: [short, {short: 1}]},
+    }
