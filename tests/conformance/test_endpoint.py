@@ -6,9 +6,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 from memorywire.conformance.endpoint import examine_endpoint
 from memorywire.conformance.run import Mark
+from tests.cli.shell import Shell
 from tests.http.server import serving
 
 
@@ -19,6 +21,14 @@ def test_our_own_server_plays_every_scenario_it_can_twice_over() -> None:
             assert [(one.check, one.detail) for one in found.failures] == []
     assert len(found.marked(Mark.PASSED)) >= 30
     assert all("needs" in str(one.detail) for one in found.marked(Mark.SKIPPED))
+
+
+def test_the_command_takes_an_http_url_for_an_endpoint(tmp_path: Path) -> None:
+    with serving() as server, _parrot() as parrot:
+        good, bad = (Shell(tmp_path)("conformance", url) for url in (server.client.url, parrot))
+    assert good.code == 0, good.out
+    assert "passed" in good.out.splitlines()[-1]
+    assert (bad.code, "failed" in bad.out.splitlines()[-1]) == (1, True)
 
 
 class _Parrot(BaseHTTPRequestHandler):

@@ -62,6 +62,8 @@ def _needs(scenario: dict[str, Json]) -> str | None:
         return "a clock that can be moved"
     if any(isinstance(value, int) and value >= _A_MOMENT for value in _values(scenario["steps"])):
         return "a clock that can be set"
+    if any(step["operation"] == "agents" for step in scenario["steps"]):
+        return "a memory that nobody else uses"
     if any(f"{step['operation']}.request" not in spec.schemas() for step in scenario["steps"]):
         return "a door that takes operations by name"
     return _NEEDS.get(scenario["name"])

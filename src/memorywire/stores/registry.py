@@ -15,12 +15,18 @@ GROUP = "memorywire.stores"
 # Listed here as well as in the package's own entry points: reading the metadata of every installed
 # package would cost more than opening either of these stores.
 BUILT_IN = {
+    "chroma": "memorywire.stores.chroma",
     "http": "memorywire.stores.remote",
     "https": "memorywire.stores.remote",
+    "langgraph": "memorywire.stores.langgraph",
+    "markdown": "memorywire.stores.markdown",
+    "mem0": "memorywire.stores.mem0",
     "memory": "memorywire.stores.memory",
     "postgres": "memorywire.stores.postgres",
     "postgresql": "memorywire.stores.postgres",
+    "shards+postgresql": "memorywire.stores.shards",
     "sqlite": "memorywire.stores.sqlite",
+    "sqlite-vec": "memorywire.stores.sqlite_vec",
 }
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")

@@ -1,0 +1,156 @@
+"""Memories in Chroma: `chroma:///folder`, or `chroma://` in memory.
+
+One collection holds everybody's entries, each with its agent and user to filter by; the vectors are ours, so
+Chroma's own embedder, which would have to be downloaded, is never asked.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from memorywire.model.query import Query
+from memorywire.model.record import Json, Scope
+from memorywire.model.space import Space
+from memorywire.stores.vendors import (
+    Entry,
+    OneThread,
+    Ref,
+    Seen,
+    VendorStore,
+    agent_label,
+    answered,
+    direction,
+    locate,
+    need,
+    user_label,
+)
+
+NAME = "chroma"
+
+_COLLECTION = "memorywire"
+_PAYLOAD = "memorywire"
+_SILENCE = {"ANONYMIZED_TELEMETRY": "False", "CHROMA_OTEL_COLLECTION_ENDPOINT": ""}
+_BUSY_MS = 30_000
+# The vectors stay: its index still has to read them, before it reads that they were deleted.
+_EMPTY_QUEUE = """
+UPDATE embeddings_queue SET metadata = '{}'
+WHERE metadata <> '{}' AND id NOT IN (SELECT embedding_id FROM embeddings)
+"""
+
+
+async def open_store(url: str, *, space: Space) -> VendorStore:
+    """The store at this URL, created if it is not there yet; its vectors are of `space`."""
+    place = locate(url)
+    product = Chroma(need("chromadb", store=NAME, extra=NAME, silence=_SILENCE), space)
+    await answered(product, product.open(None if place.path is None else place.path / "chroma"))
+    books = None if place.path is None else place.path / "memorywire.db"
+    return await VendorStore.opened(product, space, books=books)
+
+
+class Chroma:
+    """A collection, on a thread of its own."""
+
+    name = NAME
+
+    def __init__(self, module: Any, space: Space) -> None:
+        errors = need("chromadb.errors", store=NAME, extra=NAME)
+        self.errors: tuple[type[Exception], ...] = (
+            errors.ChromaError,
+            apsw.Error,
+            ValueError,
+            OSError,
+            RuntimeError,
+        )
+        self._module = module
+        self._dimension = space.dimension
+        self._thread = OneThread(NAME)
+        self._client: Any = None
+        self._entries: Any = None
+        self._file: Path | None = None
+
+    async def open(self, folder: Path | None) -> None:
+        await self._thread.do(lambda: self._open(folder))
+
+    def _open(self, folder: Path | None) -> None:
+        settings = self._module.Settings(anonymized_telemetry=False)
+        if folder is None:
+            self._client = self._module.EphemeralClient(settings=settings)
+        else:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._client = self._module.PersistentClient(path=str(folder), settings=settings)
+            self._file = folder / "chroma.sqlite3"
+        self._entries = self._client.get_or_create_collection(
+            _COLLECTION, embedding_function=None, configuration={"hnsw": {"space": "cosine"}}
+        )
+
+    async def keep(self, entries: Sequence[Entry]) -> Sequence[str]:
+        await self._thread.do(lambda: self._keep(entries))
+        return [entry.key for entry in entries]
+
+    def _keep(self, entries: Sequence[Entry]) -> None:
+        # Not `add`: that silently ignores what it has already.
+        self._entries.upsert(
+            ids=[entry.key for entry in entries],
+            embeddings=[direction(entry.vector, self._dimension) for entry in entries],
+            metadatas=[_metadata(entry) for entry in entries],
+        )
+
+    async def drop(self, refs: Sequence[Ref]) -> None:
+        await self._thread.do(lambda: self._entries.delete(ids=[ref.key for ref in refs]))
+
+    async def scrub(self) -> None:
+        if self._file is not None:
+            await self._thread.do(partial(_scrub, self._file))
+
+    async def fetch(self, refs: Sequence[Ref]) -> Sequence[Seen]:
+        keys = [ref.key for ref in refs]
+        found = await self._thread.do(lambda: self._entries.get(ids=keys, include=["metadatas"]))
+        return _seen(found["ids"], found["metadatas"])
+
+    async def nearest(self, query: Query, limit: int) -> Sequence[Seen]:
+        found = await self._thread.do(
+            lambda: self._entries.query(
+                query_embeddings=[direction(query.vector, self._dimension)],
+                n_results=limit,
+                where=_within(query.where.scope),
+                include=["metadatas"],
+            )
+        )
+        return _seen(found["ids"][0], found["metadatas"][0])
+
+    async def health(self) -> Mapping[str, Json]:
+        await self._thread.do(lambda: self._client.heartbeat())
+        return {"ok": True, "chromadb": str(self._module.__version__)}
+
+    async def close(self) -> None:
+        await self._thread.do(lambda: self._client.close())
+        self._thread.end()
+
+
+def _scrub(file: Path) -> None:
+    """Chroma keeps what was deleted in a queue until its index is written, and in free pages for ever."""
+    with closing(apsw.Connection(os.fspath(file))) as db:
+        db.set_busy_timeout(_BUSY_MS)
+        db.execute(_EMPTY_QUEUE)
+        db.execute("VACUUM")
+
+
+def _metadata(entry: Entry) -> dict[str, str]:
+    """One string for the record: Chroma's own values know no null and no object."""
+    scope = entry.record.scope
+    return {"agent": agent_label(scope), "user": user_label(scope), _PAYLOAD: entry.payload}
+
+
+def _within(scope: Scope) -> dict[str, Json]:
+    agent = {"agent": agent_label(scope)}
+    return agent if scope.user is None else {"$and": [agent, {"user": user_label(scope)}]}
+
+
+def _seen(keys: Sequence[str], metadatas: Sequence[Mapping[str, Json]]) -> list[Seen]:
+    pairs = zip(keys, metadatas, strict=True)
+    return [Seen(key=key, payload=str(metadata[_PAYLOAD])) for key, metadata in pairs]

@@ -1,0 +1,254 @@
+"""Memories as facts in Graphiti's graph, kept by Kuzu: `graphiti:///folder`, `graphiti://` in memory.
+
+A memory is an edge from its user to its agent, in the agent's group. With `?llm=URL&model=NAME` Graphiti may
+also read conversations; the key of that service is in OPENAI_API_KEY.
+"""
+
+import asyncio
+import os
+import uuid
+import warnings
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from importlib.metadata import version
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import apsw
+
+from memorywire.model.capabilities import Feature
+from memorywire.model.clock import Clock, system_clock
+from memorywire.model.errors import CapabilityUnsupported, StoreBusy
+from memorywire.model.query import Query
+from memorywire.model.record import Json, Scope
+from memorywire.model.space import Space
+from memorywire.stores.vendors import (
+    Entry,
+    ExtractingStore,
+    Place,
+    Ref,
+    Seen,
+    agent_label,
+    direction,
+    locate,
+    need,
+    user_label,
+)
+
+NAME = "graphiti"
+
+_PAYLOAD = "memorywire"
+_IN_MEMORY = ":memory:"
+_NODES = uuid.UUID("6d656d6f-7279-5769-8265-000000000002")
+_EVERY_COSINE = -2.0  # by default Graphiti leaves out what is less similar than 0.6
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Kuzu marks what is deleted and leaves the bytes in its file.
+_LACKS = frozenset({Feature.HARD_DELETE})
+
+
+async def open_store(url: str, *, space: Space) -> ExtractingStore:
+    """The store at this URL, created if it is not there yet; its vectors are of `space`."""
+    place = locate(url, options=frozenset({"llm", "model"}))
+    if place.path is not None:
+        place.path.mkdir(parents=True, exist_ok=True)
+    # On a thread: Graphiti takes seconds to load.
+    product = await asyncio.to_thread(Graphiti, place, space)
+    books = None if place.path is None else place.path / "memorywire.db"
+    return await ExtractingStore.opened(product, space, books=books, lacks=_LACKS)
+
+
+class Graphiti:
+    """Graphiti's own edges and nodes, with our keys and our vectors; no language model takes part."""
+
+    name = NAME
+
+    def __init__(self, place: Place, space: Space, clock: Clock = system_clock) -> None:
+        self._options = place.options
+        self._dimension = space.dimension
+        self._clock = clock
+        self._edges = self._module("edges").EntityEdge
+        self._nodes = self._module("nodes").EntityNode
+        self._search = self._module("search.search_utils").edge_similarity_search
+        self._everything = self._module("search.search_filters").SearchFilters()
+        self.errors: tuple[type[Exception], ...] = (
+            RuntimeError,  # all that Kuzu raises
+            self._module("errors").GraphitiError,
+            need("openai", store=NAME, extra=NAME).OpenAIError,
+        )
+        self._known: set[str] = set()
+        self._claim = None if place.path is None else _claimed(place.path)
+        self._driver = self._graph(_IN_MEMORY if place.path is None else str(place.path / "graph.kuzu"))
+
+    def _module(self, name: str) -> ModuleType:
+        silence = {"GRAPHITI_TELEMETRY_ENABLED": "false", "EMBEDDING_DIM": str(self._dimension)}
+        return need(f"graphiti_core.{name}", store=NAME, extra=NAME, silence=silence)
+
+    def _graph(self, path: str) -> Any:
+        """A graph of Kuzu's with what this release of Graphiti leaves out of it."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            driver = self._module("driver.kuzu_driver").KuzuDriver(path)
+        driver._database = ""
+        driver.clone = lambda database: driver
+        connection = need("kuzu", store=NAME, extra=NAME).Connection(driver.db)
+        connection.execute("INSTALL fts; LOAD EXTENSION fts;")
+        if not connection.execute("CALL SHOW_INDEXES() RETURN *;").has_next():
+            kind = self._module("driver.driver").GraphProvider.KUZU
+            for statement in self._module("graph_queries").get_fulltext_indices(kind):
+                connection.execute(statement)
+        connection.close()
+        return driver
+
+    async def keep(self, entries: Sequence[Entry]) -> Sequence[str]:
+        for entry in entries:
+            await self._keep(entry)
+        return [entry.key for entry in entries]
+
+    async def _keep(self, entry: Entry) -> None:
+        record = entry.record
+        group = agent_label(record.scope)
+        edge = self._edges(
+            uuid=entry.key,
+            group_id=group,
+            source_node_uuid=await self._node(group, user_label(record.scope)),
+            target_node_uuid=await self._node(group, group),
+            created_at=_instant(record.created_at) or _EPOCH,
+            name=record.type.value,
+            fact=entry.text,
+            fact_embedding=direction(entry.vector, self._dimension),
+            valid_at=_instant(record.moment),
+            invalid_at=None if record.expires_at is None else _instant(record.expires_at),
+            # One string: floats of their own would be rounded by some of the graphs behind Graphiti.
+            attributes={_PAYLOAD: entry.payload},
+        )
+        await edge.save(self._driver)
+
+    async def _node(self, group: str, name: str) -> str:
+        """The user or the agent as a node of the agent's group, there once."""
+        id = _node_id(group, name)
+        if id not in self._known:
+            still = direction(None, self._dimension)
+            node = self._nodes(uuid=id, group_id=group, name=name, created_at=_EPOCH, name_embedding=still)
+            await node.save(self._driver)
+            self._known.add(id)
+        return id
+
+    async def drop(self, refs: Sequence[Ref]) -> None:
+        await self._edges.delete_by_uuids(self._driver, [ref.key for ref in refs])
+
+    async def fetch(self, refs: Sequence[Ref]) -> Sequence[Seen]:
+        return _seen(await self._edges.get_by_uuids(self._driver, [ref.key for ref in refs]))
+
+    async def nearest(self, query: Query, limit: int) -> Sequence[Seen]:
+        # The user is the source of its edges: a filter by property would be left aside without a word.
+        scope = query.where.scope
+        group = agent_label(scope)
+        user = None if scope.user is None else _node_id(group, user_label(scope))
+        asked = direction(query.vector, self._dimension)
+        found = await self._search(
+            self._driver, asked, user, None, self._everything, [group], limit, _EVERY_COSINE
+        )
+        return _seen(found)
+
+    async def extract(self, scope: Scope, messages: Sequence[Mapping[str, str]]) -> list[str]:
+        """In a graph of its own, which is thrown away: what Graphiti found is not remembered yet."""
+        if "llm" not in self._options:
+            raise CapabilityUnsupported(
+                "Graphiti has no language model to read conversations with",
+                field="store",
+                fix="add ?llm=URL&model=NAME to the URL of the store",
+            )
+        graph = await asyncio.to_thread(self._graph, _IN_MEMORY)
+        reader = self._module("graphiti").Graphiti(
+            graph_driver=graph,
+            llm_client=self._speaker(),
+            embedder=self._still("embedder.client", "EmbedderClient"),
+            cross_encoder=self._still("cross_encoder.client", "CrossEncoderClient"),
+        )
+        found = await reader.add_episode(
+            name="conversation",
+            episode_body="\n".join(f"{message['role']}: {message['content']}" for message in messages),
+            source_description="conversation",
+            reference_time=_instant(self._clock()) or _EPOCH,
+            group_id=agent_label(scope),
+        )
+        await asyncio.to_thread(_close, graph)
+        return [str(edge.fact) for edge in found.edges]
+
+    def _speaker(self) -> Any:
+        config = self._module("llm_client.config").LLMConfig(
+            api_key=os.environ.get("OPENAI_API_KEY", "none"),
+            base_url=self._options["llm"],
+            model=self._options.get("model"),
+            small_model=self._options.get("model"),
+        )
+        return self._module("llm_client.openai_generic_client").OpenAIGenericClient(config=config)
+
+    def _still(self, module: str, kind: str) -> Any:
+        """A part of Graphiti's that takes every text to be alike, so that nothing is left out for it."""
+        vector = direction(None, self._dimension)
+
+        async def create(_: Any, input_data: Any) -> list[float]:
+            return vector
+
+        async def create_batch(_: Any, input_data_list: Sequence[str]) -> list[list[float]]:
+            return [vector for _ in input_data_list]
+
+        async def rank(_: Any, query: str, passages: Sequence[str]) -> list[tuple[str, float]]:
+            return [(passage, 1.0) for passage in passages]
+
+        made = type(
+            kind,
+            (getattr(self._module(module), kind),),
+            {f.__name__: f for f in (create, create_batch, rank)},
+        )
+        return made()
+
+    async def health(self) -> Mapping[str, Json]:
+        counted, _, _ = await self._driver.execute_query(
+            "MATCH (e:RelatesToNode_) RETURN count(e) AS entries"
+        )
+        return {"ok": True, "graphiti": version("graphiti-core"), "entries": counted[0]["entries"]}
+
+    async def close(self) -> None:
+        await asyncio.to_thread(_close, self._driver)
+        if self._claim is not None:
+            self._claim.close()
+
+
+def _claimed(folder: Path) -> apsw.Connection:
+    """The graph for us alone: Kuzu keeps other processes out, but not a second reader in this one."""
+    claim = apsw.Connection(str(folder / "graph.lock"))
+    try:
+        claim.execute("BEGIN EXCLUSIVE")
+    except apsw.BusyError as error:
+        raise StoreBusy("this graph is open already", field="store", fix="close the other store") from error
+    return claim
+
+
+def _close(driver: Any) -> None:
+    """Its own `close` leaves that to the collector, and the file locked until then."""
+    driver.client.close()
+    driver.db.close()
+
+
+def _node_id(group: str, name: str) -> str:
+    return str(uuid.uuid5(_NODES, f"{group}\0{name}"))
+
+
+def _instant(moment: int) -> datetime | None:
+    """Epoch milliseconds as a time, if the calendar has it; the exact number is in the payload."""
+    try:
+        return _EPOCH + timedelta(milliseconds=moment)
+    except OverflowError:
+        return None
+
+
+def _seen(edges: Sequence[Any]) -> list[Seen]:
+    """What is ours of these: others may keep facts in the same graph."""
+    return [
+        Seen(key=edge.uuid, payload=edge.attributes[_PAYLOAD])
+        for edge in edges
+        if _PAYLOAD in edge.attributes
+    ]

@@ -1,0 +1,27 @@
+"""Memories as Markdown files, one each, that people can read, edit and keep in git: `markdown:///folder`."""
+
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.space import Space
+from memorywire.stores.markdown.folder import Folder
+from memorywire.stores.markdown.store import MarkdownStore
+from memorywire.stores.vendors.books import Books
+from memorywire.stores.vendors.place import locate
+from memorywire.stores.vendors.thread import OneThread
+from memorywire.stores.vendors.turn import Turn
+
+__all__ = ["MarkdownStore", "open_store"]
+
+
+async def open_store(url: str, *, space: Space) -> MarkdownStore:
+    """The store in this folder, made if it is not there yet."""
+    root = locate(url).path
+    if root is None:
+        raise InvalidRequest("the URL names no folder", field="store", fix="write markdown:///folder")
+    folder, thread = Folder(root), OneThread("markdown")
+
+    def opened() -> Books:
+        folder.prepare()
+        return Books(folder.own / "books.db", space)
+
+    books = await thread.do(opened)
+    return MarkdownStore(folder, books, Turn(folder.own / "turn"), thread, space)

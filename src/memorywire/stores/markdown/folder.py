@@ -1,0 +1,125 @@
+"""The files of a Markdown store: where a memory lies, what has changed, and writing all of it or nothing."""
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeAlias
+
+from memorywire.model.record import Record, Scope
+from memorywire.stores.vendors.labels import spelled
+
+Stamp: TypeAlias = tuple[int, int, int, int]
+"""What changes when a file does: inode, size, and the times of its content and of itself."""
+
+_OWN = ".memorywire"
+_NO_SESSION = "no-session"
+
+
+def fingerprint(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+class Folder:
+    """`memories/TENANT/AGENT/SESSION/ID.md` below a root; `.memorywire/` is ours and not for git."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.own = root / _OWN
+        self._staged = self.own / "staged"
+
+    def prepare(self) -> None:
+        self._root.mkdir(parents=True, exist_ok=True)
+        self._staged.mkdir(mode=0o700, parents=True, exist_ok=True)
+        ignored = self.own / ".gitignore"
+        if not ignored.exists():
+            ignored.write_text("*\n", encoding="utf-8")
+
+    def place(self, record: Record) -> str:
+        """Where this memory is to lie, from the root."""
+        session = spelled(record.session_id or "") or _NO_SESSION
+        return f"{_agent(record.scope)}/{session}/{spelled(record.id)}.md"
+
+    def listing(self, scope: Scope) -> dict[str, Stamp]:
+        """Every file of the agent, from the root, as it is now."""
+        found = {}
+        for path in sorted(_markdown(self._root / _agent(scope))):
+            with suppress(FileNotFoundError):  # gone since it was listed
+                found[path.relative_to(self._root).as_posix()] = _stamp(path)
+        return found
+
+    def stamp(self, place: str) -> Stamp | None:
+        try:
+            return _stamp(self._root / place)
+        except FileNotFoundError:
+            return None
+
+    def read(self, place: str) -> bytes:
+        """What the file holds; nothing when it is gone."""
+        try:
+            return (self._root / place).read_bytes()
+        except FileNotFoundError:
+            return b""
+
+    def stage(self, content: bytes) -> str:
+        """Put the content on the disk, not yet in its place; gives the name to settle it by."""
+        name = fingerprint(content)
+        with (self._staged / name).open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        return name
+
+    def staged(self) -> dict[str, bytes]:
+        """What a writer left behind."""
+        return {path.name: path.read_bytes() for path in sorted(self._staged.iterdir())}
+
+    def settle(self, places: Mapping[str, str]) -> None:
+        """Move what was staged under these names to these places."""
+        for name, place in places.items():
+            target = self._root / place
+            target.parent.mkdir(parents=True, exist_ok=True)
+            (self._staged / name).replace(target)
+        self._sync(places.values())
+
+    def unstage(self, name: str) -> None:
+        (self._staged / name).unlink(missing_ok=True)
+
+    def remove(self, places: Sequence[str]) -> None:
+        for place in places:
+            (self._root / place).unlink(missing_ok=True)
+        self._sync(places)
+        for parent in {(self._root / place).parent for place in places}:
+            with suppress(OSError):  # others lie there
+                parent.rmdir()
+
+    def _sync(self, places: Iterable[str]) -> None:
+        for parent in {(self._root / place).parent for place in places}:
+            if parent.exists():
+                _sync(parent)
+
+
+def _agent(scope: Scope) -> str:
+    return f"memories/{spelled(scope.tenant)}/{spelled(scope.agent)}"
+
+
+def _markdown(folder: Path) -> Iterator[Path]:
+    for inside, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (Path(inside, name) for name in files if name.endswith(".md") and name[0] != ".")
+
+
+def _stamp(path: Path) -> Stamp:
+    found = path.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _sync(folder: Path) -> None:
+    """Make the names in a folder durable, where the system lets a folder be opened."""
+    with suppress(PermissionError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

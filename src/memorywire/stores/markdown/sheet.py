@@ -1,0 +1,182 @@
+"""One memory as a sheet of Markdown: its fields as YAML front matter, its text below.
+
+What is written is YAML that any reader takes, and it is read back to an equal record. What people write by
+hand may be simpler: everything but the text has a default.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from memorywire.model.errors import MemorywireError
+from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType, Record, Scope, Standing, Trust
+from memorywire.stores.markdown.yaml import Unreadable, read_fields, written
+
+_FENCE = "---"
+_PARTS = re.compile(rf"{_FENCE}\r?\n(.*?)^{_FENCE}[ \t]*(?:\r?\n|\Z)(.*)\Z", re.DOTALL | re.MULTILINE)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_END_OF_CALENDAR = 253_402_300_800_000  # the year 10,000
+
+_MOMENTS = frozenset({"created_at", "updated_at", "occurred_at", "expires_at"})
+_LISTS = frozenset({"tags", "supersedes", "merged_from", "derived_from"})
+# The names people know on the left, the record's own on the right.
+_RENAMED = {"session": "session_id", "relevancy": "confidence", "status": "standing"}
+_PLAIN = frozenset({"id", "type", "source", "trust", "version", "metadata", "content"})
+_WHOSE = frozenset({"agent", "user", "tenant"})
+_OWN = _MOMENTS | _LISTS | _PLAIN | _WHOSE
+# Other words for what is kept and does not answer any more.
+_SET_ASIDE = frozenset({"superseded", "blacklisted"})
+_KINDS: Mapping[str, type[StrEnum]] = {"type": MemoryType, "standing": Standing, "trust": Trust}
+
+
+class Broken(MemorywireError):
+    """A file that holds no memory as it stands; it is left as it is until somebody mends it."""
+
+    code = "store_corrupt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defaults:
+    """What a sheet need not say: whose folder it lies in, what its file is called, when that was written.
+
+    Without a scope it lies in nobody's folder, and has to say whose it is.
+    """
+
+    scope: Scope | None
+    id: str
+    written_at: int
+
+
+def sheet(record: Record) -> str:
+    """The record as text."""
+    lines = [f"{name}: {written(value)}" for name, value in _fields(record).items()]
+    body = record.content if isinstance(record.content, str) else ""
+    return "\n".join((_FENCE, *lines, _FENCE, body)) + "\n"
+
+
+def _fields(record: Record) -> dict[str, Json]:
+    scope = record.scope
+    fields: dict[str, Json] = {
+        "id": record.id,
+        "agent": scope.agent,
+        "user": scope.user,
+        "tenant": None if scope.tenant == DEFAULT_TENANT else scope.tenant,
+        "type": record.type.value,
+        "created_at": _said(record.created_at),
+        "updated_at": _said(record.updated_at),
+        "occurred_at": _said(record.occurred_at),
+        "expires_at": _said(record.expires_at),
+        "session": record.session_id,
+        "relevancy": record.confidence,
+        "source": record.source,
+        "tags": list(record.tags),
+        "status": record.standing.value,
+        "supersedes": list(record.supersedes),
+        "merged_from": list(record.merged_from),
+        "derived_from": list(record.derived_from),
+        "trust": record.trust.value,
+        "version": record.version,
+        "metadata": dict(record.metadata),
+    }
+    said = {name: value for name, value in fields.items() if value not in (None, [], {})}
+    return said if isinstance(record.content, str) else {**said, "content": dict(record.content)}
+
+
+def read(text: str, defaults: Defaults) -> Record:
+    """The record a sheet holds; Broken says what is wrong with it."""
+    found = _PARTS.match(text)
+    if found is None:
+        raise Broken("there is no front matter between two lines of ---")
+    try:
+        said = read_fields(found[1])
+    except Unreadable as error:
+        raise Broken(str(error)) from error
+    return _record(_known(said), found[2].removesuffix("\n"), defaults)
+
+
+def _known(said: Mapping[str, Json]) -> dict[str, Json]:
+    """The fields by the record's names; what it has no name for is metadata."""
+    fields = {_RENAMED[name]: value for name, value in said.items() if name in _RENAMED}
+    fields |= {name: value for name, value in said.items() if name in _OWN}
+    others = {name: value for name, value in said.items() if name not in _OWN and name not in _RENAMED}
+    if others and isinstance(fields.get("metadata", {}), dict):
+        fields["metadata"] = {**fields.get("metadata", {}), **others}
+    return fields
+
+
+def _record(fields: Mapping[str, Json], body: str, defaults: Defaults) -> Record:
+    values: dict[str, Json] = {
+        "id": defaults.id,
+        "type": MemoryType.SEMANTIC,
+        "created_at": defaults.written_at,
+        **{name: _value(name, value) for name, value in fields.items() if name not in _WHOSE},
+    }
+    values.setdefault("updated_at", values["created_at"])
+    values.setdefault("content", body)
+    _check(values)
+    return Record(scope=_scope(fields, defaults.scope), **values)
+
+
+def _scope(fields: Mapping[str, Json], folder: Scope | None) -> Scope:
+    user = fields.get("user")
+    agent = fields.get("agent", None if folder is None else folder.agent)
+    if agent is None:
+        raise Broken("it does not say whose it is")
+    scope = Scope(
+        agent=str(agent),
+        tenant=str(fields.get("tenant", DEFAULT_TENANT if folder is None else folder.tenant)),
+        user=None if user is None else str(user),
+    )
+    if folder is not None and not folder.covers(scope):
+        raise Broken("it lies in the folder of another agent")
+    return scope
+
+
+def _value(name: str, value: Json) -> Json:
+    if name in _MOMENTS:
+        return _moment(name, value)
+    if name in _LISTS:
+        return tuple(str(one) for one in (value if isinstance(value, list) else [value]) if one is not None)
+    if name in _KINDS:
+        if name == "standing" and value in _SET_ASIDE:
+            return Standing.ARCHIVED
+        try:
+            return _KINDS[name](value)
+        except ValueError as error:
+            raise Broken(f"{name} is not one of: {', '.join(_KINDS[name])}") from error
+    return value if value is None or name not in ("id", "source", "session_id") else str(value)
+
+
+def _check(values: Mapping[str, Json]) -> None:
+    version, confidence = values.get("version", 1), values.get("confidence", 1.0)
+    problems = {
+        "id is empty": not values["id"],
+        "version is not a number from 1": type(version) is not int or version < 1,
+        "relevancy is not between 0 and 1": type(confidence) not in (int, float) or not 0 <= confidence <= 1,
+        "metadata is not an object": not isinstance(values.get("metadata", {}), dict),
+        "content is neither text nor an object": not isinstance(values["content"], str | dict),
+    }
+    for problem, there in problems.items():
+        if there:
+            raise Broken(problem)
+
+
+def _said(moment: int | None) -> str | int | None:
+    """As people write it, where a calendar has it."""
+    if moment is None or not 0 <= moment < _END_OF_CALENDAR:
+        return moment
+    at = _EPOCH + timedelta(milliseconds=moment)
+    return at.strftime("%Y-%m-%dT%H:%M:%S") + (f".{moment % 1000:03}Z" if moment % 1000 else "Z")
+
+
+def _moment(name: str, value: Json) -> int | None:
+    if value is None or type(value) is int:
+        return value
+    try:
+        at = datetime.fromisoformat(str(value))
+    except ValueError as error:
+        raise Broken(f"{name} is no time; write 2026-06-16T22:14:05Z") from error
+    aware = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    return (aware - _EPOCH) // timedelta(milliseconds=1)

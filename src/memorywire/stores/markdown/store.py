@@ -1,0 +1,234 @@
+"""A folder of Markdown files as a store: people may edit the files, and the books keep the promises."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from memorywire.model.capabilities import Feature
+from memorywire.model.change import Change, Put
+from memorywire.model.errors import InvalidRequest, StoreCorrupt, StoreUnavailable
+from memorywire.model.query import Query, Scored
+from memorywire.model.record import Json, Record, Scope
+from memorywire.model.space import Space
+from memorywire.model.where import Where
+from memorywire.stores.markdown.folder import Folder, fingerprint
+from memorywire.stores.markdown.index import Index
+from memorywire.stores.markdown.reading import Reader, Shelf
+from memorywire.stores.markdown.sheet import Broken, Defaults, read, sheet
+from memorywire.stores.ranking import Candidate, floats, rank
+from memorywire.stores.vendors.books import Books
+from memorywire.stores.vendors.drafting import Draft, Line, draft, version_like
+from memorywire.stores.vendors.product import Ref, half
+from memorywire.stores.vendors.store import VENDOR_FEATURES, fitting, no_history
+from memorywire.stores.vendors.thread import OneThread
+from memorywire.stores.vendors.turn import Turn
+
+T = TypeVar("T")
+
+
+class MarkdownStore:
+    """Satisfies Store, Tracker and RecallCounter. Vectors lie beside the files, for what was written here.
+
+    A change is committed by one transaction of the books, when its new files are on the disk beside their
+    places; whoever comes next finishes what a crash interrupted. A file that cannot be read is reported by
+    `health` and never written over.
+    """
+
+    name = "markdown"
+    features = VENDOR_FEATURES | {Feature.DURABLE}
+
+    def __init__(self, folder: Folder, books: Books, turn: Turn, thread: OneThread, space: Space) -> None:
+        self._folder = folder
+        self._books = books
+        self._turn = turn
+        self._thread = thread
+        self._space = space
+        self._index = Index(folder.own / "inverted_index.json")
+        self._reader = Reader(folder, books, self._index)
+
+    async def _do(self, work: Callable[[], T]) -> T:
+        """In turn with other processes, after finishing what one of them may have left unfinished."""
+        async with self._turn:
+            try:
+                return await self._thread.do(lambda: self._recovered(work))
+            except OSError as error:
+                raise StoreUnavailable(
+                    f"the folder cannot be used: {error.strerror}", fix="check free space and permissions"
+                ) from error
+
+    def _recovered(self, work: Callable[[], T]) -> T:
+        for name, content in self._folder.staged().items():
+            line = self._committed(name, content)
+            if line is None:
+                self._folder.unstage(name)
+            else:
+                self._folder.settle({name: str(line.key)})
+        self._sweep()
+        return work()
+
+    def _committed(self, name: str, content: bytes) -> Line | None:
+        """What the books say of a staged file, if they say that it is the current version."""
+        try:
+            record = read(content.decode(), Defaults(scope=None, id="", written_at=0))
+        except (Broken, UnicodeDecodeError):
+            return None  # the disk was full, or the power went
+        line = self._books.line(record.scope.tenant, record.id)
+        return line if line is not None and line.live and line.handle == name else None
+
+    def _sweep(self) -> None:
+        """Remove the files of what has ended, unless somebody has written into them since."""
+        litter = self._books.litter()
+        if litter:
+            untouched = [ref for ref in litter if fingerprint(self._folder.read(ref.key)) == ref.handle]
+            self._folder.remove([ref.key for ref in untouched])
+            self._books.dropped(litter)
+
+    async def write(self, change: Change) -> int:
+        return await self._do(lambda: self._write(change))
+
+    def _write(self, change: Change) -> int:
+        known = self._books.sequence(change)
+        if known is not None:
+            return known
+        shelf = self._reader.shelf(change.scope)
+        plan = draft(change, self._books)
+        before = self._books.lines(change.scope.tenant, list(plan.lines))
+        placed = [self._placed(line, plan, before) for line in plan.lines.values()]
+        self._refuse_to_overwrite(placed, before, shelf)
+        vectors = {id: self._vector(put, before.get(id)) for id, put in plan.puts.items()}
+        staged = [self._staged(line, plan) for line in placed]
+        self._books.keep_vectors((line.handle, vectors.get(line.id)) for line in staged)
+        kept = {line.key for line in staged}
+        retired = [_ref(line) for line in before.values() if line.live and line.key not in kept]
+        sequence = self._books.commit(change, staged, retired)
+        self._folder.settle({line.handle: str(line.key) for line in staged if line.handle is not None})
+        self._sweep()
+        self._reader.forget(change.scope)
+        if change.erase:
+            self._scrub(change.scope)
+        return sequence
+
+    def _scrub(self, scope: Scope) -> None:
+        """Leave nothing of what is gone in what was derived from it."""
+        for agent in {scope, *self._books.agents()}:
+            self._reader.shelf(agent)
+        kept = self._reader.fingerprints()
+        self._index.keep_only(kept)
+        self._books.keep_only_vectors(kept)
+        self._books.scrub()
+
+    def _placed(self, line: Line, plan: Draft, before: Mapping[str, Line]) -> Line:
+        """With the place of its file: where it lies already, or where a new one belongs."""
+        put = plan.puts.get(line.id)
+        if put is None:
+            return line
+        known = before.get(line.id)
+        lies = None if known is None or not known.live else known.key
+        return replace(line, key=lies or self._folder.place(put.record))
+
+    def _staged(self, line: Line, plan: Draft) -> Line:
+        put = plan.puts.get(line.id)
+        if put is None:
+            return line
+        try:
+            content = sheet(replace(put.record, recalled_at=None)).encode()
+        except UnicodeEncodeError as error:
+            raise InvalidRequest("the text holds a lone surrogate", field="content") from error
+        return replace(line, handle=self._folder.stage(content))
+
+    def _vector(self, put: Put, before: Line | None) -> bytes | None:
+        """In 16 bits: its own, or that of the live version it is to be like."""
+        if put.vector is not None:
+            return half(fitting(put.vector, self._space))
+        if put.like is None:
+            return None
+        same = version_like(put.like, before)
+        return None if same is None else self._books.vector(same.handle)
+
+    def _refuse_to_overwrite(self, placed: list[Line], before: Mapping[str, Line], shelf: Shelf) -> None:
+        """What is to change must be as it was last read; where a new file is to go, nothing may lie."""
+        known = {str(line.key): shelf.listing.get(str(line.key)) for line in before.values() if line.live}
+        for place in sorted({*known, *(line.key for line in placed if line.key is not None)}):
+            if place in shelf.broken or self._folder.stamp(place) != known.get(place):
+                wrong = shelf.broken.get(place, "it is not what was last read")
+                raise StoreCorrupt(
+                    f"the file {place} was put there or edited by hand: {wrong}",
+                    fix="mend the file or move it away, then retry",
+                )
+
+    async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
+        memories = await self._do(lambda: self._reader.shelf(scope).memories)
+        found = [memories[id].record for id in ids if id in memories]
+        return [_own(record) for record in found if scope.covers(record.scope)]
+
+    async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
+        found = sorted((one.record for one in await self._matching(where)), key=lambda record: record.id)
+        return [_own(record) for record in found if after is None or record.id > after][:limit]
+
+    async def count(self, where: Where) -> int:
+        return len(await self._matching(where))
+
+    async def search(self, query: Query, limit: int) -> list[Scored]:
+        asked = None if query.vector is None else floats(query.vector)
+        found = rank(await self._matching(query.where), asked, query, limit)
+        return [replace(hit, record=_own(hit.record)) for hit in found]
+
+    async def _matching(self, where: Where) -> list[Candidate]:
+        if where.as_of is not None:
+            raise no_history()
+        shelf = await self._do(lambda: self._reader.shelf(where.scope))
+        return [one for one in shelf.memories.values() if where.matches(one.record)]
+
+    async def duplicate(self, record: Record, at: int) -> Record | None:
+        shelf = await self._do(lambda: self._reader.shelf(record.scope))
+        others = [one.record for one in shelf.memories.values()]
+        same = [other for other in others if _repeats(other, record) and other.alive(at)]
+        found = min(same, key=lambda other: other.id, default=None)
+        return None if found is None else _own(found)
+
+    async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
+        def touched() -> None:
+            self._reader.shelf(scope)
+            self._books.touch(scope, ids, at)
+            self._reader.forget(scope)
+
+        await self._do(touched)
+
+    async def recalls(self, records: Sequence[Record]) -> Sequence[int]:
+        return await self._do(lambda: self._books.recalls(records))
+
+    async def health(self) -> Mapping[str, Json]:
+        """Every agent the books know is looked at; `broken` says what is wrong with which file."""
+        shelves = await self._do(lambda: [self._reader.shelf(agent) for agent in self._books.agents()])
+        broken = [
+            {"file": place, "detail": detail} for shelf in shelves for place, detail in shelf.broken.items()
+        ]
+        return {"ok": True, "records": sum(len(shelf.memories) for shelf in shelves), "broken": broken}
+
+    async def close(self) -> None:
+        await self._thread.do(self._close)
+        self._thread.end()
+        self._turn.close()
+
+    def _close(self) -> None:
+        self._index.save()
+        self._books.close()
+
+
+def _ref(line: Line) -> Ref:
+    return Ref(key=str(line.key), scope=line.scope, handle=line.handle)
+
+
+def _repeats(other: Record, record: Record) -> bool:
+    return other.id != record.id and other.scope == record.scope and other.digest == record.digest
+
+
+def _own(record: Record) -> Record:
+    """A record whose parts the caller may change: the shelf is not to follow."""
+    return replace(record, content=_copied(record.content), metadata=_copied(record.metadata))
+
+
+def _copied(value: Json) -> Json:
+    if isinstance(value, Mapping):
+        return {name: _copied(inner) for name, inner in value.items()}
+    return [_copied(inner) for inner in value] if isinstance(value, list) else value

@@ -1,0 +1,152 @@
+"""A change tried out beside what is known of the memories: it is refused, or says what they become.
+
+The same rules as stores/memory.py has for chains, for stores that know only the last version of each memory.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Protocol
+
+from memorywire.model.change import Base, Change, End, Put
+from memorywire.model.errors import Conflict, Duplicate
+from memorywire.model.record import Record, Scope
+
+
+class State(StrEnum):
+    LIVE = "live"
+    ENDED = "ended"
+    ERASED = "erased"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """What the books say of one memory: whose it is, its last version, and how that stands."""
+
+    id: str
+    scope: Scope
+    version: int
+    state: State = State.LIVE
+    digest: str | None = None
+    expires_at: int | None = None
+    key: str | None = None
+    handle: str | None = None
+    recalled_at: int | None = None
+
+    @property
+    def live(self) -> bool:
+        return self.state is State.LIVE
+
+    def alive(self, at: int) -> bool:
+        return self.live and (self.expires_at is None or at < self.expires_at)
+
+
+class Known(Protocol):
+    """The books, as a draft reads them."""
+
+    def line(self, tenant: str, id: str) -> Line | None: ...
+
+    def saying(self, scope: Scope, digest: str) -> Iterable[Line]:
+        """The live memories of exactly this scope with this digest."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a change makes of the memories it touches: their lines, and the puts that are current after it."""
+
+    lines: Mapping[str, Line]
+    puts: Mapping[str, Put] = field(default_factory=dict)
+
+
+def draft(change: Change, known: Known) -> Draft:
+    """Ends first, so that a put may say again what its own change retires; then puts, then erasures."""
+    page = _Page(change, known)
+    for end in change.end:
+        page.end(end)
+    for put in change.put:
+        page.put(put)
+    for id in change.erase:
+        page.erase(id)
+    return Draft(page.lines, page.puts)
+
+
+def version_like(version: int, line: Line | None) -> Line | None:
+    """The live line whose vector a put may copy; None when that version has ended, and its vector with it."""
+    if line is None or not 1 <= version <= line.version:
+        raise Conflict(f"there is no version {version} to take the vector from", field="if_version")
+    return line if line.live and line.version == version else None
+
+
+class _Page:
+    def __init__(self, change: Change, known: Known) -> None:
+        self._change = change
+        self._known = known
+        self.lines: dict[str, Line] = {}
+        self.puts: dict[str, Put] = {}
+
+    def end(self, end: End) -> None:
+        line = self._covered(end.id)
+        if line is None or line.state is State.ERASED:
+            raise Conflict("no memory has this id", field="id")
+        if not line.live or line.version != end.version:
+            raise Conflict("the memory is no longer at this version", field="if_version")
+        self._close(line, State.ENDED)
+
+    def put(self, put: Put) -> None:
+        record = put.record
+        self._continue(put)
+        if put.unique:
+            self._refuse_repetition(record)
+        before = self._line(record.id)
+        self.lines[record.id] = Line(
+            id=record.id,
+            scope=record.scope,
+            version=record.version,
+            digest=record.digest,
+            expires_at=record.expires_at,
+            recalled_at=None if before is None else before.recalled_at,
+        )
+        self.puts[record.id] = put
+
+    def erase(self, id: str) -> None:
+        line = self._covered(id)
+        if line is not None:
+            self._close(line, State.ERASED)
+
+    def _close(self, line: Line, state: State) -> None:
+        closed = replace(line, state=state, digest=None, key=None, handle=None, expires_at=None)
+        self.lines[line.id] = replace(closed, recalled_at=None) if state is State.ERASED else closed
+        self.puts.pop(line.id, None)
+
+    def _continue(self, put: Put) -> None:
+        record = put.record
+        covered = self._change.scope.covers(record.scope)
+        if not covered or (put.base is Base.NOTHING and self._line(record.id) is not None):
+            raise Conflict("the id is taken", field="id")
+        line = self._covered(record.id)
+        if put.base is Base.NOTHING:
+            line = None
+        elif line is None or line.state is State.ERASED or line.scope != record.scope:
+            raise Conflict("no memory has this id", field="id")
+        live, last = (False, 0) if line is None else (line.live, line.version)
+        if live != (put.base is Base.LIVE) or record.version != last + 1:
+            raise Conflict("the memory is no longer at this version", field="if_version")
+
+    def _refuse_repetition(self, record: Record) -> None:
+        inside = [line for line in self.lines.values() if line.digest == record.digest]
+        before = self._known.saying(record.scope, record.digest)
+        outside = [line for line in before if line.id not in self.lines]
+        same = [line.id for line in (*inside, *outside) if self._repeats(line, record)]
+        if same:
+            raise Duplicate(min(same))
+
+    def _repeats(self, line: Line, record: Record) -> bool:
+        return line.id != record.id and line.scope == record.scope and line.alive(self._change.at)
+
+    def _covered(self, id: str) -> Line | None:
+        line = self._line(id)
+        return line if line is not None and self._change.scope.covers(line.scope) else None
+
+    def _line(self, id: str) -> Line | None:
+        return self.lines.get(id) or self._known.line(self._change.scope.tenant, id)

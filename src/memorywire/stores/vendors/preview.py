@@ -1,0 +1,18 @@
+"""Rooms of products that could not be examined here: whoever uses one says so."""
+
+from memorywire.model.errors import CapabilityUnsupported
+from memorywire.stores.vendors.place import Place
+
+PREVIEW = "preview"
+"""The option of the URL that says so."""
+
+
+def refuse_unless_asked_for(place: Place, store: str) -> None:
+    """Nothing is kept in a product nobody has proven before the user has agreed to that."""
+    if place.options.get(PREVIEW) != "1":
+        raise CapabilityUnsupported(
+            f"the store {store} is a preview: it was written from the published interface of the service, "
+            "and has not been examined against it",
+            field="store",
+            fix=f"add {PREVIEW}=1 to the options of the URL to use it all the same",
+        )

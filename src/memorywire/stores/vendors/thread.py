@@ -1,0 +1,27 @@
+"""One thread for a product that blocks and is not safe to share: its calls come one after the other."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from memorywire.model.errors import StoreUnavailable
+from memorywire.stores.handover import Crew, Dismissed
+
+T = TypeVar("T")
+
+
+class OneThread:
+    """Runs what it is handed on a thread of its own, in the order it came."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._crew = Crew(1, f"memorywire-{name}")
+
+    async def do(self, work: Callable[[], T]) -> T:
+        try:
+            return await self._crew.do(work)
+        except Dismissed as error:
+            raise StoreUnavailable(f"the store {self._name} is closed") from error
+
+    def end(self) -> None:
+        """After what waits is done; blocks while it is."""
+        self._crew.dismiss()

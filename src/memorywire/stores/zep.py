@@ -1,0 +1,161 @@
+"""Memories as facts in Zep's service: `zep:///folder?preview=1`, or `zep://HOST/folder?preview=1`.
+
+A preview: written from the published client, zep-cloud 4, and not examined against the service. Every user of
+an agent has a graph of its own. The folder holds the books; without one they end with the process. The key of
+the service is in ZEP_API_KEY; `&tls=0` speaks plain HTTP to a host of one's own.
+"""
+
+import asyncio
+import os
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from memorywire.model.capabilities import Feature
+from memorywire.model.errors import StoreUnavailable
+from memorywire.model.query import Query
+from memorywire.model.record import Json, Scope
+from memorywire.model.space import Space
+from memorywire.stores.vendors import (
+    Entry,
+    Place,
+    Ref,
+    Seen,
+    VendorStore,
+    agent_label,
+    locate,
+    need,
+    user_label,
+)
+from memorywire.stores.vendors.preview import PREVIEW, refuse_unless_asked_for
+
+NAME = "zep"
+
+_PAYLOAD = "memorywire"
+_KEY = "memorywire_key"
+_MOST = 100
+_PAUSE = 0.5
+_UNFINISHED = frozenset({"pending", "processing"})
+_REQUESTS = uuid.UUID("6d656d6f-7279-5769-8265-000000000003")
+# A fact leaves its graph; the episode that was made of it is the service's.
+_LACKS = frozenset({Feature.HARD_DELETE})
+
+
+async def open_store(url: str, *, space: Space) -> VendorStore:
+    """The store in the service; vectors of `space` lie beside the ones Zep makes."""
+    place = locate(url, options=frozenset({PREVIEW, "tls"}))
+    refuse_unless_asked_for(place, NAME)
+    if place.path is not None:
+        place.path.mkdir(parents=True, exist_ok=True)
+    # On a thread: its client takes a second to load.
+    module = await asyncio.to_thread(need, "zep_cloud", store=NAME, extra=NAME)
+    books = None if place.path is None else place.path / "memorywire.db"
+    return await VendorStore.opened(Zep(module, place), space, books=books, lacks=_LACKS)
+
+
+class Zep:
+    """Zep's own client: an edge is a memory, with our key and our record among its attributes."""
+
+    name = NAME
+
+    def __init__(self, module: Any, place: Place) -> None:
+        scheme = "http" if place.options.get("tls") == "0" else "https"
+        host = {"base_url": f"{scheme}://{place.host}/api/v4"} if place.host else {}
+        key = os.environ.get("ZEP_API_KEY", "none")
+        self._client = module.AsyncZep(api_key=key, max_retries=0, **host)
+        self._missing = module.NotFoundError
+        core = need("zep_cloud.core.api_error", store=NAME, extra=NAME)
+        transport = need("httpx", store=NAME, extra=NAME).HTTPError
+        self.errors: tuple[type[Exception], ...] = (core.ApiError, transport)
+        self._module = module
+        self._graphs: dict[str, str] = {}
+
+    async def keep(self, entries: Sequence[Entry]) -> Sequence[str]:
+        handles: list[str] = []
+        for entry in entries:
+            graph = await self._graph(_name(entry.record.scope), make=True)
+            made = await self._client.graph.edge.add(
+                graph,
+                edges=[self._edge(entry)],
+                deduplicate=False,
+                idempotency_key=str(uuid.uuid5(_REQUESTS, entry.key)),
+            )
+            await self._finished(made.task)
+            handles.append(str(made.edges[0].uuid_))
+        return handles
+
+    def _edge(self, entry: Entry) -> Any:
+        scope, node = entry.record.scope, self._module.EdgeNodeRef
+        return self._module.EdgeInput(
+            fact=entry.text,
+            fact_name=entry.record.type.value.upper(),
+            source_node=node(name=user_label(scope)),
+            target_node=node(name=agent_label(scope)),
+            attributes={_KEY: entry.key, _PAYLOAD: entry.payload},
+        )
+
+    async def _finished(self, task: Any) -> None:
+        """Zep accepts first and works afterwards: what is kept can be read when its task is over."""
+        while task.status in _UNFINISHED:
+            await asyncio.sleep(_PAUSE)
+            task = await self._client.task.get(task.uuid_)
+        if task.status != "succeeded":
+            raise StoreUnavailable(f"Zep could not do what it had accepted: {task.status}", fix="retry")
+
+    async def _graph(self, name: str, *, make: bool = False) -> str | None:
+        if name not in self._graphs:
+            async for graph in await self._client.graph.list(search=name):
+                if graph.name == name:
+                    self._graphs[name] = graph.uuid_
+        if make and name not in self._graphs:
+            self._graphs[name] = (await self._client.graph.create(name=name)).uuid_
+        return self._graphs.get(name)
+
+    async def drop(self, refs: Sequence[Ref]) -> None:
+        for ref in refs:
+            graph = await self._graph(_name(ref.scope))
+            if graph is not None:
+                for edge in [ref.handle] if ref.handle is not None else await self._edges(graph, ref.key):
+                    with suppress(self._missing):
+                        gone = await self._client.graph.edge.delete(graph, edge)
+                        await self._finished(gone.task)
+
+    async def _edges(self, graph: str, key: str) -> list[str]:
+        """By the key where nobody heard what Zep called it."""
+        every = await self._client.graph.edge.list(graph, page_size=_MOST)
+        return [str(edge.uuid_) async for edge in every if (edge.attributes or {}).get(_KEY) == key]
+
+    async def fetch(self, refs: Sequence[Ref]) -> Sequence[Seen]:
+        found = []
+        for ref in refs:
+            graph = await self._graph(_name(ref.scope))
+            if graph is not None and ref.handle is not None:
+                with suppress(self._missing):
+                    found.append(await self._client.graph.edge.get(graph, ref.handle))
+        return _seen(found)
+
+    async def nearest(self, query: Query, limit: int) -> Sequence[Seen]:
+        scope = query.where.scope
+        graph = None if scope.user is None else await self._graph(_name(scope))
+        if graph is None or not query.text.strip():
+            return []  # of all the users of an agent, only the books know
+        page = await self._client.graph.search_edges(graph, query=query.text, page_size=min(limit, _MOST))
+        return _seen(page.items or [])
+
+    async def health(self) -> Mapping[str, Json]:
+        await self._client.graph.list(page_size=1)
+        return {"ok": True}
+
+    async def close(self) -> None:
+        """The client keeps nothing that must be closed."""
+
+
+def _name(scope: Scope) -> str:
+    return f"{agent_label(scope)}__{user_label(scope)}"
+
+
+def _seen(edges: Sequence[Any]) -> list[Seen]:
+    """What is ours of these: others may keep facts in the same graph."""
+    ours = [edge.attributes or {} for edge in edges]
+    return [Seen(key=one[_KEY], payload=one[_PAYLOAD]) for one in ours if _KEY in one]
