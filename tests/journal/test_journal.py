@@ -1,9 +1,10 @@
 """What is written down together is written whole or not at all, beside the memories or in its own file."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
@@ -16,22 +17,43 @@ from memorywire.model.errors import Conflict
 from memorywire.model.proposal import Debt, Decision, Proposal, State
 from memorywire.model.record import Scope
 from memorywire.model.requests import Forget
+from memorywire.stores.contract import Store
 from memorywire.stores.memory import MemoryStore
-from memorywire.stores.sqlite import SqliteStore
 from tests.engine.stage import NOON, HandClock
 from tests.journal.stores import run
+from tests.postgres.desk import opened as opened_in_postgres
 from tests.sqlite.desk import opened
 
 SCOPE = Scope(agent="agent")
+Beside: TypeAlias = Callable[[], AbstractAsyncContextManager[tuple[SqliteJournal, Store]]]
 
 
 @asynccontextmanager
-async def beside(path: Path | None = None) -> AsyncIterator[tuple[SqliteJournal, SqliteStore]]:
-    """A journal in the file of a store."""
-    async with opened(path) as store:
-        journal = await open_journal(store, None, clock=HandClock())
-        yield journal, store
-        await journal.close()
+async def _beside(store: Store, url: str | None = None) -> AsyncIterator[tuple[SqliteJournal, Store]]:
+    journal = await open_journal(store, url, clock=HandClock())
+    yield journal, store
+    await journal.close()
+
+
+@asynccontextmanager
+async def _in_a_file(path: Path) -> AsyncIterator[tuple[SqliteJournal, Store]]:
+    async with opened(path / "m.db") as store, _beside(store) as both:
+        yield both
+
+
+@asynccontextmanager
+async def _in_a_database(url: str, path: Path) -> AsyncIterator[tuple[SqliteJournal, Store]]:
+    async with opened_in_postgres(url) as store, _beside(store, f"sqlite://{path}/m.db") as both:
+        yield both
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def beside(request: pytest.FixtureRequest, tmp_path: Path) -> Beside:
+    """A journal in the file, or the database, of a store."""
+    if request.param == "sqlite":
+        return lambda: _in_a_file(tmp_path)
+    url = request.getfixturevalue("schema")
+    return lambda: _in_a_database(url, tmp_path)
 
 
 def an_entry(kind: str = "committed") -> Entry:
@@ -62,7 +84,7 @@ async def kinds(journal: SqliteJournal) -> list[str]:
     return await journal.file.read(lambda db: [row.said["kind"] for row in ledger.rows(db)])
 
 
-def test_a_change_and_its_entry_are_written_together():
+def test_a_change_and_its_entry_are_written_together(beside: Beside):
     async def story() -> None:
         async with beside() as (journal, store):
             record = a_record(SCOPE)
@@ -73,7 +95,7 @@ def test_a_change_and_its_entry_are_written_together():
     run(story())
 
 
-def test_a_proposal_that_moved_takes_the_change_and_the_entries_with_it():
+def test_a_proposal_that_moved_takes_the_change_and_the_entries_with_it(beside: Beside):
     """Two decide at once: the second one's change must not be seen."""
 
     async def story() -> None:
@@ -92,7 +114,7 @@ def test_a_proposal_that_moved_takes_the_change_and_the_entries_with_it():
     run(story())
 
 
-def test_a_change_that_conflicts_takes_the_decision_with_it():
+def test_a_change_that_conflicts_takes_the_decision_with_it(beside: Beside):
     async def story() -> None:
         async with beside() as (journal, store):
             proposal, record = a_proposal(), a_record(SCOPE)
@@ -107,7 +129,7 @@ def test_a_change_that_conflicts_takes_the_decision_with_it():
     run(story())
 
 
-def test_a_proposal_cannot_be_made_twice():
+def test_a_proposal_cannot_be_made_twice(beside: Beside):
     async def story() -> None:
         async with beside() as (journal, _):
             await journal.write(Act(proposals=(a_proposal(),)))
@@ -118,7 +140,7 @@ def test_a_proposal_cannot_be_made_twice():
     run(story())
 
 
-def test_of_two_editions_with_one_number_the_second_is_refused_whole():
+def test_of_two_editions_with_one_number_the_second_is_refused_whole(beside: Beside):
     async def story() -> None:
         async with beside() as (journal, _):
             first = Edition(number=1, at=NOON, by="ana", rules=({"name": "a"},))
@@ -135,7 +157,7 @@ def test_of_two_editions_with_one_number_the_second_is_refused_whole():
     run(story())
 
 
-def test_debts_are_told_in_order_page_by_page_and_by_store():
+def test_debts_are_told_in_order_page_by_page_and_by_store(beside: Beside):
     async def story() -> None:
         async with beside() as (journal, _):
             owed = [Debt(store="a", change=a_change(SCOPE, id=f"c{n}"), at=NOON) for n in range(5)]
@@ -153,7 +175,7 @@ def test_debts_are_told_in_order_page_by_page_and_by_store():
     run(story())
 
 
-def test_a_debt_is_settled_once():
+def test_a_debt_is_settled_once(beside: Beside):
     async def story() -> None:
         async with beside() as (journal, _):
             await journal.write(Act(debts=(Debt(store="a", change=a_change(SCOPE, id="c"), at=NOON),)))
@@ -167,7 +189,7 @@ def test_a_debt_is_settled_once():
     run(story())
 
 
-def test_which_changes_a_rule_let_pass_is_told_newest_first():
+def test_which_changes_a_rule_let_pass_is_told_newest_first(beside: Beside):
     async def story() -> None:
         async with beside() as (journal, _):
             for change in ("c1", "c2"):
@@ -194,10 +216,11 @@ def test_a_store_elsewhere_shares_nothing_and_its_journal_has_a_file_of_its_own(
     assert (tmp_path / "journal.db").exists()
 
 
-def test_what_is_closed_is_signed(tmp_path: Path):
+def test_what_is_closed_is_signed(beside: Beside, tmp_path: Path):
     async def story() -> None:
-        async with beside(tmp_path / "m.db") as (journal, _):
+        async with beside() as (journal, _):
             await journal.write(Act(entries=(an_entry(),)))
 
     run(story())
-    assert "memorywire/" in (tmp_path / "m.db-checkpoints").read_text()
+    [checkpoints] = tmp_path.glob("*-checkpoints")
+    assert "memorywire/" in checkpoints.read_text()

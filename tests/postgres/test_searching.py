@@ -203,9 +203,9 @@ def test_how_many_are_live_is_counted_through_every_kind_of_change(shared: str) 
             live = "SELECT count(*), sum(length) FROM version WHERE agent = %(agent)s AND ended IS NULL"
             [counted] = await store.database.read("default", lambda db: fetch(db, live, bindings))
             [kept] = await store.database.read(
-                "default", lambda db: fetch(db, QUERIES["agent_size"], bindings)
+                "default", lambda db: fetch(db, QUERIES["agent_now"], bindings)
             )
-            assert counted == kept
+            assert counted == kept[:2]
             assert counted[0] == 38
 
     run(main())

@@ -48,13 +48,19 @@ class Act:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Which proposals: of an agent (or all of the tenant's), in these states, behind `after`."""
+    """Which proposals: of an agent (or all of the tenant's), in these states, behind `after`.
+
+    Those that one `rule` held, that say the `text`; in the order they came, or the worst and newest first.
+    """
 
     tenant: str
     agent: str | None = None
     user: str | None = None
     states: frozenset[State] = frozenset()
     batch: str | None = None
+    rule: str | None = None
+    text: str | None = None
+    by_risk: bool = False
     after: str | None = None
     limit: int = 100
 
@@ -80,9 +86,7 @@ class Journal(Protocol):
 
     async def proposal(self, tenant: str, id: str) -> Proposal | None: ...
 
-    async def proposals(self, wanted: Wanted) -> list[Proposal]:
-        """In the order they came."""
-        ...
+    async def proposals(self, wanted: Wanted) -> list[Proposal]: ...
 
     async def count(self, wanted: Wanted) -> int: ...
 

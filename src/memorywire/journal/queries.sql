@@ -12,12 +12,13 @@ INSERT INTO journal_version (number) VALUES (0);
 UPDATE journal_version SET number = ?;
 
 -- name: add_proposal
-INSERT INTO proposal (id, tenant, agent, user, state, revision, batch, key, digest, expires_at, body, plan)
-VALUES (:id, :tenant, :agent, :user, :state, :revision, :batch, :key, :digest, :expires_at, :body, :plan)
+INSERT INTO proposal (id, tenant, agent, user, state, revision, batch, key, digest, risk, expires_at, body, plan)
+VALUES (:id, :tenant, :agent, :user, :state, :revision, :batch, :key, :digest, :risk, :expires_at, :body, :plan)
 ON CONFLICT (id) DO NOTHING;
 
 -- name: move_proposal
-UPDATE proposal SET state = :state, revision = :revision, expires_at = :expires_at, body = :body, plan = :plan
+UPDATE proposal SET state = :state, revision = :revision, risk = :risk, expires_at = :expires_at, body = :body,
+  plan = :plan
 WHERE id = :id AND tenant = :tenant AND revision = :revision - 1;
 
 -- name: unlink_proposal
@@ -52,9 +53,31 @@ WHERE tenant = :tenant
   AND (:agent IS NULL OR agent = :agent)
   AND (:user IS NULL OR user = :user)
   AND (:batch IS NULL OR batch = :batch)
+  AND (:rule IS NULL OR json_extract(body, '$.rule') = :rule)
+  AND (:text IS NULL OR instr(lower(json_extract(plan, '$.change.put[0].record.content')), lower(:text)))
   AND state IN (SELECT value FROM json_each(:states))
   AND position > IFNULL((SELECT position FROM proposal WHERE tenant = :tenant AND id = :after), 0)
 ORDER BY position LIMIT :limit;
+
+-- Which ones is settled before their bodies are read: there may be many.
+
+-- name: proposals_by_risk
+SELECT body, plan, state, revision FROM proposal
+WHERE position IN (
+  SELECT position FROM proposal
+  WHERE tenant = :tenant
+    AND (:agent IS NULL OR agent = :agent)
+    AND (:user IS NULL OR user = :user)
+    AND (:batch IS NULL OR batch = :batch)
+    AND (:rule IS NULL OR json_extract(body, '$.rule') = :rule)
+    AND (:text IS NULL OR instr(lower(json_extract(plan, '$.change.put[0].record.content')), lower(:text)))
+    AND state IN (SELECT value FROM json_each(:states))
+    AND (:after IS NULL OR (risk, position) < (
+      SELECT risk, position FROM proposal WHERE tenant = :tenant AND id = :after
+    ))
+  ORDER BY risk DESC, position DESC LIMIT :limit
+)
+ORDER BY risk DESC, position DESC;
 
 -- name: count_proposals
 SELECT count(*) FROM proposal
@@ -62,6 +85,8 @@ WHERE tenant = :tenant
   AND (:agent IS NULL OR agent = :agent)
   AND (:user IS NULL OR user = :user)
   AND (:batch IS NULL OR batch = :batch)
+  AND (:rule IS NULL OR json_extract(body, '$.rule') = :rule)
+  AND (:text IS NULL OR instr(lower(json_extract(plan, '$.change.put[0].record.content')), lower(:text)))
   AND state IN (SELECT value FROM json_each(:states));
 
 -- name: overdue_proposals

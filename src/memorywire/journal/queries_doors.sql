@@ -73,3 +73,16 @@ INSERT INTO dead_letter (webhook, seq, at, error) VALUES (:id, :seq, :at, :error
 
 -- name: dead_letters
 SELECT seq, at, error FROM dead_letter WHERE webhook = :id ORDER BY seq;
+
+-- Proposals are kept in the order they came, so the first that waits has waited longest.
+
+-- name: proposals_waiting
+SELECT count(*), (
+  SELECT json_extract(body, '$.at') FROM proposal WHERE state IN ('pending', 'stale') ORDER BY position LIMIT 1
+) FROM proposal WHERE state IN ('pending', 'stale');
+
+-- name: debts_by_store
+SELECT store, count(*), min(at) FROM debt GROUP BY store ORDER BY store;
+
+-- name: webhooks_standing
+SELECT count(*) FILTER (WHERE tries > 0), (SELECT count(*) FROM dead_letter) FROM webhook;

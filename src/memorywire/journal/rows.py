@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 from memorywire.journal.contract import Edition, Wanted
 from memorywire.model.change import Change
 from memorywire.model.codec import dumps, loads
-from memorywire.model.proposal import Debt, Proposal, RecallNote, State
+from memorywire.model.proposal import Debt, Proposal, RecallNote, Risk, State
 from memorywire.model.record import Scope
 from memorywire.stores.sqlite.sql import Document
 
@@ -31,6 +31,7 @@ def proposal_row(proposal: Proposal) -> Bindings:
         "batch": proposal.batch,
         "key": proposal.key,
         "digest": puts[0].record.digest if len(puts) == 1 else None,
+        "risk": list(Risk).index(proposal.risk),
         "expires_at": proposal.expires_at,
         "body": dumps(rest),
         "plan": dumps(plan) if proposal.request is not None else None,
@@ -53,6 +54,8 @@ def wanted_row(wanted: Wanted) -> Bindings:
         "agent": wanted.agent,
         "user": wanted.user,
         "batch": wanted.batch,
+        "rule": wanted.rule,
+        "text": wanted.text,
         "states": json.dumps([state.value for state in wanted.states or State]),
         "after": wanted.after,
         "limit": wanted.limit,

@@ -35,6 +35,11 @@ def bring_up_to_date(db: apsw.Connection) -> None:
             db.execute(QUERIES["set_version"], (number,))
 
 
+def is_up_to_date(db: apsw.Connection) -> bool:
+    """Whether the tables, which are there, have seen exactly what this release knows."""
+    return int(db.execute(QUERIES["version"]).get) == migrations()[-1][0]
+
+
 def _version(db: apsw.Connection) -> int:
     if not db.execute(QUERIES["has_version"]).get:
         db.execute(QUERIES["begin_version"])

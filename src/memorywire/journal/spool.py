@@ -145,12 +145,12 @@ def _notes(path: Path) -> list[RecallNote]:
 
 def _append(handle: int, line: bytes) -> None:
     """All of the line or nothing of it, so that what follows is a line of its own."""
-    size = os.fstat(handle).st_size
+    rest = line
     try:
-        while line:
-            line = line[os.write(handle, line) :]
+        while rest:
+            rest = rest[os.write(handle, rest) :]
     except OSError:
-        os.ftruncate(handle, size)
+        os.ftruncate(handle, os.fstat(handle).st_size - len(line) + len(rest))
         raise
 
 

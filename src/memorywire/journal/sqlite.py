@@ -36,6 +36,7 @@ from memorywire.model.errors import Conflict
 from memorywire.model.proposal import Debt, Proposal, RecallNote
 from memorywire.model.record import Json, Scope
 from memorywire.stores.contract import Store
+from memorywire.stores.postgres import is_postgres
 from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.connection import Patience, writing
 from memorywire.stores.sqlite.file import SqliteFile, owe_scrub
@@ -89,7 +90,7 @@ class SqliteJournal:
         return await self._one("proposal", tenant=tenant, id=id)
 
     async def proposals(self, wanted: Wanted) -> list[Proposal]:
-        return await self._many("proposals", **wanted_row(wanted))
+        return await self._many("proposals_by_risk" if wanted.by_risk else "proposals", **wanted_row(wanted))
 
     async def count(self, wanted: Wanted) -> int:
         return await self.file.read(
@@ -304,10 +305,14 @@ def _drop_queries(db: apsw.Connection, before: int) -> None:
 
 
 async def open_journal(store: Store, url: str | None, *, clock: Clock) -> SqliteJournal:
-    """The journal of a store: in its own file when it is SQLite's, else where the URL says.
+    """The journal of a store: in its own file or database when it can be there, else where the URL says.
 
     Without a URL a store that is not durable gets a journal that is not either.
     """
+    if is_postgres(store):
+        from memorywire.journal.postgres import open_beside
+
+        return await open_beside(store, url, clock=clock)
     if isinstance(store, SqliteStore):
         file = store.file
         await file.write(bring_up_to_date)
@@ -318,7 +323,7 @@ async def open_journal(store: Store, url: str | None, *, clock: Clock) -> Sqlite
     notary = None if path is None else Notary.beside(path)
     shared = store if isinstance(store, SqliteStore) else None
     journal = SqliteJournal(file, store=shared, notary=notary, clock=clock)
-    await _adopt(file)
+    await adopt(file)
     return journal
 
 
@@ -332,7 +337,7 @@ def _own_file(location: Location) -> SqliteFile:
     return SqliteFile(location, setup, patience=patience)
 
 
-async def _adopt(file: SqliteFile) -> None:
+async def adopt(file: SqliteFile) -> None:
     """Take over the recalls of processes that died before they were written."""
     if file.location.path is None:
         return

@@ -2,23 +2,44 @@
 
 `postgresql://user@host/database`, as libpq reads it, with options of ours: `?schema=memorywire` names the
 Postgres schema to live in, `?pool=10` how many connections a process may open, `?prepare=off` is for poolers
-that do not keep prepared statements, and `?notify=on` announces commits to other processes.
+that do not keep prepared statements, `?notify=on` announces commits to other processes, and `?stale=ok` lets
+searches and lists be answered by a replica that may be a moment behind.
 """
 
+import sys
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from memorywire.model.errors import StoreUnavailable
 from memorywire.model.space import Space
+from memorywire.stores.contract import Store
 
 if TYPE_CHECKING:
     from memorywire.stores.postgres.store import PostgresStore
 
-__all__ = ["open_store"]
+__all__ = ["is_postgres", "open_store", "require_driver"]
+
+
+def is_postgres(store: Store) -> "TypeGuard[PostgresStore]":
+    """Whether it is a store of this kind; asking loads no driver."""
+    if f"{__name__}.store" not in sys.modules:
+        return False
+    from memorywire.stores.postgres.store import PostgresStore
+
+    return isinstance(store, PostgresStore)
 
 
 async def open_store(url: str, *, space: Space) -> "PostgresStore":
     """The store at this URL, its tables created if they are not there yet; its vectors are of `space`."""
+    require_driver()
+    from memorywire.stores.postgres.location import locate
+    from memorywire.stores.postgres.store import PostgresStore
+
+    return await PostgresStore.opened(locate(url), space)
+
+
+def require_driver() -> None:
+    """Raises StoreUnavailable when psycopg is not there."""
     try:
         import_module("psycopg_pool")
         import_module("psycopg")
@@ -28,7 +49,3 @@ async def open_store(url: str, *, space: Space) -> "PostgresStore":
             field="store",
             fix="pip install 'memorywire[postgres]'",
         ) from error
-    from memorywire.stores.postgres.location import locate
-    from memorywire.stores.postgres.store import PostgresStore
-
-    return await PostgresStore.opened(locate(url), space)

@@ -1,15 +1,17 @@
 """Chooses, in a scope too large to look at whole, the versions that could be among the best."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-from memorywire.model.record import Scope
+from memorywire.model.query import Query
+from memorywire.model.space import Space
 from memorywire.stores.postgres.database import Connection, fetch
 from memorywire.stores.postgres.filters import Conditions
 from memorywire.stores.postgres.queries import QUERIES
-from memorywire.stores.postgres.rows import scope_row
-from memorywire.stores.relevance import K1, NEIGHBOURS, idf
+from memorywire.stores.postgres.rows import halves, scope_row, term_key
+from memorywire.stores.relevance import CONTEST, K1, NEIGHBOURS, idf
+from memorywire.stores.sqlite.ranking import Statistics
+from memorywire.stores.text import name_words, spoken_by, terms
 
 # For each place in the answer so many contenders of each kind.
 _GENEROSITY = 4
@@ -22,70 +24,85 @@ _REACH = max(distance for distance, _ in NEIGHBOURS)
 # others it is cheaper to look at what satisfies them one by one. The planner may not prefer another way: with
 # a small estimate it would sort the whole scope.
 _BY_INDEX = (
-    "SET LOCAL hnsw.iterative_scan = strict_order; SET LOCAL hnsw.ef_search = 200;"
-    " SET LOCAL hnsw.max_scan_tuples = 20000;"
-    " SET LOCAL enable_sort = off; SET LOCAL enable_bitmapscan = off"
+    "SET LOCAL hnsw.iterative_scan = strict_order",
+    "SET LOCAL hnsw.ef_search = 200",
+    "SET LOCAL hnsw.max_scan_tuples = 20000",
+    "SET LOCAL enable_sort = off",
+    "SET LOCAL enable_bitmapscan = off",
 )
-_BY_OTHER_MEANS = "SET LOCAL enable_sort = on; SET LOCAL enable_bitmapscan = on"
+_BY_OTHER_MEANS = ("SET LOCAL enable_sort = on", "SET LOCAL enable_bitmapscan = on")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contenders:
-    """Where they stand, which of them only lend weight to others, and the statistics to weigh them by.
+    """Where they stand, with the turns around them, and the statistics of the agent to weigh them by."""
 
-    Without statistics those of the contenders themselves are meant.
-    """
-
-    positions: list[int] = field(default_factory=list)
-    lenders: list[int] = field(default_factory=list)
-    documents: int | None = None
-    average: float | None = None
-    containing: list[int] | None = None
+    positions: list[int]
+    crowd: Statistics
 
 
 async def contenders(
-    db: Connection, scope: Scope, asked: Conditions, bindings: dict[str, Any], exact: int
+    db: Connection, query: Query, asked: Conditions, space: Space, size: tuple[int, int], limit: int
 ) -> Contenders | None:
-    """Those of a large scope; None when everything that matches should be looked at."""
-    named = scope_row(scope)
-    [(live, words)] = await fetch(db, QUERIES["agent_size"], named) or [(0, 0)]
-    if live <= exact:
+    """Those of an agent of that size, in memories and words; None when few satisfy the conditions."""
+    live, words = size
+    wanted = _GENEROSITY * max(limit, CONTEST)
+    near = await _nearest(db, query, asked, space, wanted)
+    if near is None or len(near) < wanted:
         return None
-    if scope.user is not None:
-        [(of_user,)] = await fetch(db, QUERIES["user_size"], named | {"most": exact + 1})
-        if of_user <= exact:
-            return None
-    wanted = _GENEROSITY * bindings["wanted"]
-    near = await _nearest(db, asked, bindings, wanted)
-    if bindings["asked"] is None or len(near) < wanted:
-        return None  # the conditions let few through: those are looked at one by one
-    counted = await fetch(db, QUERIES["containing"], named | bindings | {"most": _MOST_ENTRIES})
-    containing = [int(count) for (count,) in counted]
+    containing = await _containing(db, query)
     telling = {
         key: idf(live, min(count, live))  # versions that ended have entries too
-        for key, count in zip(bindings["keys"], containing, strict=True)
-        if count < _MOST_ENTRIES or min(containing) == _MOST_ENTRIES
+        for key, count in containing.items()
+        if count < _MOST_ENTRIES or min(containing.values()) == _MOST_ENTRIES
     }
-    wordy = await _wordiest(db, asked, telling, wanted)
-    best = sorted({*near, *wordy})
+    best = sorted({*near, *await _wordiest(db, asked, telling, wanted)})
     around = await _neighbours(db, asked, best)
-    return Contenders(
-        positions=sorted({*best, *around}),
-        lenders=sorted(around - set(best)),
+    crowd = Statistics(
         documents=live,
-        average=words / live,
-        containing=containing,
+        average=words / live or 1.0,
+        containing={key: min(count, live) for key, count in containing.items()},
     )
+    return Contenders(positions=sorted({*best, *around}), crowd=crowd)
 
 
-async def _nearest(db: Connection, asked: Conditions, bindings: dict[str, Any], wanted: int) -> list[int]:
-    if bindings["asked"] is None:
-        return []
-    await db.execute(_BY_INDEX)
-    query = QUERIES["nearest"].format(conditions=asked.sql)
-    rows = await fetch(db, query, asked.bindings | bindings | {"wanted": wanted})
-    await db.execute(_BY_OTHER_MEANS)
+async def _containing(db: Connection, query: Query) -> dict[int, int]:
+    """How many versions have each of the query's terms, by the term's key."""
+    scope = query.where.scope
+    keys = [term_key(scope.tenant, scope.agent, term) for term in terms(query.text)]
+    given = scope_row(scope) | {"keys": keys, "most": _MOST_ENTRIES}
+    counted = await fetch(db, QUERIES["containing"], given)
+    return {key: int(count) for key, (count,) in zip(keys, counted, strict=True)}
+
+
+async def _nearest(
+    db: Connection, query: Query, asked: Conditions, space: Space, wanted: int
+) -> list[int] | None:
+    """The nearest to the vector that will be ranked by, or None without one."""
+    vector = query.vector
+    if query.nameless is not None and await _names_a_speaker(db, query, asked):
+        vector = query.nameless
+    if vector is None:
+        return None
+    for setting in _BY_INDEX:
+        await db.execute(setting)
+    given = asked.bindings | {"asked": halves(vector, space), "wanted": wanted}
+    rows = await fetch(db, QUERIES["nearest"].format(conditions=asked.sql), given)
+    for setting in _BY_OTHER_MEANS:
+        await db.execute(setting)
     return [int(position) for (position,) in rows]
+
+
+async def _names_a_speaker(db: Connection, query: Query, asked: Conditions) -> bool:
+    """Whether the query names somebody who speaks in what matches."""
+    scope = query.where.scope
+    words = {word for name in query.names for word in name_words(name)}
+    if not words:
+        return False
+    names = [term_key(scope.tenant, scope.agent, spoken_by(word)) for word in sorted(words)]
+    spoken = QUERIES["spoken"].format(conditions=asked.sql)
+    [(speaks,)] = await fetch(db, spoken, asked.bindings | {"names": names})
+    return bool(speaks)
 
 
 async def _wordiest(

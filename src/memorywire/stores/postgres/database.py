@@ -1,6 +1,8 @@
 """One database: its connections, transactions that name their tenant, and what its errors mean here."""
 
+import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeAlias, TypeVar
@@ -20,14 +22,30 @@ T = TypeVar("T")
 Work: TypeAlias = Callable[[Connection], Awaitable[T]]
 
 READING = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+LOOKING = "BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY"
 WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE"
 
 # Nobody's mistake: the same transaction will do when it is tried again.
 _MOMENTARY = (errors.UniqueViolation, errors.SerializationFailure, errors.DeadlockDetected)
 _TRIES = 5
+
+# The connection is gone, or leads to a server that is no primary any more: a group of servers that lost its
+# primary needs a while to choose another. Seconds.
+_Demoted = errors.ReadOnlySqlTransaction
+_LOST = (psycopg.OperationalError, psycopg.InterfaceError, _Demoted)
+_HOPELESS = (PoolClosed, TooManyRequests, errors.QueryCanceled)
+_PATIENCE = 40.0
+_PAUSE = 0.2
+_FREE_SECONDS = 5  # to wait for a connection before looking at the whole pool again
+_RECONNECT_SECONDS = 2  # a pool that goes on for long looks ever less often
+_ELSEWHERE = "MW001"
 _CONNECT_SECONDS = 10
 _PREPARED_AFTER = 3
 _SILENCE = logging.NullHandler()
+
+
+class AgentElsewhere(StoreBusy):
+    """The database says that another one keeps the agent, or will in a moment."""
 
 
 class Database:
@@ -37,13 +55,14 @@ class Database:
     to the same end twice. No work sees rows of another tenant than the one it was started for.
     """
 
-    def __init__(self, location: Location, extension: str) -> None:
+    def __init__(self, location: Location, extension: str, *, stale: bool = False) -> None:
+        """`stale` connects to a replica, when there is one."""
         self.location = location
         # The pool's log repeats what callers are told as errors; without a handler it would go to stderr.
         logging.getLogger("psycopg").addHandler(_SILENCE)
         self._path = sql.SQL(", ").join(map(sql.Identifier, (location.schema, extension)))
         self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
-            location.dsn,
+            location.replica if stale else location.primary,
             connection_class=psycopg.AsyncConnection,
             kwargs={
                 "autocommit": True,
@@ -52,6 +71,8 @@ class Database:
             },
             min_size=1,
             max_size=location.pool,
+            timeout=_FREE_SECONDS,
+            reconnect_timeout=_RECONNECT_SECONDS,
             open=False,
         )
 
@@ -66,6 +87,10 @@ class Database:
         """What `work` finds in one snapshot."""
         return await self._run(READING, tenant, work, settings or {})
 
+    async def look(self, tenant: str, work: Work[T], settings: Mapping[str, str]) -> T:
+        """What `work` finds, each of its queries in the newest snapshot."""
+        return await self._run(LOOKING, tenant, work, settings)
+
     async def write(self, tenant: str, work: Work[T], settings: Mapping[str, str] | None = None) -> T:
         """What `work` gives, once everything it wrote is committed; if it raises, nothing is written."""
         return await self._run(WRITING, tenant, work, settings or {})
@@ -74,7 +99,7 @@ class Database:
         """What is announced on the schema's channel from now on, over a connection of its own."""
         with fence(self.location):
             async with await psycopg.AsyncConnection.connect(
-                self.location.dsn, autocommit=True, connect_timeout=_CONNECT_SECONDS
+                self.location.primary, autocommit=True, connect_timeout=_CONNECT_SECONDS
             ) as db:
                 await db.execute(sql.SQL("LISTEN {}").format(sql.Identifier(self.location.schema)))
                 async for note in db.notifies():
@@ -85,20 +110,28 @@ class Database:
             raise InvalidRequest("the tenant has no name", field="tenant")
         start = self._prologue(begin, {"memorywire.tenant": tenant, **settings})
         with fence(self.location):
-            for _ in range(_TRIES - 1):
+            tries, deadline = 0, time.monotonic() + _PATIENCE
+            while True:
                 try:
                     return await self._attempt(start, work)
                 except _MOMENTARY:
-                    continue
-                except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-                    if isinstance(error, PoolTimeout | PoolClosed | TooManyRequests | errors.QueryCanceled):
+                    tries += 1
+                    if tries == _TRIES:
+                        raise
+                except _LOST as error:
+                    if isinstance(error, _HOPELESS) or time.monotonic() > deadline:
                         raise
                     await self._pool.check()  # the server went away: so did every other idle connection
-            return await self._attempt(start, work)
+                    await asyncio.sleep(_PAUSE)
 
     async def _attempt(self, start: sql.Composed, work: Work[T]) -> T:
-        async with self._pool.connection() as db, _transaction(db, start):
-            return await work(db)
+        async with self._pool.connection() as db:
+            try:
+                async with _transaction(db, start):
+                    return await work(db)
+            except _Demoted:
+                await db.close()  # it leads to a server that was the primary
+                raise
 
     def _prologue(self, begin: str, settings: Mapping[str, str]) -> sql.Composed:
         """Everything that holds for this transaction alone, in one trip to the server."""
@@ -145,7 +178,7 @@ def fence(location: Location) -> Iterator[None]:
             f"{location}: no connection became free in time",
             fix="check that the server runs; if it does, retry or allow more connections with ?pool=",
         ) from error
-    except (psycopg.OperationalError, psycopg.InterfaceError, OSError) as error:
+    except (*_LOST, OSError) as error:
         raise StoreUnavailable(
             f"{location}: {_said(error)}",
             fix="check that the server runs, its address and the login, then retry",
@@ -153,6 +186,8 @@ def fence(location: Location) -> Iterator[None]:
     except (psycopg.DataError, UnicodeEncodeError) as error:
         raise InvalidRequest(f"the server cannot keep this: {_said(error)}") from error
     except psycopg.Error as error:
+        if error.sqlstate == _ELSEWHERE:
+            raise AgentElsewhere(f"{location}: {_said(error)}") from error
         raise StoreCorrupt(
             f"{location} does not answer as expected: {_said(error)}",
             fix="restore a backup or choose another schema",

@@ -10,7 +10,7 @@ SCHEMA = "memorywire"
 POOL = 10
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _MOST = 1000
-_OURS = frozenset({"schema", "pool", "prepare", "notify"})
+_OURS = frozenset({"schema", "pool", "prepare", "notify", "stale"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +19,7 @@ class Location:
 
     `prepare` is off for a pooler that gives every transaction another connection and forgets statements.
     `notify` tells whoever listens about every commit, for which the server lets commits queue one by one.
+    `stale` lets reads be answered by a replica that may be a moment behind.
     """
 
     dsn: str
@@ -26,6 +27,26 @@ class Location:
     pool: int = POOL
     prepare: bool = True
     notify: bool = False
+    stale: bool = False
+
+    @property
+    def primary(self) -> str:
+        """The DSN for a connection that can write: of several hosts, the one that takes writes."""
+        return self._attended("read-write")
+
+    @property
+    def replica(self) -> str:
+        """The DSN for a connection that may be a moment behind: any standby, else the primary."""
+        return self._attended("prefer-standby", load_balance_hosts="random")
+
+    def _attended(self, attribute: str, **more: str) -> str:
+        parts = urlsplit(self.dsn)
+        given = dict(parse_qsl(parts.query))
+        hosts = given.get("host", parts.netloc.rpartition("@")[2])
+        if "," not in hosts:
+            return self.dsn
+        options = given | {"target_session_attrs": attribute} | more
+        return parts._replace(query=urlencode(options, quote_via=quote)).geturl()
 
     def __str__(self) -> str:
         """Without user, password and options, so that it can be shown."""
@@ -37,8 +58,8 @@ class Location:
         return f"Location({self})"
 
 
-def locate(url: str) -> Location:
-    """Read a URL; what is not ours in it is libpq's."""
+def locate(url: str, *, schema: str = SCHEMA) -> Location:
+    """Read a URL; what is not ours in it is libpq's. `schema` is the one meant when it names none."""
     parts = urlsplit(url)
     if parts.scheme not in ("postgresql", "postgres") or parts.fragment:
         raise InvalidRequest(
@@ -50,10 +71,11 @@ def locate(url: str) -> Location:
     ours = {name: value for name, value in parse_qsl(parts.query, keep_blank_values=True) if name in _OURS}
     return Location(
         dsn=f"postgresql://{parts.netloc}{parts.path}?{urlencode(theirs, quote_via=quote)}",
-        schema=_schema(ours.get("schema", SCHEMA)),
+        schema=_schema(ours.get("schema", schema)),
         pool=_pool(ours.get("pool", str(POOL))),
         prepare=_switch("prepare", ours.get("prepare", "on")),
         notify=_switch("notify", ours.get("notify", "off")),
+        stale=_switch("stale", ours.get("stale", "off").replace("ok", "on")),
     )
 
 

@@ -33,19 +33,19 @@ async def migrate(location: Location, space: Space) -> str:
     Gives the schema in which pgvector lives. A role that owns nothing may open what its owner prepared.
     """
     async with await psycopg.AsyncConnection.connect(
-        location.dsn, autocommit=True, prepare_threshold=None, connect_timeout=10
+        location.primary, autocommit=True, prepare_threshold=None, connect_timeout=10
     ) as db:
         if db.info.server_version < _OLDEST_SERVER:
             raise StoreUnavailable(f"{location} is older than Postgres 14", fix="upgrade the server")
-        found = await _state(db, location)
+        found = await state_of(db, location)
         if found is None or int(found["schema"]) < migrations()[-1][0]:
             async with db.transaction():
                 found = await _bring_up_to_date(db, location, space)
         _refuse_others(found, location, space)
-        return await _extension(db)
+        return await extension_of(db)
 
 
-async def _state(db: Connection, location: Location) -> dict[str, str] | None:
+async def state_of(db: Connection, location: Location) -> dict[str, str] | None:
     """What the schema says of itself; None when there is nothing of ours yet."""
     meta = sql.Identifier(location.schema, "meta")
     try:
@@ -58,11 +58,11 @@ async def _state(db: Connection, location: Location) -> dict[str, str] | None:
 async def _bring_up_to_date(db: Connection, location: Location, space: Space) -> dict[str, str]:
     await db.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (_LOCK, location.schema))
     known = await fetch(db, "SELECT to_regclass(%(meta)s) IS NOT NULL", {"meta": f"{location.schema}.meta"})
-    state = await _state(db, location) if known[0][0] else None  # asking in vain would end the transaction
+    state = await state_of(db, location) if known[0][0] else None  # asking in vain would end the transaction
     if state is None:
         state = await _begin(db, location, space)
     _refuse_others(state, location, space)
-    path = sql.SQL(", ").join(map(sql.Identifier, (location.schema, await _extension(db))))
+    path = sql.SQL(", ").join(map(sql.Identifier, (location.schema, await extension_of(db))))
     await db.execute(sql.SQL("SET LOCAL search_path = {}").format(path))
     for number, script in migrations():
         if int(state["schema"]) < number:
@@ -103,20 +103,25 @@ def _refuse_others(state: dict[str, str], location: Location, space: Space) -> N
             f"{location} has tables of release {state['schema']}; this one knows up to {known}",
             fix="upgrade memorywire, or open it with the release that wrote it",
         )
-    kept = Space(
+    kept = space_of(state)
+    if kept != space:
+        raise SpaceMismatch(
+            f"{location} holds vectors of {kept}, but the embedder makes {space}",
+            fix=f"open it with the embedder of {kept}, run memorywire reembed, or name another ?schema=",
+        )
+
+
+def space_of(state: dict[str, str]) -> Space:
+    """The space of a schema's vectors."""
+    return Space(
         model=state["model"],
         revision=state["revision"],
         dimension=int(state["dimension"]),
         normalised=state["normalised"] == "True",
     )
-    if kept != space:
-        raise SpaceMismatch(
-            f"{location} holds vectors of {kept}, but the embedder makes {space}",
-            fix=f"open it with the embedder of {kept}, or name another schema in the URL: ?schema=",
-        )
 
 
-async def _extension(db: Connection) -> str:
+async def extension_of(db: Connection) -> str:
     query = (
         "SELECT nspname, extversion FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace"
         " WHERE extname = 'vector'"

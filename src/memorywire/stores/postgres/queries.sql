@@ -49,7 +49,7 @@ WITH given AS MATERIALIZED (
 begun AS (
   INSERT INTO version (
     began, ended, reason, into_id, number, length, created_at, occurred_at, expires_at, confidence,
-    machine_said, structured, tenant, agent, user_id, id, type, standing, session, digest, vector, terms,
+    machine_said, structured, tenant, agent, user_id, id, type, standing, session, digest, vector, terms, counts,
     facts, body, content
   )
   SELECT began, ended, reason, "into", number, length, created_at, occurred_at, expires_at, confidence,
@@ -58,7 +58,7 @@ begun AS (
       SELECT old.vector FROM version AS old
       WHERE old.tenant = %(tenant)s AND old.id = given.id AND old.number = given."like"
     ) END,
-    terms, facts, body, content
+    terms, counts, facts, body, content
   FROM given
   RETURNING position, id, number
 )
@@ -82,7 +82,8 @@ WHERE version.tenant = %(tenant)s AND version.id = ANY(%(ids)s)
 UPDATE version SET
   reason = 'erased', into_id = NULL, type = NULL, standing = NULL, confidence = NULL, created_at = NULL,
   occurred_at = NULL, expires_at = NULL, session = NULL, digest = NULL, length = NULL, machine_said = NULL,
-  structured = NULL, facts = NULL, body = NULL, content = NULL, vector = NULL, terms = NULL
+  structured = NULL, facts = NULL, body = NULL, content = NULL, vector = NULL, terms = NULL,
+  counts = NULL
 WHERE tenant = %(tenant)s AND id = ANY(%(ids)s);
 
 -- name: erase_recalls
@@ -92,7 +93,7 @@ DELETE FROM recall WHERE tenant = %(tenant)s AND id = ANY(%(ids)s);
 UPDATE change SET fingerprint = NULL
 WHERE tenant = %(tenant)s AND (
   about = ANY(%(ids)s)
-  OR seq IN (SELECT began FROM version WHERE tenant = %(tenant)s AND id = ANY(%(ids)s))
+  OR (agent = %(agent)s AND seq IN (SELECT began FROM version WHERE tenant = %(tenant)s AND id = ANY(%(ids)s)))
 );
 
 -- name: touch
@@ -125,14 +126,26 @@ SELECT {record} FROM version
 WHERE {conditions}
 ORDER BY id LIMIT %(limit)s;
 
+-- name: find_backwards
+SELECT {record} FROM version
+WHERE {conditions}
+ORDER BY id DESC LIMIT %(limit)s;
+
+-- name: owners
+SELECT agent, live FROM agent WHERE tenant = %(tenant)s AND live > 0;
+
 -- name: count
 SELECT count(*) FROM version WHERE {conditions};
+
+-- name: positions
+SELECT position FROM version WHERE {conditions};
 
 -- name: scan
 SELECT {record} FROM version WHERE {conditions};
 
 -- name: at_positions
-SELECT {record}, vector FROM version WHERE tenant = %(tenant)s AND position = ANY(%(positions)s);
+SELECT {record} FROM version
+WHERE tenant = %(tenant)s AND position = ANY(%(positions)s) AND content IS NOT NULL;
 
 -- name: same_content
 SELECT min(id) FROM version
@@ -145,8 +158,8 @@ SELECT max(seq) FROM change WHERE tenant = %(tenant)s AND agent = %(agent)s AND 
 
 -- name: history
 SELECT {version} FROM version
-JOIN change AS b ON b.tenant = version.tenant AND b.seq = version.began
-LEFT JOIN change AS e ON e.tenant = version.tenant AND e.seq = version.ended
+JOIN change AS b ON b.tenant = version.tenant AND b.agent = version.agent AND b.seq = version.began
+LEFT JOIN change AS e ON e.tenant = version.tenant AND e.agent = version.agent AND e.seq = version.ended
 WHERE {conditions}
 ORDER BY version.id, version.number;
 
@@ -161,8 +174,28 @@ SELECT {change} FROM change
 WHERE tenant = %(tenant)s AND agent = %(agent)s AND (%(user)s::text IS NULL OR user_id = %(user)s::text)
 ORDER BY seq DESC LIMIT %(limit)s;
 
--- name: agent_size
-SELECT live, words FROM agent WHERE tenant = %(tenant)s AND agent = %(agent)s;
+-- name: agent_now
+SELECT live, words, coalesce(
+  (SELECT seq FROM change WHERE tenant = %(tenant)s AND agent = %(agent)s ORDER BY seq DESC LIMIT 1), 0)
+FROM agent WHERE tenant = %(tenant)s AND agent = %(agent)s;
+
+-- name: shelf_all
+SELECT {indexed} FROM version
+WHERE tenant = %(tenant)s AND agent = %(agent)s AND began > 0 AND began <= %(head)s
+  AND (ended IS NULL OR ended > %(head)s) AND content IS NOT NULL;
+
+-- name: shelf_begun
+SELECT {indexed} FROM version
+WHERE tenant = %(tenant)s AND agent = %(agent)s AND began > 0 AND began > %(seen)s AND began <= %(head)s
+  AND (ended IS NULL OR ended > %(head)s) AND content IS NOT NULL;
+
+-- name: shelf_ended
+SELECT position FROM version
+WHERE tenant = %(tenant)s AND agent = %(agent)s AND ended > %(seen)s AND ended <= %(head)s AND began <= %(seen)s;
+
+-- name: shelf_at
+SELECT {indexed} FROM version
+WHERE tenant = %(tenant)s AND position = ANY(%(positions)s) AND content IS NOT NULL;
 
 -- name: user_size
 SELECT count(*) FROM (
@@ -170,69 +203,6 @@ SELECT count(*) FROM (
   WHERE tenant = %(tenant)s AND agent = %(agent)s AND user_id = %(user)s AND ended IS NULL
   LIMIT %(most)s
 ) AS few;
-
--- name: rank
-WITH matching AS MATERIALIZED (
-  SELECT position, id, user_id, session, moment, machine_said, length, standing = 'demoted' AS demoted,
-    coalesce(occurred_at <@ %(times)s::int8multirange, false) AS in_time,
-    position IN (
-      SELECT posting.position FROM posting WHERE posting.tenant = %(tenant)s AND posting.key = ANY(%(names)s)
-    ) AS spoke,
-    coalesce(-((vector <#> %(asked)s::halfvec) + (vector <#> %(finer)s::halfvec)), 0) AS near
-  FROM version WHERE {conditions}
-),
-size AS MATERIALIZED (
-  SELECT coalesce(%(documents)s::bigint, count(*)) AS documents,
-    coalesce(nullif(coalesce(%(average)s::float8, avg(length)::float8), 0), 1) AS average
-  FROM matching
-),
-found AS MATERIALIZED (
-  SELECT position, key, count, length FROM posting JOIN matching USING (position)
-  WHERE posting.tenant = %(tenant)s AND key = ANY(%(keys)s)
-),
-spread AS (
-  SELECT asked.key, asked.place, coalesce(asked.given, count(found.key)) AS containing
-  FROM unnest(%(keys)s::bigint[], %(containing)s::bigint[]) WITH ORDINALITY AS asked (key, given, place)
-  LEFT JOIN found ON found.key = asked.key
-  GROUP BY asked.key, asked.given, asked.place
-),
-term AS MATERIALIZED (
-  SELECT key, place,
-    ln(1 + greatest((SELECT documents FROM size) - containing + 0.5, 0.5)::float8 / (containing + 0.5)) AS weight
-  FROM spread
-),
-share AS MATERIALIZED (
-  SELECT position, array_agg(place) AS places, sum(
-    weight * count / (count + %(k1)s * (1 - %(b)s + %(b)s * length / (SELECT average FROM size))) ORDER BY place
-  ) / (SELECT sum(weight) FROM term) AS share
-  FROM found JOIN term USING (key)
-  GROUP BY position
-),
-own AS NOT MATERIALIZED (
-  SELECT matching.*, coalesce(share, 0) AS share, places,
-    (greatest(near, 0) ^ %(cosine_power)s + %(text_weight)s * coalesce(share, 0) ^ %(text_power)s)
-    * CASE WHEN machine_said THEN %(machine)s ELSE 1 END
-    * CASE WHEN in_time THEN %(timely)s ELSE 1 END
-    * CASE WHEN spoke THEN %(named)s ELSE 1 END AS own
-  FROM matching LEFT JOIN share USING (position)
-),
-lent AS (
-  SELECT *, 0::float8 AS lent FROM own WHERE session IS NULL
-  UNION ALL
-  SELECT *, {lent} AS lent FROM own WHERE session IS NOT NULL
-  WINDOW turns AS (PARTITION BY user_id, session ORDER BY moment, id)
-),
-weighed AS (
-  SELECT *, own + lent AS weight,
-    1 / (1 + exp(-%(slope)s * (own + lent - %(middle)s))) * CASE WHEN demoted THEN %(demoted)s ELSE 1 END AS score
-  FROM lent WHERE NOT position = ANY(%(lenders)s)
-)
-SELECT position, id, near, share, places, lent, weight, moment, user_id, session, machine_said, in_time,
-  demoted, spoke,
-  (SELECT array_agg(term.weight ORDER BY place) FROM term)
-FROM weighed
-ORDER BY score DESC, weight DESC, id
-LIMIT %(wanted)s;
 
 -- name: spoken
 SELECT EXISTS (
@@ -300,3 +270,54 @@ SELECT
   (SELECT extversion FROM pg_extension WHERE extname = 'vector'),
   current_setting('fsync') = 'on' AND current_setting('synchronous_commit') <> 'off',
   (SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user);
+
+-- The owner is bound by row-level security as everybody is; for a moment, behind a lock, it is not.
+
+-- name: lift_walls
+ALTER TABLE version NO FORCE ROW LEVEL SECURITY;
+
+-- name: raise_walls
+ALTER TABLE version FORCE ROW LEVEL SECURITY;
+
+-- name: reembed_begin
+CREATE TABLE IF NOT EXISTS reembedding (
+  space    text NOT NULL,
+  position bigint NOT NULL,
+  vector   halfvec NOT NULL,
+  PRIMARY KEY (space, position)
+);
+
+-- name: reembed_total
+SELECT count(*) FROM version WHERE content IS NOT NULL AND vector IS NOT NULL;
+
+-- name: reembed_next
+SELECT {record} FROM version
+WHERE content IS NOT NULL AND vector IS NOT NULL AND NOT EXISTS (
+  SELECT FROM reembedding WHERE reembedding.space = %(space)s AND reembedding.position = version.position
+)
+ORDER BY version.position LIMIT %(limit)s;
+
+-- name: reembed_keep
+INSERT INTO reembedding (space, position, vector)
+SELECT %(space)s, made.position, made.vector::halfvec
+FROM unnest(%(positions)s::bigint[], %(vectors)s::text[]) AS made (position, vector)
+ON CONFLICT DO NOTHING;
+
+-- name: reembed_drop_index
+DROP INDEX IF EXISTS version_nearest;
+
+-- name: reembed_retype
+ALTER TABLE version ALTER COLUMN vector TYPE halfvec({dimension}) USING NULL;
+
+-- name: reembed_swap
+UPDATE version SET vector = reembedding.vector FROM reembedding
+WHERE reembedding.space = %(space)s AND reembedding.position = version.position;
+
+-- name: reembed_index
+CREATE INDEX version_nearest ON version USING hnsw (vector halfvec_ip_ops) WHERE ended IS NULL;
+
+-- name: reembed_meta
+INSERT INTO meta (key, value) VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value;
+
+-- name: reembed_done
+DROP TABLE reembedding;

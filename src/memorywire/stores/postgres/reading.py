@@ -47,21 +47,29 @@ async def asked_for(db: Connection, where: Where) -> Conditions:
     return conditions(where, int(head or 0))
 
 
-async def find(db: Connection, where: Where, after: str | None, limit: int) -> list[Record]:
+async def find(
+    db: Connection, where: Where, after: str | None, limit: int, *, backwards: bool = False
+) -> list[Record]:
     """A page of matching records; pages of rows are fetched until it is full or nothing is left."""
+    query, sign = ("find_backwards", "<") if backwards else ("find", ">")
     asked = await asked_for(db, where)
     page = limit if asked.rest == EVERYTHING else max(limit, _PAGE)
     found: list[Record] = []
     while len(found) < limit:
-        behind = asked.sql if after is None else f"{asked.sql} AND version.id > %(after)s"
-        query = QUERIES["find"].format(record=RECORD, conditions=behind)
-        rows = await fetch(db, query, asked.bindings | {"after": some(after), "limit": page})
+        behind = asked.sql if after is None else f"{asked.sql} AND version.id {sign} %(after)s"
+        page_of = QUERIES[query].format(record=RECORD, conditions=behind)
+        rows = await fetch(db, page_of, asked.bindings | {"after": some(after), "limit": page})
         records = [record_of(row) for row in rows]
         found += [record for record in records if asked.rest.matches(record)]
         if len(rows) < page:
             break
         after = records[-1].id
     return found[:limit]
+
+
+async def owners(db: Connection, tenant: str) -> list[tuple[str, int]]:
+    rows = await fetch(db, QUERIES["owners"], {"tenant": kept(tenant)})
+    return sorted((said(agent), int(live)) for agent, live in rows)
 
 
 async def count(db: Connection, where: Where) -> int:
@@ -73,13 +81,16 @@ async def count(db: Connection, where: Where) -> int:
 
 
 async def positions(db: Connection, asked: Conditions) -> list[int]:
-    """Where the matching versions stand, when some conditions are left to Python."""
+    """Where the matching versions stand."""
+    if asked.rest == EVERYTHING:
+        query = QUERIES["positions"].format(conditions=asked.sql)
+        return [int(position) for (position,) in await fetch(db, query, asked.bindings)]
     rows = await fetch(db, QUERIES["scan"].format(record=RECORD, conditions=asked.sql), asked.bindings)
     return [int(row[0]) for row in rows if asked.rest.matches(record_of(row))]
 
 
 async def at_positions(db: Connection, tenant: str, positions: Sequence[int]) -> dict[int, Row]:
-    """The rows there: the columns of RECORD, then the vector."""
+    """The rows there, in the columns of RECORD; one that was erased is not there any more."""
     asked = {"tenant": kept(tenant), "positions": list(positions)}
     rows = await fetch(db, QUERIES["at_positions"].format(record=RECORD), asked)
     return {int(row[0]): row for row in rows}

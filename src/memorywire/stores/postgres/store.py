@@ -16,7 +16,7 @@ from memorywire.stores.postgres.location import Location
 from memorywire.stores.postgres.migrate import migrate
 from memorywire.stores.postgres.queries import QUERIES
 from memorywire.stores.postgres.rows import kept
-from memorywire.stores.postgres.searching import search
+from memorywire.stores.postgres.searching import Searcher
 
 EXACT = 20_000
 """A scope with no more live memories than this is searched by looking at each of them."""
@@ -26,21 +26,17 @@ _NOBODY = "-"  # a transaction needs a tenant, also one that looks at no rows
 # A recall time that a crash forgets is no loss, and no recall should wait for a disk.
 _LAZILY = {"synchronous_commit": "off"}
 
-# A search goes by index into its scope, is planned once for a connection and never compiled: planning takes
-# as long as looking at a thousand memories. The server cannot guess what a common table will hold, and with
-# a small guess it would compare everything with everything.
+# A search goes by index into its scope, is planned once for a connection and never compiled.
 _SEARCHING = {
-    "enable_nestloop": "off",
     "enable_seqscan": "off",
     "plan_cache_mode": "force_generic_plan",
     "jit": "off",
-    "work_mem": "64MB",
     "max_parallel_workers_per_gather": "0",
 }
 
 
 class PostgresStore:
-    """Memories in one Postgres schema; satisfies Store, Historian, Tracker and RecallCounter.
+    """Memories in one Postgres schema; satisfies Store, Historian, Tracker, RecallCounter and Surveyor.
 
     Safe for many tasks, processes and machines at once. Writers of one agent take turns; what was written is
     as durable as the server makes its commits. `database` runs works in transactions of one tenant.
@@ -48,11 +44,22 @@ class PostgresStore:
 
     name = "postgres"
 
-    def __init__(self, database: Database, space: Space, *, durable: bool, exact: int = EXACT) -> None:
+    def __init__(
+        self,
+        database: Database,
+        space: Space,
+        *,
+        durable: bool,
+        exact: int = EXACT,
+        replica: Database | None = None,
+    ) -> None:
+        """Searches and lists are answered by the `replica`, if there is one; all else by the database."""
         self.database = database
+        self._replica = replica
         self._space = space
         self._durable = durable
         self._exact = exact
+        self._searcher = Searcher.of(space, exact)
 
     @classmethod
     async def opened(cls, location: Location, space: Space, *, exact: int = EXACT) -> Self:
@@ -60,13 +67,16 @@ class PostgresStore:
         with fence(location):
             extension = await migrate(location, space)
         database = Database(location, extension)
+        replica = Database(location, extension, stale=True) if location.stale else None
         try:
             await database.open()
+            if replica is not None:
+                await replica.open()
             [about] = await database.read(_NOBODY, lambda db: fetch(db, QUERIES["about_server"]))
         except BaseException:
             await database.close()
             raise
-        return cls(database, space, durable=about[2], exact=exact)
+        return cls(database, space, durable=about[2], exact=exact, replica=replica)
 
     @property
     def features(self) -> frozenset[Feature]:
@@ -85,15 +95,23 @@ class PostgresStore:
         return await self._read(scope, lambda db: reading.get(db, scope, ids))
 
     async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
-        return await self._read(where.scope, lambda db: reading.find(db, where, after, limit))
+        return await self._seen(where.scope, lambda db: reading.find(db, where, after, limit))
+
+    async def newest(self, where: Where, before: str | None, limit: int) -> list[Record]:
+        return await self._seen(
+            where.scope, lambda db: reading.find(db, where, before, limit, backwards=True)
+        )
+
+    async def owners(self, tenant: str) -> list[tuple[str, int]]:
+        return await self.database.read(kept(tenant), lambda db: reading.owners(db, tenant))
 
     async def count(self, where: Where) -> int:
-        return await self._read(where.scope, lambda db: reading.count(db, where))
+        return await self._seen(where.scope, lambda db: reading.count(db, where))
 
     async def search(self, query: Query, limit: int) -> list[Scored]:
         tenant = kept(query.where.scope.tenant)
-        return await self.database.read(
-            tenant, lambda db: search(db, self._space, query, limit, self._exact), _SEARCHING
+        return await (self._replica or self.database).look(
+            tenant, lambda db: self._searcher.search(db, query, limit), _SEARCHING
         )
 
     async def duplicate(self, record: Record, at: int) -> Record | None:
@@ -147,6 +165,12 @@ class PostgresStore:
     async def close(self) -> None:
         """Let go of the connections; closing twice is fine."""
         await self.database.close()
+        if self._replica is not None:
+            await self._replica.close()
 
     async def _read(self, scope: Scope, work: Work[T]) -> T:
         return await self.database.read(kept(scope.tenant), work)
+
+    async def _seen(self, scope: Scope, work: Work[T]) -> T:
+        """As it is, or as a replica knows it when that is good enough."""
+        return await (self._replica or self.database).read(kept(scope.tenant), work)

@@ -1,0 +1,51 @@
+"""How the books stand: how much waits for whom, and since when; counted by the database itself."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import apsw
+
+from memorywire.journal import ledger
+from memorywire.journal.operators import QUERIES
+from memorywire.journal.sealing import exposure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """How many wait, and the moment since which the first of them does."""
+
+    count: int = 0
+    since: int | None = None
+
+    def age(self, now: int) -> float:
+        """How many seconds the first has waited; 0 when nothing waits."""
+        return 0.0 if self.since is None else max(0, now - self.since) / 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Of all tenants together: entries of the ledger, those not signed yet, proposals that wait for somebody,
+    changes that each store is owed, webhooks whose last try failed, and events that were given up."""
+
+    entries: int
+    unsigned: Queue
+    proposals: Queue
+    debts: Mapping[str, Queue]
+    webhooks_failing: int
+    dead_letters: int
+
+
+def standing(db: apsw.Connection) -> Standing:
+    unsigned, since = exposure(db)
+    ((waiting, first),) = db.execute(QUERIES["proposals_waiting"])
+    ((failing, dead),) = db.execute(QUERIES["webhooks_standing"])
+    return Standing(
+        entries=ledger.head(db)[0],
+        unsigned=Queue(count=unsigned, since=since),
+        proposals=Queue(count=waiting, since=first),
+        debts={
+            store: Queue(count=count, since=at) for store, count, at in db.execute(QUERIES["debts_by_store"])
+        },
+        webhooks_failing=failing,
+        dead_letters=dead,
+    )

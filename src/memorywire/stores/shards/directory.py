@@ -1,0 +1,151 @@
+"""The directory: which shards there are, and which of them keeps which bucket of agents."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import psycopg
+from psycopg import sql
+from psycopg_pool import AsyncConnectionPool
+
+from memorywire.model.errors import Conflict, NotFound
+from memorywire.stores.documents import Document
+from memorywire.stores.postgres.database import Connection, fence
+from memorywire.stores.postgres.location import Location, locate
+from memorywire.stores.shards.buckets import BUCKETS
+
+QUERIES = Document(__package__, "queries.sql")
+SCHEMA = "memorywire_shards"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shard:
+    """One database, or a group of them of which one takes writes."""
+
+    number: int
+    name: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Map:
+    """Where every bucket is, as of an edition; `targets` are the buckets on their way, and where to."""
+
+    edition: int
+    shards: Mapping[int, Shard]
+    homes: Mapping[int, int]
+    targets: Mapping[int, int]
+
+    def shard_of(self, bucket: int) -> Shard:
+        if bucket not in self.homes:
+            raise NotFound(
+                "no shard keeps this agent's bucket",
+                field="store",
+                fix="memorywire shards add NAME URL",
+            )
+        return self.shards[self.homes[bucket]]
+
+    def named(self, name: str) -> Shard:
+        for shard in self.shards.values():
+            if shard.name == name:
+                return shard
+        known = ", ".join(shard.name for shard in self.shards.values()) or "none yet"
+        raise NotFound(f"no shard is called {name}", field="shard", fix=f"known shards: {known}")
+
+
+class Directory:
+    """The tables of the directory, in a Postgres of its own or beside a shard."""
+
+    def __init__(self, location: Location) -> None:
+        self.location = location
+        self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+            location.primary,
+            connection_class=psycopg.AsyncConnection,
+            kwargs={"autocommit": True, "prepare_threshold": None, "connect_timeout": 10},
+            min_size=1,
+            max_size=2,
+            open=False,
+        )
+
+    @classmethod
+    async def opened(cls, url: str) -> Self:
+        location = locate(url, schema=SCHEMA)
+        directory = cls(location)
+        with fence(location):
+            await directory._pool.open()
+            await directory._write(*_statements("begin"))
+        return directory
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    async def read(self) -> Map:
+        """The map as it is."""
+        with fence(self.location):
+            async with self._pool.connection() as db, db.transaction():
+                await self._here(db)
+                [(edition,)] = await _rows(db, "edition")
+                shards = [Shard(number=n, name=name, url=url) for n, name, url in await _rows(db, "shards")]
+                buckets = await _rows(db, "buckets")
+        return Map(
+            edition=edition,
+            shards={shard.number: shard for shard in shards},
+            homes={bucket: shard for bucket, shard, _ in buckets},
+            targets={bucket: target for bucket, _, target in buckets if target is not None},
+        )
+
+    async def add(self, name: str, url: str) -> tuple[Shard, bool]:
+        """Note a shard; the first one keeps every bucket. Gives it, and whether it was the first."""
+        with fence(self.location):
+            async with self._pool.connection() as db, db.transaction():
+                await self._here(db)
+                known = await _rows(db, "shards")
+                if name in {other for _, other, _ in known}:
+                    raise Conflict(f"there is a shard {name} already", field="name")
+                [(number,)] = await _rows(db, "add_shard", {"name": name, "url": url})
+                if not known:
+                    await _run(db, "fill_buckets", {"shard": number, "last": BUCKETS - 1})
+                await _run(db, "next_edition")
+        return Shard(number=number, name=name, url=url), not known
+
+    async def set_out(self, bucket: int, target: int | None) -> None:
+        """A bucket is on its way to a shard, or, with None, it stays."""
+        await self._changed("set_out", {"bucket": bucket, "target": target})
+
+    async def arrive(self, bucket: int) -> None:
+        """A bucket is where it was on its way to."""
+        await self._changed("arrive", {"bucket": bucket})
+
+    async def _changed(self, query: str, bindings: dict[str, Any]) -> None:
+        with fence(self.location):
+            async with self._pool.connection() as db, db.transaction():
+                await self._here(db)
+                await _run(db, query, bindings)
+                await _run(db, "next_edition")
+
+    async def _write(self, *statements: str) -> None:
+        async with self._pool.connection() as db, db.transaction():
+            await db.execute(
+                sql.SQL("SELECT pg_advisory_xact_lock(hashtext({}))").format(self.location.schema)
+            )
+            schema = sql.Identifier(self.location.schema)
+            await db.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(schema))
+            await self._here(db)
+            for statement in statements:
+                await db.execute(statement)
+
+    async def _here(self, db: Connection) -> None:
+        path = sql.SQL("SET LOCAL search_path = {}").format(sql.Identifier(self.location.schema))
+        await db.execute(path)
+
+
+def _statements(name: str) -> list[str]:
+    return [part for part in QUERIES[name].split(";\n") if part.strip()]
+
+
+async def _rows(db: Connection, query: str, bindings: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
+    return await (await db.execute(QUERIES[query], bindings)).fetchall()
+
+
+async def _run(db: Connection, query: str, bindings: dict[str, Any] | None = None) -> None:
+    await db.execute(QUERIES[query], bindings)

@@ -1,0 +1,163 @@
+"""The store: every verb goes to the one shard that keeps the agent."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Self, TypeVar
+
+from memorywire.model.capabilities import Feature
+from memorywire.model.change import Change, Footprint, Version
+from memorywire.model.errors import MemorywireError, StoreBusy
+from memorywire.model.query import Query, Scored
+from memorywire.model.record import Json, Record, Scope
+from memorywire.model.space import Space
+from memorywire.model.where import Where
+from memorywire.stores.postgres.database import AgentElsewhere
+from memorywire.stores.postgres.location import locate
+from memorywire.stores.postgres.store import PostgresStore
+from memorywire.stores.shards.buckets import bucket_of
+from memorywire.stores.shards.directory import Directory, Map, Shard
+
+T = TypeVar("T")
+
+LEASE = 1.0
+"""Seconds that a map is believed; a bucket that arrived takes writes when every older map has expired."""
+
+_PATIENCE = 60.0  # seconds a write waits for a bucket that is on its way
+_PAUSE = 0.05
+
+
+class ShardedStore:
+    """Agents over many databases; satisfies Store, Historian, Tracker, RecallCounter and Surveyor.
+
+    No operation touches two shards. One that cannot be reached fails for its own agents alone.
+    """
+
+    name = "shards"
+    features = frozenset(Feature)
+
+    def __init__(self, directory: Directory, space: Space, map_: Map) -> None:
+        self.directory = directory
+        self._space = space
+        self._map = map_
+        self._read_at = time.monotonic()
+        self._opened: dict[int, PostgresStore] = {}
+        self._opening = asyncio.Lock()
+
+    @classmethod
+    async def opened(cls, directory: Directory, space: Space) -> Self:
+        return cls(directory, space, await directory.read())
+
+    async def write(self, change: Change) -> int:
+        return await self._at(change.scope.agent, lambda store: store.write(change))
+
+    async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
+        return await self._at(scope.agent, lambda store: store.get(scope, ids))
+
+    async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
+        return await self._at(where.scope.agent, lambda store: store.find(where, after, limit))
+
+    async def newest(self, where: Where, before: str | None, limit: int) -> list[Record]:
+        return await self._at(where.scope.agent, lambda store: store.newest(where, before, limit))
+
+    async def count(self, where: Where) -> int:
+        return await self._at(where.scope.agent, lambda store: store.count(where))
+
+    async def search(self, query: Query, limit: int) -> list[Scored]:
+        return await self._at(query.where.scope.agent, lambda store: store.search(query, limit))
+
+    async def duplicate(self, record: Record, at: int) -> Record | None:
+        return await self._at(record.scope.agent, lambda store: store.duplicate(record, at))
+
+    async def history(self, scope: Scope, id: str) -> list[Version]:
+        return await self._at(scope.agent, lambda store: store.history(scope, id))
+
+    async def footprint(self, scope: Scope, change_id: str) -> Footprint | None:
+        return await self._at(scope.agent, lambda store: store.footprint(scope, change_id))
+
+    async def committed(self, scope: Scope, key: str) -> Footprint | None:
+        return await self._at(scope.agent, lambda store: store.committed(scope, key))
+
+    async def changes(self, scope: Scope, limit: int) -> list[Change]:
+        return await self._at(scope.agent, lambda store: store.changes(scope, limit))
+
+    async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
+        await self._at(scope.agent, lambda store: store.touch(scope, ids, at))
+
+    async def recalls(self, records: Sequence[Record]) -> Sequence[int]:
+        counts: dict[int, int] = {}
+        for agent in {record.scope.agent for record in records}:
+            own = [place for place, record in enumerate(records) if record.scope.agent == agent]
+            asked = [records[place] for place in own]
+            found = await self._counted(agent, asked)
+            counts |= dict(zip(own, found, strict=True))
+        return [counts[place] for place in range(len(records))]
+
+    async def owners(self, tenant: str) -> list[tuple[str, int]]:
+        """Of every shard, so all of them must answer."""
+        found: list[tuple[str, int]] = []
+        for shard in (await self._current()).shards.values():
+            own = await (await self._store(shard)).owners(tenant)
+            found += [(agent, live) for agent, live in own if await self._keeps(shard, agent)]
+        return sorted(found)
+
+    async def health(self) -> Mapping[str, Json]:
+        """What each shard says of itself; one that cannot be reached is named with its problem."""
+        current = await self._current()
+        each: dict[str, Json] = {}
+        for shard in current.shards.values():
+            try:
+                each[shard.name] = dict(await (await self._store(shard)).health())
+            except MemorywireError as error:
+                each[shard.name] = {"ok": False, "problem": error.detail}
+        moving = {str(bucket): current.shards[to].name for bucket, to in current.targets.items()}
+        return {
+            "ok": bool(each) and all(said["ok"] for said in each.values()),
+            "edition": current.edition,
+            "shards": each,
+            "moving": moving,
+        }
+
+    async def close(self) -> None:
+        for store in self._opened.values():
+            await store.close()
+        await self.directory.close()
+
+    async def _counted(self, agent: str, records: Sequence[Record]) -> Sequence[int]:
+        return await self._at(agent, lambda store: store.recalls(records))
+
+    async def _keeps(self, shard: Shard, agent: str) -> bool:
+        return (await self._current()).shard_of(bucket_of(agent)).number == shard.number
+
+    async def _at(self, agent: str, act: Callable[[PostgresStore], Awaitable[T]]) -> T:
+        """What the agent's shard gives. A write to a bucket on its way waits until it has arrived."""
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            shard = (await self._current()).shard_of(bucket_of(agent))
+            try:
+                return await act(await self._store(shard))
+            except AgentElsewhere as error:
+                if time.monotonic() > deadline:
+                    raise StoreBusy("the agent is being moved to another shard", fix="retry") from error
+                await asyncio.sleep(_PAUSE)
+                await self._refresh()
+
+    async def _current(self) -> Map:
+        if time.monotonic() - self._read_at >= LEASE:
+            await self._refresh()
+        return self._map
+
+    async def _refresh(self) -> None:
+        """Read the map again. Without the directory the last one goes on: the fences of shards still hold."""
+        asked_at = time.monotonic()
+        try:
+            self._map = await self.directory.read()
+        except MemorywireError:
+            return
+        self._read_at = asked_at
+
+    async def _store(self, shard: Shard) -> PostgresStore:
+        async with self._opening:
+            if shard.number not in self._opened:
+                self._opened[shard.number] = await PostgresStore.opened(locate(shard.url), self._space)
+        return self._opened[shard.number]

@@ -1,0 +1,104 @@
+"""The journal in Postgres: every statement is understood there, and several processes keep one ledger."""
+
+import asyncio
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from memorywire.conformance.samples import a_change, a_record, beginning
+from memorywire.journal import ledger
+from memorywire.journal.contract import Act
+from memorywire.journal.dialect import documents, in_postgres
+from memorywire.journal.entries import Entry
+from memorywire.journal.sqlite import SqliteJournal, open_journal
+from memorywire.journal.verify import verify
+from memorywire.model.record import Scope
+from memorywire.stores.postgres.location import locate
+from memorywire.sync import Memory
+from tests.engine.stage import NOON, HandClock
+from tests.postgres.desk import opened, run
+
+SCOPE = Scope(agent="agent")
+AT_OPENING = {"version", "has_version", "begin_version", "set_version"}
+
+
+class _Nothing(dict[str, None]):
+    """A value for every parameter."""
+
+    def __missing__(self, name: str) -> None:
+        return None
+
+
+def _explained(db: psycopg.Connection[object], statement: str) -> None:
+    text = in_postgres(statement)
+    given = [None] * text.count("%s") if "%s" in text else _Nothing()
+    psycopg.ClientCursor(db).execute(f"EXPLAIN {text}", given)
+
+
+def test_every_statement_of_the_journal_is_one_of_postgres(schema: str) -> None:
+    async def open_once() -> None:
+        async with opened(schema) as store:
+            await (await open_journal(store, None, clock=HandClock())).close()
+
+    run(open_once())
+    location = locate(schema)
+    with psycopg.connect(location.dsn) as db:
+        db.execute(f"SET search_path = {location.schema}, public")
+        for document in documents():
+            for name in sorted(document.keys() - AT_OPENING):
+                _explained(db, document[name])
+        with pytest.raises(psycopg.errors.UndefinedColumn):
+            _explained(db, "SELECT nothing FROM proposal WHERE id = :id")
+
+
+def test_several_processes_keep_one_ledger_without_gaps(schema: str) -> None:
+    """Two journals on pools of their own append at the same time."""
+
+    async def append(journal: SqliteJournal, number: int) -> None:
+        entry = Entry(at=NOON, operation="remember", scope=SCOPE, actor="ana", kind="committed", subject="c")
+        change = a_change(SCOPE, beginning(a_record(SCOPE, f"fact {number}")))
+        await journal.write(Act(entries=(entry,)), change)
+
+    async def main() -> None:
+        async with opened(schema) as one, opened(schema) as other:
+            journals = [await open_journal(store, None, clock=HandClock()) for store in (one, other)]
+            await asyncio.gather(*(append(journals[number % 2], number) for number in range(40)))
+            report = await journals[0].file.read(lambda db: verify(ledger.rows(db), (), ()))
+            assert (report.ok, report.entries) == (True, 40)
+            for journal in journals:
+                await journal.close()
+
+    run(main())
+
+
+def test_an_entry_of_the_ledger_cannot_be_changed(schema: str) -> None:
+    async def main() -> None:
+        async with opened(schema) as store:
+            journal = await open_journal(store, None, clock=HandClock())
+            entry = Entry(at=NOON, operation="remember", scope=SCOPE, actor="ana", kind="committed")
+            await journal.write(Act(entries=(entry,)))
+            await journal.close()
+
+    run(main())
+    location = locate(schema)
+    with psycopg.connect(location.dsn, autocommit=True) as db:
+        db.execute(f"SET search_path = {location.schema}, public")
+        assert db.execute("SELECT count(*) FROM ledger").fetchone() == (1,)
+        for attempt in ("UPDATE ledger SET body = body", "DELETE FROM ledger"):
+            with pytest.raises(psycopg.errors.RaiseException):
+                db.execute(attempt)
+
+
+def test_a_memory_in_postgres_is_held_approved_and_proven_there(schema: str, tmp_path: Path) -> None:
+    journal = f"sqlite://{tmp_path}/journal.db"
+    with Memory("ana", [schema], policy="open", caller="person:eve", journal=journal) as memory:
+        held = memory.remember("the safe opens with a key", approval_required=True)
+        assert not memory.recall("safe", min_relevance="off").hits
+        memory.decide(str(held.proposal_id), "approve")
+        assert memory.recall("safe", min_relevance="off").hits
+        memory.audit_checkpoint()
+        found = memory.audit_verify()
+        assert found.report.ok
+        assert found.report.sealed >= 3
+    assert not (tmp_path / "journal.db").exists()
