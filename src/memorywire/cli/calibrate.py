@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
+from memorywire.cli.calibrate_pairs import SHIPPED
+from memorywire.cli.calibrate_pairs import show as show_pairs
 from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.inputs import decoded
 from memorywire.cli.screen import Progress, table, terminal_width
@@ -37,14 +39,24 @@ class Asked:
     metavar="FILE",
     help='Lines of {"query": ..., "answerable": true|false} or {"query": ..., "ids": [...]}; `-` is stdin.',
 )
+@click.option(
+    "--lookalikes",
+    is_flag=False,
+    flag_value=SHIPPED,
+    metavar="[FILE]",
+    help="Fit the threshold of dedup instead, to pairs: those of FILE, or those that come along.",
+)
 @shared
-def command(desk: Desk, file: BinaryIO) -> None:
+def command(desk: Desk, file: BinaryIO, lookalikes: str | None) -> None:
     """Fit the floor of `min_relevance: auto` to questions of your own.
 
     Asks every question of FILE and looks at how relevant the best answer is. The floor found keeps at
     least 98 % of the questions that memory answers and cuts most of the others. Nothing is changed;
     recalls made here do not count as use.
     """
+    if lookalikes is not None:
+        show_pairs(desk, lookalikes)
+        return
     questions = [_question(number, line) for number, line in enumerate(file, start=1) if line.strip()]
     with desk.memory() as memory:
         answer = _calibrated(memory, questions)

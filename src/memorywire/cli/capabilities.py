@@ -22,4 +22,6 @@ def sentences(answer: Answer) -> Iterator[str]:
     yield f"features    {', '.join(answer['features'])}"
     yield from (f"store       {store['name']}: {', '.join(store['features'])}" for store in answer["stores"])
     yield f"embedding   {embedding['model']} {embedding['revision']}, {embedding['dimension']} dimensions"
+    served = [name for name, holds in answer.get("contracts", {}).items() if holds]
+    yield f"contracts   {', '.join(served)}"
     yield from (f"limit       {name} {value}" for name, value in answer["limits"].items())

@@ -30,13 +30,15 @@ class StoreCapabilities:
 class Capabilities:
     """`overseen` when a journal is wired, so that people can review, rule and ask why.
 
-    `together` is what several stores can do as one, when somebody has joined them.
+    `together` is what several stores can do as one, when somebody has joined them. `extracts` when
+    conversations can be read for facts.
     """
 
     stores: tuple[StoreCapabilities, ...]
     space: Space
     overseen: bool = False
     together: frozenset[Feature] | None = None
+    extracts: bool = False
 
     @property
     def features(self) -> frozenset[Feature]:

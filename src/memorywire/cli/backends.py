@@ -1,0 +1,144 @@
+"""`memorywire backends`: definitions of other places for memories, and the agents that are kept there."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
+
+import click
+
+from memorywire.cli.desk import PERSON, Answer, Desk, shared
+from memorywire.cli.house import opened_house
+from memorywire.cli.inputs import decoded, json_object
+from memorywire.cli.screen import safe, table, terminal_width
+from memorywire.model.record import DEFAULT_TENANT
+
+if TYPE_CHECKING:
+    from memorywire.house import Backends
+    from memorywire.model.definition import Edition
+
+T = TypeVar("T")
+
+tenant_option = click.option(
+    "--tenant", default=DEFAULT_TENANT, show_default=True, metavar="NAME", help="Whose definitions."
+)
+
+
+@click.group("backends")
+def command() -> None:
+    """Define other places for memories, and bind agents to them.
+
+    A definition may name keys that MEMORYWIRE_BACKEND_KEYS allows, hosts of your own network that
+    MEMORYWIRE_BACKEND_HOSTS names, and adapters in preview that MEMORYWIRE_BACKEND_PREVIEWS names.
+    """
+
+
+@command.command("list")
+@tenant_option
+@shared
+def list_(desk: Desk, tenant: str) -> None:
+    """Show every edition of every definition, and whom it serves."""
+    found = _in_book(desk, lambda book: book.list(tenant))
+    desk.show({"definitions": [_document(edition) for edition in found]}, _rows)
+
+
+@command.command("create")
+@click.argument("file", type=click.File("rb"), default="-")
+@tenant_option
+@shared
+def create(desk: Desk, file: BinaryIO, tenant: str) -> None:
+    """Keep the definition in FILE, one JSON object; `-` is stdin."""
+    document = json_object(decoded(file.read(), field="file"))
+    _show(desk, lambda book: book.create(tenant, document, PERSON))
+
+
+@command.command("show")
+@click.argument("definition")
+@tenant_option
+@shared
+def show(desk: Desk, definition: str, tenant: str) -> None:
+    """Show the definition of that digest, or the newest of that name."""
+    _show(desk, lambda book: book.get(tenant, definition))
+
+
+@command.command("fork")
+@click.argument("definition")
+@click.argument("changes", type=json_object)
+@tenant_option
+@shared
+def fork(desk: Desk, definition: str, changes: Answer, tenant: str) -> None:
+    """Make a definition like DEFINITION but for CHANGES, a JSON object."""
+    _show(desk, lambda book: book.fork(tenant, definition, changes, PERSON))
+
+
+@command.command("retire")
+@click.argument("definition")
+@tenant_option
+@shared
+def retire(desk: Desk, definition: str, tenant: str) -> None:
+    """Let no agent be bound to DEFINITION any more."""
+    _show(desk, lambda book: book.retire(tenant, definition, PERSON))
+
+
+@command.command("bind")
+@click.argument("definition")
+@tenant_option
+@shared
+def bind(desk: Desk, definition: str, tenant: str) -> None:
+    """Keep the agent's memories in the backend from now on; those it has stay where they are."""
+    _show(desk, lambda book: book.bind(tenant, definition, desk.settings.agent, PERSON))
+
+
+@command.command("unbind")
+@tenant_option
+@shared
+def unbind(desk: Desk, tenant: str) -> None:
+    """Keep the agent's memories here again."""
+    _in_book(desk, lambda book: book.unbind(tenant, desk.settings.agent, PERSON))
+    said = f"{safe(desk.settings.agent)} is kept here again"
+    desk.show({"agent_id": desk.settings.agent}, lambda _: [said])
+
+
+def _show(desk: Desk, act: "Callable[[Backends], Awaitable[Edition]]") -> None:
+    desk.show(_document(_in_book(desk, act)), _sentences)
+
+
+def _in_book(desk: Desk, act: "Callable[[Backends], Awaitable[T]]") -> T:
+    import asyncio
+
+    async def work() -> T:
+        from memorywire.engine.tools import unsupported
+
+        async with opened_house(desk.settings) as house:
+            if house.backends is None:
+                raise unsupported("backends", "no journal is wired here")
+            return await act(house.backends)
+
+    return asyncio.run(work())
+
+
+def _document(edition: "Edition") -> Answer:
+    from memorywire.wire.codec import encode
+
+    told: Answer = encode(edition)
+    return {**told, "definition": edition.definition.document()}
+
+
+def _rows(answer: Answer) -> Iterator[str]:
+    headers = ["NAME", "EDITION", "DIGEST", "STATE", "AGENTS"]
+    rows = [
+        [
+            safe(one["definition"]["name"]),
+            str(one["number"]),
+            one["digest"][:19],
+            "retired" if "retired_at" in one else "stands",
+            safe(", ".join(one["agents"])),
+        ]
+        for one in answer["definitions"]
+    ]
+    yield from table(headers, rows, elastic="AGENTS", width=terminal_width())
+
+
+def _sentences(answer: Answer) -> Iterator[str]:
+    yield f"{safe(answer['definition']['name'])}, edition {answer['number']}: {answer['digest']}"
+    yield f"  {safe(answer['definition']['url'])}"
+    if answer["agents"]:
+        yield f"  serves {safe(', '.join(answer['agents']))}"

@@ -1,0 +1,223 @@
+"""`memorywire kv`: values under keys."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.screen import moment, safe, table, terminal_width
+from memorywire.model.errors import InvalidJson, NotFound
+from memorywire.model.record import DEFAULT_TENANT, Json
+
+if TYPE_CHECKING:
+    from memorywire.facades.blocking import BlockingKeyValue
+    from memorywire.sync import Memory
+
+of = click.option(
+    "--of",
+    type=click.Choice(["agent", "user", "tenant"]),
+    default="agent",
+    show_default=True,
+    help="Whose keys: the agent's, the user's whichever agent asks, or everybody's.",
+)
+
+
+@click.group("kv")
+def command() -> None:
+    """Keep values under keys: what is set is what is got, or it is refused."""
+
+
+@command.command("get")
+@click.argument("key")
+@of
+@shared
+def get(desk: Desk, key: str, of: str) -> None:
+    """Print the value under KEY."""
+    from memorywire.facades.kv import entry_document
+
+    with desk.memory() as memory:
+        found = _shelf(desk, memory, of).get(key)
+    if found is None:
+        raise NotFound("there is nothing under this key", field="key")
+    desk.show(entry_document(found), lambda answer: [_value(answer["value"])])
+
+
+@command.command("set")
+@click.argument("key")
+@click.argument("value")
+@click.option("--text", "as_text", is_flag=True, help="VALUE is text, also when it reads like JSON.")
+@click.option("--ttl", type=click.FloatRange(min=0), metavar="SECONDS", help="How long it is kept.")
+@click.option("--embed", is_flag=True, help="Let it be found by meaning.")
+@click.option("--embed-text", metavar="TEXT", help="Words it is also found by.")
+@click.option(
+    "--if-version", type=click.IntRange(0), metavar="N", help="Only over version N; 0: only if new."
+)
+@of
+@shared
+def set_(
+    desk: Desk,
+    key: str,
+    value: str,
+    as_text: bool,
+    ttl: float | None,
+    embed: bool,
+    embed_text: str | None,
+    if_version: int | None,
+    of: str,
+) -> None:
+    """Keep VALUE under KEY: JSON where it reads like JSON, else text."""
+    from memorywire.wire.codec import encode
+
+    with desk.memory() as memory:
+        kept = _shelf(desk, memory, of).set(
+            key,
+            value if as_text else _read(value),
+            ttl=ttl,
+            embed=embed,
+            embed_text=embed_text,
+            if_version=if_version,
+        )
+    desk.show(_receipt(encode(kept)), _kept)
+
+
+@command.command("incr")
+@click.argument("key")
+@click.argument("by", type=float, default=1)
+@of
+@shared
+def incr(desk: Desk, key: str, by: float, of: str) -> None:
+    """Add BY (1 when not given) to the number under KEY."""
+    from memorywire.wire.codec import encode
+
+    whole = int(by) if by.is_integer() else by
+    with desk.memory() as memory:
+        kept = _shelf(desk, memory, of).incr(key, whole)
+    desk.show(_receipt(encode(kept)), lambda answer: [_value(answer["value"])])
+
+
+@command.command("delete")
+@click.argument("key")
+@of
+@shared
+def delete(desk: Desk, key: str, of: str) -> None:
+    """End the entry under KEY."""
+    from memorywire.wire.codec import encode
+
+    with desk.memory() as memory:
+        done = _shelf(desk, memory, of).delete(key)
+    desk.show(_receipt(encode(done)), lambda answer: ["deleted" if answer["existed"] else "there was none"])
+
+
+@command.command("list")
+@click.argument("prefix", default="")
+@click.option(
+    "--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="At most so many."
+)
+@click.option("--after", metavar="KEY", help="Only keys behind this one.")
+@of
+@shared
+def list_(desk: Desk, prefix: str, limit: int, after: str | None, of: str) -> None:
+    """Show the entries whose keys begin with PREFIX."""
+    from memorywire.facades.kv import entry_document
+
+    with desk.memory() as memory:
+        found = _shelf(desk, memory, of).list(prefix, limit=limit, after=after)
+    more = {} if found.next is None else {"next": found.next}
+    desk.show({"entries": [entry_document(entry) for entry in found], **more}, _entries)
+
+
+@command.command("search")
+@click.argument("query")
+@click.option("--prefix", default="", metavar="TEXT", help="Only keys that begin so.")
+@click.option("--top-k", type=click.IntRange(1, 50), default=10, show_default=True, help="At most so many.")
+@click.option("--dedup", type=click.Choice(["drop", "merge", "keep"]), help="What to do with repetitions.")
+@of
+@shared
+def search(desk: Desk, query: str, prefix: str, top_k: int, dedup: str | None, of: str) -> None:
+    """Find entries by meaning."""
+    from memorywire.facades.kv import entry_document
+
+    repetitions = None if dedup is None else {"mode": dedup}
+    with desk.memory() as memory:
+        found = _shelf(desk, memory, of).search(query, prefix=prefix, top_k=top_k, dedup=repetitions)
+    entries = [{**entry_document(match.entry), "score": round(match.score, 6)} for match in found]
+    desk.show({"entries": entries, "repeats": found.repeats, "degraded": list(found.degraded)}, _entries)
+
+
+@command.command("stats")
+@of
+@shared
+def stats(desk: Desk, of: str) -> None:
+    """Show what the entries amount to, and of which model their vectors are."""
+    from memorywire.wire.codec import encode
+
+    with desk.memory() as memory:
+        desk.show(encode(_shelf(desk, memory, of).stats()), _stats)
+
+
+@command.command("reembed")
+@of
+@shared
+def reembed(desk: Desk, of: str) -> None:
+    """Make the vectors that entries are missing."""
+    from memorywire.wire.codec import encode
+
+    with desk.memory() as memory:
+        done = _shelf(desk, memory, of).reembed()
+    desk.show(encode(done), lambda answer: [f"{answer['entries']} entries have a vector now"])
+
+
+def _shelf(desk: Desk, memory: "Memory", kind: str) -> "BlockingKeyValue":
+    """The keys that were meant; a user's need a user."""
+    if kind == "agent":
+        return memory.kv
+    if kind == "tenant":
+        return memory.kv.of(kind, DEFAULT_TENANT)
+    if desk.settings.user is None:
+        raise click.UsageError("whose keys? name the user with --user")
+    return memory.kv.of(kind, desk.settings.user)
+
+
+def _read(text: str) -> Json:
+    from memorywire.wire.strict import parse
+
+    try:
+        return parse(text)
+    except InvalidJson:
+        return text
+
+
+def _receipt(answer: Answer) -> Answer:
+    return {**answer, "pending_approval": True} if "proposal_id" in answer else answer
+
+
+def _value(value: Json) -> str:
+    import json
+
+    return safe(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+def _kept(answer: Answer) -> Iterator[str]:
+    yield f"{safe(answer['key'])} is at version {answer['version']}"
+    if "expires_at" in answer:
+        yield f"  until {moment(answer['expires_at'])}"
+    if "embed_warning" in answer:
+        yield f"  kept without a vector: {answer['embed_warning']}"
+
+
+def _entries(answer: Answer) -> Iterator[str]:
+    headers = ["KEY", "VERSION", "UPDATED", "VALUE"]
+    rows = [
+        [safe(entry["key"]), str(entry["version"]), moment(entry["updated_at"]), _value(entry["value"])]
+        for entry in answer["entries"]
+    ]
+    yield from table(headers, rows, elastic="VALUE", width=terminal_width())
+    if "next" in answer:
+        yield f"there are more: --after {safe(answer['next'])}"
+
+
+def _stats(answer: Answer) -> Iterator[str]:
+    yield f"{answer['entries']} entries, {answer['value_bytes']} of {answer['quota_bytes']} bytes"
+    for model in answer["models"]:
+        yield f"{model['entries']} with vectors of {model['model']}, {model['dimension']} dimensions"

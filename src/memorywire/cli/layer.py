@@ -1,0 +1,105 @@
+"""`memorywire layer`: conversations go in, what they give away can be asked for."""
+
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import click
+
+from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.inputs import decoded
+from memorywire.cli.screen import safe
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.layer import Kind
+from memorywire.model.record import Json
+
+_KINDS = tuple(kind.value for kind in Kind)
+
+
+@click.group("layer")
+def command() -> None:
+    """Take conversations in, and ask what they gave away."""
+
+
+@command.command("add")
+@click.option(
+    "--file",
+    "file",
+    type=click.File("rb"),
+    default="-",
+    metavar="FILE",
+    help='Lines of {"role": ..., "content": ..., "name": ..., "at": ...}; `-` is stdin.',
+)
+@click.option(
+    "--verbatim", is_flag=True, help="Keep every message as it was said, instead of reading for facts."
+)
+@click.option("--session", metavar="ID", help="The session the messages belong to.")
+@shared
+def add(desk: Desk, file: BinaryIO, verbatim: bool, session: str | None) -> None:
+    """Take in the messages of FILE, one JSON object a line."""
+    from memorywire.facades.layer import event_document
+
+    messages = [_message(number, line) for number, line in enumerate(file, start=1) if line.strip()]
+    with desk.memory() as memory:
+        event = memory.layer.add(messages, infer=not verbatim, session_id=session)
+    desk.show(event_document(event), _event)
+
+
+@command.command("event")
+@click.argument("event_id")
+@shared
+def event(desk: Desk, event_id: str) -> None:
+    """Show what became of messages that were added."""
+    from memorywire.facades.layer import event_document
+
+    with desk.memory() as memory:
+        desk.show(event_document(memory.layer.event(event_id)), _event)
+
+
+@command.command("recall")
+@click.argument("query")
+@click.option("--top-k", type=click.IntRange(1, 50), default=10, show_default=True, help="At most so many.")
+@click.option(
+    "--source",
+    "sources",
+    multiple=True,
+    type=click.Choice(_KINDS),
+    help="Which kinds of memory may answer; repeatable; all when not given.",
+)
+@shared
+def recall(desk: Desk, query: str, top_k: int, sources: tuple[str, ...]) -> None:
+    """Ask a question of what conversations gave away."""
+    from memorywire.facades.layer import facts_document
+
+    with desk.memory() as memory:
+        found = memory.layer.recall(query, top_k=top_k, sources=sources or _KINDS)
+    desk.show(facts_document(found), _facts)
+
+
+@command.command("work")
+@shared
+def work(desk: Desk) -> None:
+    """Read for facts what waits and is due."""
+    with desk.memory() as memory:
+        desk.show({"waiting": memory.layer.work()}, lambda answer: [f"{answer['waiting']} left waiting"])
+
+
+def _message(number: int, line: bytes) -> dict[str, Json]:
+    from memorywire.wire.strict import parse
+
+    document = parse(decoded(line, field=f"line {number}"))
+    if not isinstance(document, dict):
+        raise InvalidRequest(f"line {number} is no message", field="file")
+    return document
+
+
+def _event(answer: Answer) -> Iterator[str]:
+    yield f"{answer['status']}: {len(answer['memories'])} memories, {len(answer['held'])} held for a person"
+    yield f"  event {answer['event_id']}"
+    if "error" in answer:
+        yield f"  {safe(answer['error'])}"
+
+
+def _facts(answer: Answer) -> Iterator[str]:
+    if not answer["facts"]:
+        yield "nothing answers that"
+    yield from (f"{fact['score']:.2f}  {safe(fact['memory'])}" for fact in answer["facts"])

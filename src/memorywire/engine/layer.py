@@ -1,0 +1,368 @@
+"""The message layer: conversations are kept first, then read for facts, each of which walks the corridor."""
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+
+import apsw
+
+from memorywire.engine.extract import Extractor
+from memorywire.engine.recall import recall
+from memorywire.engine.remember import remember
+from memorywire.engine.tools import Tools, unsupported
+from memorywire.journal import ledger, queue
+from memorywire.journal.entries import Entry, draft
+from memorywire.journal.sqlite import SqliteJournal
+from memorywire.model.answers import Hit, Status
+from memorywire.model.clock import DAY_MS, Clock
+from memorywire.model.errors import MemorywireError, NotFound, StoreError
+from memorywire.model.kv import MARK as KEYED
+from memorywire.model.layer import (
+    MARK,
+    Conversation,
+    Event,
+    EventState,
+    Fact,
+    FoundFact,
+    FoundFacts,
+    Kind,
+)
+from memorywire.model.record import MemoryType, Scope
+from memorywire.model.requests import MinRelevance, Recall, Remember
+from memorywire.model.where import And, Compare, Filter, Not, Operator, Or
+from memorywire.stores.wrappers.breaker import Breaker
+
+_LEASE_MS = 120_000
+_FIRST_PAUSE_MS = 1_000
+_LONGEST_PAUSE_MS = 600_000
+_MOST_TRIES = 10
+_KEPT_DAYS = 30
+_LOOK_SECONDS = 0.5
+_MINUTE_MS = 60_000
+CALLS_A_DAY = 2_000
+
+
+class Allowance:
+    """How often an extractor that costs something may be asked: so many times a minute and a day."""
+
+    def __init__(self, clock: Clock, *, a_minute: int = 60, a_day: int = CALLS_A_DAY) -> None:
+        self._clock = clock
+        self._bounds = ((_MINUTE_MS, a_minute), (DAY_MS, a_day))
+        self._asked: deque[int] = deque()
+
+    def wait_ms(self) -> int:
+        """0 when it may be asked now, else how long not; what may be asked now counts as asked."""
+        now = self._clock()
+        while self._asked and self._asked[0] <= now - DAY_MS:
+            self._asked.popleft()
+        for span, most in self._bounds:
+            recent = [at for at in self._asked if at > now - span]
+            if len(recent) >= most:
+                return max(1, recent[-most] + span - now) if most else span
+        self._asked.append(now)
+        return 0
+
+
+class Reader:
+    """Reads conversations for facts. What needs nobody else is read at once, the rest in the background.
+
+    A conversation that was accepted is read at least once, also when this process ends meanwhile; the same
+    words of one scope are kept once however often it is read.
+    """
+
+    def __init__(
+        self,
+        tools: Tools,
+        journal: SqliteJournal | None,
+        extractor: Extractor | None,
+        allowance: Allowance,
+    ) -> None:
+        self.extractor = extractor
+        self._tools = tools
+        self._journal = journal
+        self._allowance = allowance
+        self._breaker = Breaker(tools.clock)
+        self._one_at_a_time = asyncio.Lock()
+        self._wanted = asyncio.Event()
+        self._working: asyncio.Task[None] | None = None
+
+    async def add(self, scope: Scope, conversation: Conversation, tools: Tools) -> Event:
+        """Accept a conversation: `done` when it was read at once, else `pending`."""
+        if conversation.infer and self.extractor is None:
+            raise unsupported(
+                "infer", "the extractor is switched off, so nobody reads conversations for facts"
+            )
+        now = tools.clock()
+        event = Event(
+            id=tools.mint(),
+            scope=scope,
+            at=now,
+            state=EventState.PENDING,
+            due_at=now + _LEASE_MS,
+            caller="" if tools.office is None else tools.office.caller,
+            conversation=_without_secrets(conversation, tools),
+        )
+        at_once = not conversation.infer or (self.extractor is not None and self.extractor.local)
+        if self._journal is None:
+            if not at_once:
+                raise unsupported("infer", "no journal is wired here that could keep what waits")
+            return await self._read(event, tools)
+        await self._accept(event if at_once else replace(event, due_at=now), self._journal)
+        if at_once:
+            return await self._settle(event, tools, self._journal)
+        self.wake()
+        return event
+
+    async def event(self, tenant: str, id: str) -> Event:
+        """What became of a conversation."""
+        if self._journal is None:
+            raise unsupported("event", "no journal is wired here")
+        found = await self._journal.file.read(partial(queue.event, tenant=tenant, id=id))
+        if found is None:
+            raise NotFound("there is no such event", field="event_id")
+        return found
+
+    def wake(self) -> None:
+        """See in the background to whatever waits, also what an earlier process left behind."""
+        if self._journal is None:
+            return
+        self._wanted.set()
+        if self._working is None or self._working.done():
+            self._working = asyncio.get_running_loop().create_task(self._work(self._journal))
+
+    async def drain(self) -> int:
+        """Read what is due now, and say how much is left waiting."""
+        if self._journal is None:
+            return 0
+        while await self._next(self._journal):
+            pass
+        return await self._journal.file.read(queue.waiting)
+
+    async def close(self) -> None:
+        if self._working is not None:
+            self._working.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._working
+
+    async def _accept(self, event: Event, journal: SqliteJournal) -> None:
+        """Keep the conversation and write down that it came, in one transaction."""
+        said = len(event.conversation.turns) if event.conversation is not None else 0
+        entry = Entry(
+            at=event.at,
+            operation="layer",
+            scope=event.scope,
+            actor=event.caller,
+            kind="accepted",
+            subject=event.id,
+            details={"turns": said},
+        )
+        drafts = [draft(entry)]
+
+        def work(db: apsw.Connection) -> None:
+            queue.add(db, event)
+            ledger.append(db, drafts)
+
+        await journal.file.write(work)
+
+    async def _work(self, journal: SqliteJournal) -> None:
+        """Until nothing waits any more."""
+        while self._wanted.is_set():
+            self._wanted.clear()
+            with suppress(StoreError):  # the journal did not answer: there is another look
+                while await self._next(journal):
+                    pass
+                if await journal.file.read(queue.waiting):
+                    self._wanted.set()
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _next(self, journal: SqliteJournal) -> bool:
+        async with self._one_at_a_time:
+            now = self._tools.clock()
+            event = await journal.file.write(partial(queue.lease, now=now, until=now + _LEASE_MS))
+            if event is None:
+                return False
+            await self._settle(event, self._as(event.caller), journal)
+            return True
+
+    def _as(self, caller: str) -> Tools:
+        office = self._tools.office
+        return self._tools if office is None else replace(self._tools, office=replace(office, caller=caller))
+
+    async def _settle(self, event: Event, tools: Tools, journal: SqliteJournal) -> Event:
+        """Read it; when that fails now, see that it is tried again."""
+        conversation = event.conversation
+        asks = conversation is not None and conversation.infer and self.extractor is not None
+        wait = self._allowance.wait_ms() if asks and self.extractor and not self.extractor.local else 0
+        if wait:
+            return await self._put_off(event, event.tries, wait, "the extractor's budget is spent", journal)
+        try:
+            ended = await self._read(event, tools)
+        except StoreError as error:
+            pause = min(_FIRST_PAUSE_MS * 2**event.tries, _LONGEST_PAUSE_MS)
+            if event.tries + 1 < _MOST_TRIES:
+                return await self._put_off(event, event.tries + 1, pause, error.detail, journal)
+            ended = replace(event, state=EventState.FAILED, error=error.detail)
+        before = tools.clock() - _KEPT_DAYS * DAY_MS
+
+        def work(db: apsw.Connection) -> None:
+            queue.end(db, ended)
+            queue.drop(db, before)
+
+        await journal.file.write(work)
+        return ended
+
+    async def _put_off(
+        self, event: Event, tries: int, pause: int, error: str, journal: SqliteJournal
+    ) -> Event:
+        due = self._tools.clock() + pause
+        await journal.file.write(partial(queue.put_off, id=event.id, tries=tries, due_at=due, error=error))
+        self.wake()
+        return replace(event, tries=tries, due_at=due, error=error)
+
+    async def _read(self, event: Event, tools: Tools) -> Event:
+        conversation = event.conversation or Conversation(turns=())
+        if conversation.infer and self.extractor is not None:
+            extract = partial(self.extractor.extract, conversation, event.scope)
+            facts = await self._breaker("extract", extract)
+            requests = _facts(event, conversation, facts, self.extractor.name)
+        else:
+            requests = _turns(event, conversation)
+        return await _remembered(event, requests, await tools.serving(event.scope))
+
+
+async def _remembered(event: Event, requests: Iterable[Remember], tools: Tools) -> Event:
+    """Each through the corridor; what is refused is not kept, and the others are."""
+    memories: list[str] = []
+    held: list[str] = []
+    refused: list[str] = []
+    for request in requests:
+        try:
+            receipt = await remember(request, tools)
+        except StoreError:
+            raise
+        except MemorywireError as problem:
+            refused.append(problem.detail)
+            continue
+        (held if receipt.status is Status.STAGED else memories).append(receipt.proposal_id or receipt.id)
+    return replace(
+        event,
+        state=EventState.DONE,
+        memories=tuple(dict.fromkeys(memories)),
+        held=tuple(dict.fromkeys(held)),
+        error="; ".join(dict.fromkeys(refused)) or None,
+        conversation=None,
+    )
+
+
+def _turns(event: Event, conversation: Conversation) -> list[Remember]:
+    """Every turn as it was said, with who said it and when."""
+    return [
+        Remember(
+            scope=event.scope,
+            type=MemoryType.EPISODIC,
+            content=turn.content,
+            metadata={
+                **conversation.metadata,
+                "role": turn.role,
+                **({} if turn.name is None else {"speaker": turn.name}),
+                MARK: {"kind": Kind.TURN.value, "event": event.id},
+            },
+            source=turn.role,
+            session_id=conversation.session_id,
+            occurred_at=turn.at,
+        )
+        for turn in conversation.turns
+    ]
+
+
+def _facts(event: Event, conversation: Conversation, facts: Sequence[Fact], name: str) -> list[Remember]:
+    return [
+        Remember(
+            scope=event.scope,
+            type=fact.type,
+            content=fact.text,
+            confidence=fact.confidence,
+            metadata={**conversation.metadata, MARK: {"kind": Kind.FACT.value, "event": event.id}},
+            source=f"extractor:{name}",
+            session_id=conversation.session_id,
+            occurred_at=fact.occurred_at,
+        )
+        for fact in facts
+    ]
+
+
+def _without_secrets(conversation: Conversation, tools: Tools) -> Conversation:
+    """As it may be kept while it waits."""
+    if tools.office is None:
+        return conversation
+    metadata, _ = tools.office.redactor.json(conversation.metadata, "metadata")
+    turns = tuple(
+        replace(
+            turn, content=tools.without_secrets(turn.content) or "", name=tools.without_secrets(turn.name)
+        )
+        for turn in conversation.turns
+    )
+    return replace(conversation, turns=turns, metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question to the layer, and which kinds of memory may answer it."""
+
+    scope: Scope
+    query: str
+    top_k: int
+    min_relevance: MinRelevance = "auto"
+    sources: tuple[Kind, ...] = tuple(Kind)
+
+
+async def facts(asked: Asked, usual: Tools) -> FoundFacts:
+    """What answers the question; entries of keys never do."""
+    tools = await usual.serving(asked.scope)
+    request = Recall(
+        scope=asked.scope,
+        query=asked.query,
+        k=asked.top_k,
+        min_relevance=asked.min_relevance,
+        filter=Or(tuple(_KINDS[kind] for kind in asked.sources)),
+    )
+    found = await recall(request, tools)
+    return FoundFacts(
+        facts=tuple(_fact(hit) for hit in found),
+        verdict=found.verdict,
+        sources=asked.sources,
+        recall_id=found.recall_id,
+    )
+
+
+def _fact(hit: Hit) -> FoundFact:
+    record = hit.record
+    marked = record.metadata.get(MARK)
+    said = record.content
+    return FoundFact(
+        id=record.id,
+        memory=said if isinstance(said, str) else json.dumps(said, ensure_ascii=False),
+        score=hit.score,
+        kind=Kind.NOTE if marked is None else Kind(marked["kind"]),
+        metadata=record.metadata,
+    )
+
+
+def _kind(kind: Kind) -> Filter:
+    return Compare(("metadata", MARK, "kind"), Operator.EQ, kind.value)
+
+
+_KINDS: dict[Kind, Filter] = {
+    Kind.FACT: _kind(Kind.FACT),
+    Kind.TURN: _kind(Kind.TURN),
+    Kind.NOTE: And(
+        (
+            Not(Or((_kind(Kind.FACT), _kind(Kind.TURN)))),
+            Compare(("metadata", KEYED, "of"), Operator.EXISTS, False),
+        )
+    ),
+}

@@ -1,0 +1,166 @@
+"""Keys and values in Python: what is set under a key is what is got, or it is refused."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias, TypedDict, Unpack
+
+from memorywire.engine import kv
+from memorywire.house import House
+from memorywire.model.errors import InvalidRequest, MemorywireError
+from memorywire.model.kv import (
+    DEDUP_THRESHOLD,
+    Deleted,
+    Entry,
+    Kept,
+    Limits,
+    Listing,
+    Owner,
+    OwnerKind,
+    Reembedded,
+    Search,
+    Searched,
+    Setting,
+    Stats,
+)
+from memorywire.model.record import Json
+from memorywire.model.requests import Dedup, DedupMode, MinRelevance, RankWeights
+from memorywire.wire import strict
+from memorywire.wire.codec import encode
+
+Result: TypeAlias = Kept | MemorywireError
+
+_PAGE_MOST = 1_000
+
+
+class SetOptions(TypedDict, total=False):
+    """`ttl` is in seconds; `embed_text` is what an embedded entry is also found by."""
+
+    ttl: float | None
+    embed: bool
+    embed_text: str | None
+    source: str | None
+    if_version: int | None
+
+
+class SearchOptions(TypedDict, total=False):
+    """`rank` weighs `semantic`, `recency` (with `half_life_days`), `source` and `frequency`; `dedup` has a
+    `mode`, `drop`, `merge` or `keep`, and a `threshold`."""
+
+    prefix: str
+    top_k: int
+    rank: Mapping[str, float] | None
+    dedup: Mapping[str, Any] | None
+    min_relevance: MinRelevance
+
+
+class KeyValue:
+    """The entries of one owner; `of` gives those of another.
+
+    A value that holds a secret is refused, never changed. Every set and delete is judged by the policy and
+    stands in the ledger; a set that waits for a person says `staged`, and the old value stays until then.
+    """
+
+    def __init__(self, house: Callable[[], Awaitable[House]], owner: Owner, limits: Limits) -> None:
+        self.owner = owner
+        self.limits = limits
+        self._house = house
+
+    def of(self, kind: str, id: str) -> "KeyValue":
+        """The entries of an `agent`, of a `user` whichever agent asks, or of the `tenant`."""
+        return KeyValue(self._house, replace(self.owner, kind=owner_kind(kind), id=id), self.limits)
+
+    async def get(self, key: str) -> Entry | None:
+        """The entry, or None when there is none or its time has passed."""
+        return await kv.entry(await self._keys(), key)
+
+    async def set(self, key: str, value: Json, **options: Unpack[SetOptions]) -> Kept:
+        """Keep the value under the key, as a new version of what was there."""
+        return await kv.keep(await self._keys(), setting(key, value, **options))
+
+    async def set_many(self, values: Mapping[str, Json], **options: Unpack[SetOptions]) -> list[Result]:
+        """Keep many values; each has its own receipt or problem."""
+        settings = [setting(key, value, **options) for key, value in values.items()]
+        return await kv.keep_each(await self._keys(), settings)
+
+    async def keep_each(self, settings: "list[Setting]") -> list[Result]:
+        """The same, where each has options of its own."""
+        return await kv.keep_each(await self._keys(), settings)
+
+    async def incr(self, key: str, by: float = 1) -> Kept:
+        """Add to the number under the key; the receipt has the sum as its `value`."""
+        strict.check(by)
+        return await kv.add(await self._keys(), key, by)
+
+    async def delete(self, key: str) -> Deleted:
+        """End the entry; it stays in the history of the record until it is erased."""
+        return await kv.delete(await self._keys(), key)
+
+    async def list(self, prefix: str = "", *, limit: int = 100, after: str | None = None) -> Listing:
+        """A page of entries in the order of their keys."""
+        if not 0 < limit <= _PAGE_MOST:
+            raise InvalidRequest(f"limit is 1 to {_PAGE_MOST}", field="limit")
+        return await kv.entries(await self._keys(), prefix, limit=limit, after=after)
+
+    async def search(self, query: str, **options: Unpack[SearchOptions]) -> Searched:
+        """The entries nearest to the query, best first."""
+        return await kv.search(await self._keys(), wanted(query, **options))
+
+    async def stats(self) -> Stats:
+        """How much is kept, and how many entries have vectors of which model."""
+        return await kv.stats(await self._keys())
+
+    async def reembed(self) -> Reembedded:
+        """See that every entry has a vector."""
+        return await kv.reembed(await self._keys())
+
+    async def _keys(self) -> kv.Keys:
+        house = await self._house()
+        tools = await house.tools.serving(self.owner.scope)
+        return kv.Keys(owner=self.owner, tools=tools, limits=self.limits, usage=house.usage)
+
+
+def owner_kind(named: str) -> OwnerKind:
+    try:
+        return OwnerKind(named)
+    except ValueError:
+        raise InvalidRequest(
+            "there is no such scope", field="scope", fix=f"one of: {', '.join(OwnerKind)}"
+        ) from None
+
+
+def setting(key: str, value: Json, **options: Unpack[SetOptions]) -> Setting:
+    """What to keep, when JSON can say it."""
+    strict.check([key, value, options.get("embed_text"), options.get("source")])
+    rest: dict[str, Any] = dict(options)
+    return Setting(key=key, value=value, text=rest.pop("embed_text", None), **rest)
+
+
+def wanted(query: str, **options: Unpack[SearchOptions]) -> Search:
+    """What to find."""
+    if not query.strip():
+        raise InvalidRequest("the query must not be blank", field="query")
+    rest: dict[str, Any] = dict(options)
+    rank, dedup = rest.pop("rank", None), rest.pop("dedup", None)
+    strict.check([query, rest.get("prefix")])
+    if "top_k" in rest:
+        rest["top_k"] = int(rest["top_k"])
+    return Search(
+        query=query,
+        rank=None if rank is None else RankWeights(**rank),
+        dedup=None if dedup is None else _dedup(**dedup),
+        **rest,
+    )
+
+
+def _dedup(*, mode: str, threshold: float = DEDUP_THRESHOLD) -> Dedup:
+    try:
+        return Dedup(mode=DedupMode(mode), threshold=threshold)
+    except ValueError:
+        modes = ", ".join(DedupMode)
+        raise InvalidRequest("there is no such mode", field="dedup.mode", fix=f"one of: {modes}") from None
+
+
+def entry_document(entry: Entry) -> dict[str, Json]:
+    """The entry as JSON; its value is there also when it is null."""
+    document: dict[str, Json] = encode(entry)
+    return {**document, "value": entry.value}

@@ -1,0 +1,182 @@
+"""The book of backends: definitions are made, forked, retired and bound, and bound agents served."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import apsw
+
+from memorywire.engine.debts import keep_repaying
+from memorywire.engine.tools import Tools
+from memorywire.house.definitions.rules import Rules
+from memorywire.journal import definitions, ledger
+from memorywire.journal.entries import Entry, draft
+from memorywire.journal.sqlite import SqliteJournal
+from memorywire.model.definition import Definition, Edition, definition_of
+from memorywire.model.errors import MemorywireError, NotFound
+from memorywire.model.record import Json, Scope
+from memorywire.stores.contract import Store
+
+_FRESH_MS = 1_000
+
+
+@dataclass(slots=True)
+class _Open:
+    """A backend in use by a tenant: its store, what works for it in the background, and how it was lately."""
+
+    store: Store
+    tasks: tuple[asyncio.Task[Any], ...]
+    healthy: bool | None = None
+
+
+class Backends:
+    """What definitions there are and whom they serve.
+
+    What another process changes is seen within a second.
+    """
+
+    def __init__(self, journal: SqliteJournal, tools: Tools, rules: Rules) -> None:
+        self.rules = rules
+        self._journal = journal
+        self._tools = tools
+        self._bound: dict[tuple[str, str], str] = {}
+        self._read_at: int | None = None
+        self._open: dict[tuple[str, str], _Open] = {}
+        self._opening = asyncio.Lock()
+
+    async def create(
+        self, tenant: str, document: Mapping[str, Json], by: str, parent: str | None = None
+    ) -> Edition:
+        """Keep a definition; the same one made again is the same edition."""
+        from memorywire.house.definitions.opening import check  # needed by few, and slow to load
+
+        made = definition_of(document)
+        await asyncio.to_thread(check, made, self.rules)
+        edition = Edition(
+            definition=made,
+            digest=definitions.digest_of(made),
+            tenant=tenant,
+            number=0,
+            made_at=self._tools.clock(),
+            made_by=by,
+            parent=parent,
+        )
+        await self._write(partial(definitions.add, edition=edition), "defined", tenant, by, edition.digest)
+        return await self.get(tenant, edition.digest)
+
+    async def fork(self, tenant: str, named: str, changes: Mapping[str, Json], by: str) -> Edition:
+        """A definition like another but for these fields, which names the other as its parent."""
+        found = await self.get(tenant, named)
+        return await self.create(tenant, {**found.definition.document(), **changes}, by, found.digest)
+
+    async def get(self, tenant: str, named: str) -> Edition:
+        """The edition of that digest, or the newest of that name."""
+        return await self._journal.file.read(partial(definitions.edition, tenant=tenant, named=named))
+
+    async def list(self, tenant: str) -> list[Edition]:
+        return await self._journal.file.read(partial(definitions.editions, tenant=tenant))
+
+    async def retire(self, tenant: str, named: str, by: str) -> Edition:
+        """Let no agent be bound to it any more."""
+        found = await self.get(tenant, named)
+        work = partial(definitions.retire, found=found, at=self._tools.clock())
+        await self._write(work, "retired", tenant, by, found.digest)
+        return await self.get(tenant, found.digest)
+
+    async def bind(self, tenant: str, named: str, agent: str, by: str) -> Edition:
+        """Keep an agent's memories there from now on; those it has stay where they are."""
+        found = await self.get(tenant, named)
+        work = partial(definitions.bind, found=found, agent=agent, at=self._tools.clock(), by=by)
+        await self._write(work, "bound", tenant, by, found.digest, agent)
+        return await self.get(tenant, found.digest)
+
+    async def unbind(self, tenant: str, agent: str, by: str) -> None:
+        """Keep an agent's memories here again."""
+        work = partial(definitions.unbind, tenant=tenant, agent=agent)
+        if not await self._journal.file.read(lambda db: _is_bound(db, tenant, agent)):
+            raise NotFound("this agent is not bound", field="agent_id")
+        await self._write(work, "unbound", tenant, by, None, agent)
+
+    async def store_of(self, scope: Scope) -> Store | None:
+        """The store that keeps the agent's memories, when it is bound to one."""
+        digest = await self._bound_to(scope.tenant, scope.agent)
+        return None if digest is None else await self._store(scope.tenant, digest)
+
+    def health(self) -> dict[str, bool | None]:
+        """How the backends in use were when they were last asked, by the name of their store."""
+        return {one.store.name: one.healthy for one in self._open.values()}
+
+    async def close(self) -> None:
+        for one in self._open.values():
+            for task in one.tasks:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+            await one.store.close()
+        self._open.clear()
+
+    async def _bound_to(self, tenant: str, agent: str) -> str | None:
+        now = self._tools.clock()
+        if self._read_at is None or not 0 <= now - self._read_at < _FRESH_MS:
+            rows = await self._journal.file.read(partial(definitions.bindings, tenant=None))
+            self._bound = {(owner, name): digest for owner, name, digest in rows}
+            self._read_at = now
+        return self._bound.get((tenant, agent))
+
+    async def _store(self, tenant: str, digest: str) -> Store:
+        async with self._opening:
+            if (tenant, digest) not in self._open:
+                self._open[tenant, digest] = await self._opened(tenant, digest)
+            return self._open[tenant, digest].store
+
+    async def _opened(self, tenant: str, digest: str) -> _Open:
+        from memorywire.house.definitions.opening import opened
+
+        made = (await self.get(tenant, digest)).definition
+        tools = self._tools
+        store = await opened(
+            made, tenant, self.rules, here=tools.store, space=tools.embedder.space, clock=tools.clock
+        )
+        repaying = asyncio.create_task(keep_repaying(replace(tools, store=store)))
+        found = _Open(store, (repaying,))
+        if made.health_seconds:
+            found.tasks = (*found.tasks, asyncio.create_task(_watch(found, made)))
+        return found
+
+    async def _write(
+        self, work: Any, kind: str, tenant: str, by: str, digest: str | None, agent: str = ""
+    ) -> None:
+        """Do it and write it down, in one transaction."""
+        entry = Entry(
+            at=self._tools.clock(),
+            operation="backend",
+            scope=Scope(tenant=tenant, agent=agent),
+            actor=by,
+            kind=kind,
+            subject=digest,
+        )
+        drafts = [draft(entry)]
+
+        def both(db: apsw.Connection) -> None:
+            work(db)
+            ledger.append(db, drafts)
+
+        await self._journal.file.write(both)
+        self._read_at = None
+
+
+def _is_bound(db: apsw.Connection, tenant: str, agent: str) -> bool:
+    return any(name == agent for _, name, _ in definitions.bindings(db, tenant))
+
+
+async def _watch(found: _Open, made: Definition) -> None:
+    """Ask how the backend is, now and then, until cancelled."""
+    while True:
+        try:
+            found.healthy = bool((await found.store.health()).get("ok"))
+        except MemorywireError:
+            found.healthy = False
+        await asyncio.sleep(made.health_seconds)

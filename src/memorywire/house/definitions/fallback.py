@@ -1,0 +1,75 @@
+"""A backend with something to fall back on: what an agent had here answers while the backend does not."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar, cast
+
+from memorywire.model.change import Change, End, EndReason
+from memorywire.model.errors import StoreError
+from memorywire.model.query import Query, Scored
+from memorywire.model.record import Record, Scope
+from memorywire.model.where import Where
+from memorywire.stores.contract import Store
+
+T = TypeVar("T")
+
+
+def with_fallback(store: Store, here: Store) -> Store:
+    """The store, whose reads `here` answers when it fails; an answer of its own always stands.
+
+    What is deleted or replaced there is deleted here first, so that falling back brings nothing back: `here`
+    may know less than the backend, and never more.
+    """
+    kind = type("WithFallback", (_WithFallback,), {})
+    return cast("Store", kind(store, here))
+
+
+class _WithFallback:
+    def __init__(self, inner: Store, here: Store) -> None:
+        self._inner = inner
+        self._here = here
+
+    async def write(self, change: Change) -> int:
+        gone = [*(end.id for end in change.end), *change.erase, *(put.record.id for put in change.put)]
+        known = await self._here.get(change.scope, gone)
+        if known or change.erase:
+            await self._here.write(_farewell(change, known))
+        return await self._inner.write(change)
+
+    async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
+        return await _either(lambda store: store.get(scope, ids), self._inner, self._here)
+
+    async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
+        return await _either(lambda store: store.find(where, after, limit), self._inner, self._here)
+
+    async def count(self, where: Where) -> int:
+        return await _either(lambda store: store.count(where), self._inner, self._here)
+
+    async def search(self, query: Query, limit: int) -> list[Scored]:
+        return await _either(lambda store: store.search(query, limit), self._inner, self._here)
+
+    async def duplicate(self, record: Record, at: int) -> Record | None:
+        return await _either(lambda store: store.duplicate(record, at), self._inner, self._here)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+def _farewell(change: Change, known: Sequence[Record]) -> Change:
+    """What the change takes away, and nothing of what it brings."""
+    reasons = {end.id: end.reason for end in change.end}
+    ends = [
+        End(id=record.id, version=record.version, reason=reasons.get(record.id, EndReason.REPLACED))
+        for record in known
+        if record.id not in change.erase
+    ]
+    return replace(
+        change, id=f"{change.id}-here", put=(), end=tuple(ends), key=None, fingerprint=None, about=None
+    )
+
+
+async def _either(ask: Callable[[Store], Awaitable[T]], store: Store, here: Store) -> T:
+    try:
+        return await ask(store)
+    except StoreError:
+        return await ask(here)

@@ -1,0 +1,107 @@
+"""Where a backend may be: an address is resolved, judged, and that very address is then used."""
+
+import ipaddress
+import socket
+import ssl
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPSConnection
+from urllib.parse import urlsplit
+
+from memorywire.house.definitions.rules import Resolve
+from memorywire.model.errors import Forbidden, InvalidRequest, StoreUnavailable
+from memorywire.stores.remote.link import Link, Place
+
+MOST_BYTES = 16 * 1024 * 1024
+"""Of an answer; a backend that sends more is not read further."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hosts:
+    """Which hosts a backend may be on: any with public addresses, and those that were named.
+
+    `resolve` gives the addresses of a host.
+    """
+
+    named: frozenset[str]
+    resolve: Resolve
+
+    def check(self, url: str) -> None:
+        """Raise before a URL is kept that could never be used. Every answer is checked again when it is."""
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            raise InvalidRequest("that is no URL", field="url") from None
+        if host is not None:
+            self.admitted(host, port or 443)
+
+    def admitted(self, host: str, port: int) -> str:
+        """An address of the host to connect to; raises Forbidden when any of them is not to be reached."""
+        found = self.resolve(host, port)
+        if not found:
+            raise StoreUnavailable(f"{host} has no address")
+        if host not in self.named and not all(_is_public(address) for address in found):
+            raise Forbidden(
+                f"{host} is not an address out in the world",
+                field="url",
+                fix="name the host in MEMORYWIRE_BACKEND_HOSTS if it is meant",
+            )
+        return found[0]
+
+
+def addresses(host: str, port: int) -> list[str]:
+    """What the resolver says."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise StoreUnavailable(f"{host} cannot be resolved") from error
+    return [str(place[0]) for *_, place in found]
+
+
+def _is_public(address: str) -> bool:
+    found = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(found, ipaddress.IPv6Address):
+        inner = found.ipv4_mapped or found.sixtofour or (found.teredo or (None, None))[1]
+        if inner is not None:
+            return inner.is_global and not inner.is_multicast
+    return found.is_global and not found.is_multicast
+
+
+class GuardedLink(Link):
+    """A link that connects to the address that was admitted, and follows nobody elsewhere."""
+
+    def __init__(self, place: Place, hosts: Hosts) -> None:
+        super().__init__(place, most_bytes=MOST_BYTES)
+        self._hosts = hosts
+
+    def _connected(self) -> HTTPConnection:
+        place, hosts = self._place, self._hosts
+        port = place.port or (443 if place.scheme == "https" else 80)
+        address = hosts.admitted(place.host, port)
+        if place.scheme == "https":
+            return _Secured(address, place.host, port, self._timeout)
+        return _Pinned(address, place.host, port, self._timeout)
+
+
+class _Pinned(HTTPConnection):
+    """Speaks to one address, under the name it was asked for."""
+
+    def __init__(self, address: str, host: str, port: int, timeout: float) -> None:
+        super().__init__(host, port, timeout=timeout)
+        self._address = address
+
+    def connect(self) -> None:
+        self.sock = socket.create_connection((self._address, self.port), self.timeout)
+
+
+class _Secured(HTTPSConnection):
+    """The same with TLS, whose certificate is for the name and not for the address."""
+
+    def __init__(self, address: str, host: str, port: int, timeout: float) -> None:
+        self._tls = ssl.create_default_context()
+        super().__init__(host, port, timeout=timeout, context=self._tls)
+        self._address = address
+
+    def connect(self) -> None:
+        plain = socket.create_connection((self._address, self.port), self.timeout)
+        self.sock = self._tls.wrap_socket(plain, server_hostname=self.host)

@@ -1,0 +1,38 @@
+"""What definitions of backends may use, as whoever runs this house allows it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+Resolve: TypeAlias = Callable[[str, int], Sequence[str]]
+"""The addresses of a host."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """Variables with keys, hosts that are not public, adapters in preview; none of them without a word.
+
+    Our own variables are never a backend's key, whatever is allowed. `env` is where keys are looked up,
+    `resolve` how hosts are, when not by the system.
+    """
+
+    keys: tuple[str, ...] = ()
+    hosts: frozenset[str] = frozenset()
+    previews: frozenset[str] = frozenset()
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    resolve: Resolve | None = None
+
+
+def rules_from(env: Mapping[str, str]) -> Rules:
+    """From MEMORYWIRE_BACKEND_KEYS, _HOSTS and _PREVIEWS: names with commas between."""
+    return Rules(
+        keys=_names(env, "KEYS"),
+        hosts=frozenset(_names(env, "HOSTS")),
+        previews=frozenset(_names(env, "PREVIEWS")),
+        env=env,
+    )
+
+
+def _names(env: Mapping[str, str], what: str) -> tuple[str, ...]:
+    given = env.get(f"MEMORYWIRE_BACKEND_{what}", "").split(",")
+    return tuple(name.strip() for name in given if name.strip())

@@ -1,0 +1,147 @@
+"""A definition of a backend: where memories of some agents are kept, said once and named by its content."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from urllib.parse import quote
+
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.record import Json
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,127}")
+_PATTERN = re.compile(r"[A-Za-z0-9._-]*\{tenant_id\}[A-Za-z0-9._-]*")
+_TENANT = "{tenant_id}"
+_LONGEST_URL = 2_048
+_LONGEST_HEALTH = 86_400
+
+
+class TenancyKind(StrEnum):
+    """How tenants are told apart there: by a key of their own, or by a prefix under one shared key."""
+
+    KEY_PER_TENANT = "key_per_tenant"
+    SHARED_KEY_WITH_PREFIX = "shared_key_with_prefix"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tenancy:
+    """`pattern` is the name of the variable with a tenant's key, or the prefix of its agents.
+
+    It has the tenant in it: without that all tenants would fall together, so there is no default.
+    """
+
+    kind: TenancyKind
+    pattern: str
+
+    def prefix(self, tenant: str) -> str:
+        """What stands before an agent's name there. The tenant has no slash in it, so no two can meet."""
+        return f"{self.pattern.replace(_TENANT, quote(tenant, safe=''))}/"
+
+    def variable(self, tenant: str) -> str:
+        """The name of the variable with this tenant's key."""
+        known = re.sub(r"[^A-Z0-9]", "_", tenant.upper())
+        return self.pattern.replace(_TENANT, known)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """Where and how. `url` is that of a store, with `{key}` where the value of `key_env` belongs.
+
+    `fallback` lets what an agent had here before answer while the backend does not; `health_seconds` is how
+    often it is asked how it is, 0 for never. `preview` says that an adapter may be used whose contract with
+    the product nobody has verified.
+    """
+
+    name: str
+    url: str
+    tenancy: Tenancy
+    key_env: str | None = None
+    fallback: bool = False
+    health_seconds: int = 0
+    preview: bool = False
+    description: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The scheme of the store."""
+        return self.url.partition("://")[0]
+
+    def document(self) -> dict[str, Json]:
+        """As JSON: what the digest is of, and what is kept."""
+        said: dict[str, Json] = {
+            "name": self.name,
+            "url": self.url,
+            "tenancy": {"kind": self.tenancy.kind.value, "pattern": self.tenancy.pattern},
+            "fallback": self.fallback,
+            "health_seconds": self.health_seconds,
+            "preview": self.preview,
+            "description": self.description,
+        }
+        return said if self.key_env is None else {**said, "key_env": self.key_env}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edition:
+    """A definition as it was made; `digest` names it for good, `number` counts the editions of its name."""
+
+    definition: Definition
+    digest: str
+    tenant: str
+    number: int
+    made_at: int
+    made_by: str
+    parent: str | None = None
+    retired_at: int | None = None
+    agents: tuple[str, ...] = field(default=())
+
+
+def definition_of(document: Mapping[str, Json]) -> Definition:
+    """The definition that a document describes; raises InvalidRequest, naming the field."""
+    rest = dict(document)
+    tenancy = rest.pop("tenancy", None)
+    if not isinstance(tenancy, Mapping) or set(tenancy) != {"kind", "pattern"}:
+        raise InvalidRequest("tenancy has a kind and a pattern, and nothing else", field="tenancy")
+    try:
+        made = Definition(
+            tenancy=Tenancy(kind=TenancyKind(tenancy["kind"]), pattern=tenancy["pattern"]), **rest
+        )
+    except TypeError:
+        raise InvalidRequest(
+            "a definition has name, url and tenancy",
+            fix="and key_env, fallback, health_seconds, preview, description",
+        ) from None
+    except ValueError:
+        kinds = ", ".join(TenancyKind)
+        raise InvalidRequest(
+            "there is no such tenancy", field="tenancy.kind", fix=f"one of: {kinds}"
+        ) from None
+    for place, holds in _claims(made).items():
+        if not holds:
+            raise InvalidRequest(f"{place} is not as it has to be", field=place, fix=_WANTED[place])
+    return made
+
+
+def _claims(made: Definition) -> dict[str, bool]:
+    texts = (made.name, made.url, made.description, made.tenancy.pattern)
+    sound = all(isinstance(text, str) and text.isprintable() for text in texts)
+    return {
+        "name": sound and bool(_NAME.fullmatch(made.name)),
+        "url": sound and "://" in made.url and len(made.url) <= _LONGEST_URL,
+        "tenancy.pattern": sound and bool(_PATTERN.fullmatch(made.tenancy.pattern)),
+        "key_env": made.key_env is None or bool(_VARIABLE.fullmatch(made.key_env)),
+        "fallback": isinstance(made.fallback, bool),
+        "health_seconds": type(made.health_seconds) is int and 0 <= made.health_seconds <= _LONGEST_HEALTH,
+        "preview": isinstance(made.preview, bool),
+    }
+
+
+_WANTED = {
+    "name": "small letters, digits, dots and dashes, 64 at most",
+    "url": "the URL of a store, {key} where the key belongs",
+    "tenancy.pattern": "letters, digits, dots and dashes around {tenant_id}",
+    "key_env": "the name of an environment variable",
+    "fallback": "true or false",
+    "health_seconds": f"whole seconds from 0 to {_LONGEST_HEALTH}",
+    "preview": "true or false",
+}

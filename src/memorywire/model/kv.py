@@ -1,0 +1,220 @@
+"""The key-value contract as values: whose keys, what is set, what is kept, what is found."""
+
+import hashlib
+import json
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from memorywire.model.answers import Status
+from memorywire.model.record import Json, Record, Scope
+from memorywire.model.requests import Dedup, MinRelevance, RankWeights
+
+MARK = "kv"
+"""Under this name a record's metadata says that it is an entry, and of which key."""
+
+
+class OwnerKind(StrEnum):
+    AGENT = "agent"
+    USER = "user"
+    TENANT = "tenant"
+
+
+DEDUP_THRESHOLD = 0.93
+"""As `memorywire calibrate --lookalikes` fits it to the default embedder; see docs/results."""
+
+_FIXED = 0xF << 76 | 0b11 << 62
+_VERSION_8 = 0x8 << 76 | 0b10 << 62  # RFC 9562: the form of an id that is made by a rule of one's own
+
+SHARED = {OwnerKind.USER: "kv:user", OwnerKind.TENANT: "kv:tenant"}
+"""The agents under which entries live that belong to no single agent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """Whose keys: an agent's, a user's across all agents, or the tenant's. Keys of two owners never meet."""
+
+    kind: OwnerKind
+    id: str
+    tenant: str
+
+    @property
+    def scope(self) -> Scope:
+        """Where the records of these entries live."""
+        agent = SHARED.get(self.kind, self.id)
+        user = self.id if self.kind is OwnerKind.USER else None
+        return Scope(tenant=self.tenant, agent=agent, user=user)
+
+    def address(self, key: str, generation: int = 0) -> str:
+        """The id of the record of a key. A key whose record was erased goes on in the next generation."""
+        said = json.dumps([self.tenant, self.kind.value, self.id, key, generation])
+        bits = int.from_bytes(hashlib.blake2b(said.encode(), digest_size=16).digest(), "big")
+        return str(uuid.UUID(int=bits & ~_FIXED | _VERSION_8))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bytes of a value and of all values of an owner, as JSON in UTF-8; the rest are counts."""
+
+    value_bytes: int = 65_536
+    quota_bytes: int = 1_048_576
+    key_chars: int = 256
+    entries_at_once: int = 1_000
+    top_k: int = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """A value to keep under a key.
+
+    `ttl` is in seconds; none, or none above 0, keeps the end that is set, or means no end. `if_version` is
+    the version that must be there, 0 for none. `text` is what the entry is found by, besides key and value.
+    """
+
+    key: str
+    value: Json
+    ttl: float | None = None
+    embed: bool = False
+    text: str | None = None
+    source: str | None = None
+    if_version: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A key and the value that was set, unchanged."""
+
+    key: str
+    value: Json
+    version: int
+    created_at: int
+    updated_at: int
+    id: str
+    expires_at: int | None = None
+    embedded: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """The receipt of a set. A `staged` value is not there until a person agreed; `value` is the sum, of an
+    incr."""
+
+    key: str
+    id: str
+    version: int
+    status: Status
+    embedded: bool
+    embed_warning: str | None = None
+    expires_at: int | None = None
+    change_id: str | None = None
+    proposal_id: str | None = None
+    value: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deleted:
+    """The receipt of a delete; `existed` says whether there was anything to delete."""
+
+    key: str
+    existed: bool
+    status: Status | None = None
+    proposal_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """Entries in the order of their keys; `next` is the `after` of the page that follows."""
+
+    entries: tuple[Entry, ...]
+    truncated: bool
+    next: str | None = None
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """What to find among the entries of an owner. Without `rank` only meaning counts."""
+
+    query: str
+    prefix: str = ""
+    top_k: int = 10
+    rank: RankWeights | None = None
+    dedup: Dedup | None = None
+    min_relevance: MinRelevance = "off"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """An entry that was found, how well, and the entries that say the same."""
+
+    entry: Entry
+    score: float
+    merged_from: tuple[Entry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Searched:
+    """Matches, best first. `dimension` is that of the vector that asked; `repeats` counts the entries that
+    say the same as a better one, whatever was done about them."""
+
+    matches: tuple[Match, ...]
+    dimension: int
+    truncated: bool
+    repeats: int = 0
+    degraded: tuple[str, ...] = ()
+    recall_id: str | None = None
+
+    def __iter__(self) -> Iterator[Match]:
+        return iter(self.matches)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelStats:
+    """How many entries have a vector of this model."""
+
+    provider: str
+    model: str
+    dimension: int
+    entries: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    entries: int
+    value_bytes: int
+    quota_bytes: int
+    embedding_bytes: int
+    models: tuple[ModelStats, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reembedded:
+    """How many entries got a vector, and which did not."""
+
+    entries: int
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+
+def size_of(value: Json) -> int:
+    """The bytes of a value as JSON in UTF-8 without spaces."""
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def entry_of(record: Record) -> Entry:
+    """The entry that a record keeps. A person may have edited a held one to plain words: then they are it."""
+    mark = record.metadata[MARK]
+    key = mark["key"]
+    held = record.content
+    return Entry(
+        key=key,
+        value=held[key] if isinstance(held, Mapping) and key in held else held,
+        version=record.version,
+        created_at=record.created_at,
+        updated_at=record.updated_at,
+        id=record.id,
+        expires_at=record.expires_at,
+        embedded=mark["embedded"],
+    )

@@ -1,0 +1,98 @@
+"""What is wired, in the words of each contract: pure readings of one `Capabilities`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from memorywire.model.capabilities import Capabilities, Feature
+from memorywire.model.record import Json
+
+LONG_TERM: Final = "long-term"
+"""The backend of OpenWOP, and by its RFC 0080 also the dimension; later editions call the dimension
+`long-term-durability`, which is why the functions below take the word."""
+
+DIMENSIONS: Final = (
+    "read",
+    "write",
+    "search",
+    LONG_TERM,
+    "compaction",
+    "attribution",
+    "replay-snapshot",
+    "retention",
+)
+"""All that RFC 0080 knows, in its order."""
+
+_SHAPES = ("scratchpad", "conversation", "longTerm")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """What an OpenWOP host does besides keeping memories; each is claimed only where it is served."""
+
+    max_entry_bytes: int = 65_536
+    compacts: bool = False
+    attributes: bool = False
+    consolidates: bool = False
+    execution_model: int = 1
+
+
+def probe(wired: Capabilities) -> dict[str, bool]:
+    """What the key-value and the layer contract ask before they ask anything else."""
+    vectors = Feature.VECTOR in wired.features
+    return {"kv": True, "vector_search": vectors, "stats": vectors, "memory_layer": wired.extracts}
+
+
+def openwop_memory(wired: Capabilities, host: Host) -> dict[str, Json]:
+    """The `memory` family."""
+    semantic = ["semantic"] if Feature.VECTOR in wired.features else []
+    family: dict[str, Json] = {
+        "supported": True,
+        "writable": True,
+        "maxEntrySizeBytes": host.max_entry_bytes,
+        "ttlSupported": True,
+        "search": {"supported": True, "modes": [*semantic, "filter"]},
+        "retention": {"ttl": True, "forget": Feature.HARD_DELETE in wired.features},
+        "compaction": {"supported": host.compacts},
+    }
+    if host.compacts:
+        family["compaction"]["trigger"] = "host-managed"
+    if host.attributes:
+        family["attribution"] = {"supported": True, "emitsWriteEvents": True}
+    return family
+
+
+def openwop_agents(wired: Capabilities, host: Host) -> dict[str, Json]:
+    """The `agents` family. Long-term memory is claimed only where it lasts and secrets are kept out of it."""
+    lasting = Feature.DURABLE in wired.features and wired.overseen
+    family: dict[str, Json] = {"supported": True, "memoryBackends": [LONG_TERM] if lasting else []}
+    if host.consolidates:
+        family["memoryConsolidation"] = {"supported": True, "schedule": "on-demand"}
+    return family
+
+
+def openwop_dimensions(
+    memory: Mapping[str, Json], agents: Mapping[str, Json], host: Host, *, long_term: str = LONG_TERM
+) -> tuple[str, ...]:
+    """The dimensions that the two families satisfy, in the order of RFC 0080."""
+    lasting = LONG_TERM in agents["memoryBackends"]
+    satisfied = {
+        "read": memory["supported"],
+        "write": memory["supported"] and memory["writable"],
+        "search": memory["search"]["supported"],
+        long_term: lasting,
+        "compaction": memory["compaction"]["supported"],
+        "attribution": "attribution" in memory,
+        "replay-snapshot": lasting and host.execution_model > 1,
+        "retention": memory["retention"]["ttl"] or memory["retention"]["forget"],
+    }
+    return tuple(name for name, holds in satisfied.items() if holds)
+
+
+def degraded(
+    shape: Mapping[str, Json], satisfied: tuple[str, ...], *, long_term: str = LONG_TERM
+) -> tuple[str, ...]:
+    """What an agent's `memoryShape` asks for and is not there; empty when nothing is missing."""
+    asked = ["read", "write"] if any(shape.get(name) is True for name in _SHAPES) else []
+    asked += [long_term] if shape.get("longTerm") is True else []
+    return tuple(dimension for dimension in asked if dimension not in satisfied)

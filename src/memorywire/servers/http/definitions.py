@@ -1,0 +1,123 @@
+"""Definitions of backends over HTTP, for whoever may manage: made, forked, retired, and bound to agents."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from memorywire.engine.tools import unsupported
+from memorywire.house import Backends
+from memorywire.journal.operators import Right
+from memorywire.model.definition import Edition
+from memorywire.model.record import Json
+from memorywire.servers.callers import Caller
+from memorywire.servers.http.answers import as_json
+from memorywire.servers.http.checking import asked_body, asked_query
+from memorywire.servers.http.door import Door
+from memorywire.servers.http.handlers import Endpoint, caller_of
+from memorywire.servers.http.requests import path_value
+
+Verb: TypeAlias = Callable[[Request, Door, Caller, Backends], Awaitable[Json]]
+
+_DISTANT = frozenset({"http", "https", "postgres", "postgresql"})
+
+
+def definition_routes(door: Door) -> list[Route]:
+    """One route for each path, so that a wrong method is told all the right ones."""
+    return [Route(path, _endpoint(verbs, door), methods=list(verbs)) for path, verbs in _ROUTES.items()]
+
+
+def edition_document(edition: Edition) -> dict[str, Json]:
+    """What is told of an edition; keys are named, never shown."""
+    told: dict[str, Json] = {
+        "digest": edition.digest,
+        "edition": edition.number,
+        "definition": edition.definition.document(),
+        "made_at": edition.made_at,
+        "made_by": edition.made_by,
+        "agents": list(edition.agents),
+    }
+    more = {"parent": edition.parent, "retired_at": edition.retired_at}
+    return {**told, **{name: value for name, value in more.items() if value is not None}}
+
+
+def _endpoint(verbs: Mapping[str, Verb], door: Door) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        caller = caller_of(request)
+        caller.require(Right.MANAGE)
+        request.state.operation = "backend"
+        book = door.house.backends
+        if book is None:
+            raise unsupported("backends", "this house was opened without them")
+        verb = verbs["GET" if request.method == "HEAD" else request.method]
+        return as_json(await verb(request, door, caller, book))
+
+    return endpoint
+
+
+async def _list(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
+    asked_query(request)
+    found = await door.finish(book.list(caller.tenant))
+    return {"definitions": [edition_document(edition) for edition in found]}
+
+
+async def _create(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
+    body = await asked_body("backend_create.request", request, door)
+    _require_for(body, caller)
+    return edition_document(await door.finish(book.create(caller.tenant, body, caller.name)))
+
+
+async def _get(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
+    asked_query(request)
+    return edition_document(await door.finish(book.get(caller.tenant, path_value(request, "definition"))))
+
+
+async def _fork(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
+    body = await asked_body("backend_fork.request", request, door)
+    _require_for(body, caller)
+    named = path_value(request, "definition")
+    return edition_document(await door.finish(book.fork(caller.tenant, named, body, caller.name)))
+
+
+async def _retire(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
+    await asked_body("backend_retire.request", request, door)
+    named = path_value(request, "definition")
+    return edition_document(await door.finish(book.retire(caller.tenant, named, caller.name)))
+
+
+async def _bind(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
+    body = await asked_body("backend_bind.request", request, door)
+    agent = _agent(request, caller)
+    return edition_document(
+        await door.finish(book.bind(caller.tenant, body["definition"], agent, caller.name))
+    )
+
+
+async def _unbind(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
+    asked_query(request)
+    agent = _agent(request, caller)
+    await door.finish(book.unbind(caller.tenant, agent, caller.name))
+    return {"agent_id": agent}
+
+
+def _require_for(body: Mapping[str, Json], caller: Caller) -> None:
+    """What is not behind an address is on this machine, which belongs to everybody."""
+    kind = body.get("url", "https://").partition("://")[0]
+    caller.require(Right.MANAGE, everywhere=kind not in _DISTANT)
+
+
+def _agent(request: Request, caller: Caller) -> str:
+    agent = path_value(request, "agent_id")
+    caller.require_agent({"agent_id": agent}, optional=False)
+    return agent
+
+
+_ROUTES: Mapping[str, Mapping[str, Verb]] = {
+    "/v0/backends": {"GET": _list, "POST": _create},
+    "/v0/backends/{definition}": {"GET": _get},
+    "/v0/backends/{definition}/fork": {"POST": _fork},
+    "/v0/backends/{definition}/retire": {"POST": _retire},
+    "/v0/bindings/{agent_id}": {"PUT": _bind, "DELETE": _unbind},
+}

@@ -1,0 +1,152 @@
+"""Keys and values over HTTP: `/v0/kv/{scope}/{scope_id}/{key}`, and what is asked of all keys of an owner."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from memorywire.facades.kv import KeyValue, entry_document, owner_kind, setting
+from memorywire.house import House
+from memorywire.journal.operators import Right
+from memorywire.model.errors import Forbidden, MemorywireError, NotFound
+from memorywire.model.kv import Kept, Limits, Match, Owner, OwnerKind, Searched
+from memorywire.model.record import Json
+from memorywire.servers.callers import Caller
+from memorywire.servers.http.answers import ACCEPTED, as_json, status_of
+from memorywire.servers.http.checking import asked_body, asked_query
+from memorywire.servers.http.door import Door
+from memorywire.servers.http.handlers import Endpoint, caller_of
+from memorywire.servers.http.requests import path_value
+from memorywire.wire.codec import encode
+
+Verb: TypeAlias = Callable[[Request, Door, KeyValue], Awaitable[Response]]
+
+_KEY = "/v0/kv/{scope}/{scope_id}/{key}"
+_ALL = "/v0/kv/{scope}/{scope_id}"
+
+
+def kv_routes(door: Door) -> list[Route]:
+    """One route for each path, so that a wrong method is told all the right ones."""
+    return [Route(path, _endpoint(verbs, door), methods=list(verbs)) for path, verbs in _ROUTES.items()]
+
+
+def _endpoint(verbs: Mapping[str, tuple[Right, Verb]], door: Door) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        right, verb = verbs["GET" if request.method == "HEAD" else request.method]
+        request.state.operation = "kv"
+        return await verb(request, door, _shelf(request, door, caller_of(request), right))
+
+    return endpoint
+
+
+def _shelf(request: Request, door: Door, caller: Caller, right: Right) -> KeyValue:
+    """The keys that the address names, as far as the caller may have them."""
+    caller.require(right)
+    owner = Owner(
+        kind=owner_kind(path_value(request, "scope")),
+        id=path_value(request, "scope_id"),
+        tenant=caller.tenant,
+    )
+    if owner.kind is OwnerKind.TENANT and owner.id != caller.tenant:
+        raise Forbidden("this tenant is not yours", field="scope_id")
+    caller.require_agent({"agent_id": owner.scope.agent}, optional=False)
+
+    async def house() -> House:
+        return door.as_caller(caller)
+
+    return KeyValue(house, owner, Limits())
+
+
+async def _get(request: Request, door: Door, shelf: KeyValue) -> Response:
+    asked_query(request)
+    found = await door.finish(shelf.get(path_value(request, "key")))
+    if found is None:
+        raise NotFound("there is nothing under this key", field="key")
+    return as_json(entry_document(found), headers={"ETag": f'"{found.version}"'})
+
+
+async def _set(request: Request, door: Door, shelf: KeyValue) -> Response:
+    body = await asked_body("kv_set.request", request, door)
+    value = body.pop("value")
+    return _kept(await door.finish(shelf.set(path_value(request, "key"), value, **body)))
+
+
+async def _incr(request: Request, door: Door, shelf: KeyValue) -> Response:
+    body = await asked_body("kv_incr.request", request, door)
+    return _kept(await door.finish(shelf.incr(path_value(request, "key"), body.get("by", 1))))
+
+
+async def _delete(request: Request, door: Door, shelf: KeyValue) -> Response:
+    asked_query(request)
+    done = await door.finish(shelf.delete(path_value(request, "key")))
+    return as_json(encode(done), ACCEPTED if done.proposal_id is not None else 200)
+
+
+async def _list(request: Request, door: Door, shelf: KeyValue) -> Response:
+    asked = asked_query(request, texts=("prefix", "after"), numbers=("limit",))
+    found = await door.finish(shelf.list(**asked))
+    document = {"entries": [entry_document(entry) for entry in found], "truncated": found.truncated}
+    return as_json(document if found.next is None else {**document, "next": found.next})
+
+
+async def _set_many(request: Request, door: Door, shelf: KeyValue) -> Response:
+    body = await asked_body("kv_set_many.request", request, door, limit=door.limits.batch)
+    settings = [setting(**entry) for entry in body["entries"]]
+    done = await door.finish(shelf.keep_each(settings))
+    return as_json({"items": [_item(one) for one in done]})
+
+
+async def _search(request: Request, door: Door, shelf: KeyValue) -> Response:
+    body = await asked_body("kv_search.request", request, door)
+    query = body.pop("query")
+    return as_json(_searched(await door.finish(shelf.search(query, **body))))
+
+
+async def _stats(request: Request, door: Door, shelf: KeyValue) -> Response:
+    asked_query(request)
+    return as_json(encode(await door.finish(shelf.stats())))
+
+
+async def _reembed(request: Request, door: Door, shelf: KeyValue) -> Response:
+    await asked_body("kv_reembed.request", request, door)
+    return as_json(encode(await door.finish(shelf.reembed())))
+
+
+_ROUTES: Mapping[str, Mapping[str, tuple[Right, Verb]]] = {
+    _KEY: {
+        "GET": (Right.READ, _get),
+        "PUT": (Right.WRITE, _set),
+        "POST": (Right.WRITE, _incr),
+        "DELETE": (Right.WRITE, _delete),
+    },
+    _ALL: {"GET": (Right.READ, _list), "POST": (Right.WRITE, _set_many)},
+    "/v0/kv-search/{scope}/{scope_id}": {"POST": (Right.READ, _search)},
+    "/v0/kv-stats/{scope}/{scope_id}": {"GET": (Right.READ, _stats)},
+    "/v0/kv-reembed/{scope}/{scope_id}": {"POST": (Right.WRITE, _reembed)},
+}
+
+
+def _kept(kept: Kept) -> Response:
+    waiting = kept.proposal_id is not None
+    headers = {} if waiting else {"ETag": f'"{kept.version}"'}
+    return as_json(encode(kept), ACCEPTED if waiting else 200, headers)
+
+
+def _item(done: Kept | MemorywireError) -> dict[str, Json]:
+    if isinstance(done, MemorywireError):
+        return {"status": status_of(done), "problem": done.problem()}
+    return {"status": ACCEPTED if done.proposal_id is not None else 200, "answer": encode(done)}
+
+
+def _searched(found: Searched) -> dict[str, Json]:
+    document: dict[str, Json] = encode(found)
+    return {**document, "matches": [_match(match) for match in found]}
+
+
+def _match(match: Match) -> dict[str, Json]:
+    told: dict[str, Json] = {**entry_document(match.entry), "score": round(match.score, 6)}
+    if match.merged_from:
+        told["merged_from"] = [{"key": entry.key, "value": entry.value} for entry in match.merged_from]
+    return told

@@ -1,0 +1,86 @@
+"""Conversations over HTTP: `/v0/layer/add`, what became of them, and `/v0/layer/recall`."""
+
+from collections.abc import Mapping
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from memorywire.facades.layer import Layer, event_document, facts_document
+from memorywire.governance.patterns import names
+from memorywire.house import House
+from memorywire.journal.operators import Right
+from memorywire.model.errors import NotFound
+from memorywire.model.layer import EventState
+from memorywire.model.record import Json, Scope
+from memorywire.servers.callers import Caller
+from memorywire.servers.http.answers import ACCEPTED, as_json
+from memorywire.servers.http.checking import asked_body, asked_query
+from memorywire.servers.http.door import Door
+from memorywire.servers.http.handlers import Endpoint, caller_of
+from memorywire.servers.http.requests import path_value
+
+
+def layer_routes(door: Door) -> list[Route]:
+    return [
+        Route("/v0/layer/add", _add(door), methods=["POST"]),
+        Route("/v0/layer/recall", _recall(door), methods=["POST"]),
+        Route("/v0/layer/events/{event_id}", _event(door)),
+    ]
+
+
+def _add(door: Door) -> Endpoint:
+    async def add(request: Request) -> Response:
+        """Take messages in."""
+        request.state.operation = "layer"
+        body = await asked_body("layer_add.request", request, door, limit=door.limits.batch)
+        layer = _layer(door, caller_of(request), body, Right.WRITE)
+        event = await door.finish(layer.add(body.pop("messages"), **_rest(body)))
+        return as_json(event_document(event), ACCEPTED if event.state is EventState.PENDING else 200)
+
+    return add
+
+
+def _recall(door: Door) -> Endpoint:
+    async def recall(request: Request) -> Response:
+        """Ask what conversations gave away."""
+        request.state.operation = "layer"
+        body = await asked_body("layer_recall.request", request, door)
+        layer = _layer(door, caller_of(request), body, Right.READ)
+        return as_json(facts_document(await door.finish(layer.recall(body.pop("query"), **_rest(body)))))
+
+    return recall
+
+
+def _event(door: Door) -> Endpoint:
+    async def event(request: Request) -> Response:
+        """Ask what became of messages; an event of somebody else's agent is not there."""
+        request.state.operation = "layer"
+        caller = caller_of(request)
+        caller.require(Right.READ)
+        asked_query(request)
+        layer = _of(door, caller, Scope(tenant=caller.tenant, agent=""))
+        found = await door.finish(layer.event(path_value(request, "event_id")))
+        if not names(caller.agents, found.scope.agent):
+            raise NotFound("there is no such event", field="event_id")
+        return as_json(event_document(found))
+
+    return event
+
+
+def _layer(door: Door, caller: Caller, body: Mapping[str, Json], right: Right) -> Layer:
+    caller.require(right)
+    caller.require_agent(body, optional=False)
+    scope = Scope(tenant=caller.tenant, agent=body["agent_id"], user=body.get("user_id"))
+    return _of(door, caller, scope)
+
+
+def _of(door: Door, caller: Caller, scope: Scope) -> Layer:
+    async def house() -> House:
+        return door.as_caller(caller)
+
+    return Layer(house, scope)
+
+
+def _rest(body: dict[str, Json]) -> dict[str, Json]:
+    return {name: value for name, value in body.items() if name not in ("agent_id", "user_id")}

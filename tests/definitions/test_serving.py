@@ -1,0 +1,229 @@
+"""An agent that is bound to a backend has its memories there, apart from other tenants, in every verb."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memorywire import Memory
+from memorywire.house import Rules
+from memorywire.model.answers import Status
+from memorywire.model.errors import StoreUnavailable
+from memorywire.model.record import Scope
+from memorywire.servers.http.peers import store_mount
+from memorywire.stores.sqlite import open_store
+from tests.engine.quick import Quick
+from tests.http.server import Server, serving
+
+_PREFIX = {"kind": "shared_key_with_prefix", "pattern": "t-{tenant_id}-"}
+
+
+class Desk:
+    """Memories of several tenants over one file, and the definitions in it."""
+
+    def __init__(self, url: str, rules: Rules) -> None:
+        self._url = url
+        self._rules = rules
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> "Desk":
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        await self._stack.aclose()
+
+    async def tenant(self, tenant: str, agent: str = "bot") -> Memory:
+        memory = Memory(
+            agent, [self._url], tenant=tenant, embedder=Quick(), backends=self._rules, policy="open"
+        )
+        return await self._stack.enter_async_context(memory)
+
+    async def bind(self, memory: Memory, document: dict[str, Any]) -> None:
+        house = await memory._open()
+        assert house.backends is not None
+        made = await house.backends.create(memory.tenant, document, "me")
+        await house.backends.bind(memory.tenant, made.digest, memory.agent_id, "me")
+
+
+async def _contents(memory: Memory) -> list[object]:
+    return sorted(str(record.content) for record in await memory.list())
+
+
+def test_tenants_that_share_a_key_are_kept_apart_in_every_verb(tmp_path: Path) -> None:
+    shared = f"sqlite://{tmp_path}/shared.db"
+    definition = {"name": "shared", "url": shared, "tenancy": _PREFIX}
+
+    async def story() -> None:
+        async with Desk(f"sqlite://{tmp_path}/here.db", Rules()) as desk:
+            one, other = await desk.tenant("a"), await desk.tenant("a-b")
+            for memory in (one, other):
+                await desk.bind(memory, definition)
+            mine = await one.remember("the tenant a keeps this")
+            theirs = await other.remember("the tenant a-b keeps that")
+            assert mine.stores == ("backend:shared",)
+            assert await _contents(one) == ["the tenant a keeps this"]
+            assert await _contents(other) == ["the tenant a-b keeps that"]
+            assert [hit.id for hit in await one.recall("keeps", min_relevance="off")] == [mine.id]
+            assert (await one.forget(theirs.id)).missing_ids == (theirs.id,)
+            assert (await other.history(theirs.id))[0].record is not None
+            assert (await one.forget(mine.id)).forgotten_ids == (mine.id,)
+            assert await _contents(one) == []
+            await one.kv.set("k", 1)
+            await other.kv.set("k", 2)
+            assert [entry.value for entry in await one.kv.list()] == [1]
+
+    asyncio.run(story())
+
+    async def there() -> list[str]:
+        store = await open_store(shared, space=Quick.space)
+        found = [
+            record.scope.agent
+            for agent in ("t-a-/bot", "t-a-b-/bot")
+            for record in await store.get(Scope(agent=agent), [])
+        ]
+        names = [agent for agent, _ in await store.owners("default")]
+        await store.close()
+        return [*found, *names]
+
+    assert asyncio.run(there()) == ["t-a-/bot", "t-a-b-/bot"]
+
+
+def test_only_bound_agents_are_elsewhere_and_unbinding_brings_them_back(tmp_path: Path) -> None:
+    definition = {"name": "other", "url": f"sqlite://{tmp_path}/other.db", "tenancy": _PREFIX}
+
+    async def story() -> None:
+        async with Desk(f"sqlite://{tmp_path}/here.db", Rules()) as desk:
+            bot, free = await desk.tenant("t"), await desk.tenant("t", "free")
+            await bot.remember("kept here before")
+            await desk.bind(bot, definition)
+            there = await bot.remember("kept there")
+            here = await free.remember("kept here")
+            assert (there.stores, here.stores) == (("backend:other",), ("sqlite",))
+            assert await _contents(bot) == ["kept there"]
+            house = await bot._open()
+            assert house.backends is not None
+            await house.backends.unbind("t", "bot", "me")
+            assert await _contents(bot) == ["kept here before"]
+            assert (await bot.audit_verify()).report.ok
+
+    asyncio.run(story())
+
+
+def test_what_a_person_approves_goes_where_the_agent_is_bound(tmp_path: Path) -> None:
+    definition = {"name": "other", "url": f"sqlite://{tmp_path}/other.db", "tenancy": _PREFIX}
+
+    async def story() -> None:
+        async with Desk(f"sqlite://{tmp_path}/here.db", Rules()) as desk:
+            bot = await desk.tenant("t")
+            await desk.bind(bot, definition)
+            held = await bot.remember("wait for it", approval_required=True)
+            assert held.status is Status.STAGED
+            done = await bot.decide(held.proposal_id or "", "approve")
+            assert [outcome.store for outcome in done.outcomes] == ["backend:other"]
+            assert await _contents(bot) == ["wait for it"]
+
+    asyncio.run(story())
+
+
+@pytest.fixture
+def far() -> Any:
+    with serving(embedder=Quick(), mounts=lambda house: [store_mount(house)]) as server:
+        yield server
+
+
+def _definition(server: Server, **more: Any) -> dict[str, Any]:
+    place = server.client.url.removeprefix("http://")
+    return {
+        "name": "far",
+        "url": f"http://{{key}}@{place}",
+        "tenancy": {"kind": "key_per_tenant", "pattern": "FAR_KEY_{tenant_id}"},
+        **more,
+    }
+
+
+def test_every_tenant_brings_its_own_key(far: Server, tmp_path: Path) -> None:
+    tokens = {
+        f"FAR_KEY_{name.upper()}": far.operator(name, tenants=[name]).token or "" for name in ("one", "two")
+    }
+    rules = Rules(keys=("FAR_KEY_*",), hosts=frozenset({"127.0.0.1"}), env=tokens)
+
+    async def story() -> None:
+        async with Desk(f"sqlite://{tmp_path}/here.db", rules) as desk:
+            one, two, three = [await desk.tenant(name) for name in ("one", "two", "three")]
+            for memory in (one, two, three):
+                await desk.bind(memory, _definition(far))
+            await one.remember("one's")
+            await two.remember("two's")
+            assert (await _contents(one), await _contents(two)) == (["one's"], ["two's"])
+            with pytest.raises(StoreUnavailable) as caught:
+                await three.remember("three's")
+            assert "FAR_KEY_THREE" in caught.value.detail
+            assert not any(token in caught.value.detail for token in tokens.values())
+
+    asyncio.run(story())
+
+
+def test_a_host_of_our_own_that_was_not_named_is_not_asked(far: Server, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Desk(f"sqlite://{tmp_path}/here.db", Rules(keys=("FAR_KEY_*",))) as desk:
+            with pytest.raises(Exception, match="not an address out in the world"):
+                await desk.bind(await desk.tenant("one"), _definition(far))
+
+    asyncio.run(story())
+
+
+def test_falling_back_answers_and_brings_nothing_back_that_was_deleted(far: Server, tmp_path: Path) -> None:
+    rules = Rules(
+        keys=("FAR_KEY_*",),
+        hosts=frozenset({"127.0.0.1"}),
+        env={"FAR_KEY_ONE": far.operator("one", tenants=["one"]).token or ""},
+    )
+
+    async def story() -> None:
+        async with Desk(f"sqlite://{tmp_path}/here.db", rules) as desk:
+            bot = await desk.tenant("one")
+            stays = await bot.remember("an old memory that stays")
+            goes = await bot.remember("an old memory that goes")
+            await desk.bind(bot, _definition(far, fallback=True))
+            new = await bot.remember("a new memory")
+            assert await _contents(bot) == ["a new memory"]
+            await bot.forget(new.id)
+            house = await bot._open()
+            store = await house.tools.serving(Scope(tenant="one", agent="bot"))
+            await store.store.write(_end_of(goes.id, bot))
+            far.end()
+            assert await _contents(bot) == ["an old memory that stays"]
+            assert (await bot.get(stays.id)).content == "an old memory that stays"
+            late = await bot.remember("while it is away")
+            assert late.status is Status.DEFERRED
+
+    asyncio.run(story())
+
+
+def _end_of(id: str, memory: Memory) -> Any:
+    from memorywire.model.change import Change
+
+    scope = Scope(tenant=memory.tenant, agent=memory.agent_id)
+    return Change(id="gone", operation="forget", scope=scope, at=1, erase=(id,))
+
+
+def test_a_backend_is_asked_how_it_is(tmp_path: Path) -> None:
+    url = f"sqlite://{tmp_path}/other.db"
+    definition = {"name": "other", "url": url, "tenancy": _PREFIX, "health_seconds": 1}
+
+    async def story() -> None:
+        async with Desk(f"sqlite://{tmp_path}/here.db", Rules()) as desk:
+            bot = await desk.tenant("t")
+            await desk.bind(bot, definition)
+            await bot.remember("x")
+            house = await bot._open()
+            assert house.backends is not None
+            for _ in range(1_000):
+                if house.backends.health() == {"backend:other": True}:
+                    break
+                await asyncio.sleep(0.01)
+            assert house.backends.health() == {"backend:other": True}
+
+    asyncio.run(story())

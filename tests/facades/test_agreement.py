@@ -1,0 +1,211 @@
+"""The faces of one memory agree: what one writes the others see as their contract says, whatever happened.
+
+A machine does anything in any order through the wire, the keys and the layer: writes, holds and decides,
+redacts, expires, forgets and erases. After each step every face must show exactly what it should.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
+
+from memorywire import Memory
+from memorywire.model.answers import Status
+from memorywire.model.errors import Conflict, SecretLeakage
+from tests.engine.quick import Quick
+from tests.engine.stage import HandClock
+
+A = TypeVar("A")
+
+_TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+_HELD = "held"
+_POLICY = f'profile = "open"\n[[rule]]\nname = "look"\nverdict = "hold"\ncontent_contains = ["{_HELD}"]\n'
+_WORDS = st.sampled_from(["tea", "coffee", "water", "juice", "milk"])
+_KEYS = st.sampled_from(["a", "b", "c"])
+_SECONDS = st.sampled_from([None, 5, 20])
+
+
+@dataclass
+class Kept:
+    """What should be there: its id, what it says, whose kind it is, and until when."""
+
+    id: str
+    says: object
+    kind: str
+    key: str | None = None
+    ends: int | None = None
+
+
+@dataclass
+class World:
+    """What every face should show."""
+
+    there: dict[str, Kept] = field(default_factory=dict)
+    held: dict[str, Kept] = field(default_factory=dict)
+
+    def alive(self, now: int) -> list[Kept]:
+        return [one for one in self.there.values() if one.ends is None or now < one.ends]
+
+
+class Faces(RuleBasedStateMachine):
+    memories = Bundle("memories")
+    proposals = Bundle("proposals")
+
+    @initialize()
+    def open(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.folder = TemporaryDirectory()
+        policy = Path(self.folder.name) / "policy.toml"
+        policy.write_text(_POLICY, encoding="utf-8")
+        self.clock = HandClock()
+        self.memory = Memory("bot", ["sqlite://"], embedder=Quick(), policy=str(policy), clock=self.clock)
+        self.world = World()
+        self.number = 0
+
+    def teardown(self) -> None:
+        if hasattr(self, "memory"):
+            self.run(self.memory.close())
+            self.loop.close()
+            self.folder.cleanup()
+
+    def run(self, work: Awaitable[A]) -> A:
+        async def waited() -> A:
+            return await work
+
+        return self.loop.run_until_complete(waited())
+
+    def fresh(self, word: str) -> str:
+        """Words that were never said before, so that nothing is a duplicate."""
+        self.number += 1
+        self.clock.now += 1
+        return f"{word} number {self.number}"
+
+    def keep(self, one: Kept) -> str:
+        self.world.there = {
+            id: old for id, old in self.world.there.items() if one.key is None or old.key != one.key
+        }
+        self.world.there[one.id] = one
+        return one.id
+
+    @rule(target=memories, word=_WORDS, seconds=_SECONDS, secret=st.booleans())
+    def remember(self, word: str, seconds: int | None, secret: bool) -> str:
+        text = self.fresh(word)
+        ends = None if seconds is None else self.clock.now + 1_000 * seconds
+        options: dict[str, Any] = {} if ends is None else {"expires_at": ends}
+        said = f"{text} {_TOKEN}" if secret else text
+        receipt = self.run(self.memory.remember(said, **options))
+        shown = str(self.run(self.memory.get(receipt.id)).content)
+        assert shown == text or (secret and shown.startswith(f"{text} [REDACTED:"))
+        return self.keep(Kept(receipt.id, shown, "note", ends=ends))
+
+    @rule(target=memories, word=_WORDS, infer=st.booleans())
+    def converse(self, word: str, infer: bool) -> str:
+        text = self.fresh(word)
+        said = f"I love {text}." if infer else f"we had {text}"
+        event = self.run(self.memory.layer.add([{"role": "user", "content": said}], infer=infer))
+        (id,) = event.memories
+        shown = f"The user loves {text}." if infer else said
+        return self.keep(Kept(id, shown, "fact" if infer else "turn"))
+
+    @rule(target=memories, key=_KEYS, word=_WORDS, seconds=_SECONDS)
+    def set(self, key: str, word: str, seconds: int | None) -> str:
+        value = {"said": [self.fresh(word), None, 1.5]}
+        kept = self.run(self.memory.kv.set(key, value, ttl=seconds))
+        return self.keep(Kept(kept.id, value, "entry", key=key, ends=kept.expires_at))
+
+    @rule(key=_KEYS)
+    def refuse(self, key: str) -> None:
+        """A key keeps its value as it is or not at all."""
+        before = self.run(self.memory.kv.get(key))
+        with pytest.raises(SecretLeakage):
+            self.run(self.memory.kv.set(key, {"deep": [_TOKEN]}))
+        assert self.run(self.memory.kv.get(key)) == before
+
+    @rule(target=proposals, word=_WORDS, way=st.sampled_from(["note", "entry", "turn"]), key=_KEYS)
+    def hold(self, word: str, way: str, key: str) -> str:
+        text = f"{_HELD} {self.fresh(word)}"
+        if way == "note":
+            receipt = self.run(self.memory.remember(text))
+            held, kept = receipt.proposal_id, Kept(receipt.id, text, way)
+        elif way == "entry":
+            receipt_ = self.run(self.memory.kv.set(key, text))
+            assert receipt_.status is Status.STAGED
+            held, kept = receipt_.proposal_id, Kept(receipt_.id, text, way, key=key, ends=receipt_.expires_at)
+        else:
+            event = self.run(self.memory.layer.add([{"role": "user", "content": text}], infer=False))
+            (held,) = event.held
+            (id,) = self.run(self.memory.proposal(held)).proposal.touched
+            kept = Kept(id, text, way)
+        assert held is not None
+        self.world.held[held] = kept
+        return held
+
+    @rule(target=memories, held=consumes(proposals), approve=st.booleans())
+    def decide(self, held: str, approve: bool) -> str:
+        kept = self.world.held.pop(held)
+        if not approve:
+            self.run(self.memory.decide(held, "reject"))
+            return "never was"
+        try:
+            self.run(self.memory.decide(held, "approve"))
+        except Conflict:
+            assert kept.kind == "entry"  # only a key may have moved on while its new value waited
+            self.run(self.memory.decide(held, "reject"))
+            return "moved on"
+        return self.keep(kept)
+
+    @rule(id=memories, hard=st.booleans())
+    def forget(self, id: str, hard: bool) -> None:
+        self.run(self.memory.forget(id, hard_delete=hard))
+        self.world.there.pop(id, None)
+
+    @rule(key=_KEYS)
+    def delete(self, key: str) -> None:
+        self.run(self.memory.kv.delete(key))
+        self.world.there = {
+            id: one
+            for id, one in self.world.there.items()
+            if one.key != key or (one.ends is not None and one.ends <= self.clock.now)
+        }
+
+    @rule(seconds=st.sampled_from([1, 6, 30]))
+    def wait(self, seconds: int) -> None:
+        self.clock.now += 1_000 * seconds
+
+    @invariant()
+    def every_face_shows_what_it_should(self) -> None:
+        if not hasattr(self, "memory"):
+            return
+        alive = self.world.alive(self.clock.now)
+        entries = {one.key: one.says for one in alive if one.kind == "entry"}
+        others = {one.id: (one.says, one.kind) for one in alive if one.kind != "entry"}
+        listed = {record.id for record in self.run(self.memory.list(limit=1000))}
+        recalled = self.run(self.memory.recall("tea", k=1000, min_relevance="off"))
+        assert listed == {one.id for one in alive}
+        assert {hit.id for hit in recalled} == listed
+        assert {entry.key: entry.value for entry in self.run(self.memory.kv.list())} == entries
+        asked = self.run(self.memory.layer.recall("tea", top_k=50, min_relevance="off"))
+        shown = {fact.id: (fact.memory, fact.kind.value) for fact in asked}
+        assert shown == others if len(others) <= 50 else shown.items() <= others.items()
+
+    @invariant()
+    def nothing_secret_is_shown_anywhere(self) -> None:
+        if hasattr(self, "memory"):
+            shown = [self.run(self.memory.list(limit=1000)), self.run(self.memory.audit_log(limit=1000))]
+            assert _TOKEN not in repr(shown)
+
+
+Faces.TestCase.settings = settings(
+    max_examples=12,
+    stateful_step_count=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+TestFaces = Faces.TestCase

@@ -1,0 +1,222 @@
+"""What is set under a key is what is got, until it is replaced, deleted, or its time has passed."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memorywire import Memory
+from memorywire.model.answers import Status
+from memorywire.model.errors import Conflict, InvalidRequest, WrongType
+from tests.engine.stage import HandClock
+from tests.kv.stage import STORES, play
+
+_TEXT = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=20)
+_LEAF = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | _TEXT
+)
+_JSON = st.recursive(
+    _LEAF,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_TEXT, inner, max_size=4),
+    max_leaves=10,
+)
+
+
+@pytest.mark.parametrize("url", STORES)
+@given(values=st.lists(_JSON, min_size=1, max_size=5))
+@settings(max_examples=20, deadline=None)
+def test_every_json_value_comes_back_as_it_was(url: str, values: list[Any]) -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        for place, value in enumerate(values):
+            await memory.kv.set(f"k{place}", value)
+        for place, value in enumerate(values):
+            found = await memory.kv.get(f"k{place}")
+            assert found is not None
+            assert repr(found.value) == repr(value)
+
+    play(story, url, policy=None)
+
+
+@pytest.mark.parametrize("url", STORES)
+def test_setting_again_is_a_new_version_and_keeps_the_birthday(url: str) -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        first = await memory.kv.set("tea", "green")
+        born = clock.now
+        clock.now += 5
+        second = await memory.kv.set("tea", "black")
+        found = await memory.kv.get("tea")
+        assert (first.version, second.version, first.id) == (1, 2, second.id)
+        assert found is not None
+        assert (found.value, found.version) == ("black", 2)
+        assert (found.created_at, found.updated_at) == (born, clock.now)
+
+    play(story, url)
+
+
+@pytest.mark.parametrize("url", STORES)
+def test_a_deleted_key_is_gone_and_can_be_set_again(url: str) -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        await memory.kv.set("tea", "green")
+        assert (await memory.kv.delete("tea")).existed
+        assert await memory.kv.get("tea") is None
+        assert not (await memory.kv.delete("tea")).existed
+        again = await memory.kv.set("tea", "black")
+        found = await memory.kv.get("tea")
+        assert found is not None
+        assert (found.value, again.version) == ("black", 2)
+
+    play(story, url)
+
+
+@pytest.mark.parametrize("url", STORES)
+def test_a_key_that_was_erased_begins_anew_under_another_id(url: str) -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        first = await memory.kv.set("tea", "green")
+        await memory.forget(first.id, hard_delete=True)
+        assert await memory.kv.get("tea") is None
+        second = await memory.kv.set("tea", "black", if_version=0)
+        third = await memory.kv.set("tea", "white", if_version=1)
+        found = await memory.kv.get("tea")
+        assert found is not None
+        assert (found.value, second.version, third.version) == ("white", 1, 2)
+        assert second.id != first.id
+        assert (await memory.kv.delete("tea")).existed
+        assert await memory.kv.get("tea") is None
+
+    play(story, url)
+
+
+def test_an_entry_ends_when_its_time_has_passed_and_a_set_without_ttl_keeps_the_end() -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        await memory.kv.set("otp", 1, ttl=10)
+        kept = await memory.kv.set("otp", 2)
+        assert kept.expires_at == clock.now + 10_000
+        clock.now += 9_999
+        assert await memory.kv.get("otp") is not None
+        clock.now += 1
+        assert await memory.kv.get("otp") is None
+        assert (await memory.kv.list()).entries == ()
+        fresh = await memory.kv.set("otp", 3)
+        assert fresh.expires_at is None
+
+    play(story)
+
+
+def test_if_version_lets_only_one_of_two_writers_through() -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        await memory.kv.set("k", 1, if_version=0)
+        with pytest.raises(Conflict):
+            await memory.kv.set("k", 2, if_version=0)
+        await memory.kv.set("k", 2, if_version=1)
+        with pytest.raises(Conflict):
+            await memory.kv.set("k", 3, if_version=1)
+        found = await memory.kv.get("k")
+        assert found is not None
+        assert found.value == 2
+
+    play(story)
+
+
+@pytest.mark.parametrize("url", STORES)
+def test_however_many_count_at_once_none_is_lost(url: str) -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        sums = await asyncio.gather(*(memory.kv.incr("n", 2) for _ in range(30)))
+        found = await memory.kv.get("n")
+        assert found is not None
+        assert found.value == 60
+        assert sorted(kept.value or 0 for kept in sums) == list(range(2, 62, 2))
+
+    play(story, url)
+
+
+def test_two_processes_that_count_the_same_key_lose_nothing(tmp_path: Any) -> None:
+    url = f"sqlite://{tmp_path}/memory.db"
+
+    async def both() -> object:
+        async with Memory("a", [url], policy="open") as one, Memory("a", [url], policy="open") as other:
+            await asyncio.gather(*(memory.kv.incr("n") for memory in (one, other) for _ in range(10)))
+            found = await one.kv.get("n")
+            return None if found is None else found.value
+
+    assert asyncio.run(both()) == 20
+
+
+def test_only_numbers_can_be_counted() -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        await memory.kv.set("name", "Ana")
+        await memory.kv.set("flag", True)
+        for key in ("name", "flag"):
+            with pytest.raises(WrongType) as caught:
+                await memory.kv.incr(key)
+            assert caught.value.code == "wrong_type"
+        assert (await memory.kv.incr("number")).value == 1
+
+    play(story)
+
+
+def test_keys_are_listed_in_their_order_page_by_page() -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        await memory.kv.set_many({f"user/{n}": n for n in (3, 1, 2)} | {"other": 0})
+        first = await memory.kv.list("user/", limit=2)
+        rest = await memory.kv.list("user/", limit=2, after=first.next)
+        assert [entry.key for entry in first] == ["user/1", "user/2"]
+        assert [entry.key for entry in rest] == ["user/3"]
+        assert (first.truncated, rest.truncated, rest.next) == (True, False, None)
+
+    play(story)
+
+
+def test_owners_do_not_see_each_others_keys() -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        await memory.kv.set("k", "mine")
+        await memory.kv.of("user", "ana").set("k", "ana's")
+        await memory.kv.of("user", "ben").set("k", "ben's")
+        await memory.kv.of("tenant", "default").set("k", "ours")
+        shelves = [memory.kv, memory.kv.of("user", "ana"), memory.kv.of("user", "ben")]
+        shelves += [memory.kv.of("tenant", "default"), memory.kv.of("agent", "kv:user")]
+        found = [await shelf.get("k") for shelf in shelves]
+        assert [entry and entry.value for entry in found] == ["mine", "ana's", "ben's", "ours", None]
+        assert [len((await shelf.list()).entries) for shelf in shelves] == [1, 1, 1, 1, 0]
+
+    play(story)
+
+
+def test_many_are_set_at_once_and_each_is_told_what_became_of_it() -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+        done = await memory.kv.set_many({"a": 1, "b": token, "c": 3})
+        assert [getattr(one, "status", None) or one.code for one in done] == [
+            Status.COMMITTED,
+            "secret_leakage",
+            Status.COMMITTED,
+        ]
+        assert await memory.kv.get("b") is None
+
+    play(story)
+
+
+@pytest.mark.parametrize("key", ["", "a\nb", "x" * 257], ids=["empty", "control", "long"])
+def test_a_key_has_a_few_printable_characters(key: str) -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        await memory.kv.set("x" * 256, 1)
+        with pytest.raises(InvalidRequest) as caught:
+            await memory.kv.set(key, 1)
+        assert caught.value.field == "key"
+
+    play(story)
+
+
+def test_what_json_cannot_say_is_refused() -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        for value in (float("nan"), {1: 2}, "\ud800", object(), 2**64):
+            with pytest.raises(InvalidRequest):
+                await memory.kv.set("k", value)
+        assert await memory.kv.get("k") is None
+
+    play(story)
