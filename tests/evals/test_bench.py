@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -18,7 +18,7 @@ from memorywire.evals.bench.linear import LinearStore
 from memorywire.evals.bench.measures import CLIENTS
 from memorywire.evals.bench.report import Latency, Rate
 from memorywire.evals.bench.stage import AGENT, SMALL_USER, kept, mint, open_stage, user_of
-from memorywire.evals.bench.timing import Spread, side_by_side, spread
+from memorywire.evals.bench.timing import TURN, WARM_UP, Spread, side_by_side, spread
 from memorywire.model.answers import Remembered, Status
 from memorywire.model.errors import CapabilityUnsupported, Conflict, InvalidRequest
 from memorywire.retrieval.embed import open_embedder
@@ -45,7 +45,7 @@ def test_percentiles_lie_between_the_nearest_samples():
     assert spread([0.002]) == Spread(p50=2.0, p95=2.0, count=1)
 
 
-def test_sides_are_measured_in_turn_and_each_goes_first_every_other_round():
+def test_sides_are_measured_in_turn_and_each_goes_first_every_other_time():
     calls: list[tuple[str, int]] = []
 
     def step(name):
@@ -54,11 +54,13 @@ def test_sides_are_measured_in_turn_and_each_goes_first_every_other_round():
 
         return once
 
-    found = asyncio.run(side_by_side(4, {"a": step("a"), "b": step("b")}, rest=0))
-    assert {name: one.count for name, one in found.items()} == {"a": 4, "b": 4}
-    measured = [name for name, number in calls if number >= 0]
-    assert measured in (list("abbaabba"), list("baabbaab"))
-    assert any(number < 0 for _, number in calls)
+    rounds = 2 * TURN + 1
+    found = asyncio.run(side_by_side(rounds, {"a": step("a"), "b": step("b")}, rest=0))
+    assert {name: one.count for name, one in found.items()} == {"a": rounds, "b": rounds}
+    turns = [name for name, _ in groupby(name for name, _ in calls)]
+    assert turns == list("abababa")[: len(turns)]
+    for side in "ab":
+        assert [number for name, number in calls if name == side] == list(range(-WARM_UP, rounds))
 
 
 def test_the_linear_store_finds_the_nearest_of_the_agent_and_of_the_user(tmp_path: Path):

@@ -40,6 +40,20 @@ def test_all_leaves_out_what_is_not_in_the_folder(shell, data, tmp_path):
     assert done.err.count("left out, no") == 3
 
 
+def test_all_ends_with_every_figure_to_reach_in_one_table(shell, data, tmp_path):
+    for gone in ("locomo2.json", "beam_100k.json"):
+        (data / gone).unlink()
+    done = shell("eval", "all", "--data", str(data), "--out", str(tmp_path / "r"), "--no-baselines")
+    assert done.code == 0, done.err
+    lines = [" ".join(line.split()) for line in done.out.splitlines()]
+    table = lines[lines.index("at least aim memorywire stands") + 1 :]
+    assert any(line.startswith("halumem: contradictory near-duplicates merged <= 0.020") for line in table)
+    assert any(line.startswith("micro: no-match queries left empty") for line in table)
+    assert not any("MRR" in line for line in table)  # nothing is asked of it
+    assert table[-1].startswith("shared memory with a filter")
+    assert table[-1].endswith("aim")
+
+
 def test_results_can_be_had_as_json(shell, data, tmp_path):
     done = shell("eval", "beam", "--data", str(data), "--out", str(tmp_path / "r"), "--json")
     assert done.json["run"]["set"] == "beam"

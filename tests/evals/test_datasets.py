@@ -170,8 +170,9 @@ def test_a_copy_differs_in_form_only():
     assert copied("Selma lives here.") == "selma  lives here"
 
 
-def test_the_microbenchmark_has_the_protocol_s_proportions():
-    case = _only(Path(), "micro")
+@pytest.mark.parametrize("name", ["micro", "oblique"])
+def test_the_microbenchmark_has_the_protocol_s_proportions(name):
+    case = _only(Path(), name)
     counts = dict.fromkeys(("paraphrase", "exact", "multi-hit", "no-match"), 0)
     for question in case.questions:
         counts[question.category] += 1

@@ -2,10 +2,13 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from memorywire.evals.asking import MOST_CHARACTERS, in_parts
+from memorywire.evals.cases import Item
 from memorywire.evals.parity import parity
 from memorywire.evals.results import digest
 from memorywire.evals.rows import OURS
@@ -125,6 +128,32 @@ def test_a_memory_that_was_not_kept_voids_the_run(plan, tmp_path):
     assert fault in (f"own/{a}: kept as {b}, which says the same" for a, b in (("m1", "m2"), ("m2", "m1")))
 
 
+def test_what_is_too_long_for_a_memory_is_kept_in_parts_that_count_as_it(plan, tmp_path):
+    file = tmp_path / "mine.jsonl"
+    long = "The weather was fine. " * 4_000 + "Ana drinks green tea."
+    lines = [
+        {"id": "m1", "memory": long, "session_id": "s1"},
+        {"id": "m2", "memory": "The meeting is at ten", "session_id": "s1"},
+        {"question": "what tea does Ana drink?", "gold": ["m1"]},
+    ]
+    file.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
+    document = _run(replace(plan("own"), data=file))
+    assert not document["summary"]["void"]
+    row = _row(document, "line-3")
+    assert sorted(row["ranks"]) == ["m1", "m2"]
+    assert row["figures"][OURS]["turn.mrr"] > 0
+    assert row["figures"][OURS]["evidence@1024"] == 0  # it counts as long as it is
+
+
+def test_parts_are_cut_between_words_and_lose_none():
+    words = " ".join(str(number) for number in range(30_000))
+    parts = list(in_parts(Item(ref="m", content=words)))
+    assert [part.ref for part in parts] == ["m", "m, part 2", "m, part 3"]
+    assert " ".join(part.content for part in parts) == words
+    unbroken = list(in_parts(Item(ref="m", content="x" * (MOST_CHARACTERS + 1))))
+    assert [len(part.content) for part in unbroken] == [MOST_CHARACTERS, 1]
+
+
 def test_a_haystack_is_scored_by_turn_and_by_session(plan):
     document = _run(plan("longmemeval"))
     update = _row(document, "q1")["figures"][OURS]
@@ -192,3 +221,10 @@ def test_any_store_can_be_measured_by_its_url(plan, tmp_path):
     assert document["run"]["store"] == "memory"
     assert document["summary"]["categories"]["exact"]["systems"][OURS]["turn.rec@5"] == 1
     assert document["summary"]["admission"]["unanswerable n"] == 8
+
+
+def test_plain_rank_fusion_finds_all_answers_of_the_microbenchmark_among_the_first_five(plan):
+    document = _run(plan("micro", store="memory://"))
+    systems = document["summary"]["views"]["answerable"]["systems"]
+    assert systems["rrf"]["turn.rec@5"] == 1
+    assert systems["bm25"]["turn.rec@5"] < 1

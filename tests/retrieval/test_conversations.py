@@ -95,3 +95,31 @@ def test_turns_of_one_session_keep_their_order(url: str) -> None:
     assert ids(found(url, kept, query)) == ["old", "new"]
     apart = [(replace(record, session_id=None), vector) for record, vector in kept]
     assert ids(found(url, apart, query)) == ["new", "old"]
+
+
+def test_an_assistant_lends_to_the_turn_before_it_and_borrows_nothing(url: str) -> None:
+    scope = a_scope()
+    begun = {"session_id": "one", "occurred_at": NOW - 9}
+    asked = a_record(scope, "a red bike", id="asked", metadata={"role": "user"}, **begun)
+    kept = [(asked, ASKED)]
+    for id, role in (("answered", "assistant"), ("went on", "user")):
+        follows = replace(asked, id=id, content="it rains", metadata={"role": role}, occurred_at=NOW - 8)
+        hits = {
+            hit.record.id: hit for hit in found(url, [*kept, (follows, REST)], a_query(scope, "bike", ASKED))
+        }
+        assert ("neighbours" in hits[id].signals) == (role == "user")
+    lending = replace(asked, id="answered", metadata={"role": "assistant"}, occurred_at=NOW - 8)
+    hits = {
+        hit.record.id: hit for hit in found(url, [*kept, (lending, ASKED)], a_query(scope, "bike", ASKED))
+    }
+    assert hits["asked"].signals["neighbours"] > 0
+
+
+def test_of_two_that_say_the_same_the_brief_one_comes_first(url: str) -> None:
+    scope = a_scope()
+    aside = " and the weather was fine" * 300
+    kept = [(said(scope, f"a lamp{aside}", "a"), ASKED), (said(scope, "a lamp", "b"), ASKED)]
+    brief, long = found(url, kept, a_query(scope, "", ASKED))
+    assert (brief.record.id, long.record.id) == ("b", "a")
+    assert "brevity" not in brief.signals
+    assert long.signals["brevity"] == 0.5  # and no longer one counts less

@@ -55,6 +55,13 @@ def test_a_fact_needs_a_share_of_the_best_facts_evidence():
     assert admitted(of(None, 0.25), of(None, 0.2)) == [0.25, 0.2]
 
 
+def test_a_query_that_asks_for_several_things_divides_the_share_among_them():
+    candidates = (of(None, 0.99), of(None, 0.3))
+    assert admitted(*candidates) == [0.99]
+    assert admitted(*candidates, things=2) == [0.99, 0.3]
+    assert admitted(of(None, 0.05), things=2) == []
+
+
 def test_a_weaker_fact_may_stand_beside_one_above_the_floor_but_not_alone():
     assert admitted(of(None, 0.06), of(None, 0.05)) == [0.06, 0.05]
     assert admitted(of(None, 0.05)) == []

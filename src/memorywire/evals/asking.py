@@ -1,17 +1,21 @@
 """The product from outside: a case's memory, filled and questioned through the public client."""
 
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memorywire.evals.cases import Case, Item, Question
+from memorywire.evals.datasets.files import unique
 from memorywire.facades.memory import Memory
 from memorywire.model.answers import Hit, Remembered
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.retrieval.embed import Embedder
+
+MOST_CHARACTERS = 65_536
+"""What a memory may hold."""
 
 
 class Moment:
@@ -35,19 +39,29 @@ class Heard:
 
 
 class Sitting:
-    """One case's memory. An item's id is `<set>:<case>:<ref>`, so that hits lead back to it."""
+    """One case's memory. An item's id is `<set>:<case>:<ref>`, so that hits lead back to it.
 
-    def __init__(self, memory: Memory, prefix: str, moment: Moment, now: int) -> None:
+    An item that is too long for a memory is remembered in parts; a part that is recalled counts as the item.
+    """
+
+    def __init__(self, memory: Memory, prefix: str, moment: Moment, now: int, items: Sequence[Item]) -> None:
         self.memory = memory
         self._prefix = prefix
+        self._ref_of = {
+            part.ref: item.ref
+            for item in items
+            if len(item.content) > MOST_CHARACTERS
+            for part in in_parts(item)
+        }
         self._moment = moment
         self._now = now
         moment.at = now
 
     async def tell(self, items: Sequence[Item], marks: Mapping[str, Json] | None = None) -> tuple[str, ...]:
         """Remember every item; what was not kept under its own id comes back, with the reason."""
-        plain = [item for item in items if not item.supersedes]
-        chained = [item for item in items if item.supersedes]
+        parts = [part for item in items for part in in_parts(item)]
+        plain = [item for item in parts if not item.supersedes]
+        chained = [item for item in parts if item.supersedes]
         told = await self.memory.remember_many([self._fields(item, marks or {}) for item in plain])
         for item in chained:  # what is superseded must be there first
             told += await self.memory.remember_many([self._fields(item, marks or {})])
@@ -66,7 +80,9 @@ class Sitting:
         return Heard(hits=hits, refs=self.refs(hits), relevance=_relevance(hits), ms=ms)
 
     def refs(self, hits: Sequence[Hit]) -> tuple[str, ...]:
-        return tuple(hit.id.removeprefix(self._prefix) for hit in hits)
+        """The items that were recalled, each once, where it first appears."""
+        refs = (hit.id.removeprefix(self._prefix) for hit in hits)
+        return unique(self._ref_of.get(ref, ref) for ref in refs)
 
     def id(self, ref: str) -> str:
         return self._prefix + ref
@@ -112,7 +128,21 @@ async def sitting(
         embedder=embedder,
         clock=moment,
     ) as memory:
-        yield Sitting(memory, f"{set_name}:{case.id}:", moment, max(moments, default=0) + DAY_MS)
+        yield Sitting(memory, f"{set_name}:{case.id}:", moment, max(moments, default=0) + DAY_MS, case.items)
+
+
+def in_parts(item: Item) -> Iterator[Item]:
+    """The item, or as many as it takes to remember all of it, cut between words where that is possible."""
+    left, number = item.content, 1
+    while len(left) > MOST_CHARACTERS:
+        end = left.rfind(" ", 1, MOST_CHARACTERS) if " " in left[1:MOST_CHARACTERS] else MOST_CHARACTERS
+        yield replace(item, ref=_part(item.ref, number), content=left[:end])
+        left, number = left[end:].strip(), number + 1
+    yield item if number == 1 else replace(item, ref=_part(item.ref, number), content=left)
+
+
+def _part(ref: str, number: int) -> str:
+    return ref if number == 1 else f"{ref}, part {number}"
 
 
 def _relevance(hits: Sequence[Hit]) -> float:

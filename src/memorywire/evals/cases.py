@@ -25,10 +25,16 @@ class Item:
 
     @property
     def text(self) -> str:
-        """What the baselines index: "[8 May 2023] speaker: words"."""
+        """What the baselines index as words: "[8 May 2023] speaker: words"."""
         speaker = self.metadata.get("speaker") or self.metadata.get("role")
         named = f"{speaker}: {self.content}" if speaker else self.content
         return named if self.occurred_at is None else f"[{day(self.occurred_at)}] {named}"
+
+    @property
+    def meaning(self) -> str:
+        """What the baselines embed: the same, but only the words where a role stands in for a name."""
+        unnamed = "role" in self.metadata and not self.metadata.get("speaker")
+        return self.content if unnamed else self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

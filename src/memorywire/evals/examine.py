@@ -54,7 +54,8 @@ async def examine(case: Case, foreign: Sequence[Question], bench: Bench) -> Exam
 
 async def _rivals(case: Case, bench: Bench) -> Baselines:
     texts = [item.text for item in case.items]
-    return Baselines([item.ref for item in case.items], texts, await bench.embedder.embed(texts))
+    vectors = await bench.embedder.embed([item.meaning for item in case.items])
+    return Baselines([item.ref for item in case.items], texts, vectors)
 
 
 async def _own(

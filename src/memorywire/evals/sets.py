@@ -63,9 +63,15 @@ KINDS = {
             module="micro",
             needs_data=False,
         ),
+        Kind(
+            name="oblique",
+            about="the same facts, asked in a roundabout way: harder than the protocol",
+            module="oblique",
+            needs_data=False,
+        ),
         Kind(name="own", about="your own data, as documented JSON lines", module="own"),
     )
 }
 
-WHOLE = tuple(name for name in KINDS if name != "own")
-"""What `all` stands for."""
+WHOLE = tuple(name for name in KINDS if name not in ("oblique", "own"))
+"""What `all` stands for: the sets of which something is asked."""

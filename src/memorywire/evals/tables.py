@@ -1,13 +1,15 @@
 """A run as lines to read: our figure, the baselines of the same run, and what is to be reached."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from memorywire.evals.baselines import NAMES
+from memorywire.evals.parity import Parity
 from memorywire.evals.rows import OURS
 from memorywire.evals.targets import Target, targets
 from memorywire.model.record import Json
 
 HEADERS = ("", OURS, "95 %", *NAMES, "at least", "aim", "stands")
+FIGURES = ("", "at least", "aim", OURS, "stands")
 
 
 def cells(document: Mapping[str, Json]) -> Iterator[list[str]]:
@@ -16,6 +18,24 @@ def cells(document: Mapping[str, Json]) -> Iterator[list[str]]:
     for target in targets(document["run"]["set"]):
         if target.figure(summary) is not None:
             yield _cells(target, summary)
+
+
+def figures(documents: Sequence[Mapping[str, Json]]) -> Iterator[list[str]]:
+    """A row for every figure that is to be reached, of several runs."""
+    for document in documents:
+        run = document["run"]
+        for target in targets(run["set"]):
+            ours = target.figure(document["summary"])
+            if ours is not None and (target.floor, target.aim) != (None, None):
+                least, aim = (_bound(target, value) for value in (target.floor, target.aim))
+                yield [f"{run['set']}: {target.label}", least, aim, _shown(ours), target.verdict(ours)]
+
+
+def parity_figure(found: Parity) -> list[str]:
+    """The row of the shared memory: no answer may differ."""
+    differing = len(found.differences) + found.leaks
+    label = f"shared memory with a filter, answers that differ ({found.questions} questions)"
+    return [label, "<= 0", "<= 0", str(differing), f"{differing} too many" if differing else "aim"]
 
 
 def notes(document: Mapping[str, Json]) -> Iterator[str]:
@@ -69,6 +89,10 @@ def _cells(target: Target, summary: Mapping[str, Json]) -> list[str]:
         _shown(target.aim),
         target.verdict(ours),
     ]
+
+
+def _bound(target: Target, value: float | None) -> str:
+    return f"<= {_shown(value)}" if target.less and value is not None else _shown(value)
 
 
 def _shown(figure: float | None) -> str:

@@ -1,7 +1,7 @@
 """Empty is a valid answer: what is admitted is decided on absolute evidence, not on rank."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from memorywire.model.answers import Hit, Verdict
@@ -21,7 +21,8 @@ TURN = 0.15
 """From here on a turn of a session is shown: its neighbours lend it evidence, so more is asked of it."""
 
 SHARE = 0.45
-"""Beside the best fact, those with this share of its evidence are shown."""
+"""Beside the best fact, those with this share of its evidence are shown; a query that asks for several things
+at once divides it among them, for a fact that answers one part says little about the others."""
 
 REST = 0.1
 """How near the best fact must be to the rest of a query that names somebody: the name is no answer."""
@@ -83,15 +84,22 @@ def floors_of(space: Space, floor: float | None = None) -> Floors:
 
 
 def admit(
-    candidates: Sequence[Scored], min_relevance: MinRelevance, floors: Floors, *, asks_more: bool = False
+    candidates: Sequence[Scored],
+    min_relevance: MinRelevance,
+    floors: Floors,
+    *,
+    asks_more: bool = False,
+    things: int = 1,
 ) -> Admission:
     """Split ranked candidates at the floor, keeping their order.
 
-    `asks_more` says that the query names somebody and asks for something about them.
+    `asks_more` says that the query names somebody and asks for something about them; `things`, for how many
+    things it asks.
     """
     match min_relevance:
         case "auto":
-            facts, turns = _fact_floor(candidates, floors, asks_more=asks_more), floors.turn
+            shared = replace(floors, share=floors.share / things)
+            facts, turns = _fact_floor(candidates, shared, asks_more=asks_more), floors.turn
         case "off":
             facts = turns = 0.0
         case _:

@@ -33,6 +33,12 @@ def fit(answerable: Sequence[float], others: Sequence[float]) -> float:
     return math.floor(floor * _STEPS) / _STEPS
 
 
+def strictest(same: Sequence[float]) -> float:
+    """The highest threshold, to two digits, that still takes enough of what is the same for the same."""
+    kept = sorted(same)
+    return math.floor(kept[int(len(kept) * (1 - KEEP) + 1e-9)] * 100) / 100
+
+
 def cut_at(floor: float, answerable: Sequence[float], others: Sequence[float]) -> Cut:
     return Cut(
         floor=floor,

@@ -42,6 +42,9 @@ _YEAR = r"(?:19|20)\d{2}"
 _SEASON = "|".join(_SEASONS)
 _COUNT = "|".join(sorted(_COUNTS, key=len, reverse=True)) + r"|\d{1,3}"
 
+# What no rule below does without.
+_HINT = re.compile(rf"\d|day|week|month|year|{_SEASON}|{_MONTH}")
+
 
 Stretch: TypeAlias = tuple[int, int]  # from, up to but not including; epoch milliseconds
 
@@ -51,12 +54,16 @@ def stretches(text: str, now: int) -> tuple[Stretch, ...]:
     today = datetime.fromtimestamp(now / 1000, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     found: list[tuple[int, Stretch]] = []
     rest = text.lower()
+    if not _HINT.search(rest):
+        return ()
     for pattern, read in _RULES:
-        for match in pattern.finditer(rest):
+        matches = list(pattern.finditer(rest))
+        for match in matches:
             days = read(match, today)
             if days is not None:
                 found.append((match.start(), _stretch(*days)))
-        rest = pattern.sub(lambda match: " " * len(match.group()), rest)
+        if matches:
+            rest = pattern.sub(lambda match: " " * len(match.group()), rest)
     return tuple(stretch for _, stretch in sorted(found, key=lambda pair: pair[0]))
 
 

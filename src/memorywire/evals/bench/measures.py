@@ -53,6 +53,7 @@ async def remember(stage: Stage) -> list[Latency]:
         "ours known": _ours_remember(stage.ours, known),
         "linear known": _linear_remember(stage, known, stage.vectors.known),
         "bare": _bare_insert(stage, known),
+        "awaited": _awaited_insert(stage, known),
     }
     if stage.reference is not None:
         steps["linear"] = _linear_remember(stage, cold, stage.reference.embed)
@@ -63,6 +64,7 @@ async def remember(stage: Stage) -> list[Latency]:
         _latency(stage, "remember", spreads["ours"], spreads.get("linear")),
         _latency(stage, without, spreads["ours known"], spreads["linear known"]),
         _latency(stage, without, spreads["ours known"], spreads["bare"], "a bare durable insert"),
+        _latency(stage, without, spreads["ours known"], spreads["awaited"], "a bare insert on a thread"),
     ]
 
 
@@ -223,5 +225,14 @@ def _linear_remember(stage: Stage, contents: Sequence[str], embed: Embed) -> Ste
 def _bare_insert(stage: Stage, contents: Sequence[str]) -> Step:
     async def step(number: int) -> None:
         stage.bare.insert(contents[number])
+
+    return step
+
+
+def _awaited_insert(stage: Stage, contents: Sequence[str]) -> Step:
+    """As a server has to do it, whose event loop must not wait for a disk."""
+
+    async def step(number: int) -> None:
+        await asyncio.to_thread(stage.bare.insert, contents[number])
 
     return step

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
-from memorywire.evals.bench.timing import Spread
+from memorywire.evals.bench.timing import TURN, Spread
 from memorywire.model.record import Json
 
 REFERENCE = "reference"
@@ -82,7 +82,7 @@ class Report:
     def heading(self) -> Iterator[str]:
         yield ", ".join(f"{name} {value}" for name, value in self.machine.items())
         yield f"reference: {self.reference}"
-        yield f"{self.rounds} rounds, each side in turn; k = 5; files on disk, WAL, synchronous FULL"
+        yield f"{self.rounds} rounds, {TURN} of a side in turn; k = 5; files on disk, WAL, synchronous FULL"
 
     def footing(self) -> Iterator[str]:
         """What the ledger costs, said the way it is bounded: at most 1.35 times the time."""

@@ -10,6 +10,9 @@ Step: TypeAlias = Callable[[int], Awaitable[object]]
 """One thing to time; it is given the number of the round."""
 
 WARM_UP = 5
+TURN = 10
+"""So many steps of a side follow each other, as where a memory is at work, before it is the other's turn."""
+
 # Threads of numeric libraries go on turning for about 25 ms after their work is done, and one side's must
 # not take a processor from the other.
 REST = 0.03
@@ -40,17 +43,19 @@ def _percentile(ordered: Sequence[float], share: float) -> float:
 
 
 async def side_by_side(rounds: int, steps: Mapping[str, Step], *, rest: float = REST) -> dict[str, Spread]:
-    """Every step once a round, the order reversed in every other one, so that noise hits all alike.
+    """Every step once a round; in turns, the order reversed every other time, so that noise hits all alike.
 
-    A few unmeasured rounds come first; they have negative numbers.
+    A few unmeasured rounds come first; they have negative numbers. Each turn begins after a rest.
     """
     samples: dict[str, list[float]] = {name: [] for name in steps}
-    for number in range(-WARM_UP, rounds):
-        order = list(steps.items())
-        for name, step in order if number % 2 else reversed(order):
-            seconds = await timed(step, number, rest=rest)
-            if number >= 0:
-                samples[name].append(seconds)
+    order = list(steps.items())
+    for first in range(-WARM_UP, rounds, TURN):
+        for name, step in order:
+            await asyncio.sleep(rest)
+            numbers = range(first, min(first + TURN, rounds))
+            seconds = [await timed(step, number) for number in numbers]
+            samples[name] += seconds[max(0, -first) :]
+        order.reverse()
     return {name: spread(seconds) for name, seconds in samples.items()}
 
 

@@ -43,7 +43,7 @@ class MiniLmEmbedder:
             part = texts[start : start + self._threads * SHARE]
             size = -(-len(part) // self._threads)
             shares = [part[first : first + size] for first in range(0, len(part), size)]
-            done = await asyncio.gather(*(crew.do(partial(self._embed, share)) for share in shares))
+            done = await crew.do_each([partial(self._embed, share) for share in shares])
             vectors += [vector for share in done for vector in share]
         return vectors
 

@@ -5,11 +5,12 @@ from urllib.parse import SplitResult, parse_qs, urlsplit
 from memorywire.model.errors import InvalidRequest
 from memorywire.retrieval.embed.contract import Embedder
 from memorywire.retrieval.embed.minilm import MiniLmEmbedder
+from memorywire.retrieval.embed.nothing import NoEmbedder
 from memorywire.retrieval.embed.together import Together
 
 SCHEMES = {"openai+http": "http", "openai+https": "https"}
 MOST_NUMBERS = 65_536
-FIX = 'use "minilm" or "openai+https://HOST/v1?model=NAME&dimension=N"'
+FIX = 'use "minilm", "none" or "openai+https://HOST/v1?model=NAME&dimension=N"'
 
 
 def open_embedder(url: str = "minilm", *, api_key: str | None = None) -> Embedder:
@@ -19,6 +20,8 @@ def open_embedder(url: str = "minilm", *, api_key: str | None = None) -> Embedde
     """
     if url == "minilm":
         return MiniLmEmbedder()
+    if url == "none":
+        return NoEmbedder()
     parts = _split(url)
     if parts.scheme not in SCHEMES:
         raise _unknown(f"no embedder is called {parts.scheme or url!r}")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from memorywire.engine.ask import by_vector
-from memorywire.evals.datasets import micro
+from memorywire.evals.datasets import oblique
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import MemoryType, Record, Scope
@@ -40,8 +40,8 @@ class World:
 
 
 async def make_world(embedder: Embedder) -> World:
-    """The facts in a store of the reference, asked every question that has an answer."""
-    dataset = micro.read(Path(), split="all", roles="all")
+    """The facts in a store of the reference, asked every roundabout question that has an answer."""
+    dataset = oblique.read(Path(), split="all", roles="all")
     records: dict[str, Record] = {}
     questions: list[Asked] = []
     for case in map(dataset.build, dataset.case_ids):

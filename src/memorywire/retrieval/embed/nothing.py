@@ -1,0 +1,24 @@
+"""The embedder of a memory that is to keep no vectors: whoever asks it for one is told so."""
+
+from collections.abc import Sequence
+
+from memorywire.model.errors import EmbedderNotConfigured
+from memorywire.model.space import Space
+
+
+class NoEmbedder:
+    """Satisfies Embedder as far as that goes without embedding."""
+
+    space = Space(model="none", revision="0", dimension=1)
+
+    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        if not texts:
+            return []
+        raise EmbedderNotConfigured(
+            "no embedder is configured, so nothing can be embedded",
+            field="embedder",
+            fix="set MEMORYWIRE_EMBEDDER=minilm, and `memorywire reembed` a file that has none",
+        )
+
+    async def close(self) -> None:
+        """Nothing to close."""

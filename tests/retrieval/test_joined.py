@@ -1,0 +1,24 @@
+"""How many things a query asks for is told by how it joins them."""
+
+import pytest
+
+from memorywire.retrieval.joined import things
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("what does Ana drink?", 1),
+        ("what does Ana drink, and when does she get up?", 2),
+        ("what does Ana drink and on which day does she rest?", 2),
+        ("what can Ana, Ben and Zoë not eat?", 3),
+        ("where do Ana and Ben live and how do they get to work?", 3),
+    ],
+)
+def test_joined_questions_and_joined_names_are_counted(text: str, count: int) -> None:
+    assert things(text) == count
+
+
+@pytest.mark.parametrize("text", ["salt and pepper", "I like tea, what else is there?", "", "and then?"])
+def test_other_words_may_be_joined_without_asking_for_more(text: str) -> None:
+    assert things(text) == 1
