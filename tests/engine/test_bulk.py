@@ -3,7 +3,7 @@
 import pytest
 
 from memorywire.model.answers import Status
-from memorywire.model.errors import Conflict, InvalidRequest
+from memorywire.model.errors import Conflict, InvalidRequest, SecretLeakage
 from tests.engine.stage import STORES, play
 
 pytestmark = pytest.mark.parametrize("url", STORES)
@@ -71,5 +71,21 @@ def test_one_item_instead_of_many_is_refused_whole(url, items):
         with pytest.raises(InvalidRequest):
             await memory.remember_many(items)
         assert (await memory.list()).total == 0
+
+    play(url, story)
+
+
+def test_a_secret_where_nothing_can_be_redacted_concerns_its_item_alone(url):
+    async def story(memory, clock):
+        secret = f"ghp_{'aB3dE6gH9k' * 4}"
+        kept, problem, blanked = await memory.remember_many(
+            ["one", {"content": "two", "id": secret}, f"three has {secret}"]
+        )
+        assert kept.status is blanked.status is Status.COMMITTED
+        assert isinstance(problem, SecretLeakage)
+        assert secret not in str(problem)
+        assert [found.kind for found in blanked.redacted] == ["github-token"]
+        assert secret not in str((await memory.get(blanked.id)).content)
+        assert (await memory.list()).total == 2
 
     play(url, story)

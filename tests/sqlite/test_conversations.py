@@ -30,11 +30,11 @@ def _turn(scope: Scope, number: int, dice: random.Random) -> Record:
     speaker = dice.choice(_SPEAKERS)
     return a_record(
         replace(scope, user=dice.choice([None, "u"])),
-        " ".join(dice.choices(_WORDS, k=dice.randint(1, 5))),
+        " ".join(dice.choices(_WORDS, k=dice.choice([1, 2, 3, 4, 5, 200]))),
         id=f"m{number:04}",
         session_id=dice.choice([None, "one", "two", "three", "four"]),
         occurred_at=NOW - dice.randint(0, 40),
-        metadata={} if speaker is None else {"speaker": speaker},
+        metadata={"role": dice.choice(["user", "assistant"])} if speaker is None else {"speaker": speaker},
     )
 
 
@@ -70,4 +70,4 @@ def test_conversations_are_ranked_as_the_oracle_ranks_them(tmp_path: Path, seed:
                     seen.update(hit.signals)
 
     run(main())
-    assert {"spoke", "rest", "newest", "neighbours"} <= seen
+    assert {"spoke", "rest", "newest", "neighbours", "machine_said", "brevity"} <= seen

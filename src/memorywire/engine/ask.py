@@ -53,12 +53,15 @@ async def ask(query: Query, limit: int, request: Recall, tools: Tools) -> Asked:
     """The best candidates of all stores; the past is asked of one, because only one can check it."""
     if isinstance(tools.store, Fanned) and request.as_of is None:
         return await _ask_each(query, max(limit, _LEAST), request, tools.store, tools)
-    candidates = await tools.store.search(query, limit)
-    return Asked(candidates=candidates, outcomes=(Outcome(store=tools.names[0], count=len(candidates)),))
+    name = tools.names[0]
+    candidates = await tools.timed(name, tools.store.search(query, limit))
+    return Asked(candidates=candidates, outcomes=(Outcome(store=name, count=len(candidates)),))
 
 
 async def _ask_each(query: Query, limit: int, request: Recall, fan: Fanned, tools: Tools) -> Asked:
     founds = await fan.search_each(query, limit)
+    for found in founds:
+        tools.took(found.store, found.elapsed)
     if all(found.error is not None for found in founds):
         said = "; ".join(f"{found.store}: {found.error.detail}" for found in founds if found.error)
         raise StoreUnavailable(f"no store answered: {said}")

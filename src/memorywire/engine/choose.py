@@ -1,15 +1,18 @@
 """Which of the admitted candidates are handed over: ranked, without repetitions, within the budget."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from memorywire.model.query import Scored
-from memorywire.model.requests import Dedup, DedupMode, Recall
+from memorywire.model.requests import Dedup, DedupMode, RankWeights, Recall
 from memorywire.retrieval.dedup import lookalikes, repeats, statement
 from memorywire.retrieval.embed import Embedder
 from memorywire.retrieval.pack import pack
 from memorywire.retrieval.rank import rank
+
+Ranker: TypeAlias = Callable[[Sequence[Scored], RankWeights, int], list[Scored]]
 
 _LEAST_POOL = 50
 _POOL_PER_HIT = 4
@@ -17,11 +20,19 @@ _POOL_PER_HIT = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """The hits, what else says the same as each, and who was passed over and why, the best first."""
+    """The hits, what else says the same as each, and who was passed over and why, the best first.
+
+    `repeats` counts the candidates that say the same as a better one, whatever was done about them.
+    """
 
     hits: tuple[Scored, ...]
     supporting: Mapping[str, tuple[str, ...]]
     passed_over: tuple[tuple[Scored, str], ...]
+    repeats: int = 0
+
+
+Choosing: TypeAlias = Callable[[Sequence[Scored], Recall, int, Embedder], Awaitable[Chosen]]
+"""How the admitted candidates of a recall, at a moment, become what is handed over."""
 
 
 def pool(request: Recall, spare: int) -> int:
@@ -31,9 +42,11 @@ def pool(request: Recall, spare: int) -> int:
     return max(_LEAST_POOL, _POOL_PER_HIT * request.k) if reordered else request.k + spare
 
 
-async def choose(admitted: Sequence[Scored], request: Recall, now: int, embedder: Embedder) -> Chosen:
+async def choose(
+    admitted: Sequence[Scored], request: Recall, now: int, embedder: Embedder, ranker: Ranker = rank
+) -> Chosen:
     """At most `k` of the admitted, as the request's `rank`, `dedup` and `max_tokens` would have it."""
-    ranked = list(admitted) if request.rank is None else rank(admitted, request.rank, now)
+    ranked = list(admitted) if request.rank is None else ranker(admitted, request.rank, now)
     found = {} if request.dedup is None else await _repeats(ranked, request.dedup, embedder)
     mode = None if request.dedup is None else request.dedup.mode
     removed = {} if mode is DedupMode.KEEP else found
@@ -45,6 +58,7 @@ async def choose(admitted: Sequence[Scored], request: Recall, now: int, embedder
     return Chosen(
         hits=tuple(packed),
         supporting=_supporting(told_by),
+        repeats=len(found),
         passed_over=(
             *((scored, "over the token budget") for scored in skipped),
             *((s, f"says the same as {removed[s.record.id]}") for s in ranked if s.record.id in removed),

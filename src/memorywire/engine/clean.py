@@ -1,6 +1,6 @@
 """Before anything is planned, embedded or kept: secrets leave the request, and its origin is weighed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memorywire.engine.tools import Tools, unsupported
 from memorywire.governance.policy import trust_of
@@ -21,15 +21,19 @@ class Cleaned:
 
 async def cleaned(request: Remember, tools: Tools) -> Cleaned:
     """The request as it may go on."""
+    return await weighed(without_secrets(request, tools), tools)
+
+
+async def weighed(redacted: Cleaned, tools: Tools) -> Cleaned:
+    """The request as it may go on, once its secrets are gone."""
+    request = redacted.request
     if tools.office is None:
         _refuse_what_is_not_wired(request)
-        return Cleaned(request=request, secrets=(), trust=request.trust or Trust.STANDARD)
-    redacted = without_secrets(request, tools)
+        return replace(redacted, trust=request.trust or Trust.STANDARD)
     policy = await tools.office.rulebook.policy()
     asked = [] if request.trust is None else [request.trust]
-    granted = trust_of(redacted.request.source, policy)
-    trust = Trust.lowest(granted, *asked, *await _origins(redacted.request, tools))
-    return Cleaned(request=redacted.request, secrets=redacted.secrets, trust=trust)
+    granted = trust_of(request.source, policy)
+    return replace(redacted, trust=Trust.lowest(granted, *asked, *await _origins(request, tools)))
 
 
 def without_secrets(request: Remember, tools: Tools) -> Cleaned:

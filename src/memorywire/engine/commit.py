@@ -89,12 +89,12 @@ def touched(change: Change) -> int:
 
 
 async def with_vectors(change: Change, tools: "Tools") -> Change:
-    """The change with a vector on every put that neither brings nor copies one."""
-    bare = [put for put in change.put if put.vector is None and put.like is None]
-    if not bare:
+    """The change with a vector on every put that neither brings nor copies one, nor goes without."""
+    missing = [put for put in change.put if put.vector is None and put.like is None and not put.bare]
+    if not missing:
         return change
-    vectors = iter(await tools.embedder.embed([put.record.meaning for put in bare]))
+    vectors = iter(await tools.embedder.embed([put.record.meaning for put in missing]))
     return replace(
         change,
-        put=tuple(replace(put, vector=next(vectors)) if put in bare else put for put in change.put),
+        put=tuple(replace(put, vector=next(vectors)) if put in missing else put for put in change.put),
     )

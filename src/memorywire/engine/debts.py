@@ -33,7 +33,8 @@ async def carry_out(change: Change, act: Act, tools: Tools) -> Submitted:
         return await spread(change, act, tools.store, await mark_behind(tools.store, tools), tools)
     if not journal.shares(tools.store):
         return await _carry_out_elsewhere(change, act, tools)
-    await journal.write(act, await with_vectors(change, tools))
+    ready = await with_vectors(change, tools)
+    await tools.timed(tools.store.name, journal.write(act, ready))
     return committed(change.id, touched(change), tools)
 
 
@@ -47,7 +48,7 @@ async def _carry_out_elsewhere(change: Change, act: Act, tools: Tools) -> Submit
     await journal.write(Act(debts=(debt,)))
     paid = ((name, change.id),)
     try:
-        await tools.store.write(ready)
+        await tools.timed(name, tools.store.write(ready))
     except StoreError as error:
         return await _defer(debt, act, error.detail, tools)
     except MemorywireError:

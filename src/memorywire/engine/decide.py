@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memorywire.engine.commit import Submitted
 from memorywire.engine.debts import carry_out
 from memorywire.engine.ledger import entry_about, entry_of
 from memorywire.engine.merge import merged_record
+from memorywire.engine.reopen import decision_of, receipt, reopen
 from memorywire.engine.replan import plan_again, plan_anew
 from memorywire.engine.review import find, moved, seen_digest
 from memorywire.engine.tools import Tools
@@ -15,7 +15,7 @@ from memorywire.journal.contract import Act
 from memorywire.journal.entries import Entry
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.errors import Conflict, InvalidRequest, NotFound
-from memorywire.model.proposal import FOLLOWING, Decision, Proposal, State
+from memorywire.model.proposal import FOLLOWING, Proposal, State
 from memorywire.model.record import MemoryType, Record, Scope, Trust
 from memorywire.model.requests import Remember, Strategy
 from memorywire.model.review import Decide, Decided, Verb
@@ -29,27 +29,29 @@ async def decide(request: Decide, tools: Tools) -> Decided:
     """Carry the decision out, or raise and leave everything as it was."""
     _refuse_nonsense(request)
     proposals = [await find(request.reach, id, tools) for id in request.proposal_ids]
+    if request.verb is Verb.REOPEN:
+        return await reopen(proposals, request, tools)
     state = State.REJECTED if request.verb is Verb.REJECT else State.APPROVED
     for proposal in proposals:
         _refuse_if_settled(proposal, state, request.seen)
     if state is State.REJECTED or all(proposal.change is None for proposal in proposals):
         return await _close(proposals, state, request, tools)
-    return await _approve(proposals, request, tools)
+    return await _approve(proposals, request, await tools.serving(proposals[0].scope))
 
 
 async def _close(proposals: Sequence[Proposal], state: State, request: Decide, tools: Tools) -> Decided:
     """Nothing enters memory: it was rejected, or it is a recall that may go ahead."""
-    decision = _decision(request, None, tools)
+    decision = decision_of(request, None, tools)
     closed = tuple(moved(proposal, state, decision) for proposal in proposals)
     await tools.governance.journal.write(Act(proposals=closed, entries=_entries(closed, tools)))
-    return _receipt(request, state, decision, None)
+    return receipt(request, state, decision, None)
 
 
 async def _approve(proposals: Sequence[Proposal], request: Decide, tools: Tools) -> Decided:
     try:
         chosen = [await _chosen(proposal, request, tools) for proposal in proposals]
         change = await _weighed_again(_combined(chosen, tools), tools)
-        decision = _decision(request, change.id, tools)
+        decision = decision_of(request, change.id, tools)
         approved = tuple(moved(proposal, State.APPROVED, decision) for proposal in proposals)
         held = [proposal.id for proposal in proposals]
         act = Act(
@@ -66,7 +68,7 @@ async def _approve(proposals: Sequence[Proposal], request: Decide, tools: Tools)
             field="proposal_id",
             fix=f"reject {', '.join(stale)}, and ask for the write again" if stale else _LOOK_AGAIN,
         ) from conflict
-    return _receipt(request, State.APPROVED, decision, done)
+    return receipt(request, State.APPROVED, decision, done)
 
 
 async def _chosen(proposal: Proposal, request: Decide, tools: Tools) -> Change:
@@ -193,28 +195,6 @@ def _refuse_if_settled(proposal: Proposal, state: State, seen: str | None) -> No
         )
 
 
-def _decision(request: Decide, change_id: str | None, tools: Tools) -> Decision:
-    return Decision(
-        by=tools.governance.caller,
-        at=tools.clock(),
-        verb=request.verb.value,
-        reason=tools.without_secrets(request.reason),
-        change_id=change_id,
-    )
-
-
 def _entries(decided: Sequence[Proposal], tools: Tools) -> tuple[Entry, ...]:
     now, by = tools.clock(), tools.governance.caller
     return tuple(entry_about(proposal, proposal.state.value, by, now) for proposal in decided)
-
-
-def _receipt(request: Decide, state: State, decision: Decision, done: Submitted | None) -> Decided:
-    return Decided(
-        proposal_ids=request.proposal_ids,
-        state=state,
-        by=decision.by,
-        at=decision.at,
-        status=None if done is None else done.status,
-        change_id=None if done is None else done.change_id,
-        outcomes=() if done is None else done.outcomes,
-    )

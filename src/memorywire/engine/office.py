@@ -11,7 +11,15 @@ from memorywire.model.clock import Clock
 LOCAL = "local"
 """The caller when nobody had to say who they are: the one user of this machine."""
 
+NOWHERE = "memorywire:review/"
+"""Where people decide, while no console is known: the id of the proposal is all there is."""
+
 _FRESH_MS = 1_000
+
+
+def review_url(console: str) -> str:
+    """Where a console shows a proposal, up to the id."""
+    return f"{console.rstrip('/')}/proposal?id="
 
 
 class Rulebook:
@@ -49,4 +57,4 @@ class Office:
     purse: Purse
     redactor: Redactor
     caller: str = LOCAL
-    review_url: str = "memorywire:review/"
+    review_url: str = NOWHERE

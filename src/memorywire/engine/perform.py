@@ -24,8 +24,9 @@ from memorywire.model.requests import (
 )
 
 
-async def perform(request: Request, tools: Tools) -> Answer:
-    """Carry out any request."""
+async def perform(request: Request, usual: Tools) -> Answer:
+    """Carry out any request, where the memories of its scope are."""
+    tools = await usual.serving(request.scope)
     match request:
         case Remember():
             return await remember(request, tools)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from memorywire.engine.ask import Asked, ask
-from memorywire.engine.choose import Chosen, choose, pool
+from memorywire.engine.choose import Choosing, Chosen, choose, pool
 from memorywire.engine.permit import permit, write_down
 from memorywire.engine.tools import Tools, unsupported
 from memorywire.model.answers import Hit, NearMiss, Outcome, Recalled
@@ -17,6 +17,7 @@ from memorywire.model.requests import Recall
 from memorywire.model.where import Where
 from memorywire.retrieval.admit import Admission, admit
 from memorywire.retrieval.hops import follow, linked
+from memorywire.retrieval.joined import things
 from memorywire.retrieval.names import asks_more, names, without_names
 from memorywire.retrieval.rank import RECALLS, counts_recalls
 from memorywire.retrieval.when import stretches
@@ -25,7 +26,7 @@ from memorywire.stores.contract import RecallCounter, Tracker
 _NEAR_MISSES = 5
 
 
-async def recall(request: Recall, tools: Tools) -> Recalled:
+async def recall(request: Recall, tools: Tools, choosing: Choosing = choose) -> Recalled:
     """The best `k` memories that answer the query, or none, with a verdict."""
     _refuse_what_is_not_wired(request, tools)
     await permit(request, tools)
@@ -33,12 +34,18 @@ async def recall(request: Recall, tools: Tools) -> Recalled:
     query = await _query(request, tools, started)
     asked = await ask(query, pool(request, _NEAR_MISSES), request, tools)
     candidates = await _counted(asked.candidates, tools) if _by_use(request) else asked.candidates
-    admission = admit(candidates, request.min_relevance, tools.floors, asks_more=asks_more(request.query))
+    admission = admit(
+        candidates,
+        request.min_relevance,
+        tools.floors,
+        asks_more=asks_more(request.query),
+        things=things(request.query),
+    )
     if request.rank is None:
         admission = replace(admission, admitted=tuple(map(asked.by_fusion, admission.admitted)))
     if request.hops:
         admission = replace(admission, admitted=tuple(follow(admission.admitted, request.hops, query.names)))
-    chosen = await choose(admission.admitted, request, query.where.alive_at, tools.embedder)
+    chosen = await choosing(admission.admitted, request, query.where.alive_at, tools.embedder)
     hits = tuple(_hit(scored, chosen, asked, request.explain) for scored in chosen.hits)
     if isinstance(tools.store, Tracker) and hits and request.as_of is None and _tracks(tools):
         await tools.store.touch(request.scope, [hit.id for hit in hits], started)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from memorywire.engine.clean import Cleaned, cleaned
+from memorywire.engine.clean import Cleaned, weighed, without_secrets
 from memorywire.engine.commit import Plan
 from memorywire.engine.limits import refuse_large
 from memorywire.engine.replay import fingerprint, known, receipt, replayed
@@ -17,11 +17,16 @@ from memorywire.procedures.parse import check
 _ATTEMPTS = 3  # a race moves the base at most once per rival; after that the caller should know
 
 
-async def remember(request: Remember, tools: Tools, vector: bytes | None = None) -> Remembered:
-    """Plan and submit; plan again when a rival moved what the plan had read."""
+async def remember(
+    request: Remember, tools: Tools, vector: bytes | None = None, redacted: Cleaned | None = None
+) -> Remembered:
+    """Plan and submit; plan again when a rival moved what the plan had read.
+
+    `redacted` is the request without its secrets, and `vector` what it means, if somebody knows already.
+    """
     refuse_large(request.metadata, "metadata")
     _refuse_unsound(request)
-    asked = await cleaned(request, tools)
+    asked = await weighed(redacted or without_secrets(request, tools), tools)
     if asked.request is not request:
         _refuse_unsound(asked.request)  # a marker may stand where a name stood
     answer = await _remembered(asked, tools, vector)

@@ -27,6 +27,9 @@ async def inbox(request: Inbox, tools: Tools) -> ProposalPage:
         user=reach.user,
         states=request.states,
         batch=request.batch,
+        rule=request.held_by,
+        text=request.text,
+        by_risk=request.by_risk,
         after=request.after,
         limit=request.limit + 1,
     )

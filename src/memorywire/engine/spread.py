@@ -11,7 +11,7 @@ from memorywire.model.answers import Outcome, Status
 from memorywire.model.change import Change
 from memorywire.model.errors import StoreError
 from memorywire.model.proposal import Debt
-from memorywire.stores.contract import Fanned
+from memorywire.stores.contract import Fanned, Written
 
 _FIRST_WAIT_MS = 1_000
 _LONGEST_WAIT_MS = 60_000
@@ -54,13 +54,14 @@ async def spread(change: Change, act: Act, fan: Fanned, late: Collection[str], t
     missed = dict.fromkeys(late, EARLIER)
     if anchor is not None:
         entries = tuple(told_late(entry, sorted(late), kept=True) for entry in act.entries)
-        await journal.write(replace(act, debts=(*act.debts, *owed), entries=entries), ready)
-        missed |= await _follow(ready, current, fan)
+        together = journal.write(replace(act, debts=(*act.debts, *owed), entries=entries), ready)
+        await tools.timed(anchor, together)
+        missed |= await _follow(ready, current, fan, tools)
         rest = Act()
     else:
         registered = await _of_memories(change, journal)
         await journal.write(Act(debts=owed))
-        missed |= await _decide(ready, current, fan, journal)
+        missed |= await _decide(ready, current, fan, tools)
         rest = replace(act, registered=registered)
     return await _close(change, rest, debts, missed, fan, tools)
 
@@ -94,24 +95,31 @@ def _without(change: Change, erased: frozenset[str]) -> Change:
     )
 
 
-async def _follow(ready: Change, names: Sequence[str], fan: Fanned) -> dict[str, str]:
+async def _follow(ready: Change, names: Sequence[str], fan: Fanned, tools: Tools) -> dict[str, str]:
     """What was in the way of each child that does not hold it now.
 
     A follower that refuses may just not have an earlier change yet that is still on its way to it.
     """
-    told = await fan.write_each(ready, names) if names else []
+    told = await _told(ready, names, fan, tools) if names else []
     return {written.store: written.error.detail for written in told if written.error is not None}
 
 
-async def _decide(ready: Change, names: Sequence[str], fan: Fanned, journal: Journal) -> dict[str, str]:
+async def _told(ready: Change, names: Sequence[str], fan: Fanned, tools: Tools) -> list[Written]:
+    told = await fan.write_each(ready, names)
+    for written in told:
+        tools.took(written.store, written.elapsed)
+    return told
+
+
+async def _decide(ready: Change, names: Sequence[str], fan: Fanned, tools: Tools) -> dict[str, str]:
     """The first current child that answers decides whether the change is possible; the others follow."""
     missed: dict[str, str] = {}
     for place, name in enumerate(names):
-        (written,) = await fan.write_each(ready, [name])
+        (written,) = await _told(ready, [name], fan, tools)
         if written.error is None:
-            return missed | await _follow(ready, names[place + 1 :], fan)
+            return missed | await _follow(ready, names[place + 1 :], fan, tools)
         if not isinstance(written.error, StoreError):
-            await journal.write(Act(paid=tuple((child, ready.id) for child in fan.children)))
+            await tools.governance.journal.write(Act(paid=tuple((child, ready.id) for child in fan.children)))
             raise written.error
         missed[name] = written.error.detail
     return missed

@@ -1,7 +1,9 @@
 """What every operation works with, handed in and never looked up."""
 
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias, TypeVar
 
 from memorywire.engine.commit import Corridor, Plan, Submitted, straight
 from memorywire.engine.office import Office
@@ -9,18 +11,39 @@ from memorywire.engine.routing import ALONE, Routing
 from memorywire.model.clock import Clock
 from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.ids import IdMint
-from memorywire.model.record import Record
+from memorywire.model.record import Record, Scope
 from memorywire.model.where import Where
 from memorywire.retrieval.admit import Floors
 from memorywire.retrieval.embed import Embedder
 from memorywire.stores.contract import Fanned, Historian, Store, Tracker
 
+T = TypeVar("T")
+
 PAGE = 1000
+
+Watching: TypeAlias = Callable[[str, str, float], None]
+"""Is told for which operation which store took how many seconds to search or to write."""
+
+
+def unwatched(operation: str, store: str, seconds: float) -> None:
+    """Nobody watches."""
+
+
+Placing: TypeAlias = Callable[[Scope], Awaitable[Store | None]]
+"""Says which store keeps the memories of a scope, when it is another than the usual one."""
+
+
+async def nowhere_else(scope: Scope) -> None:
+    """Everybody's memories are in one place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """A store, an embedder and the floors of its space, a clock, a mint; how several stores are one."""
+    """A store, an embedder and the floors of its space, a clock, a mint; how several stores are one.
+
+    `watching` is told how long stores take for the `operation` in whose hands the tools are. `placing` knows
+    whose memories are in another store.
+    """
 
     store: Store
     embedder: Embedder
@@ -30,11 +53,31 @@ class Tools:
     corridor: Corridor = straight
     office: Office | None = None
     routing: Routing = ALONE
+    operation: str = "other"
+    watching: Watching = unwatched
+    placing: Placing = nowhere_else
 
     @property
     def names(self) -> tuple[str, ...]:
         """How receipts call the store, or each of several."""
         return self.store.children if isinstance(self.store, Fanned) else (self.store.name,)
+
+    def took(self, store: str, seconds: float) -> None:
+        self.watching(self.operation, store, seconds)
+
+    async def timed(self, store: str, work: Awaitable[T]) -> T:
+        """What the store answers; whoever watches is told how long it took, also when it fails."""
+        now = asyncio.get_running_loop().time
+        began = now()
+        try:
+            return await work
+        finally:
+            self.took(store, now() - began)
+
+    async def serving(self, scope: Scope) -> "Tools":
+        """The same tools with the store that keeps the memories of the scope."""
+        store = await self.placing(scope)
+        return self if store is None else replace(self, store=store)
 
     async def submit(self, plan: Plan) -> Submitted:
         """Lead the plan through the corridor, whoever stands in it."""

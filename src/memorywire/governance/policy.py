@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations
 from typing import TypeVar
 
@@ -130,8 +130,12 @@ def judge(case: Case, policy: Policy) -> Judgement:
 
 def trust_of(source: str | None, policy: Policy) -> Trust:
     """How far a source is believed: the first pattern that fits, else the default."""
-    fitting = (level for pattern, level in policy.trust if fits((pattern,), source))
-    return next(fitting, policy.default_trust)
+    return _granted(source, policy.trust) or policy.default_trust
+
+
+@lru_cache(maxsize=1024)
+def _granted(source: str | None, levels: tuple[tuple[str, Trust], ...]) -> Trust | None:
+    return next((level for pattern, level in levels if fits((pattern,), source)), None)
 
 
 def secret_action(scope: Scope, policy: Policy) -> SecretAction:

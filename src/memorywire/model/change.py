@@ -31,8 +31,8 @@ class Put:
     """A version to begin. Its number is one more than the base's, else the write conflicts.
 
     Its vector is given, or copied from version `like` of the same id whose text is the same, or
-    absent. `unique` refuses the put (Duplicate) while another live, unexpired record of exactly the
-    same scope has the same digest.
+    absent; with `bare` it stays absent, else the corridor embeds what has none. `unique` refuses the put
+    (Duplicate) while another live, unexpired record of exactly the same scope has the same digest.
     """
 
     record: Record
@@ -40,6 +40,7 @@ class Put:
     vector: bytes | None = None
     like: int | None = None
     unique: bool = False
+    bare: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,11 +14,13 @@ from memorywire.model.record import Json
 T = TypeVar("T")
 
 _KIND = "$"  # names the class of a value where a hint allows several
+_PLAIN = frozenset({str, int, float, bool, types.NoneType})
+_written = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def dumps(value: object) -> str:
     """One line of JSON that `loads` reads back to an equal value."""
-    return json.dumps(dump(value), ensure_ascii=False, separators=(",", ":"))
+    return _written(dump(value))
 
 
 def loads(kind: type[T], text: str) -> T:
@@ -29,12 +31,15 @@ def loads(kind: type[T], text: str) -> T:
 
 def dump(value: Any) -> Json:
     """Plain JSON that `load` reads back to an equal value."""
+    kind: type = type(value)
+    if kind in _PLAIN:
+        return value
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value):
-        named = {field.name: getattr(value, field.name) for field in fields(value)}
-        said = {name: dump(inner) for name, inner in named.items() if inner != _default(type(value), name)}
-        return {_KIND: type(value).__name__, **said}
+        named = ((name, getattr(value, name), default) for name, default in _defaults(kind).items())
+        said = {name: dump(inner) for name, inner, default in named if inner != default}
+        return {_KIND: kind.__name__, **said}
     if isinstance(value, bytes):
         return b64encode(value).decode()
     if isinstance(value, Mapping):
@@ -45,10 +50,6 @@ def dump(value: Any) -> Json:
 @cache
 def _defaults(kind: type) -> Mapping[str, Any]:
     return {field.name: field.default for field in fields(kind)}
-
-
-def _default(kind: type, name: str) -> Any:
-    return _defaults(kind)[name]
 
 
 @cache

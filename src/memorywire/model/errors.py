@@ -7,7 +7,9 @@ MemorywireError
 │   ├── TooLarge           more bytes than this door takes
 │   ├── TooSlow            the rest of the request did not come in time
 │   ├── WrongMedia         the body is in a form this door does not read
-│   └── WrongMethod        the address is known, the method is not
+│   ├── WrongMethod        the address is known, the method is not
+│   ├── WrongType          the value under a key is not of the type this needs
+│   └── ValueTooLarge      more bytes than a value may have
 ├── Unauthenticated        nobody known is asking
 ├── Forbidden              who asks is known, and may not
 │   └── Misdirected        the request names another host than this one
@@ -16,6 +18,7 @@ MemorywireError
 │   ├── Duplicate          the same content is already live in this scope
 │   └── IdempotencyConflict   the key was used for another request
 ├── TooManyAffected        the plan touches more than `max_affected` allows
+├── QuotaExceeded          the keys of one owner would hold more than they may
 ├── Refused                the policy does not let this pass
 ├── ApprovalPending        a person has to agree first
 ├── BudgetExceeded         more was asked for than the budget of the caller allows
@@ -23,6 +26,9 @@ MemorywireError
 │   └── Overloaded         more is being asked than can be answered now
 ├── SecretLeakage          a secret stands where it cannot be taken out
 ├── CapabilityUnsupported  nothing wired here can do that
+│   ├── VectorUnsupported  the store keeps no vectors
+│   ├── EmbedderNotConfigured   no embedder is wired
+│   └── DimensionMismatch  the embedder's vectors are not of the store's space
 ├── StoreError             the store could not answer
 │   ├── StoreUnavailable   not reachable, or the disk said no
 │   ├── StoreBusy          another process held the write lock too long
@@ -87,6 +93,14 @@ class WrongMethod(InvalidRequest):
     code = "method_not_allowed"
 
 
+class WrongType(InvalidRequest):
+    code = "wrong_type"
+
+
+class ValueTooLarge(InvalidRequest):
+    code = "value_too_large"
+
+
 class Unauthenticated(MemorywireError):
     code = "unauthenticated"
 
@@ -121,6 +135,10 @@ class IdempotencyConflict(Conflict):
 
 class TooManyAffected(MemorywireError):
     code = "too_many_affected"
+
+
+class QuotaExceeded(MemorywireError):
+    code = "quota_exceeded"
 
 
 class Refused(MemorywireError):
@@ -171,6 +189,18 @@ class SecretLeakage(MemorywireError):
 
 class CapabilityUnsupported(MemorywireError):
     code = "capability_unsupported"
+
+
+class VectorUnsupported(CapabilityUnsupported):
+    code = "vector_unsupported"
+
+
+class EmbedderNotConfigured(CapabilityUnsupported):
+    code = "embedder_not_configured"
+
+
+class DimensionMismatch(CapabilityUnsupported):
+    code = "dimension_mismatch"
 
 
 class StoreError(MemorywireError):

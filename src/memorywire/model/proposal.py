@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from memorywire.model.change import Change
-from memorywire.model.record import Json, Scope
+from memorywire.model.change import Base, Change
+from memorywire.model.record import Json, Scope, Trust
 from memorywire.model.requests import Request
 
 
@@ -22,11 +22,23 @@ class State(StrEnum):
 FOLLOWING: Mapping[State, frozenset[State]] = {
     State.PENDING: frozenset({State.PENDING, State.STALE, State.APPROVED, State.REJECTED, State.EXPIRED}),
     State.STALE: frozenset({State.REJECTED, State.EXPIRED}),
-    State.APPROVED: frozenset(),
-    State.REJECTED: frozenset(),
+    State.APPROVED: frozenset({State.PENDING}),
+    State.REJECTED: frozenset({State.PENDING}),
     State.EXPIRED: frozenset(),
 }
-"""Which states may follow which; a pending proposal that was planned again is pending again."""
+"""Which states may follow which.
+
+A pending proposal that was planned again is pending again, and so is one whose decision was taken back.
+"""
+
+
+class Risk(StrEnum):
+    """How much could go wrong with a change: `high` if it says more than a memory should, or erases."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
 
 WAITING = frozenset({State.PENDING, State.STALE})
 
@@ -72,6 +84,15 @@ class Proposal:
     state: State = State.PENDING
     revision: int = 1
     decision: Decision | None = None
+
+    @property
+    def risk(self) -> Risk:
+        change = self.change
+        if self.secrets or self.instructions or (change is not None and change.erase):
+            return Risk.HIGH
+        replaces = change is not None and any(put.base is not Base.NOTHING for put in change.put)
+        doubted = change is not None and any(put.record.trust is Trust.UNTRUSTED for put in change.put)
+        return Risk.MEDIUM if change is not None and (change.end or replaces or doubted) else Risk.LOW
 
     @property
     def touched(self) -> frozenset[str]:

@@ -46,7 +46,7 @@ class Trust(StrEnum):
 
     @staticmethod
     def lowest(*levels: "Trust") -> "Trust":
-        return min(levels, key=list(Trust).index)
+        return min(levels, key=list(Trust).index) if len(levels) > 1 else levels[0]
 
 
 RECALLABLE = frozenset({Standing.ACTIVE, Standing.DEMOTED})

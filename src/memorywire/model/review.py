@@ -18,6 +18,7 @@ class Verb(StrEnum):
     MERGE = "merge"
     SUPERSEDE = "supersede"
     FORGET_SIMILAR = "forget_similar"
+    REOPEN = "reopen"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +39,17 @@ class Reach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inbox:
-    """A page of proposals in the order they came, behind `after`."""
+    """A page of proposals in the order they came, or the worst and newest first, behind `after`.
+
+    `held_by` is the rule that held them, `text` something they say.
+    """
 
     reach: Reach
     states: frozenset[State] = WAITING
     batch: str | None = None
+    held_by: str | None = None
+    text: str | None = None
+    by_risk: bool = False
     after: str | None = None
     limit: int = 100
 

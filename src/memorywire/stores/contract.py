@@ -113,7 +113,7 @@ class Surveyor(Protocol, metaclass=Ability):
 
 
 @runtime_checkable
-class Ingester(Protocol):
+class Ingester(Protocol, metaclass=Ability):
     """A store over a product that finds what is worth keeping in a conversation by itself."""
 
     async def ingest(self, scope: Scope, messages: Sequence[Mapping[str, str]]) -> list[str]:

@@ -99,6 +99,17 @@ class Crew:
         answer: T = await job.reply.future
         return answer
 
+    async def do_each(self, works: Sequence[Callable[[], T]]) -> list[T]:
+        """The answers of all works, each by whoever is free first."""
+        jobs = [_Job(work, Reply()) for work in works]
+        with self._door:
+            if self._closed:
+                raise Dismissed
+            for job in jobs:
+                self._waiting.put(job)
+        answers: list[T] = await asyncio.gather(*(job.reply.future for job in jobs))
+        return answers
+
     def dismiss(self) -> None:
         """Do what waits, and end the threads; blocks while they do."""
         with self._door:

@@ -2,9 +2,10 @@
 
 The same as stores/ranking.py says in plain Python, with arrays. `holding` has, for each term of the query,
 its weight and which of the contest hold it; `sessions` has a number for each session, and -1 for no session.
+`vectors` are asked for when somebody has to be compared.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -38,7 +39,12 @@ class Contender(Protocol):
 
 
 def put_newest_ahead(
-    contest: Sequence[Contender], *, moments: Ints, vectors: Floats, holding: Holding, sessions: Ints
+    contest: Sequence[Contender],
+    *,
+    moments: Ints,
+    vectors: Callable[[], Floats],
+    holding: Holding,
+    sessions: Ints,
 ) -> None:
     """Settle who of the contest is the newest word on the matter; they may be in another order afterwards."""
     _pass(contest, _facts(_weights(contest), moments, vectors, holding, sessions))
@@ -59,7 +65,9 @@ def _pass(contest: Sequence[Contender], weights: Floats) -> None:
             runner.newest = True
 
 
-def _facts(weights: Floats, moments: Ints, vectors: Floats, holding: Holding, sessions: Ints) -> Floats:
+def _facts(
+    weights: Floats, moments: Ints, vectors: Callable[[], Floats], holding: Holding, sessions: Ints
+) -> Floats:
     """The weights after every newer memory passed the older ones it answers in place of."""
     passes = _same_terms(holding, len(weights), SAME_TERMS)
     passes &= moments[:, None] > moments[None, :]
@@ -68,7 +76,8 @@ def _facts(weights: Floats, moments: Ints, vectors: Floats, holding: Holding, se
     passes &= alone[:, None] | alone[None, :]
     if not passes.any():  # as mostly, so that nobody need be compared
         return weights
-    passes &= vectors @ vectors.T >= ALIKE
+    compared = vectors()
+    passes &= compared @ compared.T >= ALIKE
     after = weights.copy()
     some = np.flatnonzero(passes.any(axis=1))
     for newer in some[np.argsort(moments[some], kind="stable")]:

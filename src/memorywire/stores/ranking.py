@@ -10,6 +10,7 @@ from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
 from memorywire.stores.relevance import (
     A_NOSE,
     ALIKE,
+    BRIEF,
     CONTEST,
     IN_TIME,
     LEADERS,
@@ -21,6 +22,7 @@ from memorywire.stores.relevance import (
     SAME_TERMS,
     SPOKE,
     TERMS_COVERED,
+    brevity,
     evidence,
     idf,
     relevance,
@@ -81,6 +83,8 @@ def rank(candidates: Sequence[Candidate], asked: Vector | None, query: Query, li
     if nameless and not named:
         _compare_the_rest(runners, nameless)
     _lend(runners)
+    for runner in runners:
+        runner.weight *= runner.signals.get("brevity", 1.0)
     runners.sort(key=lambda runner: runner.place)
     contest = runners[:CONTEST]
     _put_newest_ahead(contest, weights)
@@ -132,6 +136,8 @@ def _start(
         near = cosine(asked, candidate.vector)
         signals = {"vector": near, "text": share}
         own = evidence(near, share) * _priors(candidate.record, query, named, signals)
+        if length > BRIEF:
+            signals["brevity"] = brevity(length)
         runners.append(_Runner(candidate, signals, own, own))
     return runners
 
@@ -159,7 +165,7 @@ def _priors(record: Record, query: Query, named: frozenset[str], signals: dict[s
 
 
 def _lend(runners: Sequence[_Runner]) -> None:
-    """Add what the neighbours in a session lend each other."""
+    """Add what the neighbours in a session lend each other; an assistant lends, but does not borrow."""
     sessions: dict[tuple[str | None, str], list[_Runner]] = {}
     for runner in runners:
         if runner.session is not None:
@@ -167,6 +173,8 @@ def _lend(runners: Sequence[_Runner]) -> None:
     for turns in sessions.values():
         turns.sort(key=lambda turn: (turn.record.moment, turn.record.id))
         for at, turn in enumerate(turns):
+            if "machine_said" in turn.signals:
+                continue
             around = ((turns[at + step], share) for step, share in _steps() if 0 <= at + step < len(turns))
             lent = sum(share * other.own for other, share in around)
             if lent:

@@ -21,7 +21,13 @@ NEIGHBOURS = ((1, 0.3), (2, 0.15))
 """What the turns around a turn of the same session lend it: distance, share of their evidence."""
 
 MACHINE_SAID = 0.5
-"""An assistant's words tell what it said, less what is so."""
+"""An assistant's words tell what it said, less what is so; and they borrow nothing: beside evidence there is
+always an answer to it, mostly a long one."""
+
+BRIEF = 80
+LENGTHY = 400
+"""Beyond `BRIEF` index terms a memory says much beside what is asked: with `LENGTHY` more it counts half, but
+never less, and lends as before."""
 
 IN_TIME = 1.3
 """A memory of the time that the query speaks of."""
@@ -61,6 +67,11 @@ def saturation(count: float, length: float, average: float) -> float:
 def evidence(cosine: float, share: float) -> float:
     """What vector and text say for a memory, together."""
     return float(max(cosine, 0.0) ** COSINE_POWER + TEXT_WEIGHT * share**TEXT_POWER)
+
+
+def brevity(length: float) -> float:
+    """What a memory of so many index terms counts: 1 for a brief one, down to a half for a long one."""
+    return 1 / (1 + min(max(length - BRIEF, 0) / LENGTHY, 1))
 
 
 def relevance(weight: float) -> float:

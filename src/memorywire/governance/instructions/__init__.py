@@ -5,6 +5,7 @@ copied attacks, not a wall: who wrote a memory says more about it than its words
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from memorywire.governance.instructions.readings import decoded, disguises, hidden_text, plain, words
 from memorywire.governance.instructions.signs import marked, reserved, spoken
@@ -47,11 +48,17 @@ def screen(places: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 def _signs(place: str, text: str) -> tuple[str, ...]:
     if place.startswith("content"):
         return instructions(text)
-    named = {sign for said in (place, text) for sign in (*instructions(said), *reserved(said))}
-    return tuple(sorted(named))
+    return tuple(sorted({*_named(place), *instructions(text), *reserved(text)}))
+
+
+@lru_cache(maxsize=1024)
+def _named(place: str) -> frozenset[str]:
+    """The signs in the name of a place; the same few names come again and again."""
+    return frozenset((*instructions(place), *reserved(place)))
 
 
 def _disguised(text: str, shown: str, said: str) -> set[str]:
-    found = {sign for other in disguises(said, shown) for sign in spoken(other)}
+    # Each of them ends as a sentence does, so no phrase goes on in the next.
+    found = spoken("".join(disguises(said, shown)))
     inner = [plain(code) for code in decoded(text)]
     return found.union(*(marked(code) | spoken(words(code)) for code in inner))

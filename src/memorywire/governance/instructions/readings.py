@@ -45,6 +45,14 @@ _HIDING = (
     "[\u202d\u202e]",
 )
 
+_SPELLED = ("(?:[ .*_-][a-z]){6}",)
+_BASE64 = "[A-Za-z0-9+/_-]{20,}={0,2}"
+_BYTES = r"(?:(?:\\x|0x)?[0-9A-Fa-f]{2}[\s,:]?){12,}"
+_PERCENT = "(?:%[0-9A-Fa-f]{2}[^%]{0,20}){3}"
+_ENTITY = "(?:&#?[0-9A-Za-z]{2,7};[^&]{0,20}){3}"
+_ESCAPE = r"(?:\\u00[0-9A-Fa-f]{2}){4}"
+_CODES = (_BASE64, _BYTES, _PERCENT, _ENTITY, _ESCAPE)
+
 
 def plain(text: str) -> str:
     """What a reader sees, in lower case: compatibility forms unified, invisible characters gone."""
@@ -80,7 +88,7 @@ def disguises(said: str, shown: str) -> Iterator[str]:
     folded = said.translate(_LOOKALIKES)
     if folded != said:
         yield folded
-    if _re("(?:[ .*_-][a-z]){6}").search(shown):
+    if _fitting(_SPELLED, shown):
         yield words(_spelled(shown))
     yield said.translate(_ROT13)
     yield said[::-1]
@@ -100,15 +108,16 @@ def decoded(text: str) -> Iterator[str]:
     """Texts that are written in this one in some code."""
     if not text.isascii():
         yield "".join(chr(ord(char) - 0xE0000) for char in text if ord(char) in _TAGS)
-    for run in _re("[A-Za-z0-9+/_-]{20,}={0,2}").findall(text):
+    fitting = _fitting(_CODES, text)
+    for run in _re(_BASE64).findall(text) if _BASE64 in fitting else ():
         yield from _legible(_base64(run))
-    for run in _re(r"(?:(?:\\x|0x)?[0-9A-Fa-f]{2}[\s,:]?){12,}").findall(text):
+    for run in _re(_BYTES).findall(text) if _BYTES in fitting else ():
         yield from _legible(_hex(run))
-    if _re("(?:%[0-9A-Fa-f]{2}[^%]{0,20}){3}").search(text):
+    if _PERCENT in fitting:
         yield unquote(text, errors="ignore")
-    if _re("(?:&#?[0-9A-Za-z]{2,7};[^&]{0,20}){3}").search(text):
+    if _ENTITY in fitting:
         yield html.unescape(text)
-    if _re(r"(?:\\u00[0-9A-Fa-f]{2}){4}").search(text):
+    if _ESCAPE in fitting:
         yield unquote(text.replace("\\u00", "%"), errors="ignore")
 
 
@@ -139,6 +148,22 @@ def _legible(data: bytes) -> Iterator[str]:
         return
     if sum(character.isprintable() or character.isspace() for character in text) > 0.9 * len(text):
         yield text
+
+
+def _fitting(patterns: tuple[str, ...], text: str) -> frozenset[str]:
+    """Which of the patterns fit somewhere: mostly none does, and the text is read once to see it."""
+    return frozenset(patterns[place] for place in _any_of(patterns).Match(text.encode()) or ())
+
+
+@cache
+def _any_of(patterns: tuple[str, ...]) -> Any:
+    import re2
+
+    all_of_them = re2.Set.SearchSet()
+    for pattern in patterns:
+        all_of_them.Add(pattern)
+    all_of_them.Compile()
+    return all_of_them
 
 
 @cache

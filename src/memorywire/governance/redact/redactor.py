@@ -10,11 +10,12 @@ from memorywire.governance.redact.known import Known
 from memorywire.governance.redact.places import find_placed, holds_a_secret, is_ordinary
 from memorywire.governance.redact.rules import Rank, Span, compiled, find_issued, image, legible
 from memorywire.governance.redact.shapes import find_shapes
-from memorywire.governance.redact.views import joined, unbroken, unmasked
+from memorywire.governance.redact.views import is_broken, joined, unbroken, unmasked
 from memorywire.model.record import Json
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _ENCODED = r"[A-Za-z0-9+/_-]{24,}={0,2}"
+_MOST_NAMES, _SHORT_NAME = 4096, 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class Redactor:
     def __init__(self, known: Mapping[str, str] = _NOTHING, *, patterns: bool = True) -> None:
         self._known = Known(known)
         self._patterns = patterns
+        self._clean_names: set[str] = set()  # those of agents and users come again and again
 
     def text(self, text: str) -> tuple[str, tuple[str, ...]]:
         """The text without its secrets, and the kinds that were found."""
@@ -41,7 +43,14 @@ class Redactor:
 
     def identifier(self, text: str) -> tuple[str, tuple[str, ...]]:
         """The same for a name or an id, where being random is no sign: only what is known for certain."""
-        return _without(text, list(self._certain(legible(text))))
+        if text in self._clean_names:
+            return text, ()
+        clean, kinds = _without(text, list(self._certain(legible(text))))
+        if not kinds and len(text) <= _SHORT_NAME:
+            if len(self._clean_names) >= _MOST_NAMES:
+                self._clean_names.clear()
+            self._clean_names.add(text)
+        return clean, kinds
 
     def json(self, value: Json, place: str) -> tuple[Json, tuple[Finding, ...]]:
         """The value without its secrets at any depth, in values and in keys."""
@@ -97,7 +106,7 @@ class Redactor:
         unveiled = unmasked(text)
         if unveiled is not None:
             found += map(unveiled.back, (*self._certain(unveiled.text), *self._likely(unveiled.text)))
-        lines = joined(text) if any(self._certain(unbroken(text))) else None
+        lines = joined(text) if is_broken(text) and any(self._certain(unbroken(text))) else None
         if lines is not None:
             found += _only_across(map(lines.back, self._certain(lines.text)), found, len(text))
         return found

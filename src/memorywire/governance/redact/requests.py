@@ -13,16 +13,15 @@ def redact_remember(request: Remember, redactor: Redactor) -> tuple[Remember, tu
     """The request without its secrets, and what was found; a secret in an id is refused."""
     _refuse_in_names(request, redactor)
     found: list[Finding] = []
-    clean = replace(
-        request,
-        content=_words(request.content, "content", redactor, found),
-        metadata=_words(request.metadata, "metadata", redactor, found),
-        tags=_labels(request.tags, redactor, found),
-        source=_name(request.source, "source", redactor, found),
-        session_id=_name(request.session_id, "session_id", redactor, found),
-        privacy_intent=_words(request.privacy_intent, "privacy_intent", redactor, found),
-    )
-    return (clean if found else request), tuple(found)
+    clean = {
+        "content": _words(request.content, "content", redactor, found),
+        "metadata": _words(request.metadata, "metadata", redactor, found),
+        "tags": _labels(request.tags, redactor, found),
+        "source": _name(request.source, "source", redactor, found),
+        "session_id": _name(request.session_id, "session_id", redactor, found),
+        "privacy_intent": _words(request.privacy_intent, "privacy_intent", redactor, found),
+    }
+    return (replace(request, **clean) if found else request), tuple(found)
 
 
 def scan_record(record: Record, redactor: Redactor) -> tuple[Finding, ...]:
@@ -42,11 +41,10 @@ def _refuse_in_names(request: Remember, redactor: Redactor) -> None:
     names = {f"{field}.{at}": id for field, ids in lists.items() for at, id in enumerate(ids)}
     given = {"id": request.id, "idempotency_key": request.idempotency_key}
     for place, name in (given | _owners(request) | names).items():
-        found: list[Finding] = []
-        _name(name, place, redactor, found)
-        for finding in found:
+        _, kinds = ("", ()) if name is None else redactor.identifier(name)
+        for kind in kinds:
             raise SecretLeakage(
-                f"{place} holds a secret ({finding.kind}), and an id cannot be rewritten",
+                f"{place} holds a secret ({kind}), and an id cannot be rewritten",
                 field=place,
                 fix="choose an id that says nothing, and change the secret where it is used: it was sent",
             )

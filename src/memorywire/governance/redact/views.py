@@ -51,6 +51,11 @@ def unmasked(text: str) -> View | None:
     return _without([found.span() for found in _INVISIBLE.finditer(text)], text.translate(_faces()))
 
 
+def is_broken(text: str) -> bool:
+    """Whether the text has more than one line, however it says so."""
+    return "\n" in text or "\\n" in text
+
+
 def joined(text: str) -> View | None:
     """Lines put together without what stands between their words; None for a single line."""
     gaps = []

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from memorywire.stores.sqlite.growing import Growing
 from memorywire.stores.sqlite.halves import widened
+from memorywire.stores.sqlite.selection import Selection
 
 Floats: TypeAlias = NDArray[np.float32]
 Bytes: TypeAlias = NDArray[np.int8]
@@ -46,14 +47,12 @@ class Codes:
         self._codes.values[rows] = 0
         self._units.values[rows] = 0
 
-    def near(self, asked: Floats, rows: NDArray[np.int32] | None) -> tuple[Floats, float]:
-        """About the cosine of each row (None: of all), and by how much they may be off.
+    def near(self, asked: Floats, among: Selection) -> tuple[Floats, float]:
+        """About the cosine of each row beside the selection, and by how much they may be off.
 
         The bound is certain for few dimensions; for many it is beyond what rounding does in practice.
         """
-        codes, units = self._codes.values, self._units.values
-        if rows is not None:
-            codes, units = codes[rows], units[rows]
+        codes, units = among.pick(self._codes.values), among.pick(self._units.values)
         [asked_codes], [unit], error = _rounded(asked[None])
         near = _products(asked_codes, codes)
         near *= units

@@ -7,9 +7,9 @@ their vectors in the file.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
-import apsw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,23 +17,25 @@ from memorywire.model.query import Query
 from memorywire.model.record import DEMOTED_FACTOR
 from memorywire.stores.newest import put_newest_ahead
 from memorywire.stores.relevance import (
+    BRIEF,
     CONTEST,
     COSINE_POWER,
     IN_TIME,
     K1,
+    LENGTHY,
     MACHINE_SAID,
     SPOKE,
+    TERMS_COVERED,
     TEXT_POWER,
     TEXT_WEIGHT,
     B,
+    brevity,
     idf,
     relevance,
 )
 from memorywire.stores.sqlite.neighbourhood import ALL_LENT, STEPS
-from memorywire.stores.sqlite.reading import ids_at
-from memorywire.stores.sqlite.rows import term_hash
 from memorywire.stores.sqlite.selection import Rows, Selection, holding
-from memorywire.stores.sqlite.shelf import Shelf
+from memorywire.stores.sqlite.shelf import Shelf, Source
 from memorywire.stores.text import name_words, spoken_by, terms
 
 Floats = NDArray[np.floating[Any]]
@@ -55,6 +57,15 @@ class Ranked:
     position: int
     score: float
     signals: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistics:
+    """How common terms are, by their keys, in a crowd of which the selected are only a few."""
+
+    documents: int
+    average: float
+    containing: Mapping[int, int]
 
 
 @dataclass(slots=True)
@@ -84,17 +95,27 @@ class _Runner:
         return -self.score, -self.weight, self.id
 
 
-def rank(db: apsw.Connection, shelf: Shelf, selection: Selection, query: Query, limit: int) -> list[Ranked]:
-    """The best `limit` of the selected rows, best first; statistics are taken over the selected only."""
+def rank(
+    db: Source,
+    shelf: Shelf,
+    selection: Selection,
+    query: Query,
+    limit: int,
+    crowd: Statistics | None = None,
+) -> list[Ranked]:
+    """The best `limit` of the selected rows, best first.
+
+    Statistics are taken over the selected only, unless those of a crowd are given.
+    """
     if not selection.size or limit < 1:
         return []
-    field = _Field(db, shelf, selection, query)
+    field = _Field(db, shelf, selection, query, crowd)
     runners = field.runners(max(limit, CONTEST))
-    runners.sort(key=lambda runner: runner.standing)
+    _put_best_first(runners)
     contest = runners[:CONTEST]
     field.put_newest_ahead(contest)
     if any(runner.newest for runner in contest):
-        contest.sort(key=lambda runner: runner.standing)
+        _put_best_first(contest)
     ranked = contest + runners[CONTEST:]
     return [
         Ranked(int(shelf.positions[runner.row]), runner.score, field.signals(runner))
@@ -102,10 +123,21 @@ def rank(db: apsw.Connection, shelf: Shelf, selection: Selection, query: Query, 
     ]
 
 
+def _put_best_first(runners: list[_Runner]) -> None:
+    """By their standing. Relevance rises with weight, so it is only worked out where demotion changes it."""
+    if any(runner.demoted for runner in runners):
+        runners.sort(key=lambda runner: runner.standing)
+        return
+    runners.sort(key=attrgetter("id"))
+    runners.sort(key=attrgetter("weight"), reverse=True)
+
+
 class _Field:
     """What is known of all selected rows, as arrays that run beside the selection."""
 
-    def __init__(self, db: apsw.Connection, shelf: Shelf, selection: Selection, query: Query) -> None:
+    def __init__(
+        self, db: Source, shelf: Shelf, selection: Selection, query: Query, crowd: Statistics | None
+    ) -> None:
         self._db = db
         self._shelf = shelf
         self._selection = selection
@@ -115,12 +147,10 @@ class _Field:
         self._asked = _floats(query.nameless if query.nameless and named else query.vector)
         self._rest = None if named else _floats(query.nameless)
         self._holding: list[tuple[float, Rows]] = []
-        self._share = self._text_shares(query.text)
-        self._near = shelf.sessions.neighbourhood(
-            selection, shelf.rising, lambda rows: ids_at(db, shelf.positions[rows].tolist())
-        )
+        self._share = self._text_shares(query.text, crowd)
+        self._near = shelf.sessions.neighbourhood(selection, shelf.rising, lambda rows: shelf.ids(db, rows))
 
-    def _text_shares(self, text: str) -> Floats:
+    def _text_shares(self, text: str, crowd: Statistics | None) -> Floats:
         """The share of the query's term weight that each earns among the selected."""
         lengths = self._selection.pick(self._shelf.lengths)
         places: list[Places] = []
@@ -128,11 +158,14 @@ class _Field:
         weights: list[Floats] = []
         total = 0.0
         said = lengths.sum() if self._selection.whole else lengths[self._selection.mask].sum()
-        average = float(said) / self._selection.size or 1.0
+        average = self._average = crowd.average if crowd else float(said) / self._selection.size or 1.0
         for term in terms(text):
-            found, counts = self._shelf.postings.holding(term_hash(term))
+            key = self._shelf.key(term)
+            found, counts = self._shelf.postings.holding(key)
             at, which = self._selection.among(found)
-            weight = idf(self._selection.size, len(at))
+            weight = (
+                idf(crowd.documents, crowd.containing[key]) if crowd else idf(self._selection.size, len(at))
+            )
             self._holding.append((weight, found))
             total += weight
             if len(at):
@@ -149,14 +182,13 @@ class _Field:
     def _spoken_by(self, names: Sequence[str]) -> Places:
         """The places of what was said by somebody with one of these names, in ascending order."""
         words = {word for name in names for word in name_words(name)}
-        found = (self._shelf.postings.holding(term_hash(spoken_by(word)))[0] for word in words)
+        found = (self._shelf.postings.holding(self._shelf.key(spoken_by(word)))[0] for word in words)
         places = [self._selection.among(rows)[0] for rows in found]
         return np.unique(np.concatenate(places)) if places else np.empty(0, np.intp)
 
     @cached_property
     def _demoted(self) -> Mask:
-        demoted: Mask = self._selection.pick(self._shelf.demoted)
-        return demoted
+        return self._shelf.demoted(self._selection)
 
     def runners(self, wanted: int) -> list[_Runner]:
         """The rows that could be among the best `wanted`, each with its exact evidence."""
@@ -172,9 +204,11 @@ class _Field:
         for (_, share), other in zip(STEPS, around, strict=bool(around)):
             lent += share * own[np.searchsorted(known, other)]
         at = np.searchsorted(known, chosen)
-        weights = own[at] + lent
+        lent[self._shelf.machine_said[rows[at]]] = 0.0
+        weights = (own[at] + lent) * _brevity(self._shelf.lengths[rows[at]])
         demoted = self._demoted[chosen]
-        best = np.concatenate([_best(weights, kind, wanted, 0.0) for kind in (~demoted, demoted)])
+        kinds = (~demoted, demoted) if demoted.any() else (None,)
+        best = np.concatenate([_best(weights, kind, wanted, 0.0) for kind in kinds])
         at = at[best]
         columns = (at, chosen[best], rows[at], weights[best], cosines[at], lent[best], demoted[best])
         return [
@@ -204,6 +238,8 @@ class _Field:
         }
         signals = {"vector": runner.cosine, "text": float(self._share[runner.place])}
         signals |= {name: 1.0 for name, raised in flags.items() if raised}
+        if (length := int(self._shelf.lengths[runner.row])) > BRIEF:
+            signals["brevity"] = brevity(length)
         if runner.borrowed:
             signals["neighbours"] = runner.borrowed
         if self._rest is not None:
@@ -250,24 +286,40 @@ class _Field:
             weights[self._spoken] *= SPOKE
             error *= SPOKE
         if self._near:
-            weights[self._near.order] += self._near.lent(weights)
+            weights[self._near.order] += self._near.lent(weights) * ~machine[self._near.order]
             error *= 1 + ALL_LENT
+        lengths = self._selection.pick(self._shelf.lengths)
+        long = np.flatnonzero(lengths > BRIEF)
+        weights[long] *= _brevity(lengths[long])
         return weights, 2 * steepest * error + _SLACK
 
     def _cosines(self) -> tuple[NDArray[np.float32], float]:
         if self._asked is None:
             return np.zeros(self._selection.width, np.float32), 0.0
-        return self._shelf.codes.near(self._asked, self._selection.rows)
+        return self._shelf.codes.near(self._asked, self._selection)
 
     def put_newest_ahead(self, contest: Sequence[_Runner]) -> None:
         rows = np.array([runner.row for runner in contest], np.int32)
+        sessions = self._shelf.sessions.codes.values[rows]
+        if sessions.max() < 0:  # then only those count that hold enough of the terms, and mostly nobody does
+            some = self._covering(contest, rows)
+            if len(some) < 2:
+                return
+            contest, rows, sessions = [contest[at] for at in some], rows[some], sessions[some]
         put_newest_ahead(
             contest,
             moments=self._shelf.moments[rows],
-            vectors=self._vectors.matrix[[runner.at for runner in contest]].astype(np.float64),
+            vectors=lambda: self._vectors.matrix[[runner.at for runner in contest]].astype(np.float64),
             holding=[(weight, _hold(rows, found)) for weight, found in self._holding],
-            sessions=self._shelf.sessions.codes.values[rows].astype(np.int64),
+            sessions=sessions.astype(np.int64),
         )
+
+    def _covering(self, contest: Sequence[_Runner], rows: Rows) -> list[int]:
+        """Who may hold enough of the terms: of each that it holds a row earns at least a certain part."""
+        earned = self._share[[runner.place for runner in contest]]
+        norms = K1 * (1 - B + B * self._shelf.lengths[rows] / self._average)
+        some: list[int] = np.flatnonzero(earned * (1 + norms) >= TERMS_COVERED - _SLACK).tolist()
+        return some
 
 
 def _best(weights: Floats, among: Mask | None, wanted: int, slack: float) -> Places:
@@ -298,6 +350,10 @@ def _hold(rows: Rows, found: Rows) -> Mask:
     held = np.zeros(len(rows), bool)
     held[holding(rows, found)[0]] = True
     return held
+
+
+def _brevity(lengths: NDArray[Any]) -> Floats:
+    return 1 / (1 + np.clip((lengths.astype(np.float64) - BRIEF) / LENGTHY, 0, 1))
 
 
 def _floats(vector: bytes | None) -> NDArray[np.float32] | None:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -105,16 +105,26 @@ def _scope(tenant: str, agent: str, user: str | None) -> Scope:
     return Scope(tenant=tenant, agent=agent, user=user)
 
 
-def record_of(row: Row) -> Record:
+Seen: TypeAlias = Callable[[Scope, str, int | None], int | None]
+"""When a record of that scope and id was last recalled, given what its row says."""
+
+
+def as_written(scope: Scope, id: str, recalled_at: int | None) -> int | None:
+    """What the row says is all that is known."""
+    return recalled_at
+
+
+def record_of(row: Row, seen: Seen = as_written) -> Record:
     """The record in a row of the view `record`."""
     # fmt: off
     (tenant, agent, user, id, number, type, standing, confidence, created_at, updated_at, occurred_at,
      expires_at, trust, source, session, structured, tags, metadata, supersedes, merged_from, derived_from,
      content, recalled_at, *_) = row
     # fmt: on
+    scope = _scope(tenant, agent, user)
     return Record(
         id=id,
-        scope=_scope(tenant, agent, user),
+        scope=scope,
         type=_TYPES[type],
         content=json.loads(content) if structured else content,
         created_at=created_at,
@@ -132,7 +142,7 @@ def record_of(row: Row) -> Record:
         merged_from=_names(merged_from),
         derived_from=_names(derived_from),
         trust=_TRUSTS[trust],
-        recalled_at=recalled_at,
+        recalled_at=seen(scope, id, recalled_at),
     )
 
 
@@ -207,11 +217,16 @@ def _names(listed: str) -> tuple[str, ...]:
 def _well_formed(row: Bindings) -> Bindings:
     """What the engine cannot hold is refused here, before it could break a transaction others share."""
     for name, value in row.items():
-        if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            raise InvalidRequest("the number does not fit into 64 bits", field=name)
         if isinstance(value, str):
-            try:
-                value.isascii() or value.encode()
-            except UnicodeEncodeError as error:
-                raise InvalidRequest("the text holds a lone surrogate", field=name) from error
+            if not value.isascii():
+                _refuse_halves(name, value)
+        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise InvalidRequest("the number does not fit into 64 bits", field=name)
     return row
+
+
+def _refuse_halves(name: str, value: str) -> None:
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidRequest("the text holds a lone surrogate", field=name) from error

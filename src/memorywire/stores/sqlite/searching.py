@@ -11,20 +11,24 @@ from memorywire.stores.sqlite.connection import snapshot
 from memorywire.stores.sqlite.pushdown import needs_rows
 from memorywire.stores.sqlite.ranking import rank
 from memorywire.stores.sqlite.reading import at_positions, positions
+from memorywire.stores.sqlite.rows import Seen, as_written
 from memorywire.stores.sqlite.selection import Selection
 from memorywire.stores.sqlite.shelf import Shelf
 from memorywire.stores.sqlite.shelves import Shelves
 
 
-def search(db: apsw.Connection, shelves: Shelves, space: Space, query: Query, limit: int) -> list[Scored]:
+def search(
+    db: apsw.Connection, shelves: Shelves, space: Space, query: Query, limit: int, seen: Seen = as_written
+) -> list[Scored]:
+    """The best hits; `seen` tells when each was last recalled."""
     if query.vector is not None and len(query.vector) != 4 * space.dimension:
         raise InvalidRequest(f"the vector is not of the space {space}", field="vector")
     if query.where.as_of is not None:
         with snapshot(db):
-            return _answer(db, _past(db, space, query.where), query, limit)
+            return _answer(db, _past(db, space, query.where), query, limit, seen)
     with shelves.take(query.where.scope.tenant, query.where.scope.agent) as shelf, snapshot(db):
         shelf.catch_up(db)
-        return _answer(db, shelf, query, limit)
+        return _answer(db, shelf, query, limit, seen)
 
 
 def _past(db: apsw.Connection, space: Space, where: Where) -> Shelf:
@@ -34,9 +38,9 @@ def _past(db: apsw.Connection, space: Space, where: Where) -> Shelf:
     return shelf
 
 
-def _answer(db: apsw.Connection, shelf: Shelf, query: Query, limit: int) -> list[Scored]:
+def _answer(db: apsw.Connection, shelf: Shelf, query: Query, limit: int, seen: Seen) -> list[Scored]:
     ranked = rank(db, shelf, _selection(db, shelf, query.where), query, limit)
-    records = at_positions(db, [hit.position for hit in ranked])
+    records = at_positions(db, [hit.position for hit in ranked], seen)
     hits = [Scored(record=records[hit.position], score=hit.score, signals=hit.signals) for hit in ranked]
     return [hit for hit in hits if query.where.matches(hit.record)]
 

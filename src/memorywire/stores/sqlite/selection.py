@@ -23,6 +23,8 @@ class Selection:
     size: int
     rows: Rows | None
     mask: Mask
+    picked: dict[int, tuple[NDArray[Any], NDArray[Any]]] | None = None
+    """Of a selection that is asked for again and again: the parts of columns, with whose they are."""
 
     @classmethod
     def of_all(cls, width: int) -> Self:
@@ -52,8 +54,18 @@ class Selection:
         return np.flatnonzero(self.mask) if self.rows is None else np.arange(len(self.rows))
 
     def pick(self, column: NDArray[Any]) -> NDArray[Any]:
-        """The part of a column that runs beside this selection."""
-        return column if self.rows is None else column[self.rows]
+        """The part of a column that runs beside this selection; not to be written to."""
+        if self.rows is None:
+            return column
+        if self.picked is None or column.base is None:
+            return column[self.rows]
+        if id(column.base) not in self.picked:
+            self.picked[id(column.base)] = (column.base, column[self.rows])
+        return self.picked[id(column.base)][1]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for _, part in (self.picked or {}).values())
 
     def numbers(self, places: NDArray[Any]) -> Rows:
         """The rows at these places."""

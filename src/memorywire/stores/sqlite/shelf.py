@@ -6,7 +6,9 @@ query that uses it, so it never shows anything the file does not hold.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
+from typing import Any, TypeAlias
 
 import apsw
 import numpy as np
@@ -20,15 +22,19 @@ from memorywire.stores.sqlite.exact import Exact, Recent, Vectors
 from memorywire.stores.sqlite.growing import Growing
 from memorywire.stores.sqlite.packing import began, packs
 from memorywire.stores.sqlite.postings import Postings
-from memorywire.stores.sqlite.reading import vectors_at
-from memorywire.stores.sqlite.rows import Bindings, Row
+from memorywire.stores.sqlite.reading import ids_at, vectors_at
+from memorywire.stores.sqlite.rows import Bindings, Row, term_hash
 from memorywire.stores.sqlite.selection import Selection
 from memorywire.stores.sqlite.sessions import Sessions
 from memorywire.stores.sqlite.sql import QUERIES
 
+Source: TypeAlias = Any
+"""What a shelf reads the rest from: a connection here; each kind of shelf knows its own."""
+
 _BATCH = 4096
 _MOST_GAPS = 1024
 _SMALL = 1024
+_CORNER, _MOST_CORNERS = 2048, 8
 
 _DEMOTED = STANDINGS[Standing.DEMOTED.value]
 
@@ -74,8 +80,8 @@ class Shelf:
             self.sessions.moments,
             *self.codes.columns,
         )
-        self._of_user = Postings()
-        self.postings = Postings()
+        self._of_user, self.postings = Postings(), Postings()
+        self._corners: dict[str, Selection] = {}  # of users that asked since anything changed here
 
     def __len__(self) -> int:
         return len(self._position)
@@ -84,7 +90,7 @@ class Shelf:
     def nbytes(self) -> int:
         parts = (*self._columns, self._of_user, self.postings, self.sessions)
         exact = self._recent if self._exact is None else self._exact
-        return sum(part.nbytes for part in (*parts, exact))
+        return sum(part.nbytes for part in (*parts, exact, *self._corners.values()))
 
     @property
     def positions(self) -> NDArray[np.int64]:
@@ -107,9 +113,9 @@ class Shelf:
     def machine_said(self) -> NDArray[np.bool_]:
         return self._machine.values
 
-    @property
-    def demoted(self) -> NDArray[np.bool_]:
-        demoted: NDArray[np.bool_] = self._standing.values == _DEMOTED
+    def demoted(self, among: Selection) -> NDArray[np.bool_]:
+        """Which of the selected are demoted; it runs beside them."""
+        demoted: NDArray[np.bool_] = among.pick(self._standing.values) == _DEMOTED
         return demoted
 
     def catch_up(self, db: apsw.Connection) -> None:
@@ -162,7 +168,15 @@ class Shelf:
             found = found.where(found.pick(self._created.values) <= where.created_until)
         return found
 
-    def vectors(self, db: apsw.Connection, rows: NDArray[np.int32]) -> Vectors:
+    def key(self, term: str) -> int:
+        """The number under which the text index has a term."""
+        return term_hash(term)
+
+    def ids(self, db: Source, rows: NDArray[Any]) -> Sequence[str]:
+        """The ids of these rows, as the caller's snapshot has them."""
+        return ids_at(db, self.positions[rows].tolist())
+
+    def vectors(self, db: Source, rows: NDArray[np.int32]) -> Vectors:
         """The ids and vectors of these rows (ascending), as the caller's snapshot has them."""
         if self._exact is not None:
             return self._exact.at(rows)
@@ -173,8 +187,15 @@ class Shelf:
     def _of(self, user: str | None) -> Selection:
         if user is None:
             return Selection.of_all(len(self))
-        rows, _ = self._of_user.holding(self._users.get(user, -1))
-        return Selection.of_rows(rows, len(self))
+        if user not in self._corners:
+            rows, _ = self._of_user.holding(self._users.get(user, -1))
+            found = Selection.of_rows(rows, len(self))
+            if found.rows is None or len(rows) > _CORNER:
+                return found
+            if len(self._corners) >= _MOST_CORNERS:
+                self._corners.clear()
+            self._corners[user] = replace(found, picked={})
+        return self._corners[user]
 
     def _expect(self, rows: int) -> None:
         for column in self._columns:
@@ -187,6 +208,7 @@ class Shelf:
 
     def _append(self, batch: Batch) -> None:
         first, columns = len(self), batch.columns
+        self._corners.clear()
         self._rise(batch)
         users = np.array([self._users.setdefault(name, len(self._users)) for name in batch.users])
         numbers = np.arange(first, first + len(batch), dtype=np.int32)
@@ -224,6 +246,7 @@ class Shelf:
         """Leave gaps where these stood, without their vectors; too many gaps are closed."""
         if not positions:
             return
+        self._corners.clear()
         gone = np.flatnonzero(np.isin(self._position.values, positions))
         self._current.values[gone] = False
         self.codes.clear(gone)

@@ -20,8 +20,9 @@ class _Place:
 class Shelves:
     """At most `memory` bytes of shelves, beyond the one in use."""
 
-    def __init__(self, dimension: int, memory: int = MEMORY) -> None:
+    def __init__(self, dimension: int, memory: int = MEMORY, *, make: type[Shelf] = Shelf) -> None:
         self._dimension = dimension
+        self._make = make
         self._memory = memory
         self._lock = Lock()
         self._places: OrderedDict[tuple[str, str], _Place] = OrderedDict()
@@ -38,7 +39,7 @@ class Shelves:
         key = (tenant, agent)
         with self._lock:
             if key not in self._places:
-                self._places[key] = _Place(Shelf(tenant, agent, self._dimension))
+                self._places[key] = _Place(self._make(tenant, agent, self._dimension))
             place = self._places[key]
             self._places.move_to_end(key)
         with place.lock:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 import apsw
@@ -33,7 +32,8 @@ _MANY = 20_000
 
 
 class SqliteStore:
-    """Memories in one SQLite file, or in memory; satisfies Store, Historian, Tracker and RecallCounter.
+    """Memories in one SQLite file, or in memory; satisfies Store, Historian, Tracker,
+    RecallCounter and Surveyor.
 
     What was written is on the disk before the write is answered. Others may keep their tables in the
     same `file`. `connect` is how connections are made, `patience` how long other processes are waited
@@ -89,15 +89,24 @@ class SqliteStore:
         await self._settle_touches(where)
         return self._touched(await self.file.read(lambda db: reading.find(db, where, after, limit)))
 
+    async def newest(self, where: Where, before: str | None, limit: int) -> list[Record]:
+        await self._settle_touches(where)
+        work = partial(reading.find, where=where, after=before, limit=limit, backwards=True)
+        return self._touched(await self.file.read(work))
+
+    async def owners(self, tenant: str) -> list[tuple[str, int]]:
+        return await self.file.read(lambda db: reading.owners(db, tenant))
+
     async def count(self, where: Where) -> int:
         await self._settle_touches(where)
         return await self.file.read(lambda db: reading.count(db, where))
 
     async def search(self, query: Query, limit: int) -> list[Scored]:
         await self._settle_touches(query.where)
-        found = await self.file.run(lambda db: search(db, self._shelves, self._space, query, limit))
+        seen = self._touches.seen_at
+        found = await self.file.run(lambda db: search(db, self._shelves, self._space, query, limit, seen))
         self._tidy(query.where.scope)
-        return [self._touched_hit(hit) for hit in found]
+        return found
 
     async def duplicate(self, record: Record, at: int) -> Record | None:
         found = await self.file.read(lambda db: reading.duplicate(db, record, at))
@@ -163,10 +172,6 @@ class SqliteStore:
         """Idleness is decided in the file, so what is pending must be there first."""
         if where.idle_since is not None and self._touches:
             await self.file.write(_nothing)
-
-    def _touched_hit(self, hit: Scored) -> Scored:
-        record = self._touches.seen_on(hit.record)
-        return hit if record is hit.record else replace(hit, record=record)
 
     def _touched(self, records: list[Record]) -> list[Record]:
         return [self._touches.seen_on(record) for record in records]

@@ -59,24 +59,26 @@ class Touches:
     def counted_on(self, record: Record) -> int:
         """How many recalls of the record wait to be written."""
         with self._lock:
-            return sum(touch.count for touch in self._pending(record))
+            return sum(touch.count for touch in self._pending(record.scope, record.id))
 
     def seen_on(self, record: Record) -> Record:
         """The record as if everything pending were written."""
-        if not self._new and not self._taken:
-            return record
-        with self._lock:
-            at = max((touch.at for touch in self._pending(record)), default=None)
-        if at is None or (record.recalled_at is not None and record.recalled_at >= at):
-            return record
-        return replace(record, recalled_at=at)
+        at = self.seen_at(record.scope, record.id, record.recalled_at)
+        return record if at == record.recalled_at else replace(record, recalled_at=at)
 
-    def _pending(self, record: Record) -> Iterator[Touch]:
-        own = record.scope
+    def seen_at(self, scope: Scope, id: str, written: int | None) -> int | None:
+        """When the record of that scope was last recalled, as if everything pending were written."""
+        if not self._new and not self._taken:
+            return written
+        with self._lock:
+            at = max((touch.at for touch in self._pending(scope, id)), default=None)
+        return written if at is None or (written is not None and written >= at) else at
+
+    def _pending(self, own: Scope, id: str) -> Iterator[Touch]:
         meant = (own,) if own.user is None else (own, Scope(tenant=own.tenant, agent=own.agent))
         for scope in meant:
             for pending in (self._new, self._taken):
-                touch = pending.get((scope, record.id))
+                touch = pending.get((scope, id))
                 if touch is not None:
                     yield touch
 
