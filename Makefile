@@ -10,13 +10,13 @@ SLOW   := tests/cli tests/embed tests/http tests/mcp tests/postgres tests/remote
 UNIT   := $(filter-out $(SLOW) tests/__pycache__, $(wildcard tests/*))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint unit bench figures torture fuzz load docs clean
+.PHONY: help run test check lint unit bench figures torture fuzz load screenshots docs clean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: $(VENV)/.base  ## install into .venv and run the demo
-	@$(VENV)/bin/memorywire demo
+run: $(VENV)/.server  ## install into .venv and serve the demo until ctrl-C
+	@$(VENV)/bin/memorywire serve --demo
 
 test: lint  ## everything: gates and all tests
 	@$(PY) -m pytest --numprocesses auto --dist loadfile
@@ -48,6 +48,9 @@ fuzz: $(VENV)/.dev  ## send the HTTP door 20,000 made-up requests
 load: $(VENV)/.dev  ## many HTTP clients at once, beside the same work in process
 	@$(PY) tools/load_http.py --memories 100000 --seconds 60
 
+screenshots: $(VENV)/.dev  ## write docs/images again, from the demo
+	@$(PY) tools/screenshots.py
+
 docs: $(VENV)/.dev  ## write docs/reference again
 	@$(PY) tools/reference.py
 
@@ -61,6 +64,10 @@ $(VENV)/bin/python:
 $(VENV)/.base: $(VENV)/bin/python pyproject.toml $(SOURCES)
 	@echo "installing memorywire into $(VENV) ..."
 	@$(PIP) install ./packages/minilm --editable .
+	@touch $@
+
+$(VENV)/.server: $(VENV)/.base
+	@$(PIP) install --editable '.[server]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.base

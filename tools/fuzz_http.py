@@ -81,6 +81,7 @@ def run(
     command += ["--header", f"Authorization: Bearer {token}", "--checks", "all", "--phases", phases]
     command += ["--max-examples", str(examples), "--continue-on-failure", "--warnings", "off", "--no-color"]
     command += ["--exclude-path", "/v0/events"]  # it has no end
+    command += ["--request-timeout", "60"]  # seconds; the machine may have other work
     env = {**os.environ, "no_proxy": "*"}
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
 

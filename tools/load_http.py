@@ -1,31 +1,38 @@
-"""Many clients at once against a real server, beside the same operations in process; one run, one table.
+"""Many clients at once against a real server, beside the same operations in its own process.
 
-`python tools/load_http.py --memories 100000 --seconds 60 --clients 64` is the campaign; `--soak` goes on
-with both operations for as long as that and watches the memory of the server.
+`python tools/load_http.py --memories 100000 --soak 300 --markdown FILE` is the campaign. Slices without the
+door and through it take turns, so that whatever else the machine does concerns both. The soak goes on with
+reads and writes that leave the number of memories as it is, and watches the memory of the server.
 """
 
 import argparse
 import asyncio
 import json
 import multiprocessing
+import os
+import platform
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from itertools import count, islice
 from multiprocessing.connection import Connection
+from pathlib import Path
 from urllib.parse import urlsplit
 
+import numpy as np
 import psutil
 
 from memorywire.evals.bench.corpus import facts
-from memorywire.evals.bench.known import Known
 from memorywire.facades.bulk import remember_each
 from memorywire.facades.dispatch import dispatch
 from memorywire.house import Governance, House, open_house
 from memorywire.model.clock import system_clock
+from memorywire.model.record import Json
+from memorywire.model.space import Space
 from memorywire.retrieval.embed import open_embedder
 from memorywire.servers.http.door import Limits
 from memorywire.servers.http.run import Address, Serving, serve
@@ -34,57 +41,132 @@ from memorywire.wire.codec import encode
 AGENT = "load"
 QUESTIONS = 2_000
 CHUNK = 2_048
+SETTLING = 60.0  # seconds of a soak until caches and allocator have what they want
+ENOUGH = 0.6
+MOST_SPREAD = 20.0
+MOST_GROWTH = 1.0  # percent an hour
+
+Ask = Callable[[str, dict[str, Json]], Awaitable[dict[str, Json]]]
 
 
-class MadeUp(Known):
-    """No embedding step: a text that is not known gets a vector that means nothing."""
+class MadeUp:
+    """No embedding step: a text has a vector that means nothing, in clusters as embedders make them.
+
+    It keeps nothing, so that the memory of the server is the server's.
+    """
+
+    def __init__(self) -> None:
+        self.space: Space = open_embedder("minilm", api_key=None).space
+        dice = np.random.default_rng(1)
+        self._centres = dice.normal(0, 0.6, (3_000, self.space.dimension)).astype("<f4")
+        self._around = dice.normal(0, 0.7, (4_093, self.space.dimension)).astype("<f4")
 
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
-        self.make_up([text for text in texts if text not in self._vectors])
-        return [self._vectors[text] for text in texts]
+        return [self._vector(text) for text in texts]
+
+    def _vector(self, text: str) -> bytes:
+        number = int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+        row = self._centres[number % len(self._centres)] + self._around[number % len(self._around)]
+        return (row / np.sqrt(row @ row)).tobytes()
+
+    async def close(self) -> None:
+        """There is nothing to close."""
 
 
 @dataclass
 class Measured:
-    """How long each operation took, in seconds, and how many went wrong."""
+    """How long each operation took, in seconds, and how many went wrong; `cpu` is what the server worked."""
 
     name: str
-    seconds: float
+    seconds: float = 0.0
     times: list[float] = field(default_factory=list)
     errors: int = 0
+    cpu: float = 0.0
+
+    def add(self, other: "Measured") -> None:
+        self.seconds += other.seconds
+        self.cpu += other.cpu
+        self.times += other.times
+        self.errors += other.errors
 
     @property
     def rate(self) -> float:
         return len(self.times) / self.seconds
 
-    def line(self) -> str:
+    @property
+    def spread(self) -> float:
         cuts = statistics.quantiles(self.times, n=100)
+        return cuts[98] / cuts[49]
+
+    def line(self) -> str:
+        cuts = [1000 * cut for cut in statistics.quantiles(self.times, n=100)]
         return (
-            f"| {self.name} | {self.rate:.0f} | {cuts[49] * 1000:.1f} | {cuts[98] * 1000:.1f} "
-            f"| {cuts[98] / cuts[49]:.1f} | {self.errors} |"
+            f"| {self.name} | {self.rate:.0f} | {cuts[49]:.1f} | {cuts[98]:.1f} "
+            f"| {self.spread:.1f} | {1000 * self.cpu / len(self.times):.2f} | {self.errors} |"
         )
 
 
-async def measured(
-    name: str, seconds: float, clients: int, work: Callable[[int], Awaitable[bool]]
-) -> Measured:
-    """`clients` tasks that do the work again and again until the time is over."""
-    found = Measured(name, seconds)
-    end = time.perf_counter() + seconds
+class Crowd:
+    """What clients ask, whichever way they ask it."""
 
-    async def client(number: int) -> None:
-        while (began := time.perf_counter()) < end:
-            found.errors += not await work(number)
-            found.times.append(time.perf_counter() - began)
+    def __init__(self, ask: Sequence[Ask], mark: str) -> None:
+        self._ask = ask
+        self._mark = mark
+        self._questions = [fact.question for fact in islice(facts(), QUESTIONS)]
+        self._turn = count()
+        self._own: dict[int, tuple[str, int]] = {}
 
-    await asyncio.gather(*(client(number) for number in range(clients)))
-    return found
+    async def recall(self, number: int) -> bool:
+        query = self._questions[next(self._turn) % QUESTIONS]
+        return "results" in await self._ask[number]("recall", {"agent_id": AGENT, "query": query})
+
+    async def remember(self, number: int) -> bool:
+        return "id" in await self._write(number, {})
+
+    async def replace(self, number: int) -> bool:
+        """Write the next version of a memory of this client's own."""
+        known = self._own.get(number)
+        fields: dict[str, Json] = {} if known is None else {"id": known[0], "if_version": known[1]}
+        answer = await self._write(number, fields)
+        if "id" not in answer:
+            return False
+        self._own[number] = (answer["id"], answer["version"])
+        return True
+
+    async def either(self, number: int) -> bool:
+        return await (self.recall if number % 2 else self.replace)(number)
+
+    async def _write(self, number: int, fields: dict[str, Json]) -> dict[str, Json]:
+        said = f"{self._mark} client {number} said line {next(self._turn)}"
+        payload = {"agent_id": AGENT, "type": "semantic", "content": said, **fields}
+        return await self._ask[number]("remember", payload)
+
+    async def work(self, verb: str, seconds: float, server: psutil.Process) -> Measured:
+        """Every client does the verb again and again until the time is over."""
+        found, worked = Measured(verb), _cpu(server)
+        act: Callable[[int], Awaitable[bool]] = getattr(self, verb)
+        began = time.perf_counter()
+        end = began + seconds
+
+        async def client(number: int) -> None:
+            while (start := time.perf_counter()) < end:
+                found.errors += not await act(number)
+                found.times.append(time.perf_counter() - start)
+
+        await asyncio.gather(*(client(number) for number in range(len(self._ask))))
+        found.seconds, found.cpu = time.perf_counter() - began, _cpu(server) - worked
+        return found
+
+
+def _cpu(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
 
 
 async def filled(folder: str, memories: int) -> House:
     house = await open_house(
         stores=[f"sqlite://{folder}/load.db"],
-        embedder=MadeUp(open_embedder("minilm", api_key=None)),
+        embedder=MadeUp(),
         embedder_key=None,
         clock=system_clock,
         governance=Governance(policy="open"),
@@ -99,36 +181,30 @@ async def filled(folder: str, memories: int) -> House:
     return house
 
 
-def questions() -> list[dict[str, object]]:
-    return [{"agent_id": AGENT, "query": fact.question} for fact in islice(facts(), QUESTIONS)]
-
-
-def writing(mark: str) -> Iterator[dict[str, object]]:
-    for number in count():
-        yield {"agent_id": AGENT, "type": "semantic", "content": f"{mark} line {number} of what was said"}
-
-
-def child(pipe: Connection, folder: str, memories: int, seconds: float, clients: int) -> None:
-    """The server's process: first the same work without a door, then the door."""
+def child(pipe: Connection, folder: str, memories: int, clients: int) -> None:
+    """The server's process, which does the same work without its door when it is told to."""
 
     async def life() -> None:
         house = await filled(folder, memories)
-        asked, said, turn = questions(), writing("inside"), count()
 
-        async def recall(_: int) -> bool:
-            payload = asked[next(turn) % len(asked)]
-            return "results" in encode(await dispatch("recall", payload, house, tenant="default"))
+        async def ask(operation: str, payload: dict[str, Json]) -> dict[str, Json]:
+            answer: dict[str, Json] = encode(await dispatch(operation, payload, house, tenant="default"))
+            return answer
 
-        async def remember(_: int) -> bool:
-            return "id" in encode(await dispatch("remember", next(said), house, tenant="default"))
+        crowd, stop, own = Crowd([ask] * clients, "inside"), asyncio.Event(), psutil.Process()
 
-        await measured("warm up", min(seconds, 3), clients, recall)
-        pipe.send([await measured("recall in process", seconds, clients, recall)])
-        pipe.send([await measured("remember in process", seconds, clients, remember)])
-        serving = Serving(
-            address=Address(port=0), limits=Limits(rate=1e9), ready=lambda url: pipe.send(url), log=None
+        async def obey() -> None:
+            while (told := await asyncio.to_thread(pipe.recv)) is not None:
+                pipe.send(await crowd.work(*told, own))
+            stop.set()
+
+        obeying = asyncio.create_task(obey())
+        await serve(
+            house,
+            Serving(address=Address(port=0), limits=Limits(rate=1e9), ready=pipe.send, log=None),
+            stop,
         )
-        await serve(house, serving)
+        await obeying
         await house.close()
 
     asyncio.run(life())
@@ -141,73 +217,141 @@ class Line:
         self._reader = reader
         self._writer = writer
 
-    async def post(self, path: str, payload: object) -> bool:
+    async def ask(self, operation: str, payload: dict[str, Json]) -> dict[str, Json]:
         body = json.dumps(payload).encode()
-        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        head = f"POST /v0/{operation} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         self._writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
         answered = await self._reader.readuntil(b"\r\n\r\n")
         length = int(answered.partition(b"content-length: ")[2].partition(b"\r\n")[0])
-        await self._reader.readexactly(length)
-        return answered.startswith(b"HTTP/1.1 200")
+        answer: dict[str, Json] = json.loads(await self._reader.readexactly(length))
+        return answer if answered.startswith(b"HTTP/1.1 200") else {}
 
 
-async def outside(url: str, seconds: float, clients: int, *, both: bool) -> list[Measured]:
+async def opened(url: str, clients: int) -> Crowd:
     parts = urlsplit(url)
     lines = [Line(*await asyncio.open_connection(parts.hostname, parts.port)) for _ in range(clients)]
-    asked, said, turn = questions(), writing("outside"), count()
-
-    async def recall(number: int) -> bool:
-        return await lines[number].post("/v0/recall", asked[next(turn) % len(asked)])
-
-    async def remember(number: int) -> bool:
-        return await lines[number].post("/v0/remember", next(said))
-
-    async def either(number: int) -> bool:
-        return await (recall if number % 2 else remember)(number)
-
-    if both:
-        return [await measured("both over HTTP", seconds, clients, either)]
-    return [
-        await measured("recall over HTTP", seconds, clients, recall),
-        await measured("remember over HTTP", seconds, clients, remember),
-    ]
+    return Crowd([line.ask for line in lines], "outside")
 
 
-def soak(url: str, server: psutil.Process, seconds: float, clients: int) -> None:
-    """Slices of a long run, with the memory of the server after each."""
-    began, kept = time.monotonic(), []
-    while time.monotonic() - began < seconds:
-        (found,) = asyncio.run(outside(url, min(30.0, seconds), clients, both=True))
-        kept.append((time.monotonic() - began, server.memory_info().rss / 2**20))
-        print(f"{found.line()} {kept[-1][1]:.1f} MiB", flush=True)
+@dataclass(frozen=True)
+class Soaked:
+    """A soak: what was asked, and the memory of the server after it had settled, as (second, MiB)."""
+
+    asked: Measured
+    kept: list[tuple[float, float]]
+
+    @property
+    def growth(self) -> float:
+        """Percent an hour, as a straight line through all samples says."""
+        seconds, sizes = zip(*self.kept, strict=True)
+        slope = statistics.linear_regression(seconds, sizes).slope
+        return 100 * slope * 3600 / statistics.fmean(sizes)
+
+    def lines(self) -> Iterator[str]:
+        sizes = [size for _, size in self.kept]
+        yield self.asked.line()
+        yield ""
+        yield (
+            f"Resident: {len(sizes)} samples in {self.kept[-1][0] - self.kept[0][0]:.0f} s after "
+            f"{SETTLING:.0f} s of settling: {sizes[0]:.1f} MiB at first, {sizes[-1]:.1f} at last, "
+            f"{min(sizes):.1f} to {max(sizes):.1f}; a line through them: {self.growth:+.2f} % an hour."
+        )
+
+
+async def soaked(crowd: Crowd, server: psutil.Process, seconds: float) -> Soaked:
+    kept: list[tuple[float, float]] = []
+    began = time.monotonic()
+
+    async def sample() -> None:
+        while True:
+            await asyncio.sleep(1.0)
+            passed = time.monotonic() - began
+            if passed >= SETTLING:
+                kept.append((passed, server.memory_info().rss / 2**20))
+
+    sampling = asyncio.create_task(sample())
+    asked = await crowd.work("either", SETTLING + seconds, server)
+    sampling.cancel()
+    asked.name = "both, mixed, over HTTP"
+    return Soaked(asked, kept)
+
+
+async def compared(
+    pipe: Connection, crowd: Crowd, server: psutil.Process, *, rounds: int, slice_seconds: float
+) -> dict[str, Measured]:
+    """Each verb without the door and through it, in turns."""
+    found: dict[str, Measured] = {}
+    for verb in ("recall", "remember"):
+        inside, outside = Measured(f"{verb} in process"), Measured(f"{verb} over HTTP")
+        for turn in range(-1, rounds):
+            pipe.send((verb, slice_seconds))
+            without = await asyncio.to_thread(pipe.recv)
+            through = await crowd.work(verb, slice_seconds, server)
+            if turn >= 0:  # the first is to warm up
+                inside.add(without)
+                outside.add(through)
+        found |= {inside.name: inside, outside.name: outside}
+    return found
+
+
+def verdicts(found: dict[str, Measured], soak: Soaked | None) -> Iterator[tuple[str, bool]]:
+    shares = {
+        verb: found[f"{verb} over HTTP"].rate / found[f"{verb} in process"].rate
+        for verb in ("recall", "remember")
+    }
+    said = ", ".join(f"{verb} keeps {share:.0%} of its rate" for verb, share in shares.items())
+    yield said, shares["recall"] >= ENOUGH
+    widest = max(found[f"{verb} over HTTP"].spread for verb in shares)
+    yield f"p99 is at most {widest:.1f} times p50", widest < MOST_SPREAD
+    errors = sum(one.errors for one in found.values()) + (soak.asked.errors if soak else 0)
+    yield f"{errors} errors", errors == 0
+    if soak is not None:
+        yield f"memory grows by {soak.growth:+.2f} % an hour", soak.growth < MOST_GROWTH
+
+
+def report(asked: argparse.Namespace, found: dict[str, Measured], soak: Soaked | None) -> Iterator[str]:
+    machine = f"CPython {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[1]:.1f}"
+    yield f"{asked.clients} clients, {asked.memories} memories, {machine}."
+    yield ""
+    yield "| what | a second | p50 ms | p99 ms | p99/p50 | CPU ms | errors |\n|---|---|---|---|---|---|---|"
+    yield from (one.line() for one in found.values())
+    if soak is not None:
+        yield from soak.lines()
+    yield ""
+    for said, holds in verdicts(found, soak):
+        yield f"- {said}: {'holds' if holds else 'DOES NOT HOLD'}"
+
+
+async def campaign(asked: argparse.Namespace, pipe: Connection, server: psutil.Process) -> int:
+    crowd = await opened(await asyncio.to_thread(pipe.recv), asked.clients)
+    found = await compared(pipe, crowd, server, rounds=asked.rounds, slice_seconds=asked.slice)
+    soak = await soaked(crowd, server, asked.soak) if asked.soak else None
+    text = "\n".join(report(asked, found, soak)) + "\n"
+    print(text)
+    if asked.markdown:
+        asked.markdown.write_text(text, encoding="utf-8")
+    return int(not all(holds for _, holds in verdicts(found, soak)))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--memories", type=int, default=10_000)
-    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--rounds", type=int, default=3, help="slices of each kind")
+    parser.add_argument("--slice", type=float, default=5.0, metavar="SECONDS")
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--soak", type=float, default=0.0, metavar="SECONDS")
+    parser.add_argument("--markdown", type=Path, help="write what is printed to a file, too")
     asked = parser.parse_args()
+    spawn = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder:
-        here, there = multiprocessing.get_context("spawn").Pipe()
-        process = multiprocessing.get_context("spawn").Process(
-            target=child, args=(there, folder, asked.memories, asked.seconds, asked.clients)
-        )
+        here, there = spawn.Pipe()
+        process = spawn.Process(target=child, args=(there, folder, asked.memories, asked.clients))
         process.start()
-        found: list[Measured] = [*here.recv(), *here.recv()]
-        url = here.recv()
-        found += asyncio.run(outside(url, asked.seconds, asked.clients, both=False))
-        print("| what | a second | p50 ms | p99 ms | p99/p50 | errors |\n|---|---|---|---|---|---|")
-        print("\n".join(one.line() for one in found), flush=True)
-        print(
-            f"recall keeps {found[2].rate / found[0].rate:.0%}, remember {found[3].rate / found[1].rate:.0%}"
-        )
-        if asked.soak:
-            soak(url, psutil.Process(process.pid), asked.soak, asked.clients)
-        process.terminate()
-        process.join()
-    return int(any(one.errors for one in found))
+        try:
+            return asyncio.run(campaign(asked, here, psutil.Process(process.pid)))
+        finally:
+            here.send(None)
+            process.join()
 
 
 if __name__ == "__main__":

@@ -25,12 +25,17 @@ _SETTINGS = {
     "stores": "Where memories are kept: the URL of a store.",
     "agent": "Whose memory, when a request does not say.",
     "user": "The one user of the agent who is meant; without it, all of them.",
-    "embedder": "`minilm`, or an endpoint: `openai+https://HOST/v1?model=NAME&dimension=N`.",
+    "embedder": "`minilm`, `none`, or an endpoint: `openai+https://HOST/v1?model=NAME&dimension=N`.",
     "embedder_key": "The key of that endpoint. Environment only, so that it is in no file.",
     "floor": "What `min_relevance: auto` means, 0 to 1, as `memorywire calibrate` fitted it.",
     "policy": "What judges every change: `open`, `balanced`, `strict`, or the path of a TOML file.",
     "journal": "Where the journal is kept, when the store cannot keep it beside the memories.",
     "secrets": "Names of environment variables, with commas between, whose values must never be kept.",
+    "console": "The address of the console, for the links of receipts; a server that has one knows it.",
+    "extractor": "Who reads conversations for facts: `auto`, `builtin`, `off`, or "
+    "`openai+https://HOST/v1?model=NAME`, `anthropic+https://HOST/v1?model=NAME`.",
+    "extractor_key": "The key of that endpoint. Environment only, so that it is in no file.",
+    "extractor_calls": "How often a day that endpoint is asked at most.",
     "several": "The table `[router]`: how several stores work together, see the how-to page.",
 }
 

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from memorywire.facades.bulk import Result
 from memorywire.facades.memory import Memory as AsyncMemory
@@ -29,18 +29,21 @@ from memorywire.facades.options import (
     TrialOptions,
     VerbName,
 )
-from memorywire.facades.procedures import BlockingProcedure
-from memorywire.journal.audit import Examination
 from memorywire.model.answers import Expired, Forgotten, Merged, Page, Recalled, Remembered, Undone
 from memorywire.model.capabilities import Capabilities
 from memorywire.model.change import Change, Version
-from memorywire.model.findings import Cleared, Scanned
 from memorywire.model.proposal import Debt
 from memorywire.model.record import Json, Record
-from memorywire.model.recovery import Recovered
 from memorywire.model.review import Decided, ProposalPage, Reviewed
 from memorywire.model.rulings import Reasons, Reverted, RuleBook, RuleTrial
 from memorywire.model.survey import AgentList, FacetCounts, Judged, RecallPage
+
+if TYPE_CHECKING:  # what few ask for is loaded by those who do
+    from memorywire.facades.blocking import BlockingKeyValue, BlockingLayer
+    from memorywire.facades.procedures import BlockingProcedure
+    from memorywire.journal.audit import Examination
+    from memorywire.model.findings import Cleared, Scanned
+    from memorywire.model.recovery import Recovered
 
 A = TypeVar("A")
 
@@ -100,7 +103,9 @@ class Memory:
     def history(self, id: str, **options: Unpack[ScopeOption]) -> "tuple[Version, ...]":
         return self._run(self._memory.history(id, **options))
 
-    def procedure(self, id: str, **options: Unpack[ScopeOption]) -> BlockingProcedure:
+    def procedure(self, id: str, **options: Unpack[ScopeOption]) -> "BlockingProcedure":
+        from memorywire.facades.procedures import BlockingProcedure
+
         return BlockingProcedure.load(self, id, **options)
 
     def undo(self, change_id: str, **options: Unpack[ScopeOption]) -> Undone:
@@ -163,7 +168,7 @@ class Memory:
         asked = self._memory.audit_log(subject=subject, before=before, limit=limit, **filters)
         return self._run(asked)
 
-    def audit_verify(self, *, checkpoint: str | None = None) -> Examination:
+    def audit_verify(self, *, checkpoint: str | None = None) -> "Examination":
         return self._run(self._memory.audit_verify(checkpoint=checkpoint))
 
     def audit_checkpoint(self) -> str:
@@ -183,7 +188,7 @@ class Memory:
     def write_off(self, change_id: str, *, why: str) -> Debt:
         return self._run(self._memory.write_off(change_id, why=why))
 
-    def scan(self, **options: Unpack[ScopeOption]) -> Scanned:
+    def scan(self, **options: Unpack[ScopeOption]) -> "Scanned":
         return self._run(self._memory.scan(**options))
 
     def clear(
@@ -193,8 +198,20 @@ class Memory:
 
     def recover(
         self, source: str, *, since: int, dry_run: bool = False, **options: Unpack[ScopeOption]
-    ) -> Recovered:
+    ) -> "Recovered":
         return self._run(self._memory.recover(source, since=since, dry_run=dry_run, **options))
+
+    @property
+    def kv(self) -> "BlockingKeyValue":
+        from memorywire.facades.blocking import BlockingKeyValue
+
+        return BlockingKeyValue(self._run, self._memory.kv)
+
+    @property
+    def layer(self) -> "BlockingLayer":
+        from memorywire.facades.blocking import BlockingLayer
+
+        return BlockingLayer(self._run, self._memory.layer)
 
     def capabilities(self) -> Capabilities:
         return self._run(self._memory.capabilities())

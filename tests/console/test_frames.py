@@ -16,13 +16,14 @@ _AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text(en
 _MOST_BYTES = 150_000
 
 _BREACHES = """(doc) => {
-  const foreign = "script, iframe, img, image, style, link, object, embed, video, audio, base, math, template";
+  const foreign = "script, iframe, img, image, style, link, object, embed, video, audio, base, template";
   const found = [...doc.querySelectorAll(foreign)].filter((one) => !one.closest("head"));
   const told = found.map((one) => one.outerHTML.slice(0, 80));
   for (const one of doc.querySelectorAll("*")) {
     for (const {name, value} of one.attributes) {
       const leads = /href|src|action/.test(name) && /^\\s*(javascript|data|vbscript):/i.test(value);
-      if (leads || /^on|^style$|^srcdoc$/.test(name)) told.push(`${one.tagName} ${name}=${value.slice(0, 80)}`);
+      const runs = leads || /^on|^style$|^srcdoc$/.test(name);
+      if (runs) told.push(`${one.tagName} ${name}=${value.slice(0, 80)}`);
     }
   }
   return told.slice(0, 5);
@@ -35,7 +36,8 @@ _ALL_BREACHES = f"""async (addresses) => {{
   for (const address of addresses) {{
     const answer = await fetch(address);
     const html = await answer.text();
-    told.push(...look(new DOMParser().parseFromString(html, "text/html")).map((one) => `${{address}}: ${{one}}`));
+    const found = look(new DOMParser().parseFromString(html, "text/html"));
+    told.push(...found.map((one) => `${{address}}: ${{one}}`));
     if (answer.status !== 200) told.push(`${{address}}: ${{answer.status}}`);
   }}
   return told;

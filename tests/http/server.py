@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from memorywire.house import Governance, House, open_house
+from memorywire.house import Governance, House, Rules, open_house
 from memorywire.journal.operators import Operator, Role
 from memorywire.model.clock import Clock, system_clock
 from memorywire.retrieval.embed import Embedder
@@ -126,6 +127,14 @@ class Server:
         self.thread.join()
 
 
+def written_line(server: Server, change_id: str) -> dict[str, Any]:
+    """The line about a change, which is written a moment after the answer."""
+    while not (found := [line for line in server.lines if change_id in line]):
+        time.sleep(0.01)
+    line: dict[str, Any] = json.loads(found[0])
+    return line
+
+
 @contextmanager
 def serving(
     store: str = "sqlite://",
@@ -137,6 +146,7 @@ def serving(
     mounts: Callable[[House], Sequence[Mounted]] = lambda _: (),
     hosts: tuple[str, ...] = (),
     provider: Provider | None = None,
+    backends: Rules | None = None,
 ) -> Iterator[Server]:
     ready: Future[Server] = Future()
     lines: list[str] = []
@@ -148,6 +158,7 @@ def serving(
             embedder_key=None,
             clock=clock,
             governance=Governance(policy=policy),
+            backends=backends,
         )
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
 

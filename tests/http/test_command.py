@@ -6,7 +6,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,10 +42,13 @@ def started(shell: Shell, *options: str) -> Iterator[tuple[Client, subprocess.Po
 
 @dataclass
 class Crowd:
-    """Clients that write until nobody answers, and keep every receipt that reached them."""
+    """Clients that write and forget until nobody answers, and keep every receipt that reached them.
+
+    `receipts` has what each memory must say, or None where it was forgotten.
+    """
 
     client: Client
-    receipts: dict[str, str] = field(default_factory=dict)
+    receipts: dict[str, str | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.workers = [threading.Thread(target=self._work, args=(number,)) for number in range(4)]
@@ -56,21 +59,31 @@ class Crowd:
         for turn in range(100_000):
             content = f"worker {number} wrote line {turn}"
             try:
-                self.receipts[self.client.remember(content)["id"]] = content
+                id = self.client.remember(content)["id"]
+                self.receipts[id] = content
+                if turn % 3 == 2:
+                    self._forget(id)
             except (OSError, AssertionError, ValueError):
                 return
+
+    def _forget(self, id: str) -> None:
+        """While no receipt says so, it may be there and it may be gone."""
+        del self.receipts[id]
+        reply = self.client.post("/v0/forget", {"agent_id": "a", "ids": [id]})
+        assert reply.json["forgotten_ids"] == [id]
+        self.receipts[id] = None
 
     def wait_for(self, count: int) -> None:
         while len(self.receipts) < count:
             time.sleep(0.01)
 
-    def join(self) -> dict[str, str]:
+    def join(self) -> dict[str, str | None]:
         for worker in self.workers:
             worker.join()
         return self.receipts
 
 
-def lost(client: Client, receipts: dict[str, str]) -> list[str]:
+def lost(client: Client, receipts: Mapping[str, str | None]) -> list[str]:
     """Receipts that are not honoured."""
     kept = {}
     page: dict[str, object] = {"next": ""}
@@ -83,7 +96,7 @@ def lost(client: Client, receipts: dict[str, str]) -> list[str]:
 
 
 def test_every_receipt_is_honoured_after_a_kill_under_load(shell: Shell):
-    dice, receipts = random.Random(7), {}
+    dice, receipts = random.Random(7), dict[str, str | None]()
     for _ in range(3):
         with started(shell) as (client, process):
             crowd = Crowd(client)
@@ -93,6 +106,7 @@ def test_every_receipt_is_honoured_after_a_kill_under_load(shell: Shell):
     with started(shell) as (client, _):
         assert len(receipts) >= 15
         assert lost(client, receipts) == []
+        assert None in receipts.values()
         assert lost(client, {**receipts, "never": "written"}) == ["never"]
         assert client.get("/v0/audit/verify").json["ok"]
 

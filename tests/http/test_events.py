@@ -1,5 +1,6 @@
 """Events: what was committed is told in order, without content, from any place, to those it concerns."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from http.client import HTTPResponse
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from memorywire import Memory
 from memorywire.facades.events import Feed
 from memorywire.servers.http.door import Limits
 from tests.http.server import Client, Server, serving
@@ -142,6 +144,24 @@ def test_a_program_hears_the_same_without_a_server(server: Server):
         return None
 
     assert server.run(heard()) == receipt["change_id"]
+
+
+def test_an_agents_memory_in_python_tells_of_itself(tmp_path):
+    async def story() -> tuple[list[str | None], list[str | None]]:
+        async with Memory("ana", f"sqlite://{tmp_path}/memory.db", policy="open") as memory:
+            first = await memory.remember("Ana prefers green tea")
+            async with Memory("ben", f"sqlite://{tmp_path}/memory.db", policy="open") as other:
+                await other.remember("Ben prefers coffee")
+            second = await memory.forget(first.id)
+            heard: list[str | None] = []
+            async for event in memory.events(after=0):
+                heard.append(event.subject)
+                if event.subject == second.change_id:
+                    return heard, [first.change_id, second.change_id]
+        raise AssertionError("a stream of events has no end")
+
+    heard, expected = asyncio.run(story())
+    assert heard == expected
 
 
 def test_held_changes_and_decisions_are_told():

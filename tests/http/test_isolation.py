@@ -5,103 +5,43 @@ id, every kind of id that the other tenant has.
 """
 
 import json
-import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import count
-from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
 
-from memorywire import spec
 from memorywire.servers.http.openapi import openapi
-from memorywire.servers.http.requests import resolved
-from memorywire.servers.http.routes import EVERYWHERE, Wire, wire_routes
+from memorywire.servers.http.peers import store_mount
+from memorywire.servers.http.routes import EVERYWHERE, Wire, names_agent, wire_routes
 from tests.http.server import Client, at, serving
+from tests.http.tenants import (
+    AGENT,
+    MARK,
+    OWED,
+    World,
+    absent,
+    id_fields,
+    plain,
+    with_id,
+    without_id,
+    world_of,
+)
 
-MARK = "umbrella-secret-word"
-NOWHERE = "01936f5e-0c00-7000-8a11-5b1d5e0cffff"
-AGENT = "shared"
-_UUID = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{21}")
-_NUMBER = re.compile(rb"\d{10,}")
-_numbers = count()
-
-TEA = {"name": MARK, "initial": "cold", "states": ["cold", "hot"], "transitions": [["boil", "cold", "hot"]]}
-LEAST: Mapping[str, dict[str, Any]] = {
-    "remember": {"type": "semantic"},
-    "recall": {"query": "umbrella"},
-    "forget": {"ids": [NOWHERE]},
-    "merge": {"canonical": NOWHERE, "duplicates": ["other"]},
-    "expire": {"policy": {"older_than_days": 1}},
-    "decide": {"verb": "approve"},
-    "test_rule": {"rule": {"name": "r", "verdict": "hold", "source": ["x"]}},
-}
-"""What a request needs besides the agent and the ids under test."""
-
-
-@dataclass(frozen=True)
-class World:
-    mine: Client
-    spare: Client
-    theirs: Client
-    ids: Mapping[str, str]
+_agents = count()
 
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
-    with serving(policy="balanced") as server:
-        mine = server.operator("of-acme", tenants=["acme"])
-        theirs = server.operator("of-umbrella", tenants=["umbrella"])
-        spare = server.operator("of-nobody", tenants=["nobody"])
-        yield World(mine, spare, theirs, _furnished(theirs))
+    with serving(policy="balanced", mounts=lambda house: [store_mount(house)]) as server:
+        yield world_of(server)
 
 
-def _furnished(client: Client) -> dict[str, str]:
-    kept = client.remember(f"the word is {MARK}", AGENT, tags=[MARK], idempotency_key=MARK)
-    client.remember(f"another {MARK}", AGENT)
-    walk = client.post("/v0/remember", {"agent_id": AGENT, "type": "procedural", "content": TEA}).json
-    held = client.remember(f"held {MARK}", AGENT, approval_required=True)
-    recalled = client.post("/v0/recall", {"agent_id": AGENT, "query": MARK}).json
-    return {
-        "memory": kept["id"],
-        "procedure": walk["id"],
-        "change": kept["change_id"],
-        "proposal": held["proposal_id"],
-        "recall": recalled["recall_id"],
-    }
-
-
-def absent() -> str:
-    """An id that nobody has, and nobody had."""
-    return f"01936f5e-0c00-7000-8a11-{next(_numbers):012x}"
-
-
-def id_fields(operation: str) -> list[str]:
-    """The fields of a request that take an id, or several."""
-    fields = spec.schema(f"{operation}.request")["properties"]
-    return [name for name in fields if _takes_id(operation, fields[name])]
-
-
-def _takes_id(operation: str, schema: Mapping[str, Any]) -> bool:
-    kind = resolved(operation, schema)
-    named = schema.get("$ref", "").endswith(("/id", "/ids"))
-    return named or ("$ref" in kind.get("items", {}) and kind["items"]["$ref"].endswith("/id"))
-
-
-def _value(operation: str, field: str, id: str) -> Any:
-    kinds = resolved(operation, spec.schema(f"{operation}.request")["properties"][field]).get("type")
-    return [id] if kinds == "array" else id
-
-
-def payload(operation: str, field: str, id: str) -> dict[str, Any]:
-    known = spec.schema(f"{operation}.request")["properties"]
-    named = {"agent_id": AGENT} if "agent_id" in known else {}
-    body = {**named, **LEAST.get(operation, {}), field: _value(operation, field, id)}
-    if operation == "remember":  # each into a memory of its own, so that none notices another
-        number = next(_numbers)
-        body |= {"content": f"note {number}", "agent_id": f"agent {number:04}"}
-    return body
+def payload(operation: str, field: str, id: str) -> dict[str, object]:
+    body = with_id(operation, field, id)
+    if operation == "remember":  # into a memory of its own
+        return {**body, "agent_id": f"agent {next(_agents):04}"}
+    return {**body, "agent_id": AGENT} if names_agent(operation) else body
 
 
 def cells() -> list[tuple[Wire, str]]:
@@ -125,26 +65,22 @@ def ask(client: Client, route: Wire, field: str, id: str) -> tuple[int, bytes]:
         reply = client.send(
             route.method, path, json.dumps(body).encode(), {"Content-Type": "application/json"}
         )
-    return reply.status, reply.body.replace(id.encode(), b"<id>")
+    return reply.status, without_id(reply.body, id)
 
 
 def same(one: tuple[int, bytes], other: tuple[int, bytes]) -> bool:
     """Problems to the byte; answers but for the ids and moments that every answer mints."""
     if one[0] >= 400:
         return one == other
-    return one[0] == other[0] and _plain(one[1]) == _plain(other[1])
-
-
-def _plain(body: bytes) -> bytes:
-    return _NUMBER.sub(b"<n>", _UUID.sub(b"<id>", body))
+    return one[0] == other[0] and plain(one[1]) == plain(other[1])
 
 
 @pytest.mark.parametrize(("route", "field"), cells(), ids=lambda it: getattr(it, "path", it))
 def test_not_yours_is_answered_like_not_there(world: World, route: Wire, field: str):
-    client = world.spare if route.operation == "remember" else world.mine
+    client = world.of_tenant() if route.operation == "remember" else world.mine
     for kind, id in world.ids.items():
         theirs = ask(client, route, field, id)
-        nobodys = ask(client, route, field, absent())
+        nobodys = ask(client, route, field, absent(id))
         assert same(theirs, nobodys), (route, field, kind, theirs, nobodys)
         assert MARK.encode() not in theirs[1]
 
@@ -163,15 +99,106 @@ def test_their_procedure_cannot_be_triggered(world: World):
     assert (replies[0].status, bodies[0]) == (404, bodies[1])
 
 
-def test_what_is_theirs_is_in_no_list(world: World):
-    paths = ["/v0/memories", "/v0/changes", "/v0/proposals", "/v0/audit", "/v0/debts", "/v0/capabilities"]
-    for path in paths:
-        named = {} if path in ("/v0/debts", "/v0/capabilities") else {"agent_id": AGENT}
-        body = world.mine.get(path, **named).body.decode()
-        assert not [id for id in world.ids.values() if id in body], path
-        assert MARK not in body
-    found = world.mine.post("/v0/recall", {"agent_id": AGENT, "query": MARK, "min_relevance": "off"}).json
-    assert MARK not in json.dumps(found)
+LISTS: tuple[tuple[str, dict[str, object]], ...] = (
+    ("/v0/list", {"agent_id": AGENT}),
+    ("/v0/changes", {"agent_id": AGENT}),
+    ("/v0/facets", {"agent_id": AGENT}),
+    ("/v0/recall", {"agent_id": AGENT, "query": "what is the word?", "min_relevance": "off"}),
+    ("/v0/proposals", {}),
+    ("/v0/recalls", {}),
+    ("/v0/agents", {}),
+    ("/v0/rules", {}),
+    ("/v0/capabilities", {}),
+)
+
+
+@pytest.mark.parametrize(("path", "asked"), LISTS, ids=lambda it: it if isinstance(it, str) else "")
+def test_what_is_theirs_is_in_no_list(world: World, path: str, asked: dict[str, object]):
+    reply = world.mine.post(path, asked)
+    assert reply.status == 200
+    assert traces(world, reply.body) == []
+
+
+def test_what_is_theirs_is_in_no_book(world: World):
+    assert traces(world, world.mine.get("/v0/audit").body) == []
+    assert world.mine.get("/v0/debts").json == {"debts": []}
+    assert OWED in world.theirs.get("/v0/debts").body.decode()  # the positive control
+
+
+def traces(world: World, body: bytes) -> list[str]:
+    """What an answer tells of the other tenant; numbers are everywhere, so they tell nothing."""
+    told = [id for id in world.ids.values() if not id.isdecimal() and id.encode() in body]
+    return [*told, *([MARK] if MARK.encode() in body else [])]
+
+
+@pytest.mark.parametrize("field", ["memory", "actor", "agent_id", "user_id", "operation", "kind", "before"])
+def test_the_books_cannot_be_searched_for_what_is_theirs(world: World, field: str):
+    """Entries of the other tenant are no entries here, by whatever they are looked for."""
+    for kind, id in world.ids.items():
+        if field == "before" and not id.isdecimal():
+            continue
+        theirs, nobodys = (world.mine.get("/v0/audit", **{field: one}) for one in (id, absent(id)))
+        if field == "before":
+            assert theirs.json["entries"] == [], kind
+        else:
+            assert (theirs.status, theirs.body) == (nobodys.status, nobodys.body), kind
+    assert world.theirs.get("/v0/audit", memory=world.ids["memory"]).json["entries"]  # they can
+
+
+def test_from_the_number_of_their_event_on_nothing_of_theirs_is_heard(world: World):
+    receipt = world.mine.remember("mine alone", "listened")
+    after = int(world.ids["entry"]) - 1
+    assert traces(world, heard_until(world.mine, receipt["change_id"], after)) == []
+
+
+def heard_until(client: Client, word: str, after: int = 0) -> bytes:
+    """What a stream of events says from there on, until it says this."""
+    listening = client.connect()
+    listening.request("GET", f"/v0/events?after={after}", headers={"Authorization": f"Bearer {client.token}"})
+    stream = listening.getresponse()
+    heard = b""
+    while word.encode() not in heard:
+        heard += stream.readline()
+    listening.close()
+    return heard
+
+
+def test_who_may_come_in_is_told_only_to_who_is_of_every_tenant(world: World):
+    """Naming operators is written down beside the entries of the default tenant."""
+    first, whole = world.of_tenant("default"), world.of_tenant("*")
+    assert whole.get("/v0/audit", operation="operator").json["entries"]
+    assert first.get("/v0/audit", operation="operator").json["entries"] == []
+    receipt = first.remember("a mark in the stream", "listened")
+    assert traces(world, heard_until(first, receipt["change_id"])) == []
+    assert b"of-umbrella" in heard_until(whole, receipt["change_id"])
+
+
+def test_their_store_is_closed_and_what_is_theirs_is_not_in_mine(world: World):
+    """The store behind the address, with the right to manage one tenant."""
+    theirs, mine = ({"tenant": tenant, "agent": AGENT} for tenant in ("umbrella", "acme"))
+    for verb, rest in (("get", [["ID"]]), ("history", ["ID"]), ("footprint", ["ID"]), ("committed", ["ID"])):
+        for id in world.ids.values():
+            bodies = [json.dumps([mine, *rest]).replace("ID", one) for one in (id, absent(id))]
+            found, nothing = (world.mine.post(f"/v0/store/{verb}", body.encode()) for body in bodies)
+            assert (found.status, found.body) == (nothing.status, nothing.body) == (200, nothing.body)
+            bodies = [body.replace("acme", "umbrella") for body in bodies]
+            found, nothing = (world.mine.post(f"/v0/store/{verb}", body.encode()) for body in bodies)
+            assert (found.status, found.body) == (nothing.status, nothing.body) == (403, nothing.body)
+    kept = world.theirs.post("/v0/store/get", [theirs, [world.ids["memory"]]])
+    assert MARK in kept.body.decode()  # the positive control
+    assert world.mine.post("/v0/store/health", []).json == {"answer": {"ok": True}}
+
+
+@pytest.mark.parametrize("operation", ["activate_rule", "revert_rule"])
+def test_a_rule_of_theirs_is_no_rule_here(world: World, operation: str):
+    rule = {"name": MARK, "verdict": "hold", "source": ["x"], "tenant": ["umbrella"]}
+    assert world.theirs.post("/v0/set_rules", {"rules": [rule]}).status == 200
+    replies = [(name, world.mine.post(f"/v0/{operation}", {"name": name})) for name in (MARK, "nobodys-rule")]
+    (status, one), (other_status, other) = (
+        (reply.status, without_id(reply.body, name)) for name, reply in replies
+    )
+    assert (status, one) == (other_status, other)
+    assert status in (404, 409, 422)
 
 
 def test_their_idempotency_key_and_their_words_are_free(world: World):

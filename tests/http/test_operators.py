@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memorywire.journal.operators import RIGHTS, Right, Role
-from memorywire.servers.http.routes import ALL, EVERYWHERE, NEEDS
+from memorywire.servers.http.routes import ALL, EVERYWHERE, NEEDS, agent_is_optional, names_agent
 from tests.engine.stage import HandClock
 from tests.http.server import Client, Server, serving
 
@@ -59,6 +59,29 @@ def test_a_limited_operator_names_an_agent_that_is_theirs(guarded: Server):
     assert client.post("/v0/proposals", {}).status == 403
     assert client.get("/v0/audit", agent_id="support-1").status == 200
     assert client.get("/v0/capabilities").status == 200
+
+
+@pytest.mark.parametrize("operation", sorted({*ALL} - {"capabilities", "agents"}))
+def test_nothing_that_concerns_other_agents_is_for_a_limited_operator(guarded: Server, operation: str):
+    limited = guarded.operator(f"some-{operation}", "admin", tenants=["other"], agents=["support-*"])
+    whole = guarded.operator(f"all-{operation}", "admin", tenants=["other"])
+    foreign = {"agent_id": "sales"} if names_agent(operation) else {}
+    assert limited.post(f"/v0/{operation}", foreign).status == 403
+    assert whole.post(f"/v0/{operation}", foreign).status != 403
+    if agent_is_optional(operation):  # who names nobody asks about everybody
+        assert limited.post(f"/v0/{operation}", {}).status == 403
+
+
+def test_a_limited_operator_sees_only_agents_that_are_theirs(guarded: Server):
+    whole = guarded.operator("sees-all", "admin", tenants=["seen"])
+    limited = guarded.operator("sees-some", "admin", tenants=["seen"], agents=["support-*"])
+    for agent in ("support-1", "sales"):
+        whole.remember(f"what {agent} knows", agent)
+
+    def seen(client: Client) -> list[str]:
+        return [one["agent_id"] for one in client.post("/v0/agents", {}).json["items"]]
+
+    assert (seen(whole), seen(limited)) == (["sales", "support-1"], ["support-1"])
 
 
 def test_the_tenant_comes_from_the_token(guarded: Server):
@@ -144,7 +167,7 @@ def test_tokens_end_by_time_by_rotation_and_by_revocation():
 
 def test_the_last_use_is_kept_and_no_token_is_anywhere(tmp_path: Path):
     with serving(f"sqlite://{tmp_path}/memory.db") as server:
-        client = server.operator("hidden")
+        client = server.operator("hidden", tenants=["*"])
         client.remember("something")
         client.post("/v0/recall", b"not json")
         lines = "\n".join(server.lines)

@@ -1,14 +1,21 @@
 """Tokens of an identity provider: believed when everything about them is right, and only then."""
 
 import json
+import ssl
+import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import jwt
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.servers.passports import Passports, Provider
@@ -104,3 +111,88 @@ def test_keys_that_cannot_be_read_are_told_at_once(tmp_path: Path):
     for path in ("nothing.json", "bad.json"):
         with pytest.raises(InvalidRequest):
             Passports(Provider(issuer=ISSUER, audience=AUDIENCE, keys=str(tmp_path / path)))
+
+
+class KeyServer:
+    """A provider's public keys behind TLS, with a certificate that only those trust who were told to."""
+
+    def __init__(self, folder: Path, keys: Path) -> None:
+        self.asked = 0
+        self.certificate = folder / "certificate.pem"
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                outer.asked += 1
+                body = keys.read_bytes()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None:
+                """Quiet."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.certificate, _certified(self.certificate))
+        self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+
+    @property
+    def url(self) -> str:
+        return f"https://localhost:{self.server.server_port}/jwks.json"
+
+
+def _certified(certificate: Path) -> Path:
+    """Write a certificate for this machine that signs itself; the path of its key."""
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
+    now = datetime.now(UTC)
+    signed = (
+        x509.CertificateBuilder(issuer_name=name, subject_name=name, public_key=key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=True)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    certificate.write_bytes(signed.public_bytes(Encoding.PEM))
+    path = certificate.with_name("key.pem")
+    path.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return path
+
+
+@pytest.fixture
+def key_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KeyServer]:
+    monkeypatch.setenv("no_proxy", "*")
+    running = KeyServer(tmp_path, jwks(tmp_path))
+    thread = threading.Thread(target=running.server.serve_forever)
+    thread.start()
+    yield running
+    running.server.shutdown()
+    thread.join()
+    running.server.server_close()
+
+
+def test_keys_at_an_https_url_are_fetched_once_from_whom_the_machine_trusts(
+    key_server: KeyServer, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("SSL_CERT_FILE", str(key_server.certificate))
+    with serving(provider=Provider(issuer=ISSUER, audience=AUDIENCE, keys=key_server.url)) as server:
+        for name in ("ana", "ben"):
+            Client(server.client.url, token(sub=name)).remember(f"{name} was here", agent="support")
+        assert Client(server.client.url, token(key=OTHER)).get("/v0/capabilities").status == 401
+        assert key_server.asked == 1
+
+
+def test_keys_of_a_server_that_nobody_vouches_for_are_not_believed(key_server: KeyServer):
+    with serving(provider=Provider(issuer=ISSUER, audience=AUDIENCE, keys=key_server.url)) as server:
+        reply = Client(server.client.url, token()).get("/v0/capabilities")
+        assert (reply.status, reply.json["code"]) == (401, "unauthenticated")
+        assert key_server.asked == 0
+        assert server.operator("own").get("/v0/capabilities").status == 200
+
+
+def test_keys_that_anybody_on_the_way_could_change_are_refused():
+    with pytest.raises(InvalidRequest):
+        Passports(Provider(issuer=ISSUER, audience=AUDIENCE, keys="http://id.example.org/jwks.json"))

@@ -89,7 +89,7 @@ INTERNAL = {
     "version": {"id", "began", "ended"},  # the chain names the id; commit sequences stay inside
     "proposal": {"request", "change", "features", "key"},  # what it says is for who examines it
 }
-PROJECTED = {"proposal": {"memories", "preview"}, "proposal.response": {"request"}}
+PROJECTED = {"proposal": {"memories", "preview", "risk"}, "proposal.response": {"request"}}
 
 
 def _wire_fields(kind: type, hidden: set[str]) -> dict[str, Field[Any]]:

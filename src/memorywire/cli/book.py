@@ -12,7 +12,9 @@ from memorywire.model.errors import NotFound
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
     import apsw
 
+    from memorywire.house import Settings
     from memorywire.journal.notary import Notary
+    from memorywire.journal.sqlite import SqliteJournal
     from memorywire.stores.sqlite.location import Location
 
 T = TypeVar("T")
@@ -61,13 +63,46 @@ class Book:
         return note
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistantBook:
+    """A ledger in the database of a Postgres store; the key and the checkpoints are on this machine."""
+
+    settings: "Settings"
+    notary: "Notary"
+
+    def read(self, work: "Callable[[apsw.Connection], T]") -> T:
+        """The answer of `work` on one moment of the database."""
+        from memorywire.cli.house import in_journal
+
+        return in_journal(self.settings, lambda journal: journal.file.read(work))
+
+    def lines(self, work: "Callable[[apsw.Connection], Iterator[str]]") -> Iterator[str]:
+        """The same, all lines of one moment."""
+        return iter(self.read(lambda db: list(work(db))))
+
+    def signed(self, *, rotate: bool = False) -> str:
+        """A checkpoint of the ledger as it is."""
+        from memorywire.cli.house import in_journal
+        from memorywire.journal.sealing import advanced, keep
+
+        frontier = self.read(advanced)
+        if frontier is None:
+            raise NotFound("the ledger is empty", fix="remember something first")
+        note = (self.notary.rotate if rotate else self.notary.sign)(frontier.checkpoint)
+        in_journal(self.settings, lambda journal: journal.file.write(lambda db: keep(db, frontier)))
+        return note
+
+
 @contextmanager
-def opened(desk: Desk, *, missing_ok: bool = False) -> Iterator[Book]:
+def opened(desk: Desk, *, missing_ok: bool = False) -> Iterator[Book | DistantBook]:
     """The ledger of the desk's store; NotFound when there is none, unless its absence is the question."""
     from memorywire.journal.ledger import is_there
     from memorywire.journal.notary import Notary
     from memorywire.stores.sqlite.connection import connect, fence
 
+    if desk.settings.stores[0].startswith(("postgresql:", "postgres:")):
+        yield _distant(desk)
+        return
     location = _location(desk)
     if location.path is None or not location.path.exists():
         raise NotFound(f"there is no ledger at {location}", field="store")
@@ -80,6 +115,18 @@ def opened(desk: Desk, *, missing_ok: bool = False) -> Iterator[Book]:
         yield book
     finally:
         db.close()
+
+
+def _distant(desk: Desk) -> DistantBook:
+    from memorywire.cli.house import in_journal
+
+    async def notary_of(journal: "SqliteJournal") -> "Notary | None":
+        return journal.notary
+
+    notary = in_journal(desk.settings, notary_of)
+    if notary is None:
+        raise NotFound("this ledger is not signed: its journal has no place on this machine", field="store")
+    return DistantBook(settings=desk.settings, notary=notary)
 
 
 def _location(desk: Desk) -> "Location":

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _BROKEN = 1
 _STDOUT = "-"
+_ENDPOINTS = ("http://", "https://")
 
 
 def _form(name: str, what: str) -> click.Option:
@@ -42,11 +43,6 @@ def _form(name: str, what: str) -> click.Option:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A TOML file of checks the product cannot pass, with reasons.",
 )
-@click.option(
-    "--wire",
-    is_flag=True,
-    help="URL is an endpoint that speaks the wire: play the scenarios of the spec there.",
-)
 @click.option("--badge", type=click.Path(dir_okay=False, path_type=Path), help="Also draw a badge as SVG.")
 def command(
     url: str,
@@ -54,17 +50,23 @@ def command(
     lives: int,
     checks: tuple[str, ...],
     exempt: Path | None,
-    wire: bool,
     badge: Path | None,
     **forms: str | None,
 ) -> None:
     """Examine the store at URL: the contract, the paper's sixteen scenarios, lives at random.
 
+    An http or https URL is an endpoint that speaks the wire, whoever wrote it: there the scenarios of the
+    specification are played that need no clock and no policy of their own.
+
     Everything is written for agents with names nobody has, but it is written: examine a store that may be
     thrown away. Exits with 1 when a promise is broken.
     """
     try:
-        report = _examined_over_the_wire(url) if wire else _examined(url, seed, lives, checks, exempt)
+        report = (
+            _examined_over_the_wire(url)
+            if url.startswith(_ENDPOINTS)
+            else _examined(url, seed, lives, checks, exempt)
+        )
     except MemorywireError as error:
         for line in problem_lines(error.problem(), as_json=forms["json_file"] == _STDOUT):
             click.echo(line, err=True)

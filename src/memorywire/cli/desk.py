@@ -87,6 +87,7 @@ class Desk:
             journal=self.settings.journal,
             secrets=self.settings.secrets,
             several=self.settings.several,
+            reading=self.settings.reading,
             caller=PERSON,
             clock=clock,
         ) as memory:

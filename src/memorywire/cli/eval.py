@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,11 @@ from memorywire.model.errors import InvalidRequest, MemorywireError
 
 if TYPE_CHECKING:
     from memorywire.evals.answers import Grid
+    from memorywire.evals.parity import Parity
     from memorywire.evals.run import Plan
+
+_FEW = 20
+"""So many cases of a set are put into one shared memory when every set is measured."""
 
 _BASELINES = click.option("--baselines/--no-baselines", default=True, help="Rank with the plain rankers too.")
 _OPTIONS = (
@@ -219,7 +224,8 @@ _PARITY = click.option(
 def _measure(kinds: list[Kind], *, as_json: bool, parity: bool = False, **options: Any) -> None:
     documents = []
     with _problems(as_json):
-        for plan in [_plan(kind, **options) for kind in kinds]:
+        plans = [_plan(kind, **options) for kind in kinds]
+        for plan in plans:
             if parity:
                 _check_parity(plan)
                 continue
@@ -229,6 +235,8 @@ def _measure(kinds: list[Kind], *, as_json: bool, parity: bool = False, **option
                     _show(documents[-1])
         if as_json:
             Desk.print_json(documents[0] if len(kinds) == 1 else documents)
+        elif len(kinds) > 1:
+            _show_figures(documents, [plan for plan in plans if plan.kind.parity])
     if any(document["summary"]["void"] for document in documents):
         raise click.exceptions.Exit(REFUSED)
 
@@ -279,13 +287,30 @@ def _typed() -> str:
     return " ".join(word.partition("?")[0] for word in sys.argv[1:])
 
 
-def _check_parity(plan: "Plan") -> None:
+def _show_figures(documents: list[dict[str, Any]], shareable: "list[Plan]") -> None:
+    """All that is to be reached in one table, with the check of a shared memory on a few cases."""
+    from memorywire.evals.tables import FIGURES, figures, parity_figure
+
+    measured = {document["run"]["set"] for document in documents}
+    few = [
+        replace(plan, limit=min(plan.limit or _FEW, _FEW)) for plan in shareable if plan.kind.name in measured
+    ]
+    rows = [*figures(documents), *(parity_figure(_parity(plan)) for plan in few)]
+    for line in table(FIGURES, rows, elastic="", width=terminal_width()):
+        click.echo(line)
+
+
+def _parity(plan: "Plan") -> "Parity":
     import asyncio
 
     from memorywire.evals.parity import parity
 
     with _told(f"{plan.kind.name} parity") as tell:
-        found = asyncio.run(parity(plan, tell=tell))
+        return asyncio.run(parity(plan, tell=tell))
+
+
+def _check_parity(plan: "Plan") -> None:
+    found = _parity(plan)
     click.echo(
         f"{found.questions} questions, {found.memories} memories shared by {found.cases} cases: "
         f"{len(found.differences)} answered differently, {found.leaks} hits from another case"

@@ -12,6 +12,8 @@ def needed(extra: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
+        if (error.name or "").startswith("memorywire."):
+            raise  # that is ours, and installing more does not bring it
         raise CapabilityUnsupported(
             f"{error.name} is not installed", fix=f"pip install 'memorywire[{extra}]'"
         ) from error

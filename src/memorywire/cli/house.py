@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from memorywire.model.clock import system_clock
+from memorywire.model.clock import Clock, system_clock
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
     from memorywire.house import House, Settings
@@ -26,9 +26,9 @@ which_agents = click.option(
 
 
 @asynccontextmanager
-async def opened_house(settings: "Settings") -> AsyncIterator["House"]:
+async def opened_house(settings: "Settings", clock: Clock = system_clock) -> AsyncIterator["House"]:
     """The stores, the embedder and the journal that the settings name, open for a while."""
-    from memorywire.house import LOCAL, Governance, default_journal, open_house
+    from memorywire.house import LOCAL, Governance, default_journal, open_house, rules_from
 
     house = await open_house(
         stores=settings.stores,
@@ -36,14 +36,17 @@ async def opened_house(settings: "Settings") -> AsyncIterator["House"]:
         embedder_key=settings.embedder_key,
         floor=settings.floor,
         several=settings.several,
+        reading=settings.reading,
+        backends=rules_from(os.environ),
         governance=Governance(
             policy=settings.policy,
             journal=settings.journal,
             fallback=default_journal(os.environ),
             secrets=settings.secrets,
             caller=LOCAL,
+            console=settings.console,
         ),
-        clock=system_clock,
+        clock=clock,
     )
     try:
         yield house

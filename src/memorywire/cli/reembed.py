@@ -1,6 +1,6 @@
 """`memorywire reembed`: new vectors for every memory of a file, by another embedder."""
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 import click
 
@@ -28,10 +28,8 @@ def command(desk: Desk, to: str | None) -> None:
 
 async def _reembedded(desk: Desk, url: str, name: str) -> Answer:
     from memorywire.retrieval.embed import open_embedder
-    from memorywire.stores.sqlite.reembed import reembed
 
-    if not url.startswith("sqlite:"):
-        raise CapabilityUnsupported("only SQLite files can be re-embedded here", field="store")
+    reembed = _reembed_of(url)
     embedder = open_embedder(name, api_key=desk.settings.embedder_key)
     try:
         with Progress("embedding", None) as progress:
@@ -44,6 +42,18 @@ async def _reembedded(desk: Desk, url: str, name: str) -> Answer:
     finally:
         await embedder.close()
     return {"store": url, "embedding": str(embedder.space), "reembedded": count}
+
+
+def _reembed_of(url: str) -> Callable[..., Awaitable[int]]:
+    if url.startswith("sqlite:"):
+        from memorywire.stores.sqlite.reembed import reembed as in_a_file
+
+        return in_a_file
+    if url.startswith(("postgresql:", "postgres:")):
+        from memorywire.stores.postgres.reembed import reembed as in_postgres
+
+        return in_postgres
+    raise CapabilityUnsupported("only SQLite and Postgres can be re-embedded here", field="store")
 
 
 def sentences(answer: Answer) -> Iterator[str]:

@@ -97,6 +97,17 @@ def reject(desk: Desk, ids: tuple[str, ...], **options: Json) -> None:
     _decide(desk, "reject", ids, **options)
 
 
+@command.command("reopen")
+@click.argument("ids", nargs=-1, required=True, metavar="PROPOSAL...")
+@_reason
+@shared
+def reopen(desk: Desk, ids: tuple[str, ...], reason: str | None) -> None:
+    """Take a decision on PROPOSALs back, with what it did to memory: they wait again."""
+    with desk.memory() as memory:
+        answer = _ask(desk, memory, "decide", proposal_ids=listing(ids), verb="reopen", reason=reason)
+    desk.show(answer, _sentences)
+
+
 @command.command("edit")
 @_id
 @click.argument("content", required=False)

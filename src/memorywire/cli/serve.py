@@ -1,5 +1,7 @@
 """`memorywire serve`: open the doors."""
 
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -10,8 +12,9 @@ from memorywire.cli.house import opened_house
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
     from memorywire.house import House
+    from memorywire.servers.console.mount import Console
     from memorywire.servers.http.app import Mounted
-    from memorywire.servers.http.run import Serving
+    from memorywire.servers.http.run import Address, Serving
     from memorywire.servers.passports import Provider
 
 
@@ -46,6 +49,7 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
 @click.option("--oidc-issuer", metavar="URL", help="Take tokens of this OpenID Connect provider, too.")
 @click.option("--oidc-audience", metavar="NAME", help="For whom the provider made them.")
 @click.option("--oidc-keys", metavar="FILE|URL", help="The public keys of the provider, as JWKS.")
+@click.option("--demo", is_flag=True, help="Serve a small world made up for the purpose, to look around in.")
 @click.option("--quiet", is_flag=True, help="Do not write a line for each request to standard error.")
 @shared
 def command(
@@ -55,16 +59,19 @@ def command(
     hosts: tuple[str, ...],
     rate: float,
     max_body: int,
+    demo: bool,
     quiet: bool,
     **oidc: str | None,
 ) -> None:
-    """Serve HTTP, MCP where it is installed, events, health and figures on one port.
+    """Serve HTTP, the console, MCP where it is installed, events, health and figures on one port.
 
-    On the loopback address one local user needs no token, until the first operator is added. Any other
-    address needs operators or a provider of tokens, and exits with 2 without.
+    On the loopback address one local user needs no token, until the first operator is added; the link to the
+    console signs in once. Any other address needs operators or a provider of tokens, and exits with 2
+    without.
     """
     import asyncio
 
+    from memorywire.cli.demo_serve import demo_desk
     from memorywire.cli.extras import needed
 
     with needed("server"):
@@ -72,16 +79,18 @@ def command(
         from memorywire.servers.http.run import Address, Serving
         from memorywire.servers.http.watch import to_stderr
 
-    serving = Serving(
-        address=Address(host=host, port=port, hosts=hosts),
-        limits=Limits(body=max_body, rate=rate),
-        mounts=_mounts,
-        ready=lambda url: _say(desk, url),
-        log=None if quiet else to_stderr,
-        provider=_provider(**oidc),
-    )
-    with needed("oidc"):
-        asyncio.run(_serve(desk, serving))
+    doors = _Doors(Address(host=host, port=port, hosts=hosts), _provider(**oidc))
+    with needed("oidc"), demo_desk(desk) if demo else nullcontext(desk) as at:
+        serving = Serving(
+            address=doors.address,
+            limits=Limits(body=max_body, rate=rate),
+            mounts=doors.open,
+            ready=lambda url: doors.say(at, url),
+            console="/console",
+            log=None if quiet or demo else to_stderr,
+            provider=doors.provider,
+        )
+        asyncio.run(_serve(at, serving))
 
 
 def _provider(
@@ -104,19 +113,35 @@ async def _serve(desk: Desk, serving: "Serving") -> None:
         await serve(house, serving)
 
 
-def _mounts(house: "House") -> "list[Mounted]":
-    """The doors besides HTTP: the store for another memorywire, and MCP where it is installed."""
-    from memorywire.servers.http.peers import store_mount
+@dataclass(slots=True)
+class _Doors:
+    """The doors besides HTTP: the store for another memorywire, the console, MCP where it is installed."""
 
-    if find_spec("mcp") is None:
-        return [store_mount(house)]
-    from memorywire.servers.mcp.mount import mcp_mount
+    address: "Address"
+    provider: "Provider | None"
+    consoles: "list[Console]" = field(default_factory=list)
 
-    return [store_mount(house), mcp_mount(house)]
+    def open(self, house: "House") -> "list[Mounted]":
+        from memorywire.servers.console.mount import console_mount
+        from memorywire.servers.http.peers import store_mount
 
+        console = console_mount(house, local=self.address.local, provider=self.provider)
+        self.consoles.append(console)
+        opened = [store_mount(house), console.mounted]
+        if find_spec("mcp") is not None:
+            from memorywire.servers.mcp.mount import mcp_mount
 
-def _say(desk: Desk, url: str) -> None:
-    if desk.as_json:
-        desk.print_json({"url": url})
-    else:
+            opened.append(mcp_mount(house))
+        return opened
+
+    def say(self, desk: Desk, url: str) -> None:
+        """Where it is; whoever started it on this machine may sign in by a link, once."""
+        if desk.as_json:
+            desk.print_json({"url": url})
+            return
         click.echo(f"serving on {url}  (documentation: {url}/docs)")
+        [console] = self.consoles
+        if self.address.local:
+            click.echo(f"console:   {console.link(url)}  (signs in once, within 15 minutes)")
+        else:
+            click.echo(f"console:   {url}/console")

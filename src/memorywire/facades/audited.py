@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import apsw
 
@@ -13,8 +13,6 @@ from memorywire.engine.tools import unsupported
 from memorywire.facades.options import AuditOptions
 from memorywire.house import House
 from memorywire.journal import ledger
-from memorywire.journal.audit import Examination, examine, exported
-from memorywire.journal.export import write_lines
 from memorywire.journal.ledger import Filters
 from memorywire.journal.notary import Notary
 from memorywire.journal.notes import Checkpoint, parse_checkpoints
@@ -22,6 +20,9 @@ from memorywire.journal.sealing import seal
 from memorywire.journal.sqlite import SqliteJournal
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.record import Json
+
+if TYPE_CHECKING:  # proofs are loaded by those who ask for one
+    from memorywire.journal.audit import Examination
 
 _PAGE = 20
 
@@ -53,11 +54,13 @@ class Audited(ABC):
             found = await journal.file.read(partial(ledger.about, tenant=self.tenant, subject=subject))
         return tuple(row.said for row in found)
 
-    async def audit_verify(self, *, checkpoint: str | None = None) -> Examination:
+    async def audit_verify(self, *, checkpoint: str | None = None) -> "Examination":
         """Prove that no entry was changed, removed, added or moved: `report.ok`, else `report.fault`.
 
         `checkpoint` is one that `audit_checkpoint` gave and that was kept elsewhere.
         """
+        from memorywire.journal.audit import examine
+
         journal = await self._ledger()
         saved = [] if checkpoint is None else _parsed(checkpoint)
         return await journal.file.read(partial(examine, notary=journal.notary, saved=saved))
@@ -107,6 +110,9 @@ def _notary(journal: SqliteJournal) -> Notary:
 
 
 def _export(db: apsw.Connection, notary: Notary, wanted: Filters | None, path: Path) -> int:
+    from memorywire.journal.audit import exported
+    from memorywire.journal.export import write_lines
+
     lines = exported(db, notary, wanted)
     try:
         return write_lines(lines, path)

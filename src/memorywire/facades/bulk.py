@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from typing import TypeAlias
 
-from memorywire.engine.clean import without_secrets
+from memorywire.engine.clean import Cleaned, without_secrets
 from memorywire.engine.remember import draft, remember
 from memorywire.engine.tools import Tools
 from memorywire.model.answers import Remembered
@@ -30,35 +31,44 @@ async def remember_each(
 
 
 async def _remember_batch(payloads: list[Mapping[str, Json]], tools: Tools, tenant: str) -> list[Result]:
-    requests = [_decoded(payload, tenant) for payload in payloads]
-    sound = [request for request in requests if isinstance(request, Remember)]
-    drafts = [draft(without_secrets(request, tools).request) for request in sound]
-    vectors = await tools.embedder.embed([record.meaning for record in drafts])
+    read = [_read(payload, tools, tenant) for payload in payloads]
+    sound = [item for item in read if isinstance(item, _Item)]
+    vectors = await tools.embedder.embed([item.record.meaning for item in sound])
     kept: list[Result] = []
-    for run in _runs(zip(sound, drafts, strict=True)):
+    for run in _runs(sound):
         mine = vectors[len(kept) : len(kept) + len(run)]
         kept += await asyncio.gather(
-            *(_attempt(request, tools, vector) for request, vector in zip(run, mine, strict=True))
+            *(_attempt(item, tools, vector) for item, vector in zip(run, mine, strict=True))
         )
     results = iter(kept)
-    return [next(results) if isinstance(request, Remember) else request for request in requests]
+    return [next(results) if isinstance(item, _Item) else item for item in read]
 
 
-def _runs(items: Iterable[tuple[Remember, Record]]) -> Iterator[list[Remember]]:
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """A request, the same without its secrets, and what it would keep."""
+
+    request: Remember
+    redacted: Cleaned
+    record: Record
+
+
+def _runs(items: Iterable[_Item]) -> Iterator[list[_Item]]:
     """Stretches whose members cannot notice each other, so that order only matters between stretches.
 
     What ends or replaces a memory stands alone: nobody can tell from here what that makes room for.
     """
-    run: list[Remember] = []
+    run: list[_Item] = []
     named: set[tuple[str, str | None]] = set()
-    for request, record in items:
-        names = {("content", record.digest), ("id", request.id), ("key", request.idempotency_key)}
+    for item in items:
+        request = item.request
+        names = {("content", item.record.digest), ("id", request.id), ("key", request.idempotency_key)}
         names -= {("id", None), ("key", None)}
         alone = bool(request.supersedes) or request.if_version is not None
         if run and (alone or not named.isdisjoint(names)):
             yield run
             run, named = [], set()
-        run.append(request)
+        run.append(item)
         named |= names
         if alone:
             yield run
@@ -67,18 +77,20 @@ def _runs(items: Iterable[tuple[Remember, Record]]) -> Iterator[list[Remember]]:
         yield run
 
 
-def _decoded(payload: Mapping[str, Json], tenant: str) -> Remember | MemorywireError:
+def _read(payload: Mapping[str, Json], tools: Tools, tenant: str) -> _Item | MemorywireError:
     try:
         validate.check("remember", payload)
+        request = decode("remember", payload, tenant=tenant)
+        assert isinstance(request, Remember)  # noqa: S101 - narrows the type
+        redacted = without_secrets(request, tools)
     except MemorywireError as problem:
         return problem
-    request = decode("remember", payload, tenant=tenant)
-    assert isinstance(request, Remember)  # noqa: S101 - narrows the type
-    return request
+    return _Item(request, redacted, draft(redacted.request))
 
 
-async def _attempt(request: Remember, tools: Tools, vector: bytes) -> Result:
+async def _attempt(item: _Item, tools: Tools, vector: bytes) -> Result:
     try:
-        return await remember(request, tools, vector)
+        placed = await tools.serving(item.request.scope)
+        return await remember(item.request, placed, vector, item.redacted)
     except MemorywireError as problem:
         return problem

@@ -1,8 +1,9 @@
 """The narrow waist: every door hands over an operation and a payload, and gets an answer."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from memorywire.engine.oversee import Overseen, oversee
 from memorywire.engine.perform import perform
 from memorywire.house import House
 from memorywire.model.answers import Answer
@@ -11,14 +12,20 @@ from memorywire.model.record import Json
 from memorywire.wire import validate
 from memorywire.wire.codec import OVERSIGHT, decode, decode_oversight
 
+if TYPE_CHECKING:
+    from memorywire.engine.oversee import Overseen
+
 
 async def dispatch(
     operation: str, payload: Mapping[str, Json], house: House, *, tenant: str
-) -> Answer | Overseen | Capabilities:
+) -> "Answer | Overseen | Capabilities":
     """Validate, decode, perform; every problem is a MemorywireError."""
     validate.check(operation, payload)
     if operation == "capabilities":
         return house.capabilities
+    tools = replace(house.tools, operation=operation)
     if operation in OVERSIGHT:
-        return await oversee(decode_oversight(operation, payload, tenant=tenant), house.tools)
-    return await perform(decode(operation, payload, tenant=tenant), house.tools)
+        from memorywire.engine.oversee import oversee  # agents never need it, so they do not wait for it
+
+        return await oversee(decode_oversight(operation, payload, tenant=tenant), tools)
+    return await perform(decode(operation, payload, tenant=tenant), tools)

@@ -51,6 +51,15 @@ class Feed:
         found, further = await self._file.read(read)
         return [event for event in found if names(agents, event.agent)], further
 
+    async def since(self, position: int, *, tenant: str) -> list[Event]:
+        """Every event behind `position`, as of now."""
+        found: list[Event] = []
+        while position < await self.now():
+            read = partial(events_after, after=position, tenant=tenant, limit=_BATCH)
+            further, position = await self._file.read(read)
+            found += further
+        return found
+
     async def listen(
         self, position: int | None = None, *, tenant: str, agents: tuple[str, ...] = ("*",)
     ) -> AsyncIterator[Event]:

@@ -3,16 +3,16 @@
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from memorywire.engine.debts import repay, write_off
-from memorywire.engine.recover import recover
-from memorywire.engine.scan import clear, scan
+from memorywire.engine.tools import Tools
 from memorywire.facades.audited import Audited
 from memorywire.facades.bulk import Result, remember_each
+from memorywire.facades.contracts import Contracts
 from memorywire.facades.dispatch import dispatch
 from memorywire.facades.options import (
     ExpireOptions,
@@ -24,7 +24,6 @@ from memorywire.facades.options import (
     ScopeOption,
 )
 from memorywire.facades.overseeing import Overseeing
-from memorywire.facades.procedures import Procedure
 from memorywire.house import (
     DEFAULT_AGENT,
     DEFAULT_EMBEDDER,
@@ -32,10 +31,13 @@ from memorywire.house import (
     LOCAL,
     Governance,
     House,
+    Reading,
+    Rules,
     Several,
     default_journal,
     default_store,
     open_house,
+    rules_from,
 )
 from memorywire.house.router_table import write_policy
 from memorywire.model.answers import (
@@ -53,18 +55,23 @@ from memorywire.model.capabilities import Capabilities
 from memorywire.model.change import Change, Version
 from memorywire.model.clock import Clock, system_clock
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
-from memorywire.model.findings import Cleared, Scanned
+from memorywire.model.kv import Limits
 from memorywire.model.proposal import Debt
 from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
-from memorywire.model.recovery import Recover, Recovered
 from memorywire.retrieval.embed import Embedder
 from memorywire.stores.contract import Fanned, Store
 from memorywire.wire.codec import encode
 
+if TYPE_CHECKING:  # what few ask for is loaded by those who do
+    from memorywire.facades.procedures import Procedure
+    from memorywire.journal.events import Event
+    from memorywire.model.findings import Cleared, Scanned
+    from memorywire.model.recovery import Recovered
+
 A = TypeVar("A")
 
 
-class Memory(Audited, Overseeing):
+class Memory(Audited, Overseeing, Contracts):
     """Remember, recall, forget, merge and expire for one agent.
 
     >>> import asyncio
@@ -88,6 +95,8 @@ class Memory(Audited, Overseeing):
 
     Of several `stores` all keep everything, and `write` says who must hold a memory before its receipt says
     committed: `all`, `primary` or `quorum`. `several` has the rest of what can be said about that.
+    `reading` says who reads conversations for facts, `kv_limits` how much is kept under keys, `backends` what
+    definitions of backends may use.
     """
 
     def __init__(
@@ -106,6 +115,9 @@ class Memory(Audited, Overseeing):
         caller: str = LOCAL,
         write: str | None = None,
         several: Several | None = None,
+        reading: Reading | None = None,
+        kv_limits: Limits | None = None,
+        backends: Rules | None = None,
         clock: Clock = system_clock,
     ) -> None:
         self.agent_id = agent_id
@@ -123,6 +135,9 @@ class Memory(Audited, Overseeing):
             on=policy is not None,
         )
         self._several = _writing(several or Several(), write)
+        self._reading = reading
+        self._kv_limits = kv_limits or Limits()
+        self._backends = backends
         self._clock = clock
         self._house: House | None = None
         self._opening = asyncio.Lock()
@@ -193,8 +208,10 @@ class Memory(Audited, Overseeing):
         """All versions of a memory, oldest first."""
         return (await self._ask(Chain, "history", self._payload(options, id=id))).versions
 
-    async def procedure(self, id: str, **options: Unpack[ScopeOption]) -> Procedure:
+    async def procedure(self, id: str, **options: Unpack[ScopeOption]) -> "Procedure":
         """The state machine that a procedural memory is, ready to be moved and saved."""
+        from memorywire.facades.procedures import Procedure
+
         return await Procedure.load(self, id, **options)
 
     async def undo(self, change_id: str, **options: Unpack[ScopeOption]) -> Undone:
@@ -218,25 +235,36 @@ class Memory(Audited, Overseeing):
         """Give up a change that a store is owed; the ledger says who did, and why."""
         return await write_off(change_id, why, (await self._open()).tools)
 
-    async def scan(self, **options: Unpack[ScopeOption]) -> Scanned:
+    async def scan(self, **options: Unpack[ScopeOption]) -> "Scanned":
         """Secrets and instructions in the memories that are kept, by kind and place; never a value."""
-        return await scan(self._scope(**options), (await self._open()).tools)
+        from memorywire.engine.scan import scan
+
+        return await scan(self._scope(**options), await self._tools())
 
     async def clear(
         self, ids: Sequence[str], *, hold: bool = True, **options: Unpack[ScopeOption]
-    ) -> tuple[Cleared, ...]:
+    ) -> "tuple[Cleared, ...]":
         """New versions without secrets of those that hold some: proposed, or at once without `hold`."""
-        return await clear(self._scope(**options), ids, (await self._open()).tools, hold=hold)
+        from memorywire.engine.scan import clear
+
+        return await clear(self._scope(**options), ids, await self._tools(), hold=hold)
 
     async def recover(
         self, source: str, *, since: int, dry_run: bool = False, **options: Unpack[ScopeOption]
-    ) -> Recovered:
+    ) -> "Recovered":
         """Take out what a source (a pattern) said since then and all that was made of it, as one change."""
+        from memorywire.engine.recover import recover
+        from memorywire.model.recovery import Recover
+
         asked = Recover(scope=self._scope(**options), source=source, since=since, dry_run=dry_run)
-        return await recover(asked, (await self._open()).tools)
+        return await recover(asked, await self._tools())
 
     def _scope(self, **options: Unpack[ScopeOption]) -> Scope:
         return Scope(tenant=self.tenant, agent=self.agent_id, user=options.get("user_id", self.user_id))
+
+    async def _tools(self) -> Tools:
+        """With the store that keeps the agent's memories."""
+        return await (await self._open()).tools.serving(self._scope())
 
     async def capabilities(self) -> Capabilities:
         """What is wired here."""
@@ -250,6 +278,14 @@ class Memory(Audited, Overseeing):
         each = store["stores"] if isinstance(house.tools.store, Fanned) else {house.tools.store.name: store}
         named = [{"name": name, **said, "debts": owed[name]} for name, said in each.items()]
         return {"ok": store["ok"], "stores": named, "embedding": str(house.tools.embedder.space)}
+
+    async def events(self, after: int | None = None) -> AsyncIterator["Event"]:
+        """What happens to this agent's memory from now on, or behind event `after`, content left out."""
+        from memorywire.facades.events import Feed
+
+        async for event in Feed(await self._open()).listen(after, tenant=self.tenant):
+            if event.agent == self.agent_id:
+                yield event
 
     async def call(self, operation: str, payload: Mapping[str, Json]) -> dict[str, Json]:
         """Plain JSON in, plain JSON out: exactly what the other doors do."""
@@ -291,6 +327,8 @@ class Memory(Audited, Overseeing):
                     floor=self._floor,
                     governance=self._watched(),
                     several=self._several,
+                    reading=self._reading,
+                    backends=self._backends or rules_from(os.environ),
                     clock=self._clock,
                 )
         return self._house

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypedDict
 
 TypeName = Literal["semantic", "episodic", "procedural", "emotional"]
 HelpedName = Literal["useful", "wrong", "outdated"]
-VerbName = Literal["approve", "edit", "reject", "merge", "supersede", "forget_similar"]
+VerbName = Literal["approve", "edit", "reject", "merge", "supersede", "forget_similar", "reopen"]
 FilterJson = Mapping[str, Any]
 
 
@@ -80,6 +80,9 @@ class ReachOptions(ScopeOption, total=False):
 class ProposalsOptions(ReachOptions, total=False):
     states: Sequence[Literal["pending", "stale", "approved", "rejected", "expired"]]
     batch: str
+    held_by: str
+    text: str
+    by_risk: bool
     after: str
     limit: int
 

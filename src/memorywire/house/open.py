@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import NoReturn
 
 from memorywire.engine.debts import keep_repaying, mark_behind, repay
+from memorywire.engine.extract import DEFAULT_EXTRACTOR, open_extractor
 from memorywire.engine.govern import governed
-from memorywire.engine.office import LOCAL, Office, Rulebook
+from memorywire.engine.kv import Usage
+from memorywire.engine.layer import CALLS_A_DAY, Allowance, Reader
+from memorywire.engine.office import LOCAL, NOWHERE, Office, Rulebook, review_url
 from memorywire.engine.purse import Purse
 from memorywire.engine.tools import Tools
 from memorywire.governance.policy import Policy, policy_from_toml
 from memorywire.governance.profiles import Profile
 from memorywire.governance.redact import Redactor
+from memorywire.house.definitions import Backends, Rules
 from memorywire.house.several import Several, anchor_store, open_several
 from memorywire.journal.sqlite import SqliteJournal, open_journal
 from memorywire.model.capabilities import Capabilities, Feature, StoreCapabilities
@@ -34,7 +38,8 @@ class Governance:
 
     `policy` is a shipped profile or the path of a TOML file; `journal` a URL, for stores that cannot keep
     a journal beside their memories, `fallback` the one for durable stores when none is named; `secrets`
-    are values by label that must never be kept; `caller` is who asks, unless a door knows better.
+    are values by label that must never be kept; `caller` is who asks, unless a door knows better; `console`
+    is the address of the pages where people decide.
     """
 
     policy: str = Profile.BALANCED
@@ -42,16 +47,40 @@ class Governance:
     fallback: str | None = None
     secrets: Mapping[str, str] = field(default_factory=dict)
     caller: str = LOCAL
+    console: str | None = None
     on: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """Who reads conversations for facts: `auto`, `builtin`, `off`, or an endpoint with its key.
+
+    An extractor that costs something is asked so often a day at most.
+    """
+
+    extractor: str = DEFAULT_EXTRACTOR
+    key: str | None = None
+    calls_a_day: int = CALLS_A_DAY
+
+    def reader(self, tools: Tools, journal: SqliteJournal | None) -> Reader:
+        extractor = open_extractor(self.extractor, tools.store, api_key=self.key)
+        return Reader(tools, journal, extractor, Allowance(tools.clock, a_day=self.calls_a_day))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class House:
-    """Open rooms; whoever opens a house closes it. `repaying` works while a store may be owed changes."""
+    """Open rooms; whoever opens a house closes it.
+
+    `reader` reads conversations for facts, `repaying` works while a store may be owed changes, `usage` knows
+    how much is kept under keys.
+    """
 
     tools: Tools
+    reader: Reader
     journal: SqliteJournal | None = None
     repaying: asyncio.Task[NoReturn] | None = None
+    usage: Usage = field(default_factory=Usage)
+    backends: Backends | None = None
 
     @property
     def capabilities(self) -> Capabilities:
@@ -64,6 +93,7 @@ class House:
             space=self.tools.embedder.space,
             overseen=self.tools.office is not None,
             together=store.features,
+            extracts=self.reader.extractor is not None,
         )
 
     def as_caller(self, caller: str) -> Tools:
@@ -72,6 +102,9 @@ class House:
         return self.tools if office is None else replace(self.tools, office=replace(office, caller=caller))
 
     async def close(self) -> None:
+        await self.reader.close()
+        if self.backends is not None:
+            await self.backends.close()
         if self.repaying is not None:
             self.repaying.cancel()
             with suppress(asyncio.CancelledError):
@@ -91,10 +124,13 @@ async def open_house(
     floor: float | None = None,
     governance: Governance | None = None,
     several: Several | None = None,
+    reading: Reading | None = None,
+    backends: Rules | None = None,
 ) -> House:
     """Open what the URLs name; a store or embedder object is taken as it is.
 
-    `floor` is what `min_relevance: auto` means, when it was fitted to the data.
+    `floor` is what `min_relevance: auto` means, when it was fitted to the data. With `backends`, agents that
+    are bound to a definition have their memories there.
     """
     watched = governance or Governance()
     together = several or Several()
@@ -114,7 +150,10 @@ async def open_house(
         mint=IdMint(clock),
         routing=together.routing,
     )
-    return await _governed(tools, watched) if watched.on else House(tools=tools)
+    read = reading or Reading()
+    if not watched.on:
+        return House(tools=tools, reader=read.reader(tools, None))
+    return await _governed(tools, watched, read, backends)
 
 
 async def _open_stores(
@@ -128,7 +167,7 @@ async def _open_stores(
     return await open_store(name_in(first)[0], space=speaker.space) if isinstance(first, str) else first
 
 
-async def _governed(tools: Tools, governance: Governance) -> House:
+async def _governed(tools: Tools, governance: Governance, reading: Reading, rules: Rules | None) -> House:
     policy = load_policy(governance.policy)
     lasting = Feature.DURABLE in tools.store.features
     journal = await open_journal(
@@ -142,16 +181,20 @@ async def _governed(tools: Tools, governance: Governance) -> House:
         purse=Purse(journal),
         redactor=Redactor(governance.secrets),
         caller=governance.caller,
+        review_url=NOWHERE if governance.console is None else review_url(governance.console),
     )
     governed_tools = replace(tools, corridor=governed, office=office)
+    book = None if rules is None else Backends(journal, governed_tools, rules)
+    placed = governed_tools if book is None else replace(governed_tools, placing=book.store_of)
+    house = House(tools=placed, reader=reading.reader(placed, journal), journal=journal, backends=book)
     if journal.shares(tools.store):
-        return House(tools=governed_tools, journal=journal)
+        return house
     if isinstance(tools.store, Fanned):
         await mark_behind(tools.store, governed_tools)  # one that hangs must not keep the others waiting
     else:
         await repay(governed_tools)
     repaying = asyncio.create_task(keep_repaying(governed_tools))
-    return House(tools=governed_tools, journal=journal, repaying=repaying)
+    return replace(house, repaying=repaying)
 
 
 def load_policy(named: str) -> Policy:

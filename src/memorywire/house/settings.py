@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
+from memorywire.engine.extract import DEFAULT_EXTRACTOR
+from memorywire.engine.layer import CALLS_A_DAY
+from memorywire.house.open import Reading
 from memorywire.house.router_table import several_from
 from memorywire.house.several import Several
 from memorywire.model.errors import InvalidRequest
@@ -16,6 +19,7 @@ DEFAULT_AGENT = "default"
 DEFAULT_EMBEDDER = "minilm"
 DEFAULT_POLICY = "balanced"
 CONFIG_NAME = "memorywire.toml"
+_DIGITS = 10
 
 _KEYS = {
     "store": "stores",
@@ -26,10 +30,14 @@ _KEYS = {
     "policy": "policy",
     "journal": "journal",
     "secrets": "secrets",
+    "extractor": "extractor",
+    "extractor_calls": "extractor_calls",
+    "console": "console",
     "router": "router",
 }
 
 _TABLES = frozenset({"router"})
+_NUMBERS = frozenset({"floor", "extractor_calls"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,16 +54,25 @@ class Settings:
     policy: str = DEFAULT_POLICY
     journal: str | None = None
     secrets: Mapping[str, str] = field(default_factory=dict)
+    console: str | None = None
     several: Several = field(default_factory=Several)
+    extractor: str = DEFAULT_EXTRACTOR
+    extractor_key: str | None = None
+    extractor_calls: int = CALLS_A_DAY
     sources: tuple[str, ...] = ()
+
+    @property
+    def reading(self) -> Reading:
+        """Who reads conversations for facts."""
+        return Reading(extractor=self.extractor, key=self.extractor_key, calls_a_day=self.extractor_calls)
 
 
 def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Settings:
     """Settings from MEMORYWIRE_* variables over a TOML file over defaults.
 
     The file is `config`, else MEMORYWIRE_CONFIG, else `memorywire.toml` in the home folder when
-    there is one. The embedder's key is read from the environment only, and `secrets` names the variables
-    whose values must never be kept: a secret has no place in a file that people copy around.
+    there is one. The keys of embedder and extractor are read from the environment only, and `secrets` names
+    the variables whose values must never be kept: a secret has no place in a file that people copy around.
     """
     home = data_home(env)
     named = config or (Path(env["MEMORYWIRE_CONFIG"]) if "MEMORYWIRE_CONFIG" in env else None)
@@ -75,7 +92,11 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
         policy=given.get("policy", DEFAULT_POLICY),
         journal=given.get("journal"),
         secrets=_secrets(given.get("secrets", ""), env),
+        console=given.get("console"),
         several=several_from(given.get("router", {}), env),
+        extractor=given.get("extractor", DEFAULT_EXTRACTOR),
+        extractor_key=env.get("MEMORYWIRE_EXTRACTOR_KEY"),
+        extractor_calls=_calls(given.get("extractor_calls", CALLS_A_DAY)),
         sources=(*((str(path),) if document else ()), *variables),
     )
 
@@ -129,7 +150,7 @@ def _read_toml(path: Path) -> dict[str, Json]:
         if key in _TABLES:
             if not isinstance(value, dict):
                 raise InvalidRequest(f"{key} in {path} must be a table", field=key, fix=f"[{key}]")
-        elif not isinstance(value, str) and not (key == "store" and _is_texts(value)) and key != "floor":
+        elif not isinstance(value, str) and not (key == "store" and _is_texts(value)) and key not in _NUMBERS:
             raise InvalidRequest(f"{key} in {path} must be text", field=key)
     return {_KEYS[key]: value for key, value in document.items()}
 
@@ -143,6 +164,14 @@ def _share(value: Json) -> float:
     if isinstance(value, bool) or not 0 <= number <= 1:
         raise InvalidRequest(f"floor is {value!r}, not a number from 0 to 1", field="floor")
     return number
+
+
+def _calls(value: Json) -> int:
+    """A number of calls, from a file or as text from the environment."""
+    text = str(value)
+    if isinstance(value, bool) or not (text.isascii() and text.isdigit() and len(text) < _DIGITS):
+        raise InvalidRequest(f"extractor_calls is {value!r}, not a number of calls", field="extractor_calls")
+    return int(text)
 
 
 def _is_texts(value: Json) -> bool:

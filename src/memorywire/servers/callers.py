@@ -49,6 +49,15 @@ class Caller:
                 "this concerns every tenant", fix="ask with a token of an operator of all tenants"
             )
 
+    def hears_of(self, operation: str) -> bool:
+        """Who may come in here, and for which tenants, is told to those who are of every tenant."""
+        return self.everywhere or operation != "operator"
+
+    def require_every_agent(self) -> None:
+        """What holds for all agents of a tenant is not for who may work with some of them."""
+        if self.agents != EVERYBODY:
+            raise Forbidden("this concerns every agent", fix="ask with a token that is for all agents")
+
     def require_agent(self, payload: Mapping[str, Json], *, optional: bool) -> None:
         """A limited caller names an agent that is theirs; who else there is does not show."""
         if self.agents == EVERYBODY:

@@ -9,6 +9,7 @@ from memorywire import spec
 from memorywire.model.answers import Hit, Recalled
 from memorywire.model.capabilities import Capabilities
 from memorywire.model.change import Change, Version
+from memorywire.model.projections import probe
 from memorywire.model.proposal import Proposal, State
 from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType, Record, Scope, Trust
 from memorywire.model.requests import (
@@ -217,6 +218,7 @@ def _encode_proposal(proposal: Proposal) -> dict[str, Json]:
         document.pop(internal, None)
     for found in ("secrets", "instructions"):
         document[found] = [{"kind": kind, "place": place} for kind, place in document[found]]
+    document["risk"] = proposal.risk.value
     document["memories"] = sorted(proposal.touched)
     if proposal.change is not None and proposal.change.put:
         document["preview"] = proposal.change.put[0].record.words[:_PREVIEW]
@@ -292,6 +294,7 @@ def _encode_capabilities(capabilities: Capabilities) -> dict[str, Json]:
             {"name": store.name, "features": encode(sorted(store.features))} for store in capabilities.stores
         ],
         "embedding": _encode_fields(capabilities.space),
+        "contracts": probe(capabilities),
         "limits": {
             "content_max": spec.schema("remember.request")["properties"]["content"]["maxLength"],
             "k_max": spec.schema("recall.request")["properties"]["k"]["maximum"],

@@ -34,7 +34,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters.update(number=number, moment=moment, day=day, duration=duration, plain=plain)
+    made.filters.update(number=number, moment=moment, day=day, duration=duration, plain=plain, brief=brief)
     made.globals.update(said=said, static=static, root=PATH)
     return made
 
@@ -62,6 +62,13 @@ def plain(value: Json) -> str:
     import json
 
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def brief(value: Json) -> str:
+    """A value on one line: a list of texts as people write it."""
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ", ".join(value)
+    return plain(value)
 
 
 def number(value: float) -> str:

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp
 
 from memorywire.house import House
 from memorywire.journal.operators import Right
+from memorywire.journal.standing import standing
 from memorywire.model.errors import MemorywireError, NotFound, WrongMethod
 from memorywire.servers.callers import Doorkeeper
 from memorywire.servers.http.answers import as_problem
@@ -24,18 +25,20 @@ from memorywire.servers.http.books import (
     audit_endpoint,
     checkpoint_endpoint,
     debts_endpoint,
-    standing,
     verify_endpoint,
 )
+from memorywire.servers.http.definitions import definition_routes
 from memorywire.servers.http.door import Door, Limits
-from memorywire.servers.http.guard import HEADERS, Guard
+from memorywire.servers.http.guard import HEADERS, Entry, Guard
 from memorywire.servers.http.handlers import Endpoint, caller_of, wire_endpoint
 from memorywire.servers.http.health import healthz, readyz_endpoint
+from memorywire.servers.http.kv import kv_routes
+from memorywire.servers.http.layer import layer_routes
 from memorywire.servers.http.pages import css_endpoint, docs_endpoint, openapi_endpoint
 from memorywire.servers.http.routes import wire_routes
 from memorywire.servers.http.steps import trigger_endpoint
-from memorywire.servers.http.stream import events_endpoint
-from memorywire.servers.http.watch import Log, Watch, to_stderr
+from memorywire.servers.http.stream import bearer, events_endpoint
+from memorywire.servers.http.watch import Watch
 from memorywire.servers.passports import Passports, Provider
 from memorywire.servers.webhooks import Courier
 
@@ -47,12 +50,14 @@ _METRICS = "text/plain; version=0.0.4; charset=utf-8"
 class Mounted:
     """Another application, an object and not a function, under a path. `running` is entered while we run.
 
-    The guard has seen every request first: its caller is in `scope["state"]["caller"]`.
+    The guard has seen every request first: its caller is in `scope["state"]["caller"]`. Visitors are known
+    by the token they bring, or as `entry` knows them.
     """
 
     path: str
     app: ASGIApp
     running: Callable[[], AbstractAsyncContextManager[object]] | None = None
+    entry: Entry | None = None
 
 
 def build_app(
@@ -62,16 +67,15 @@ def build_app(
     hosts: frozenset[str] = frozenset(),
     limits: Limits | None = None,
     mounts: Sequence[Mounted] = (),
-    log: Log | None = to_stderr,
+    watch: Watch,
     provider: Provider | None = None,
 ) -> tuple[ASGIApp, Door]:
     """The application over an open house, and the door to drain when it ends.
 
     `trusting` lets one local user in while there are no operators; `hosts` are the names the server
-    goes by, none for any; tokens of the `provider` are taken besides our own.
+    goes by, none for any; tokens of the `provider` are taken besides our own; `watch` sees every visit.
     """
     door = Door(house, limits or Limits())
-    watch = Watch(house.tools.clock, log)
     passports = None if provider is None else Passports(provider)
     doorkeeper = Doorkeeper(door.journal, house.tools.clock, trusting=trusting, passports=passports)
     courier = Courier(door.journal, door.feed, house.tools.clock, first_pause_ms=door.limits.webhook_pause_ms)
@@ -82,6 +86,7 @@ def build_app(
             for mounted in mounts:
                 if mounted.running is not None:
                     await stack.enter_async_context(mounted.running())
+            house.reader.wake()
             telling = asyncio.create_task(courier.run())
             yield
             telling.cancel()
@@ -96,14 +101,16 @@ def build_app(
         lifespan=running,
     )
     app.router.redirect_slashes = False
-    guarded = Guard(app, door=door, doorkeeper=doorkeeper, watch=watch, hosts=hosts)
+    entries = {mounted.path: mounted.entry for mounted in mounts if mounted.entry is not None}
+    guarded = Guard(app, door=door, doorkeeper=doorkeeper, watch=watch, hosts=hosts, entries=entries)
     return ServerErrorMiddleware(guarded, handler=_bug), door
 
 
 def _routes(door: Door, doorkeeper: Doorkeeper, watch: Watch) -> list[BaseRoute]:
     async def metrics(request: Request) -> Response:
         caller_of(request).require(Right.READ, everywhere=True)
-        return Response(watch.text(await standing(door)), media_type=_METRICS)
+        tools, books = door.house.tools, await door.journal.file.read(standing)
+        return Response(watch.figures.text(books, tools.names, tools.clock()), media_type=_METRICS)
 
     return [
         *_wire_routes(door),
@@ -113,7 +120,10 @@ def _routes(door: Door, doorkeeper: Doorkeeper, watch: Watch) -> list[BaseRoute]
         Route("/v0/audit/verify", verify_endpoint(door)),
         Route("/v0/audit/checkpoint", checkpoint_endpoint(door)),
         Route("/v0/debts", debts_endpoint(door)),
-        Route("/v0/events", events_endpoint(door, doorkeeper)),
+        *kv_routes(door),
+        *layer_routes(door),
+        *definition_routes(door),
+        Route("/v0/events", events_endpoint(door, bearer(doorkeeper))),
         Route("/metrics", metrics),
         Route("/healthz", healthz),
         Route("/readyz", readyz_endpoint(door)),

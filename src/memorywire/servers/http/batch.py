@@ -1,6 +1,7 @@
 """Many operations in one request, one after the other, each with its own receipt or problem."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 import jsonschema_rs
@@ -74,7 +75,7 @@ async def _many(payloads: Sequence[Item], door: Door, caller: Caller) -> list[It
 
 
 async def _remember(payloads: Sequence[Item], door: Door, caller: Caller) -> list[Result]:
-    tools = door.house.as_caller(caller.name)
+    tools = replace(door.house.as_caller(caller.name), operation="remember")
     return [one async for group in remember_each(payloads, tools, tenant=caller.tenant) for one in group]
 
 

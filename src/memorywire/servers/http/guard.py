@@ -1,12 +1,13 @@
 """Before every route: is this host ours, does a browser misuse us, who asks, how often, how much at once."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import ceil
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memorywire.model.errors import (
@@ -17,10 +18,13 @@ from memorywire.model.errors import (
     Overloaded,
     RateLimited,
 )
-from memorywire.servers.callers import Doorkeeper
+from memorywire.servers.callers import Caller, Doorkeeper
 from memorywire.servers.http.answers import as_problem
 from memorywire.servers.http.door import Door
 from memorywire.servers.http.watch import Visit, Watch
+
+Entry: TypeAlias = Callable[[Scope], Awaitable[Caller | None]]
+"""How an application knows its own visitors; None is a stranger, whom it greets itself."""
 
 PROBES = frozenset({"/healthz", "/readyz"})
 PUBLIC = PROBES | {"/openapi.json", "/docs", "/docs.css"}
@@ -34,7 +38,7 @@ HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
@@ -43,7 +47,10 @@ HEADERS: Mapping[str, str] = {
 
 _SAME = frozenset({"same-origin", "none"})
 _AGAIN = 1
-_STREAM = "text/event-stream"
+_STREAM = b"text/event-stream"
+_CACHE = b"cache-control"
+_DRESS = {name.lower().encode(): value.encode() for name, value in HEADERS.items()}
+_STRANGERS = ""  # they share one rate
 
 
 @dataclass(slots=True)
@@ -75,18 +82,27 @@ class Rates:
 class Guard:
     """The application behind its checks. `hosts` are the names this server goes by; none means any.
 
+    `entries` are paths below which an application lets visitors in by its own means.
     What it lets in finds its caller in `scope["state"]["caller"]`, in mounted applications too, and in
     `closing` an event that ends whatever would last.
     """
 
     def __init__(
-        self, app: ASGIApp, *, door: Door, doorkeeper: Doorkeeper, watch: Watch, hosts: frozenset[str]
+        self,
+        app: ASGIApp,
+        *,
+        door: Door,
+        doorkeeper: Doorkeeper,
+        watch: Watch,
+        hosts: frozenset[str],
+        entries: Mapping[str, Entry],
     ) -> None:
         self._app = app
         self._door = door
         self._doorkeeper = doorkeeper
         self._watch = watch
         self._hosts = hosts
+        self._entries = entries
         self._rates = Rates(door.limits.rate)
         self._at_once = 0
 
@@ -104,9 +120,8 @@ class Guard:
             async def dressed(message: Message) -> None:
                 if message["type"] == "http.response.start":
                     visit.status = message["status"]
-                    headers = MutableHeaders(scope=message)
-                    headers.update(HEADERS)
-                    if headers.get("content-type", "").startswith(_STREAM):
+                    message["headers"] = _dress(message["headers"])
+                    if _is_stream(message["headers"]):
                         self._let_go(visit)  # streams last, and are counted by whoever opens them
                 await send(message)
 
@@ -125,13 +140,27 @@ class Guard:
             )
         if scope["path"] not in PROBES:
             self._check_host(headers)
-        _check_origin(headers)
+        entry = self._entry(scope["path"])
+        if entry is None or not _is_navigation(scope["method"], headers):
+            _check_origin(headers)
         if scope["path"] in PUBLIC:
             return
-        caller = await self._doorkeeper.admit(headers.get("authorization"), headers.get("memorywire-tenant"))
-        scope.setdefault("state", {}).update(caller=caller, closing=self._door.closing)
-        self._watch.named(scope, caller)
-        self._rates.take(caller.name)
+        state = scope.setdefault("state", {})
+        state.update(closing=self._door.closing)
+        caller = await (self._bearer(headers) if entry is None else entry(scope))
+        state.update(caller=caller)
+        if caller is not None:
+            self._watch.named(scope, caller)
+        self._rates.take(_STRANGERS if caller is None else caller.name)
+
+    async def _bearer(self, headers: Headers) -> Caller:
+        return await self._doorkeeper.admit(headers.get("authorization"), headers.get("memorywire-tenant"))
+
+    def _entry(self, path: str) -> Entry | None:
+        found = (
+            entry for home, entry in self._entries.items() if path == home or path.startswith(f"{home}/")
+        )
+        return next(found, None)
 
     async def _pass(self, visit: Visit, scope: Scope, receive: Receive, send: Send) -> None:
         if self._at_once >= self._door.limits.at_once or self._door.closing.is_set():
@@ -155,6 +184,17 @@ class Guard:
             )
 
 
+def _dress(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """With ours in place of whatever the application said; only how long to keep it may be said by it."""
+    own = [(name, value) for name, value in headers if name == _CACHE or name not in _DRESS]
+    cached = any(name == _CACHE for name, _ in own)
+    return [*own, *(pair for pair in _DRESS.items() if not (cached and pair[0] == _CACHE))]
+
+
+def _is_stream(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    return any(name == b"content-type" and value.startswith(_STREAM) for name, value in headers)
+
+
 def _check_origin(headers: Headers) -> None:
     """A page of another site cannot use its visitor's access; programs send neither header.
 
@@ -165,6 +205,15 @@ def _check_origin(headers: Headers) -> None:
         raise Forbidden("a page of another origin cannot ask here", field="Origin")
     if headers.get("sec-fetch-site", "none") not in _SAME:
         raise Forbidden("a page of another site cannot ask here", field="Sec-Fetch-Site")
+
+
+def _is_navigation(method: str, headers: Headers) -> bool:
+    """Somebody follows a link, perhaps of another site, to one of our pages: that does nothing by itself."""
+    return (
+        method == "GET"
+        and headers.get("sec-fetch-mode") == "navigate"
+        and headers.get("sec-fetch-dest") == "document"
+    )
 
 
 def _hostname(host: str) -> str:

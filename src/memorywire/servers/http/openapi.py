@@ -6,6 +6,7 @@ from functools import cache
 from memorywire import __version__, spec
 from memorywire.model.record import Json
 from memorywire.servers.http.answers import ACCEPTED, JSON, MOVED, PROBLEM, STATUSES
+from memorywire.servers.http.openapi_contracts import ADDRESSES
 from memorywire.servers.http.requests import is_text, properties, resolved
 from memorywire.servers.http.routes import NEEDS, Wire, wire_routes
 from memorywire.servers.http.schemas import own_schemas
@@ -39,6 +40,10 @@ def openapi() -> dict[str, Json]:
         paths.setdefault(route.path, {})[route.method.lower()] = _wire(route)
     for path, methods in _OWN.items():
         paths.setdefault(path, {}).update(methods)
+    for one in ADDRESSES:
+        body = f"{one.name}.request" if one.body else None
+        described = _own(one.name, one.summary, body=body, parameters=one.parameters)
+        paths.setdefault(one.path, {})[one.method] = described
     return {
         "openapi": "3.1.0",
         "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",

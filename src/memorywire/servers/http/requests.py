@@ -25,13 +25,18 @@ _MEDIA = re.compile(r"application/(?:[\w.-]+\+)?json")
 
 
 async def read_body(request: Request, *, limit: int, seconds: float) -> Json:
-    """The JSON of the body; raises before more than `limit` bytes are held or `seconds` have passed."""
+    """The JSON of the body, as `read_bytes` gets it."""
     _check_media(request)
+    return strict.parse(await read_bytes(request, limit=limit, seconds=seconds))
+
+
+async def read_bytes(request: Request, *, limit: int, seconds: float) -> bytes:
+    """The body; raises before more than `limit` bytes are held or `seconds` have passed."""
     if int(request.headers.get("content-length", "0")) > limit:
         raise _too_large(limit)
     try:
         async with asyncio.timeout(seconds):
-            return strict.parse(await _collected(request, limit))
+            return await _collected(request, limit)
     except TimeoutError:
         raise TooSlow(f"the body was not there after {seconds:g} s", fix="send it faster") from None
     except ClientDisconnect:

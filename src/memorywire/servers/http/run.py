@@ -6,19 +6,20 @@ import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import uvicorn
 from starlette.types import ASGIApp
 
+from memorywire.engine.office import NOWHERE, review_url
 from memorywire.house import House
 from memorywire.journal.operators import any_operator
 from memorywire.model.errors import InvalidRequest
 from memorywire.servers.http.app import Mounted, build_app
 from memorywire.servers.http.door import Door, Limits
 from memorywire.servers.http.guard import LOOPBACK
-from memorywire.servers.http.watch import Log, to_stderr
+from memorywire.servers.http.watch import Log, Watch, to_stderr
 from memorywire.servers.passports import Provider
 
 _DRAIN_SECONDS = 10
@@ -53,12 +54,16 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """What is served, and how. `ready` is told the URL once it is open."""
+    """What is served, and how. `ready` is told the URL once it is open.
+
+    People decide at the path `console`, unless the settings name another address.
+    """
 
     address: Address = field(default_factory=Address)
     limits: Limits = field(default_factory=Limits)
     mounts: Callable[[House], Sequence[Mounted]] = lambda _: ()
     ready: Callable[[str], None] = lambda _: None
+    console: str | None = None
     log: Log | None = to_stderr
     provider: Provider | None = None
 
@@ -79,19 +84,23 @@ async def serve(house: House, serving: Serving, stop: asyncio.Event | None = Non
     address = serving.address
     if serving.provider is None:
         await refuse_if_open(house, address)
-    app, door = build_app(
-        house,
-        trusting=address.local,
-        hosts=address.names,
-        limits=serving.limits,
-        mounts=serving.mounts(house),
-        log=serving.log,
-        provider=serving.provider,
-    )
+    watch = Watch(house.tools.clock, serving.log)
+    watched = watch.over(house)
     with _listening(address) as listener:
+        url = _url(address, listener)
+        served = watched if serving.console is None else _reviewed_at(f"{url}{serving.console}", watched)
+        app, door = build_app(
+            served,
+            trusting=address.local,
+            hosts=address.names,
+            limits=serving.limits,
+            mounts=serving.mounts(served),
+            watch=watch,
+            provider=serving.provider,
+        )
         server = _Server(_config(app))
         ending = asyncio.create_task(_end(server, door, stop or asyncio.Event()))
-        serving.ready(_url(address, listener))
+        serving.ready(url)
         try:
             await server.serve([listener])
         finally:
@@ -99,6 +108,14 @@ async def serve(house: House, serving: Serving, stop: asyncio.Event | None = Non
             with suppress(asyncio.CancelledError):
                 await ending
             await door.drain()
+
+
+def _reviewed_at(console: str, house: House) -> House:
+    """Receipts of what is held lead to this console, unless it was said where they lead."""
+    office = house.tools.office
+    if office is None or office.review_url != NOWHERE:
+        return house
+    return replace(house, tools=replace(house.tools, office=replace(office, review_url=review_url(console))))
 
 
 async def refuse_if_open(house: House, address: Address) -> None:

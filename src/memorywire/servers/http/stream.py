@@ -1,7 +1,8 @@
 """Events as a stream that a browser or a program follows, and takes up again where it broke off."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TypeAlias
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -16,6 +17,9 @@ from memorywire.servers.http.door import Door
 from memorywire.servers.http.handlers import Endpoint, caller_of
 from memorywire.servers.http.requests import query_pairs
 
+Welcome: TypeAlias = Callable[[Request], Awaitable[Caller | None]]
+"""Who the sender of a request is by now: a token that was revoked ends the streams it opened."""
+
 _BEAT_SECONDS = 15.0
 _AGAIN = 5
 
@@ -28,7 +32,7 @@ class Streams:
         self.open = 0
 
 
-def events_endpoint(door: Door, doorkeeper: Doorkeeper) -> Endpoint:
+def events_endpoint(door: Door, welcome: Welcome) -> Endpoint:
     streams = Streams(door.limits.streams)
 
     async def events(request: Request) -> Response:
@@ -39,23 +43,24 @@ def events_endpoint(door: Door, doorkeeper: Doorkeeper) -> Endpoint:
         if streams.open >= streams.most:
             raise Overloaded("too many are listening", retry_after=_AGAIN)
         place = await door.feed.now() if position is None else position
-        told = _told(place, door, doorkeeper, request, caller, streams)
+        told = _told(place, door, welcome, request, caller, streams)
         return StreamingResponse(told, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
     return events
 
 
 async def _told(
-    place: int, door: Door, doorkeeper: Doorkeeper, request: Request, caller: Caller, streams: Streams
+    place: int, door: Door, welcome: Welcome, request: Request, caller: Caller, streams: Streams
 ) -> AsyncIterator[bytes]:
     streams.open += 1
     quiet = 0.0
     try:  # a store that does not answer ends the stream too, and whoever listened takes it up again
         yield b": listening\n\n"
-        while not door.closing.is_set() and await _still_welcome(doorkeeper, request, caller):
+        while not door.closing.is_set() and await _still_welcome(welcome, request, caller):
             found, place = await door.feed.after(place, tenant=caller.tenant, agents=caller.agents)
             for event in found:
-                yield _line(event)
+                if caller.hears_of(event.operation):
+                    yield _line(event)
             quiet = 0.0 if found else quiet + PAUSE
             if quiet >= _BEAT_SECONDS:
                 quiet = 0.0
@@ -68,18 +73,21 @@ async def _told(
         streams.open -= 1
 
 
-async def _still_welcome(doorkeeper: Doorkeeper, request: Request, caller: Caller) -> bool:
-    """A token that was revoked ends the streams it opened."""
+async def _still_welcome(welcome: Welcome, request: Request, caller: Caller) -> bool:
     try:
-        return await admitted(doorkeeper, request) == caller
+        return await welcome(request) == caller
     except MemorywireError:
         return False
 
 
-async def admitted(doorkeeper: Doorkeeper, request: Request) -> Caller:
-    """The caller of a request, asked for again."""
-    headers = request.headers
-    return await doorkeeper.admit(headers.get("authorization"), headers.get("memorywire-tenant"))
+def bearer(doorkeeper: Doorkeeper) -> Welcome:
+    """By the token that came with the request."""
+
+    async def admitted(request: Request) -> Caller:
+        headers = request.headers
+        return await doorkeeper.admit(headers.get("authorization"), headers.get("memorywire-tenant"))
+
+    return admitted
 
 
 def _position(request: Request) -> int | None:

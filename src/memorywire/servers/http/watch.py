@@ -1,35 +1,27 @@
-"""What is seen of the door from outside: figures, spans and one line for each visit, none with content."""
+"""What is seen of the door from outside: figures and one line for each visit, none with content."""
 
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from starlette.datastructures import Headers
 from starlette.types import Scope
 
+from memorywire.house import House
 from memorywire.model.clock import Clock
+from memorywire.model.space import Space
+from memorywire.retrieval.embed import Embedder
+from memorywire.servers.http.figures import Figures
+from memorywire.servers.spans import continued
 
 if TYPE_CHECKING:  # the caller is named, never asked
     from memorywire.servers.callers import Caller
 
 Log: TypeAlias = Callable[[str], None]
-
-_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
-_HITS = (0, 1, 2, 3, 5, 10, 20, 50, 100)
-
-SPANS: Mapping[str, str] = {
-    "remember": "create_memory",
-    "recall": "search_memory",
-    "forget": "delete_memory",
-    "merge": "update_memory",
-    "expire": "delete_memory",
-    "undo": "update_memory",
-    "get": "search_memory",
-}
-"""Our verbs as the OpenTelemetry conventions for generative AI call operations on memory."""
 
 
 def to_stderr(line: str) -> None:
@@ -54,89 +46,34 @@ class Visit:
 
 
 class Watch:
-    """Counts, times and logs every visit. The registry is of this server alone."""
+    """Counts, times and logs every visit."""
 
     def __init__(self, clock: Clock, log: Log | None = to_stderr) -> None:
-        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-
-        self.registry = CollectorRegistry()
+        self.figures = Figures()
         self._clock = clock
         self._log = log
-        self._visits = Counter(
-            "memorywire_requests",
-            "Requests by operation and status.",
-            ("operation", "status"),
-            registry=self.registry,
-        )
-        self._seconds = Histogram(
-            "memorywire_request_seconds",
-            "Time to answer.",
-            ("operation",),
-            buckets=_SECONDS,
-            registry=self.registry,
-        )
-        self._receipts = Counter(
-            "memorywire_receipts",
-            "Writes by operation and how they ended.",
-            ("operation", "status"),
-            registry=self.registry,
-        )
-        self._verdicts = Counter(
-            "memorywire_recall_verdicts", "Recalls by verdict.", ("verdict",), registry=self.registry
-        )
-        self._hits = Histogram(
-            "memorywire_recall_hits", "Memories per recall.", buckets=_HITS, registry=self.registry
-        )
-        self._stores = Counter(
-            "memorywire_store_failures",
-            "Stores that did not do their part.",
-            ("store",),
-            registry=self.registry,
-        )
-        self._now = Gauge("memorywire_requests_now", "Requests being answered.", registry=self.registry)
-        self._books: dict[str, Gauge] = {}
+
+    def over(self, house: House) -> House:
+        """The house with its stores and its embedder timed; whoever opened it still closes it."""
+        embedder = _Timed(house.tools.embedder, self.figures)
+        return replace(house, tools=replace(house.tools, watching=self.figures.took, embedder=embedder))
 
     @contextmanager
     def visit(self, scope: Scope) -> Iterator[Visit]:
         visit = Visit(state=scope.setdefault("state", {}), began=time.perf_counter())
-        scope["state"]["visit"] = visit
-        self._now.inc()
+        scope["state"].update(visit=visit, figures=self.figures)
+        self.figures.begun()
         try:
-            with _span(visit):
+            with continued(Headers(scope=scope)):
                 yield visit
         finally:
-            self._now.dec()
-            self._count(visit)
+            self.figures.answered(visit.operation, visit.status, time.perf_counter() - visit.began)
+            self.figures.said(visit.operation, visit.state.get("answer", {}))
             if self._log is not None:
                 self._log(self._line(visit, scope["method"]))
 
     def named(self, scope: Scope, caller: "Caller") -> None:
         scope["state"]["visit"].caller = caller.name
-
-    def text(self, books: Mapping[str, float]) -> bytes:
-        """Everything as Prometheus reads it, with the figures of the books as they are now."""
-        from prometheus_client import Gauge, generate_latest
-
-        for name, value in books.items():
-            if name not in self._books:
-                words = name.replace("_", " ")
-                self._books[name] = Gauge(f"memorywire_{name}", words, registry=self.registry)
-            self._books[name].set(value)
-        return generate_latest(self.registry)
-
-    def _count(self, visit: Visit) -> None:
-        operation = visit.operation
-        self._visits.labels(operation, str(visit.status)).inc()
-        self._seconds.labels(operation).observe(time.perf_counter() - visit.began)
-        answer = visit.state.get("answer", {})
-        if operation == "recall" and "verdict" in answer:
-            self._verdicts.labels(answer["verdict"]).inc()
-            self._hits.observe(len(answer["results"]))
-        elif "status" in answer:
-            self._receipts.labels(operation, answer["status"]).inc()
-        for outcome in answer.get("outcomes", ()):
-            if outcome.get("error") is not None:
-                self._stores.labels(outcome["store"]).inc()
 
     def _line(self, visit: Visit, method: str) -> str:
         answer = visit.state.get("answer", {})
@@ -147,7 +84,7 @@ class Watch:
             "status": visit.status,
             "ms": round((time.perf_counter() - visit.began) * 1000, 2),
             "caller": visit.caller,
-            "code": visit.code,
+            "code": visit.code or visit.state.get("code"),
             "recall_id": answer.get("recall_id"),
             "change_id": answer.get("change_id"),
             "proposal_id": answer.get("proposal_id"),
@@ -155,28 +92,23 @@ class Watch:
         return json.dumps({name: value for name, value in said.items() if value is not None})
 
 
-def _span(visit: Visit) -> AbstractContextManager[object]:
-    """A span around the visit where OpenTelemetry is installed; it costs nothing where it is not."""
-    trace = _tracing()
-    return nullcontext() if trace is None else _spanned(trace, visit)
+class _Timed:
+    """An embedder that is watched at work."""
 
+    def __init__(self, inner: Embedder, figures: Figures) -> None:
+        self._inner = inner
+        self._figures = figures
 
-def _tracing() -> Any:
-    """The OpenTelemetry interface, if the program that serves us brought it along."""
-    return sys.modules.get("opentelemetry.trace")
+    @property
+    def space(self) -> Space:
+        return self._inner.space
 
+    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        began = time.perf_counter()
+        try:
+            return await self._inner.embed(texts)
+        finally:
+            self._figures.embedded(len(texts), time.perf_counter() - began)
 
-@contextmanager
-def _spanned(trace: Any, visit: Visit) -> Iterator[None]:
-    tracer = trace.get_tracer("memorywire")
-    with tracer.start_as_current_span("memory", kind=trace.SpanKind.SERVER) as span:
-        yield
-        operation = visit.operation
-        if operation in SPANS:
-            span.update_name(f"{SPANS[operation]} memorywire")
-            span.set_attribute("gen_ai.operation.name", SPANS[operation])
-            span.set_attribute("gen_ai.provider.name", "memorywire")
-        span.set_attribute("http.response.status_code", visit.status)
-        results = visit.state.get("answer", {}).get("results")
-        if results is not None:
-            span.set_attribute("gen_ai.memory.search.result.count", len(results))
+    async def close(self) -> None:
+        await self._inner.close()

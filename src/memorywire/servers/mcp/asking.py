@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp.server.context import ServerRequestContext
 from mcp_types import (
@@ -17,10 +17,12 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from memorywire.model.errors import Refused
 from memorywire.model.record import Json
-from memorywire.model.review import Decided, Reviewed
 from memorywire.servers.mcp.clerk import Clerk
 from memorywire.servers.mcp.tools import as_receipt
 from memorywire.servers.mcp.visits import Visit
+
+if TYPE_CHECKING:  # what stands behind the door is loaded by the first request
+    from memorywire.model.review import Decided, Reviewed
 
 KEY = "approval"
 LONGEST = 4_000
@@ -73,7 +75,7 @@ async def resume(state: str, responses: InputResponses | None, visit: Visit, cle
     return as_receipt(receipt)
 
 
-def question(reviewed: Reviewed) -> str:
+def question(reviewed: "Reviewed") -> str:
     """What a person is asked: why it is held, and everything it would change."""
     proposal = reviewed.proposal
     lines = [
@@ -105,7 +107,7 @@ async def _decided(
     return _settled(receipt, operation, done)
 
 
-def _settled(receipt: dict[str, Json], operation: str, done: Decided) -> dict[str, Json]:
+def _settled(receipt: dict[str, Json], operation: str, done: "Decided") -> dict[str, Json]:
     from memorywire.wire.codec import encode
 
     outcomes = encode(done.outcomes)

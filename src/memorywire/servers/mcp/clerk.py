@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from memorywire.model.errors import Forbidden
+from memorywire.model.errors import Forbidden, MemorywireError
 from memorywire.model.record import Json
 from memorywire.servers.mcp.visits import Visit
 
@@ -23,7 +23,7 @@ class Clerk:
 
     async def ask(self, operation: str, arguments: Mapping[str, Json], visit: Visit) -> object:
         """The answer to the agent."""
-        return await self._ask(operation, visit.payload(arguments), visit.caller)
+        return await self._ask(operation, visit.payload(arguments), visit.caller, visit)
 
     async def review(self, operation: str, fields: Mapping[str, Json], visit: Visit) -> object:
         """The answer to whoever decides about what this agent wants to change."""
@@ -34,13 +34,18 @@ class Clerk:
         payload = visit.payload(fields)
         visit.reviewer.require(Right.REVIEW)
         visit.reviewer.require_agent(payload, optional=False)
-        return await self._ask(operation, payload, visit.reviewer)
+        return await self._ask(operation, payload, visit.reviewer, visit)
 
-    async def _ask(self, operation: str, payload: Mapping[str, Json], caller: "Caller") -> object:
-        from memorywire.facades.dispatch import dispatch
-        from memorywire.servers.http.door import permit
-
+    async def _ask(
+        self, operation: str, payload: Mapping[str, Json], caller: "Caller", visit: Visit
+    ) -> object:
         door = await self.open_door()
-        permit(operation, payload, caller)
-        asked = dispatch(operation, payload, door.as_caller(caller), tenant=caller.tenant)
-        return await door.finish(asked)
+        try:
+            answer = await door.ask(operation, payload, caller)
+        except MemorywireError as error:
+            visit.note(operation, {"code": error.code})
+            raise
+        from memorywire.wire.codec import encode
+
+        visit.note(operation, {"answer": encode(answer)})
+        return answer

@@ -73,7 +73,7 @@ class _Named:
 
 def _who(context: ServerRequestContext[Any, Any]) -> Visit:
     request = cast("Request", context.request)
-    return visit_of(request.scope["state"]["caller"], request.headers)
+    return visit_of(request.scope["state"], request.headers)
 
 
 def _user(caller: Caller) -> AuthenticatedUser:

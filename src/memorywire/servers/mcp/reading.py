@@ -1,6 +1,6 @@
 """Memory to read instead of to call: recall and single memories as resources, and a prompt made of them."""
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote
 
 from mcp.server.context import ServerRequestContext
@@ -20,13 +20,15 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from memorywire.model.answers import Recalled
 from memorywire.model.errors import InvalidRequest, MemorywireError, NotFound
 from memorywire.model.record import Json
 from memorywire.servers.mcp.clerk import Clerk
 from memorywire.servers.mcp.schemas import unscoped
 from memorywire.servers.mcp.tools import spoken, written
 from memorywire.servers.mcp.visits import Visit
+
+if TYPE_CHECKING:  # what stands behind the door is loaded by the first request
+    from memorywire.model.answers import Recalled
 
 RECALL = "memorywire://recall/"
 MEMORY = "memorywire://memories/"

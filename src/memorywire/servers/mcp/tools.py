@@ -3,13 +3,16 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 
-from memorywire.model.answers import Recalled
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Json
 from memorywire.servers.mcp.schemas import input_schema, output_schema, unscoped
+
+if TYPE_CHECKING:  # what stands behind the door is loaded by the first request
+    from memorywire.model.answers import Recalled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +82,7 @@ def tool(operation: str) -> Tool:
 
 def as_result(answer: object) -> CallToolResult:
     """The answer of the wire, structured; as text, recalled memories only in their fences."""
+    from memorywire.model.answers import Recalled
     from memorywire.wire.codec import encode
 
     document = unscoped(encode(answer))
@@ -96,7 +100,7 @@ def as_problem(error: MemorywireError) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=written(error.problem()))], is_error=True)
 
 
-def spoken(recalled: Recalled) -> str:
+def spoken(recalled: "Recalled") -> str:
     """What was recalled, for a model to read."""
     from memorywire.retrieval.render import render
 

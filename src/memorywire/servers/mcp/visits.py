@@ -1,8 +1,8 @@
 """Who speaks through a connection: whose memory it is, what they may do, and who decides what is held."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT, Json
@@ -20,12 +20,19 @@ LOCAL_PERSON = "person:mcp"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """An agent at the door. `reviewer` is who answers when a person is asked; None asks nobody."""
+    """An agent at the door. `reviewer` is who answers when a person is asked; None asks nobody.
+
+    `state` is where the HTTP door looks for what its log and its figures say of a request.
+    """
 
     agent: str
     user: str | None
     caller: "Caller"
     reviewer: "Caller | None" = None
+    state: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    def note(self, operation: str, said: Mapping[str, Json]) -> None:
+        self.state.update(operation=operation, **said)
 
     def payload(self, arguments: Mapping[str, Json]) -> dict[str, Json]:
         """A request of the wire about this agent's memory; nobody can name another."""
@@ -55,14 +62,15 @@ def local_visit(agent: str, user: str | None, *, asking: bool) -> Visit:
     return Visit(agent=agent, user=user, caller=caller, reviewer=person if asking else None)
 
 
-def visit_of(caller: "Caller", headers: Mapping[str, str]) -> Visit:
-    """The visit of a caller whom the guard let in.
+def visit_of(state: dict[str, Any], headers: Mapping[str, str]) -> Visit:
+    """The visit of a caller whom the guard let in, and named in the state of the request.
 
     The agent is the one that the header names, else the only one of the credential, else the default.
     """
     from memorywire.house import DEFAULT_AGENT
     from memorywire.journal.operators import Right
 
+    caller: Caller = state["caller"]
     agent = headers.get(AGENT_HEADER) or _only(caller.agents) or DEFAULT_AGENT
     return Visit(
         agent=agent,
@@ -71,6 +79,7 @@ def visit_of(caller: "Caller", headers: Mapping[str, str]) -> Visit:
             caller, name=f"agent:{agent}", rights=caller.rights & {Right.READ, Right.WRITE}, everywhere=False
         ),
         reviewer=caller if Right.REVIEW in caller.rights else None,
+        state=state,
     )
 
 

@@ -51,8 +51,12 @@ def locate(url: str, token: str | None = None) -> Place:
 class Link:
     """Sends JSON and gets JSON back, or raises the problem that came instead."""
 
-    def __init__(self, place: Place, *, timeout: float = 30.0, keep: int = 8) -> None:
+    def __init__(
+        self, place: Place, *, timeout: float = 30.0, keep: int = 8, most_bytes: int = _MOST_BYTES
+    ) -> None:
         """`timeout` is in seconds, for each time the other side is waited for.
+
+        An answer is read up to `most_bytes`; what is longer is no answer.
 
         Of the connections so many are kept open. When one of them broke, nobody knows who heard what was
         sent, and it is sent again.
@@ -60,6 +64,7 @@ class Link:
         self._place = place
         self._timeout = timeout
         self._keep = keep
+        self._most_bytes = most_bytes
         self._idle: deque[HTTPConnection] = deque()
         self._closed = False
 
@@ -97,7 +102,7 @@ class Link:
         try:
             connection.request("POST", f"{self._place.path}{path}", body, dict(headers))
             response = connection.getresponse()
-            answer = response.read(_MOST_BYTES + 1)
+            answer = response.read(self._most_bytes + 1)
             answered = response.isclosed() and not response.will_close and len(self._idle) < self._keep
         finally:
             if answered and not self._closed:

@@ -80,7 +80,7 @@ class Router:
 
     async def write_each(self, change: Change, names: Sequence[str]) -> list[Written]:
         told = await ask_each({name: self.child(name).write(change) for name in names}, self._writing)
-        return [Written(store=one.store, error=one.error) for one in told]
+        return [Written(store=one.store, error=one.error, elapsed=one.elapsed) for one in told]
 
     async def search_each(self, query: Query, limit: int) -> list[Found]:
         searches = {name: mount.store.search(query, limit) for name, mount in self.mounts.items()}

@@ -9,7 +9,7 @@ from memorywire.model.record import Json
 from memorywire.model.review import Verb
 from memorywire.servers.console.forms import Form
 from memorywire.servers.console.page import Page, Room, View
-from memorywire.servers.console.rooms.inbox import FILTERS, digest, matching
+from memorywire.servers.console.rooms.inbox import FILTERS, MOST, matching
 from memorywire.servers.console.sessions import PATH, Note
 
 _PAST = {
@@ -22,6 +22,7 @@ _PAST = {
     Verb.REOPEN: "Opened again",
 }
 _INBOX = f"{PATH}/inbox"
+_DIGITS = 17
 
 
 async def decide(page: Page, form: Form) -> Response:
@@ -44,12 +45,21 @@ async def decide_several(page: Page, form: Form) -> Response:
 async def decide_all(page: Page, form: Form) -> Response:
     """Everything that matches, if it still is what was shown."""
     fields = {name: form.get(name) or "" for name in FILTERS}
-    found = await matching(page, fields)
-    if digest(found["items"]) != form.text("digest"):
+    found = await matching(page, fields, limit=MOST)
+    ids = {one["id"] for one in found["items"]}
+    if str(found["total"]) != form.text("total") or ids & await _moved_since(page, form.text("place")):
         raise Conflict("what matches has changed meanwhile", fix="look at it again, and decide then")
     verb = _verb(form)
     chosen = [one["id"] for one in found["items"] if verb is Verb.REJECT or one["state"] == "pending"]
     return await _decided(page, form, chosen, verb)
+
+
+async def _moved_since(page: Page, place: str) -> set[str]:
+    """What was held, planned again or decided behind that place of the ledger."""
+    if not (place.isascii() and place.isdecimal() and len(place) < _DIGITS):
+        raise InvalidRequest("the place is a number", field="place")
+    found = await page.shop.door.feed.since(int(place), tenant=page.caller.tenant)
+    return {event.subject for event in found if event.subject is not None}
 
 
 async def undo(page: Page, form: Form) -> Response:

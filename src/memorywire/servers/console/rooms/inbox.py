@@ -1,8 +1,6 @@
 """The inbox: what waits for a person, the worst first, and everything needed to decide it."""
 
-import hashlib
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from starlette.responses import Response
 
@@ -12,13 +10,14 @@ from memorywire.model.record import Json
 from memorywire.servers.console.page import Page, Room, Section, View
 from memorywire.servers.console.render import plain
 
-FILTERS = ("agent", "rule", "q", "batch")
-"""The fields of an address that narrow the inbox."""
+FILTERS = {"agent": "agent_id", "rule": "held_by", "q": "text", "batch": "batch"}
+"""The fields of an address that narrow the inbox, and what the wire calls them."""
 
 MOST = 1_000
 """So many can be decided at once."""
 
 _PAGE = 50
+_LOOK = 100
 _SAMPLE = 12
 
 
@@ -31,7 +30,8 @@ async def waiting(page: Page) -> int:
 
 async def inbox(page: Page) -> Response:
     """A page of the queue, and the proposal under the cursor."""
-    found = await page.call("proposals", **asked(page), after=page.query.get("after"), limit=_PAGE)
+    place = await page.shop.door.feed.now()
+    found = await matching(page, page.query, limit=_PAGE)
     items = found["items"]
     named = page.query.get("at")
     at = named if named in {item["id"] for item in items} else next((item["id"] for item in items), None)
@@ -43,7 +43,7 @@ async def inbox(page: Page) -> Response:
         shown=None if at is None else await examined(page, at),
         next=_behind(at, items),
         may_decide=page.may(Right.REVIEW),
-        stream=page.link("/events"),
+        stream=page.link("/events", after=place),
     )
 
 
@@ -61,18 +61,28 @@ async def raw(page: Page) -> Response:
 
 async def everything(page: Page) -> Response:
     """What a filter matches, counted and sampled, before all of it is decided at once."""
-    found = await matching(page, page.query)
-    agents = Counter(item["agent_id"] for item in found["items"])
+    place = await page.shop.door.feed.now()
+    found = await matching(page, page.query, limit=_LOOK)
+    stale = await matching(page, page.query, limit=1, states=["stale"])
     return await page.show(
         "everything.html",
         found=found,
         filters=filters(page.query),
         sample=found["items"][:_SAMPLE],
-        agents=agents.most_common(),
-        stale=sum(item["state"] == "stale" for item in found["items"]),
-        digest=digest(found["items"]),
+        agents=await _agents(page, found),
+        stale=stale["total"],
         most=MOST,
+        place=place,
     )
+
+
+async def _agents(page: Page, found: Mapping[str, Json]) -> list[str]:
+    """Whose proposals match: all of them if they are one agent's, else some."""
+    agents = list(dict.fromkeys(item["agent_id"] for item in found["items"]))
+    if len(agents) == 1 and len(found["items"]) < found["total"]:
+        alone = await matching(page, {**page.query, "agent": agents[0]}, limit=1)
+        return agents if alone["total"] == found["total"] else [*agents, ""]
+    return agents
 
 
 async def suggestions(page: Page) -> Response:
@@ -82,39 +92,25 @@ async def suggestions(page: Page) -> Response:
     return await page.show("suggestions.html", suggestions=book["suggestions"])
 
 
-def asked(page: Page) -> dict[str, Json]:
-    """What the address asks of the queue."""
-    query = page.query
-    return {
-        "agent_id": page.agent,
-        "held_by": query.get("rule"),
-        "text": query.get("q"),
-        "batch": query.get("batch"),
-        "by_risk": True,
-    }
-
-
 def filters(fields: Mapping[str, str]) -> dict[str, str]:
     return {name: fields[name] for name in FILTERS if fields.get(name)}
 
 
-async def matching(page: Page, fields: Mapping[str, str]) -> dict[str, Json]:
-    """All proposals that a filter matches, as many as can be decided at once."""
+async def matching(
+    page: Page, fields: Mapping[str, str], *, limit: int, states: Sequence[str] = ()
+) -> dict[str, Json]:
+    """Proposals that a filter matches."""
+    asked = {name: fields.get(field) for field, name in FILTERS.items()}
+    agent = asked.pop("agent_id") or page.agent
     return await page.call(
         "proposals",
-        agent_id=fields.get("agent") or page.agent,
-        held_by=fields.get("rule"),
-        text=fields.get("q"),
-        batch=fields.get("batch"),
+        **asked,
+        agent_id=agent,
+        states=list(states),
+        after=fields.get("after"),
         by_risk=True,
-        limit=MOST,
+        limit=limit,
     )
-
-
-def digest(items: Iterable[Mapping[str, Json]]) -> str:
-    """Names exactly these proposals as they are: one more, or one that changed, has another name."""
-    said = "\n".join(f"{item['id']} {item['revision']} {item['state']}" for item in items)
-    return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
 
 
 async def examined(page: Page, id: str) -> dict[str, Json]:

@@ -142,6 +142,7 @@ function listen() {
 }
 
 document.addEventListener("DOMContentLoaded", () => {
+  find(".item.current")?.scrollIntoView({ block: "nearest" });
   listen();
   countTicked();
 });

@@ -1,0 +1,66 @@
+"""`memorywire serve --demo`: a made-up world in a folder of its own, which is gone when the server ends."""
+
+import asyncio
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import click
+
+from memorywire.cli.demo_world import Calendar, name_operators, tell
+from memorywire.cli.desk import Desk
+from memorywire.cli.house import opened_house
+from memorywire.model.clock import system_clock
+
+if TYPE_CHECKING:
+    from memorywire.house import Settings
+
+_STORY = """\
+Two agents of a tea shop have remembered for forty days, and {waiting} changes wait for a person.
+  1. Open the console, below. In the inbox, decide three: j and k move, a approves, r rejects, ? helps.
+     Some come from a form, some from the web; one is an attack, one held a secret, one would erase.
+  2. A mistake? Press u, or the Undo of the note.
+  3. Ask in the playground what Ana likes to drink, and see why each memory was recalled, and what was not.
+  4. In the activity, press Verify: the ledger shows that nobody changed anything afterwards.
+Later you sign in with this token: {token}
+Ctrl-C ends it, and nothing stays behind.
+"""
+
+
+@contextmanager
+def demo_desk(desk: Desk) -> Iterator[Desk]:
+    """A desk whose memory is the made-up world; the visitor's own is not touched."""
+    if desk.typed:
+        raise click.UsageError(f"the demo has a store and agents of its own: leave out {desk.typed[0]}")
+    with tempfile.TemporaryDirectory(prefix="memorywire-demo-") as folder:
+        settings = replace(
+            desk.settings,
+            stores=(f"sqlite://{quote(str(Path(folder, 'memory.db')))}",),
+            agent="support",
+            user=None,
+            embedder="minilm",
+            policy="balanced",
+            console=None,
+        )
+        story = asyncio.run(_made(settings))
+        if not desk.as_json:
+            click.echo(story)
+        yield desk.under(settings)
+
+
+async def _made(settings: "Settings") -> str:
+    """Let it all happen; what there is to be told of it."""
+    from memorywire.journal.contract import Wanted
+    from memorywire.model.proposal import WAITING
+    from memorywire.model.record import DEFAULT_TENANT
+
+    calendar = Calendar(system_clock)
+    async with opened_house(settings, calendar) as house:
+        await tell(house, calendar)
+        token = await name_operators(house)
+        waiting = await house.tools.governance.journal.count(Wanted(tenant=DEFAULT_TENANT, states=WAITING))
+    return _STORY.format(waiting=waiting, token=token)

@@ -1,0 +1,57 @@
+"""`memorywire serve --demo` as a process: it tells a story, opens a console, and leaves nothing behind."""
+
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+from playwright.sync_api import Browser
+
+from tests.cli.shell import COMMAND, Shell
+from tests.console.stage import visiting
+
+
+def test_the_demo_opens_with_its_link_shows_work_and_leaves_nothing_behind(tmp_path: Path, browser: Browser):
+    environment = Shell(tmp_path / "home").environment() | {"PYTHONUNBUFFERED": "1", "TMPDIR": str(tmp_path)}
+    process = subprocess.Popen(
+        [*COMMAND, "serve", "--demo", "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    assert process.stdout is not None
+    try:
+        said = ""
+        while "enter?key=" not in said:
+            line = process.stdout.readline()
+            assert line, process.communicate()
+            said += line
+        [link] = re.findall(r"http://\S+", said.splitlines()[-1])
+        assert list(tmp_path.glob("memorywire-demo-*"))
+        with visiting(browser) as visit:
+            page = visit.open(link)
+            assert page.title() == "Inbox · memorywire"
+            assert page.locator(".item").count() == 18
+            assert not visit.complaints
+        with visiting(browser) as visit:
+            [token] = re.findall(r"mw_\S+", said)
+            visit.page.goto(link.partition("/console")[0] + "/console")
+            assert visit.page.title() == "Sign in · memorywire"
+            visit.page.get_by_label("Token", exact=True).fill(token)
+            visit.page.get_by_role("button", name="Sign in").click()
+            visit.page.wait_for_url("**/inbox")
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        assert process.returncode == 0
+    finally:
+        process.kill()
+        process.communicate()
+    assert not list(tmp_path.glob("memorywire-demo-*"))
+
+
+def test_the_demo_does_not_touch_a_store_that_was_named(tmp_path: Path):
+    done = Shell(tmp_path / "home")("serve", "--demo", "--store", f"sqlite://{tmp_path}/mine.db")
+    assert done.returncode == 2
+    assert "leave out --store" in done.stderr
+    assert not (tmp_path / "mine.db").exists()

@@ -1,0 +1,121 @@
+"""How long the server takes for each page of the console, on many memories and many waiting changes.
+
+`python tools/console_speed.py --memories 100000 --proposals 1000` fills a store in a temporary folder,
+or takes the one that `--folder` holds already, asks for every page many times and prints the median and the
+95th percentile of what the server itself measured, and what the processor worked, the asking included. Ends
+with 1 if a page is slower than it may be.
+"""
+
+import argparse
+import asyncio
+import json
+import statistics
+import sys
+import tempfile
+import time
+from itertools import islice
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
+
+from load_http import CHUNK, MadeUp  # noqa: E402 - the path comes first
+from memorywire.evals.bench.corpus import facts  # noqa: E402
+from memorywire.facades.bulk import remember_each  # noqa: E402
+from memorywire.facades.dispatch import dispatch  # noqa: E402
+from memorywire.house import Governance, open_house  # noqa: E402
+from memorywire.model.clock import system_clock  # noqa: E402
+from tests.console.pages import PAGES  # noqa: E402
+from tests.console.stage import Stage, staged  # noqa: E402
+from tests.console.world import World  # noqa: E402
+
+AGENTS = 20
+MOST_MS = 100.0
+TYPES = ("semantic", "episodic", "emotional")
+SOURCES = ("chat", "form:profile", "web:page", "handbook")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--memories", type=int, default=100_000)
+    parser.add_argument("--proposals", type=int, default=1_000)
+    parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--folder", type=Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        place = options.folder or Path(folder)
+        place.mkdir(exist_ok=True)
+        url = f"sqlite://{place}/memory.db"
+        if not (place / "memory.db").exists():
+            asyncio.run(_fill(url, options.memories, options.proposals))
+        with staged(url) as stage:
+            return _measure(_world(stage), options.rounds)
+
+
+async def _fill(url: str, memories: int, proposals: int) -> None:
+    house = await open_house(
+        stores=[url], embedder=MadeUp(), embedder_key=None, clock=system_clock, governance=Governance()
+    )
+    source = facts()
+    for start in range(0, memories, CHUNK):
+        chunk = islice(source, min(CHUNK, memories - start))
+        given = [_payload(start + at, fact.content) for at, fact in enumerate(chunk)]
+        async for _ in remember_each(given, house.tools, tenant="default"):
+            pass
+    for at, fact in enumerate(islice(source, proposals)):
+        held = _payload(at, fact.content) | {"approval_required": True}
+        await dispatch("remember", held, house, tenant="default")
+    await house.close()
+
+
+def _payload(at: int, content: str) -> dict[str, object]:
+    return {
+        "agent_id": f"agent-{at % AGENTS}",
+        "type": TYPES[at % len(TYPES)],
+        "content": content,
+        "source": SOURCES[at % len(SOURCES)].replace("web:", "page-"),
+        "tags": [f"tag-{at % 7}"],
+    }
+
+
+def _world(stage: Stage) -> World:
+    agent = "agent-0"
+    memory = stage.call("list", agent_id=agent, limit=1)["items"][0]
+    proposal = stage.call("proposals", agent_id=agent, by_risk=True, limit=1)["items"][0]
+    recall = stage.call("recall", agent_id=agent, query=memory["content"])
+    names = {
+        "agent": agent,
+        "memory": memory["id"],
+        "proposal": proposal["id"],
+        "recall": recall["recall_id"],
+    }
+    return World(stage, [names])
+
+
+def _measure(world: World, rounds: int) -> int:
+    client, lines = world.stage.server.client, world.stage.server.lines
+    slow = []
+    print("| page | median ms | p95 ms | processor ms | KB |\n|---|---:|---:|---:|---:|")
+    for page in PAGES:
+        [address] = world.addresses(page)
+        path = address.removeprefix(client.url)
+        reply = client.send("GET", path)
+        assert reply.status == 200, (path, reply.status, reply.body[:300])
+        lines.clear()
+        began = time.process_time()
+        for _ in range(rounds):
+            client.send("GET", path)
+        worked = (time.process_time() - began) * 1000 / rounds
+        times = [json.loads(line)["ms"] for line in lines]
+        p95 = statistics.quantiles(times, n=20)[18]
+        size = len(reply.body) / 1000
+        print(f"| `{page}` | {statistics.median(times):.1f} | {p95:.1f} | {worked:.1f} | {size:.0f} |", flush=True)
+        if p95 >= MOST_MS:
+            slow.append(page)
+    if slow:
+        print(f"slower than {MOST_MS:g} ms: {', '.join(slow)}", file=sys.stderr)
+    return bool(slow)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

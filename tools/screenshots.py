@@ -1,0 +1,48 @@
+"""Writes docs/images from the demo: the main pages as a browser draws them, small enough for a README."""
+
+import sys
+from io import BytesIO
+from pathlib import Path
+
+from PIL import Image
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT)]
+
+from tests.console.stage import browsing, visiting  # noqa: E402 - the path comes first
+from tests.console.world import demo_world  # noqa: E402
+
+FOLDER = ROOT / "docs" / "images"
+COLOURS = 128
+MOST_BYTES = 150_000
+SHOTS = {
+    "inbox": ("/inbox?at={proposal}", "light"),
+    "inbox-dark": ("/inbox", "dark"),
+    "playground": ("/playground?agent={agent}&q=what+does+Ana+like+to+drink%3F", "light"),
+    "record": ("/record?agent={agent}&id={memory}", "light"),
+    "activity": ("/activity", "light"),
+}
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    with demo_world() as world, browsing() as browser:
+        for name, (page, scheme) in SHOTS.items():
+            with visiting(browser, color_scheme=scheme, viewport={"width": 1280, "height": 800}) as visit:
+                opened = visit.open(world.addresses(page)[0])
+                size = _keep(opened.screenshot(animations="disabled"), FOLDER / f"{name}.png")
+            print(f"{name}.png  {size / 1000:.0f} KB")
+
+
+def _keep(shot: bytes, path: Path) -> int:
+    """A page has few colours, so a palette loses nothing that anybody sees."""
+    drawn = Image.open(BytesIO(shot)).convert("RGB")
+    drawn.quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+    size = path.stat().st_size
+    if size > MOST_BYTES:
+        raise SystemExit(f"{path.name} has {size} bytes; {MOST_BYTES} are enough")
+    return size
+
+
+if __name__ == "__main__":
+    main()
