@@ -32,7 +32,7 @@ asyncio.run(made())
 
 @contextmanager
 def a_letta_server() -> Iterator[str]:
-    """The URL of a store on it, up to and including the port, and the options to add behind the folder."""
+    """The URL of a store on it, with `%s` where the folder of its books goes."""
     with serving("letta") as (folder, server), a_service() as embedder:
         database = _listening(folder, server.dsn)
         environment = {

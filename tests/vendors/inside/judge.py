@@ -6,8 +6,10 @@ import json
 import sys
 import tempfile
 import traceback
+from collections.abc import Coroutine
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 
 def claims(module: str) -> list[str]:
@@ -22,13 +24,14 @@ def judge(module: str) -> dict[str, str | None]:
     results: dict[str, str | None] = {}
     for name in claims(module):
         with tempfile.TemporaryDirectory() as folder:
-            try:
-                asyncio.run(getattr(found, name)(Path(folder)))
-            except Exception:  # noqa: BLE001 - whatever a product raises is what the claim came to
-                results[name] = traceback.format_exc()
-            else:
-                results[name] = None
+            results[name] = asyncio.run(_outcome(getattr(found, name)(Path(folder))))
     return results
+
+
+async def _outcome(claim: Coroutine[Any, Any, None]) -> str | None:
+    """Whatever a product raises is what the claim came to."""
+    (outcome,) = await asyncio.gather(claim, return_exceptions=True)
+    return None if outcome is None else "".join(traceback.format_exception(outcome))
 
 
 if __name__ == "__main__":

@@ -19,8 +19,9 @@ from memorywire.conformance.samples import (
     ids,
     keep,
 )
-from memorywire.model.errors import StoreUnavailable
+from memorywire.model.errors import SpaceMismatch, StoreUnavailable
 from memorywire.model.record import Scope
+from memorywire.model.space import Space
 from memorywire.stores.contract import Historian, Ingester
 from memorywire.stores.registry import open_store
 from memorywire.stores.vendors import Entry, Ref
@@ -96,6 +97,13 @@ async def a_folder_is_opened_once_at_a_time(folder: Path) -> None:
         await open_store(f"mem0://{folder}", space=SPACE)
     assert "nobody else" in str(refusals[0].fix)
     await store.close()
+    await (await open_store(f"mem0://{folder}", space=SPACE)).close()
+
+
+async def vectors_of_another_space_are_refused_and_the_folder_is_free_again(folder: Path) -> None:
+    await (await open_store(f"mem0://{folder}", space=SPACE)).close()
+    with refused(SpaceMismatch):
+        await open_store(f"mem0://{folder}", space=Space(model="other", revision="1", dimension=8))
     await (await open_store(f"mem0://{folder}", space=SPACE)).close()
 
 

@@ -54,9 +54,8 @@ class Failing(SqliteVec):
 async def _opened(folder: Path) -> tuple[VendorStore, Failing]:
     place = locate(f"sqlite-vec://{folder}/memory.db")
     product = Failing(place)
-    store = await VendorStore.opened(product, SPACE, books=place.path)
     await product.open()
-    return store, product
+    return await VendorStore.opened(product, SPACE, books=place.path), product
 
 
 async def a_change_is_whole_or_not_at_all(folder: Path) -> None:

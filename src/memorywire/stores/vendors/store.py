@@ -67,12 +67,17 @@ class VendorStore:
     async def opened(
         cls, product: Product, space: Space, *, books: Path | None, lacks: frozenset[Feature] = frozenset()
     ) -> Self:
-        """The product with books in this file; without one, they end with the process.
+        """The open product with books in this file; without one, they end with the process.
 
         `lacks` names what every product here is taken to do and this one does not.
         """
         desk = OneThread(f"{product.name}-books")
-        opened = await desk.do(lambda: Books(books, space))
+        try:
+            opened = await desk.do(lambda: Books(books, space))
+        except MemorywireError:
+            desk.end()
+            await product.close()  # it may hold its folder to itself
+            raise
         turn = Turn(None if books is None else books.with_name(f"{books.name}-turn"))
         store = cls(product, opened, turn, desk, space)
         durable = frozenset() if books is None else frozenset({Feature.DURABLE})
