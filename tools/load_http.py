@@ -15,7 +15,8 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import count, islice
@@ -217,6 +218,9 @@ class Line:
         self._reader = reader
         self._writer = writer
 
+    def close(self) -> None:
+        self._writer.close()
+
     async def ask(self, operation: str, payload: dict[str, Json]) -> dict[str, Json]:
         body = json.dumps(payload).encode()
         head = f"POST /v0/{operation} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -227,10 +231,14 @@ class Line:
         return answer if answered.startswith(b"HTTP/1.1 200") else {}
 
 
-async def opened(url: str, clients: int) -> Crowd:
+@asynccontextmanager
+async def crowded(url: str, clients: int, mark: str) -> AsyncIterator[Crowd]:
+    """Clients with a connection each."""
     parts = urlsplit(url)
     lines = [Line(*await asyncio.open_connection(parts.hostname, parts.port)) for _ in range(clients)]
-    return Crowd([line.ask for line in lines], "outside")
+    yield Crowd([line.ask for line in lines], mark)
+    for line in lines:
+        line.close()
 
 
 @dataclass(frozen=True)
@@ -277,16 +285,17 @@ async def soaked(crowd: Crowd, server: psutil.Process, seconds: float) -> Soaked
 
 
 async def compared(
-    pipe: Connection, crowd: Crowd, server: psutil.Process, *, rounds: int, slice_seconds: float
+    asked: argparse.Namespace, pipe: Connection, url: str, server: psutil.Process
 ) -> dict[str, Measured]:
-    """Each verb without the door and through it, in turns."""
+    """Each verb without the door and through it, in turns; a line that is idle meanwhile would be closed."""
     found: dict[str, Measured] = {}
     for verb in ("recall", "remember"):
         inside, outside = Measured(f"{verb} in process"), Measured(f"{verb} over HTTP")
-        for turn in range(-1, rounds):
-            pipe.send((verb, slice_seconds))
+        for turn in range(-1, asked.rounds):
+            pipe.send((verb, asked.slice))
             without = await asyncio.to_thread(pipe.recv)
-            through = await crowd.work(verb, slice_seconds, server)
+            async with crowded(url, asked.clients, f"outside {turn}") as crowd:
+                through = await crowd.work(verb, asked.slice, server)
             if turn >= 0:  # the first is to warm up
                 inside.add(without)
                 outside.add(through)
@@ -323,9 +332,11 @@ def report(asked: argparse.Namespace, found: dict[str, Measured], soak: Soaked |
 
 
 async def campaign(asked: argparse.Namespace, pipe: Connection, server: psutil.Process) -> int:
-    crowd = await opened(await asyncio.to_thread(pipe.recv), asked.clients)
-    found = await compared(pipe, crowd, server, rounds=asked.rounds, slice_seconds=asked.slice)
-    soak = await soaked(crowd, server, asked.soak) if asked.soak else None
+    url, soak = await asyncio.to_thread(pipe.recv), None
+    found = await compared(asked, pipe, url, server)
+    if asked.soak:
+        async with crowded(url, asked.clients, "soaking") as crowd:
+            soak = await soaked(crowd, server, asked.soak)
     text = "\n".join(report(asked, found, soak)) + "\n"
     print(text)
     if asked.markdown:
