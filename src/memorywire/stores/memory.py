@@ -62,7 +62,7 @@ async def open_store(url: str, *, space: Space) -> "MemoryStore":
 
 
 class MemoryStore:
-    """Keeps chains of versions in a dict; satisfies Store, Historian, Tracker, RecallCounter, Surveyor."""
+    """Keeps chains of versions in a dict; satisfies every ability but Ingester and Fanned."""
 
     name = "memory"
     features = frozenset(Feature) - {Feature.DURABLE}
@@ -147,6 +147,26 @@ class MemoryStore:
     async def changes(self, scope: Scope, limit: int) -> list[Change]:
         covered = [c.change for c in self._commits.values() if scope.covers(c.change.scope)]
         return covered[::-1][:limit]
+
+    async def agents(self, tenant: str) -> list[str]:
+        scopes = (commit.change.scope for commit in self._commits.values())
+        return sorted({scope.agent for scope in scopes if scope.tenant == tenant})
+
+    async def log(self, scope: Scope, after: int, limit: int) -> list[Footprint]:
+        behind = (commit for commit in self._commits.values() if commit.sequence > after)
+        return [self._footprint(commit) for commit in behind if scope.covers(commit.change.scope)][:limit]
+
+    async def origins(self, tenant: str, ids: Sequence[str]) -> Mapping[str, str]:
+        chains = {id: self._chains.get((tenant, id), ()) for id in ids}
+        return {id: chain[0].version.began_by for id, chain in chains.items() if chain}
+
+    async def known(self, tenant: str, change_ids: Sequence[str]) -> Mapping[str, str]:
+        found = {id: self._commits.get((tenant, id)) for id in change_ids}
+        return {id: commit.change.scope.agent for id, commit in found.items() if commit is not None}
+
+    async def vectors(self, tenant: str, versions: Sequence[tuple[str, int]]) -> list[bytes | None]:
+        links = [self._chains[tenant, id][number - 1].vector for id, number in versions]
+        return [None if vector is None else struct.pack(f"<{len(vector)}f", *vector) for vector in links]
 
     async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
         for id in ids:
