@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
@@ -42,6 +42,7 @@ if TYPE_CHECKING:  # what few ask for is loaded by those who do
     from memorywire.facades.blocking import BlockingKeyValue, BlockingLayer
     from memorywire.facades.procedures import BlockingProcedure
     from memorywire.journal.audit import Examination
+    from memorywire.journal.events import Event
     from memorywire.model.findings import Cleared, Scanned
     from memorywire.model.recovery import Recovered
 
@@ -64,6 +65,17 @@ class Memory:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="memorywire", daemon=True)
         self._thread.start()
+
+    def events(self, after: int | None = None) -> "Iterator[Event]":
+        """As the async client's; each step waits for the next event."""
+        feed = self._memory.events(after)
+        try:
+            while True:
+                yield self._run(_following(feed))
+        except StopAsyncIteration:
+            return
+        finally:
+            self._run(feed.aclose())
 
     def _run(self, work: Coroutine[Any, Any, A]) -> A:
         if self._loop.is_closed():
@@ -242,3 +254,8 @@ class Memory:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+async def _following(feed: AsyncGenerator[A, None]) -> A:
+    """A coroutine, which is what the loop's thread takes; an `anext` is only awaitable."""
+    return await anext(feed)

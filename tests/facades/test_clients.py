@@ -126,3 +126,13 @@ def test_health_speaks_for_the_store():
 def test_an_abandoned_blocking_client_does_not_hang_the_interpreter():
     code = "from memorywire.sync import Memory; m = Memory('a', ['memory://']); m.remember('x')"
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+def test_events_are_followed_without_an_event_loop():
+    with BlockingMemory(agent_id="a", stores=["memory://"]) as memory:
+        memory.remember("The first thing")
+        feed = memory.events(after=0)
+        assert next(feed).operation == "remember"
+        memory.forget(memory.list().items[0].id)
+        assert next(feed).operation == "forget"
+        feed.close()

@@ -197,8 +197,8 @@ def _forms(sql: str) -> list[str]:
     return [sql.format(conditions=form) for form in [*(part.sql for part in asked), *pages]]
 
 
-WHOLE_FILE = {"sizes", "all_meta", "reembed_total", "reembed_next", "reembed_swap", "reembed_done"}
-"""Queries whose business is the whole file: its health, its space, new vectors for all of it."""
+WHOLE_FILE = {"owners", "sizes", "all_meta", "reembed_total", "reembed_next", "reembed_swap", "reembed_done"}
+"""Queries whose business is the whole file: its agents, its health, its space, new vectors for all of it."""
 
 
 @pytest.mark.parametrize(("name", "sql", "plan"), [plan for plan in _plans() if plan[0] not in WHOLE_FILE])

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
@@ -279,7 +279,7 @@ class Memory(Audited, Overseeing, Contracts):
         named = [{"name": name, **said, "debts": owed[name]} for name, said in each.items()]
         return {"ok": store["ok"], "stores": named, "embedding": str(house.tools.embedder.space)}
 
-    async def events(self, after: int | None = None) -> AsyncIterator["Event"]:
+    async def events(self, after: int | None = None) -> AsyncGenerator["Event", None]:
         """What happens to this agent's memory from now on, or behind event `after`, content left out."""
         from memorywire.facades.events import Feed
 
