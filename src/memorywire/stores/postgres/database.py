@@ -36,8 +36,8 @@ _LOST = (psycopg.OperationalError, psycopg.InterfaceError, _Demoted)
 _HOPELESS = (PoolClosed, TooManyRequests, errors.QueryCanceled)
 _PATIENCE = 40.0
 _PAUSE = 0.2
-_FREE_SECONDS = 5  # to wait for a connection before looking at the whole pool again
-_RECONNECT_SECONDS = 2  # a pool that goes on for long looks ever less often
+_FREE_SECONDS = 60  # to wait for one's turn at a connection: whoever came first is served first
+_RECONNECT_SECONDS = 5  # a pool that goes on for long looks ever less often
 _ELSEWHERE = "MW001"
 _CONNECT_SECONDS = 10
 _PREPARED_AFTER = 3
@@ -60,6 +60,7 @@ class Database:
         self.location = location
         # The pool's log repeats what callers are told as errors; without a handler it would go to stderr.
         logging.getLogger("psycopg").addHandler(_SILENCE)
+        self._lost = False  # whether the server was away when it was last asked
         self._path = sql.SQL(", ").join(map(sql.Identifier, (location.schema, extension)))
         self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             location.replica if stale else location.primary,
@@ -71,7 +72,6 @@ class Database:
             },
             min_size=1,
             max_size=location.pool,
-            timeout=_FREE_SECONDS,
             reconnect_timeout=_RECONNECT_SECONDS,
             open=False,
         )
@@ -118,17 +118,25 @@ class Database:
                     tries += 1
                     if tries == _TRIES:
                         raise
+                except PoolTimeout:
+                    if not self._lost or time.monotonic() > deadline:
+                        raise
                 except _LOST as error:
+                    self._lost = True
                     if isinstance(error, _HOPELESS) or time.monotonic() > deadline:
                         raise
                     await self._pool.check()  # the server went away: so did every other idle connection
                     await asyncio.sleep(_PAUSE)
 
     async def _attempt(self, start: sql.Composed, work: Work[T]) -> T:
-        async with self._pool.connection() as db:
+        # A pool that lost its connections makes new ones when somebody comes, not while somebody waits.
+        patience = _RECONNECT_SECONDS if self._lost else _FREE_SECONDS
+        async with self._pool.connection(timeout=patience) as db:
             try:
                 async with _transaction(db, start):
-                    return await work(db)
+                    done = await work(db)
+                self._lost = False
+                return done
             except _Demoted:
                 await db.close()  # it leads to a server that was the primary
                 raise

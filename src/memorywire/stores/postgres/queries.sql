@@ -174,6 +174,29 @@ SELECT {change} FROM change
 WHERE tenant = %(tenant)s AND agent = %(agent)s AND (%(user)s::text IS NULL OR user_id = %(user)s::text)
 ORDER BY seq DESC LIMIT %(limit)s;
 
+-- name: agents
+SELECT agent FROM agent WHERE tenant = %(tenant)s;
+
+-- name: log
+SELECT {change} FROM change
+WHERE tenant = %(tenant)s AND agent = %(agent)s AND (%(user)s::text IS NULL OR user_id = %(user)s::text)
+  AND seq > %(after)s
+ORDER BY seq LIMIT %(limit)s;
+
+-- name: origins
+SELECT version.id, change.id FROM version
+JOIN change ON change.tenant = version.tenant AND change.agent = version.agent AND change.seq = version.began
+WHERE version.tenant = %(tenant)s AND version.id = ANY(%(ids)s) AND version.number = 1;
+
+-- name: owners_of_changes
+SELECT id, agent FROM change WHERE tenant = %(tenant)s AND id = ANY(%(ids)s);
+
+-- name: vectors_of
+SELECT version.vector::text
+FROM unnest(%(ids)s::text[], %(numbers)s::int[]) WITH ORDINALITY AS asked (id, number, place)
+LEFT JOIN version ON version.tenant = %(tenant)s AND version.id = asked.id AND version.number = asked.number
+ORDER BY place;
+
 -- name: agent_now
 SELECT live, words, coalesce(
   (SELECT seq FROM change WHERE tenant = %(tenant)s AND agent = %(agent)s ORDER BY seq DESC LIMIT 1), 0)

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from memorywire.model.change import Change, Footprint, Version
 from memorywire.model.record import Record, Scope
 from memorywire.model.where import EVERYTHING, Where
@@ -128,6 +130,39 @@ async def committed(db: Connection, scope: Scope, key: str) -> Footprint | None:
 async def changes(db: Connection, scope: Scope, limit: int) -> list[Change]:
     query = QUERIES["newest_changes"].format(change=CHANGE)
     return [change_of(row) for row in await fetch(db, query, scope_row(scope) | {"limit": limit})]
+
+
+async def agents(db: Connection, tenant: str) -> list[str]:
+    rows = await fetch(db, QUERIES["agents"], {"tenant": kept(tenant)})
+    return sorted(said(agent) for (agent,) in rows)
+
+
+async def log(db: Connection, scope: Scope, after: int, limit: int) -> list[Footprint]:
+    page = scope_row(scope) | {"after": after, "limit": limit}
+    return [await _footprint(db, row) for row in await fetch(db, QUERIES["log"].format(change=CHANGE), page)]
+
+
+async def origins(db: Connection, tenant: str, ids: Sequence[str]) -> dict[str, str]:
+    return await _named(db, "origins", tenant, ids)
+
+
+async def known(db: Connection, tenant: str, change_ids: Sequence[str]) -> dict[str, str]:
+    return await _named(db, "owners_of_changes", tenant, change_ids)
+
+
+async def _named(db: Connection, query: str, tenant: str, ids: Sequence[str]) -> dict[str, str]:
+    rows = await fetch(db, QUERIES[query], {"tenant": kept(tenant), "ids": [kept(id) for id in ids]})
+    return {said(id): said(answer) for id, answer in rows}
+
+
+async def vectors(db: Connection, tenant: str, versions: Sequence[tuple[str, int]]) -> list[bytes | None]:
+    asked = {"tenant": kept(tenant), "ids": [kept(id) for id, _ in versions]}
+    rows = await fetch(db, QUERIES["vectors_of"], asked | {"numbers": [number for _, number in versions]})
+    return [None if text is None else _floats(text) for (text,) in rows]
+
+
+def _floats(text: str) -> bytes:
+    return np.array(text.strip("[]").split(","), "<f4").tobytes()
 
 
 async def _footprint(db: Connection, row: Row) -> Footprint:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any
@@ -186,7 +186,8 @@ def change_of(row: Row) -> Change:
 
 def halves(vector: bytes, space: Space) -> str:
     """A vector of this space as the server reads it, rounded to 16 bits."""
-    return literal(floats(vector, space).astype(np.float16))
+    values = floats(vector, space).astype(np.float16)
+    return f"[{','.join(map(str, values.tolist()))}]"
 
 
 def floats(vector: bytes, space: Space) -> NDArray[np.float32]:
@@ -194,19 +195,6 @@ def floats(vector: bytes, space: Space) -> NDArray[np.float32]:
     if not len(values) or not np.isfinite(values).all():
         raise InvalidRequest(f"the vector is not of the space {space}", field="vector")
     return values
-
-
-def literal(values: NDArray[np.float16]) -> str:
-    return f"[{','.join(map(str, values.tolist()))}]"
-
-
-def widened(vectors: Sequence[bytes | None], dimension: int) -> NDArray[np.float64]:
-    """Vectors as the server sends them, behind 4 bytes that say how long they are; zeros for none."""
-    matrix = np.zeros((len(vectors), dimension))
-    for number, vector in enumerate(vectors):
-        if vector is not None:
-            matrix[number] = np.frombuffer(vector, ">f2", offset=4)
-    return matrix
 
 
 def dumps(value: Json) -> str:

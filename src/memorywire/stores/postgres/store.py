@@ -129,6 +129,21 @@ class PostgresStore:
     async def changes(self, scope: Scope, limit: int) -> list[Change]:
         return await self._read(scope, lambda db: reading.changes(db, scope, limit))
 
+    async def agents(self, tenant: str) -> list[str]:
+        return await self.database.read(kept(tenant), lambda db: reading.agents(db, tenant))
+
+    async def log(self, scope: Scope, after: int, limit: int) -> list[Footprint]:
+        return await self._read(scope, lambda db: reading.log(db, scope, after, limit))
+
+    async def origins(self, tenant: str, ids: Sequence[str]) -> Mapping[str, str]:
+        return await self.database.read(kept(tenant), lambda db: reading.origins(db, tenant, ids))
+
+    async def known(self, tenant: str, change_ids: Sequence[str]) -> Mapping[str, str]:
+        return await self.database.read(kept(tenant), lambda db: reading.known(db, tenant, change_ids))
+
+    async def vectors(self, tenant: str, versions: Sequence[tuple[str, int]]) -> list[bytes | None]:
+        return await self.database.read(kept(tenant), lambda db: reading.vectors(db, tenant, versions))
+
     async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
         await self.database.write(kept(scope.tenant), lambda db: applying.touch(db, scope, ids, at), _LAZILY)
 
