@@ -6,14 +6,14 @@ PIP    := $(PY) -m pip --quiet --disable-pip-version-check --no-input
 SOURCES := $(shell find packages/minilm -name '*.py' -o -name '*.[ch]' -o -name '*.toml' -o -name '*.bin' -o -name '*.txt')
 
 # Folders whose tests start many processes or run for long; `check` leaves them to `test`.
-SLOW   := tests/cli tests/embed tests/http tests/mcp tests/postgres tests/remote tests/sqlite tests/stores
+SLOW   := $(addprefix tests/,cli console embed http markdown mcp postgres remote shards sqlite stores vendors)
 UNIT   := $(filter-out $(SLOW) tests/__pycache__, $(wildcard tests/*))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint unit bench figures torture fuzz load screenshots docs clean
+.PHONY: help run test check lint unit bench figures torture fuzz load matrix conformance-all screenshots docs clean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(VENV)/.server  ## install into .venv and serve the demo until ctrl-C
 	@$(VENV)/bin/memorywire serve --demo
@@ -46,10 +46,17 @@ fuzz: $(VENV)/.dev  ## send the HTTP door 20,000 made-up requests
 	@$(PY) tools/fuzz_http.py --cases 20000
 
 load: $(VENV)/.dev  ## many HTTP clients at once, beside the same work in process
-	@$(PY) tools/load_http.py --memories 100000 --seconds 60
+	@$(PY) tools/load_http.py --memories 100000 --soak 300
+
+matrix: $(VENV)/.dev  ## run every store and product through the kit, write docs/reference/matrix.md
+	@$(PY) tools/matrix.py --vendors
+
+conformance-all: $(VENV)/.dev  ## the kit on every product, the large ones too, and a Postgres group whose leader is killed
+	@MEMORYWIRE_ALL_VENDORS=1 $(PY) -m pytest --timeout 1800 tests/vendors tests/markdown
+	@$(PY) tools/ha_torture.py $$(dirname $$(dirname $$(scripts/vendor-env patroni))) 5
 
 screenshots: $(VENV)/.dev  ## write docs/images again, from the demo
-	@$(PY) tools/screenshots.py
+	@PYTHONPATH=. $(PY) tools/screenshots.py
 
 docs: $(VENV)/.dev  ## write docs/reference again
 	@$(PY) tools/reference.py

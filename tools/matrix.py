@@ -38,8 +38,11 @@ SAME_STORE = {"postgres": "postgresql", "https": "http"}
 # Where each product is examined; every one has an environment made by scripts/vendor-env.
 VENDORS = {
     "chroma": "chroma://{folder}",
+    "cognee": "cognee://{folder}",
+    "graphiti": "graphiti://{folder}",
     "langgraph": "langgraph://",
     "mem0": "mem0://{folder}",
+    "memos": "memos://{folder}",
     "sqlite-vec": "sqlite-vec://{folder}/memory.db",
 }
 
