@@ -89,3 +89,17 @@ def test_a_secret_where_nothing_can_be_redacted_concerns_its_item_alone(url):
         assert (await memory.list()).total == 2
 
     play(url, story)
+
+
+def test_what_is_held_of_many_is_held_as_one_batch(url):
+    async def story(memory, clock):
+        await memory.remember_many([{"content": f"fact {n}", "approval_required": True} for n in range(3)])
+        await memory.remember("alone", approval_required=True)
+        waiting = (await memory.proposals()).items
+        batches = [proposal.batch for proposal in waiting]
+        assert len(set(batches[:3])) == 1
+        assert batches[0] is not None
+        assert batches[3] is None
+        assert len((await memory.proposals(batch=batches[0])).items) == 3
+
+    play(url, story)

@@ -124,6 +124,7 @@ async def _hold(plan: Plan, case: Case, judgement: Judgement, policy: Policy, to
         similar=case.similar,
         features=features_to(features(case)),
         key=change.key,
+        batch=office.batch,
         expires_at=change.at + policy.pending_days * DAY_MS,
     )
     await office.journal.write(

@@ -50,7 +50,10 @@ class Rulebook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Office:
-    """What stands between a plan and the stores. `review_url` is where people decide, before the id."""
+    """What stands between a plan and the stores. `review_url` is where people decide, before the id.
+
+    What is held of one `batch` can be decided together.
+    """
 
     journal: Journal
     rulebook: Rulebook
@@ -58,3 +61,4 @@ class Office:
     redactor: Redactor
     caller: str = LOCAL
     review_url: str = NOWHERE
+    batch: str | None = None

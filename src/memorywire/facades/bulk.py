@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeAlias
 
@@ -25,9 +25,15 @@ async def remember_each(
     payloads: Iterable[Mapping[str, Json]], tools: Tools, *, tenant: str
 ) -> AsyncIterator[list[Result]]:
     """Receipts or problems, a batch at a time, as if the payloads had been sent one after the other."""
-    source = iter(payloads)
+    source, tools = iter(payloads), _together(tools)
     while batch := list(islice(source, BATCH)):
         yield await _remember_batch(batch, tools, tenant)
+
+
+def _together(tools: Tools) -> Tools:
+    """Whatever of these is held is held as one batch."""
+    office = tools.office
+    return tools if office is None else replace(tools, office=replace(office, batch=tools.mint()))
 
 
 async def _remember_batch(payloads: list[Mapping[str, Json]], tools: Tools, tenant: str) -> list[Result]:
