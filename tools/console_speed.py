@@ -1,9 +1,9 @@
 """How long the server takes for each page of the console, on many memories and many waiting changes.
 
-`python tools/console_speed.py --memories 100000 --proposals 1000` fills a store in a temporary folder,
-or takes the one that `--folder` holds already, asks for every page many times and prints the median and the
-95th percentile of what the server itself measured, and what the processor worked, the asking included. Ends
-with 1 if a page is slower than it may be.
+`PYTHONPATH=. python tools/console_speed.py --memories 100000 --proposals 1000` fills a store in a temporary
+folder, or takes the one that `--folder` holds already, asks for every page many times and prints the median
+and the 95th percentile of what the server itself measured, and what the processor worked, the asking
+included. Ends with 1 if a page is slower than it may be.
 """
 
 import argparse
@@ -16,23 +16,20 @@ import time
 from itertools import islice
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
-
-from load_http import CHUNK, MadeUp  # noqa: E402 - the path comes first
-from memorywire.evals.bench.corpus import facts  # noqa: E402
-from memorywire.facades.bulk import remember_each  # noqa: E402
-from memorywire.facades.dispatch import dispatch  # noqa: E402
-from memorywire.house import Governance, open_house  # noqa: E402
-from memorywire.model.clock import system_clock  # noqa: E402
-from tests.console.pages import PAGES  # noqa: E402
-from tests.console.stage import Stage, staged  # noqa: E402
-from tests.console.world import World  # noqa: E402
+from load_http import CHUNK, MadeUp
+from memorywire.evals.bench.corpus import facts
+from memorywire.facades.bulk import remember_each
+from memorywire.facades.dispatch import dispatch
+from memorywire.house import Governance, open_house
+from memorywire.model.clock import system_clock
+from tests.console.pages import PAGES
+from tests.console.stage import Stage, staged
+from tests.console.world import World
 
 AGENTS = 20
 MOST_MS = 100.0
 TYPES = ("semantic", "episodic", "emotional")
-SOURCES = ("chat", "form:profile", "web:page", "handbook")
+SOURCES = ("chat", "form:profile", "page", "handbook")
 
 
 def main() -> int:
@@ -73,7 +70,7 @@ def _payload(at: int, content: str) -> dict[str, object]:
         "agent_id": f"agent-{at % AGENTS}",
         "type": TYPES[at % len(TYPES)],
         "content": content,
-        "source": SOURCES[at % len(SOURCES)].replace("web:", "page-"),
+        "source": SOURCES[at % len(SOURCES)],
         "tags": [f"tag-{at % 7}"],
     }
 
@@ -109,7 +106,8 @@ def _measure(world: World, rounds: int) -> int:
         times = [json.loads(line)["ms"] for line in lines]
         p95 = statistics.quantiles(times, n=20)[18]
         size = len(reply.body) / 1000
-        print(f"| `{page}` | {statistics.median(times):.1f} | {p95:.1f} | {worked:.1f} | {size:.0f} |", flush=True)
+        figures = f"{statistics.median(times):.1f} | {p95:.1f} | {worked:.1f} | {size:.0f}"
+        print(f"| `{page}` | {figures} |", flush=True)
         if p95 >= MOST_MS:
             slow.append(page)
     if slow:

@@ -1,22 +1,18 @@
 """Writes docs/images from the demo: the main pages as a browser draws them, small enough for a README."""
 
-import sys
 from io import BytesIO
 from pathlib import Path
 
 from PIL import Image
 
-ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT)]
+from tests.console.stage import browsing, visiting
+from tests.console.world import demo_world
 
-from tests.console.stage import browsing, visiting  # noqa: E402 - the path comes first
-from tests.console.world import demo_world  # noqa: E402
-
-FOLDER = ROOT / "docs" / "images"
+FOLDER = Path(__file__).parents[1] / "docs" / "images"
 COLOURS = 128
 MOST_BYTES = 150_000
 SHOTS = {
-    "inbox": ("/inbox?at={proposal}", "light"),
+    "inbox": ("/inbox?agent={agent}&rule=profile-changes&at={proposal}", "light"),
     "inbox-dark": ("/inbox", "dark"),
     "playground": ("/playground?agent={agent}&q=what+does+Ana+like+to+drink%3F", "light"),
     "record": ("/record?agent={agent}&id={memory}", "light"),

@@ -1,4 +1,4 @@
-"""Every page of the console. A page in this list is under all the tests of tests/console/test_frames.py."""
+"""Every page of the console: one in this list is under all tests of test_frames.py and test_hostile.py."""
 
 PAGES = (
     "/sign-in",

@@ -18,6 +18,8 @@ from tests.http.server import Server, serving
 
 DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
+MOST_BYTES = 150_000
+"""What a page may weigh, with all it refers to."""
 
 
 @dataclass
@@ -121,3 +123,9 @@ class Watched:
         self.page.remove_listener("response", note)
         self.bytes = sum(len(one.body()) for one in seen if one.ok and "/events" not in one.url)
         return self.page
+
+
+def wide(page: Page) -> int:
+    """How much room the page takes; more than the window has means that something sticks out."""
+    width: int = page.evaluate("document.documentElement.scrollWidth")
+    return width

@@ -9,6 +9,7 @@ from playwright.sync_api import Browser
 
 from tests.cli.shell import COMMAND, Shell
 from tests.console.stage import visiting
+from tests.http.server import Client
 
 
 def test_the_demo_opens_with_its_link_shows_work_and_leaves_nothing_behind(tmp_path: Path, browser: Browser):
@@ -41,6 +42,8 @@ def test_the_demo_opens_with_its_link_shows_work_and_leaves_nothing_behind(tmp_p
             visit.page.get_by_label("Token", exact=True).fill(token)
             visit.page.get_by_role("button", name="Sign in").click()
             visit.page.wait_for_url("**/inbox")
+        held = Client(link.partition("/console")[0], token).remember("Ana likes rain", approval_required=True)
+        assert held["approval_url"] == f"{link.partition('/enter')[0]}/proposal?id={held['proposal_id']}"
         process.send_signal(signal.SIGINT)
         process.communicate()
         assert process.returncode == 0
@@ -52,6 +55,6 @@ def test_the_demo_opens_with_its_link_shows_work_and_leaves_nothing_behind(tmp_p
 
 def test_the_demo_does_not_touch_a_store_that_was_named(tmp_path: Path):
     done = Shell(tmp_path / "home")("serve", "--demo", "--store", f"sqlite://{tmp_path}/mine.db")
-    assert done.returncode == 2
-    assert "leave out --store" in done.stderr
+    assert done.code == 2
+    assert "leave out --store" in done.err
     assert not (tmp_path / "mine.db").exists()

@@ -48,6 +48,22 @@ def test_a_revoked_token_is_out_at_once(stage: Stage, browser: Browser):
         assert visit.open(f"{stage.url}/inbox").title() == "Sign in · memorywire"
 
 
+def test_a_stranger_sees_nothing_but_the_way_in(stage: Stage):
+    client = stage.server.client
+    stage.server.operator("olga")
+    entered = client.get(stage.link.removeprefix(client.url))
+    cookie = entered.headers["set-cookie"].partition(";")[0]
+    assert client.send("GET", "/console/inbox", headers={"Cookie": cookie}).status == 200
+    assert client.get("/console/events").status == 401
+    for path in ("/console", "/console/inbox", "/console/proposal?id=x"):
+        reply = client.get(path)
+        assert reply.status == 303
+        assert reply.headers["location"].startswith("/console/sign-in")
+    assert client.get("/console/sign-in").status == 200
+    assert client.send("POST", "/console/inbox").status == 404
+    assert client.get("/console/decide").status == 404
+
+
 def test_a_form_is_taken_only_from_our_own_pages(stage: Stage):
     client = stage.server.client
     shown = client.get("/console/inbox")

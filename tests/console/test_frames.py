@@ -1,50 +1,18 @@
-"""What holds for every page: anybody can use it, it is small, and no memory can break out of it."""
+"""What holds for every page: anybody can use it, on anything, and it is small."""
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import axe_playwright_python
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser
 
-from memorywire.servers.console.render import said
 from tests.console.pages import PAGES
-from tests.console.stage import PHONE, visiting
-from tests.console.world import World, demo_world, hostile_world
+from tests.console.stage import MOST_BYTES, PHONE, visiting, wide
+from tests.console.world import World, demo_world
 
 _AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
-_MOST_BYTES = 150_000
-
-_BREACHES = """(doc) => {
-  const foreign = "script, iframe, img, image, style, link, object, embed, video, audio, base, template";
-  const found = [...doc.querySelectorAll(foreign)].filter((one) => !one.closest("head"));
-  const told = found.map((one) => one.outerHTML.slice(0, 80));
-  for (const one of doc.querySelectorAll("*")) {
-    for (const {name, value} of one.attributes) {
-      const leads = /href|src|action/.test(name) && /^\\s*(javascript|data|vbscript):/i.test(value);
-      const runs = leads || /^on|^style$|^srcdoc$/.test(name);
-      if (runs) told.push(`${one.tagName} ${name}=${value.slice(0, 80)}`);
-    }
-  }
-  return told.slice(0, 5);
-}"""
-"""Whatever a text could have become in a document, had it not stayed a text."""
-
-_ALL_BREACHES = f"""async (addresses) => {{
-  const look = {_BREACHES};
-  const told = [];
-  for (const address of addresses) {{
-    const answer = await fetch(address);
-    const html = await answer.text();
-    const found = look(new DOMParser().parseFromString(html, "text/html"));
-    told.push(...found.map((one) => `${{address}}: ${{one}}`));
-    if (answer.status !== 200) told.push(`${{address}}: ${{answer.status}}`);
-  }}
-  return told;
-}}"""
-
-_RENDERED = 8
-"""So many fillings of a page are drawn; of the others the document is looked through."""
 
 
 @pytest.fixture(scope="module")
@@ -53,34 +21,32 @@ def world() -> Iterator[World]:
         yield shown
 
 
-@pytest.fixture(scope="module")
-def hostile() -> Iterator[World]:
-    with hostile_world() as shown:
-        yield shown
-
-
 @pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(world: World, browser: Browser, page: str, scheme: str):
-    with visiting(browser, color_scheme=scheme, reduced_motion="reduce") as visit:
+def test_axe_finds_nothing(world: World, browser: Browser, page: str):
+    with visiting(browser, color_scheme="light", reduced_motion="reduce") as visit:
         opened = visit.open(world.addresses(page)[0])
         opened.evaluate(_AXE)
-        found = opened.evaluate("axe.run()")
-        told = [
-            (one["id"], node["html"][:160], node["failureSummary"])
-            for one in found["violations"]
-            for node in one["nodes"]
-        ]
-        assert found["passes"]
-        assert not told
+        _judge(opened.evaluate("axe.run()"))
+        opened.emulate_media(color_scheme="dark")
+        _judge(opened.evaluate("axe.run({runOnly: ['color-contrast']})"))
+
+
+def _judge(found: dict[str, Any]) -> None:
+    told = [
+        (one["id"], node["html"][:160], node["failureSummary"])
+        for one in found["violations"]
+        for node in one["nodes"]
+    ]
+    assert found["passes"]
+    assert not told
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_fits_a_phone_weighs_little_and_breaks_no_rule(world: World, browser: Browser, page: str):
     with visiting(browser, viewport=PHONE) as visit:
         opened = visit.open(world.addresses(page)[0])
-        assert _wide(opened) <= PHONE["width"]
-        assert 0 < visit.bytes < _MOST_BYTES
+        assert wide(opened) <= PHONE["width"]
+        assert 0 < visit.bytes < MOST_BYTES
         assert not visit.complaints
 
 
@@ -91,48 +57,3 @@ def test_a_page_says_the_same_without_scripts(world: World, browser: Browser, pa
         titles = [visit.open(address).locator("h1").inner_text() for visit in (with_scripts, without)]
         assert titles[0] == titles[1]
         assert without.page.get_by_role("main").inner_text().strip()
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_hostile_memories_stay_texts(hostile: World, browser: Browser, page: str):
-    with visiting(browser, viewport=PHONE) as visit:
-        addresses = hostile.addresses(page)
-        for address in addresses[:: max(1, len(addresses) // _RENDERED)]:
-            opened = visit.open(address)
-            assert not opened.evaluate(f"({_BREACHES})(document)"), address
-            assert _wide(opened) <= PHONE["width"], address
-            assert opened.get_by_role("main").is_visible(), address
-            assert visit.bytes < _MOST_BYTES, address
-        assert not opened.evaluate(_ALL_BREACHES, addresses)
-        assert not visit.complaints
-
-
-def test_the_eyes_that_look_for_breaches_see(hostile: World, browser: Browser):
-    with visiting(browser) as visit:
-        opened = visit.open(hostile.addresses("/inbox")[0])
-        with opened.expect_console_message():
-            opened.evaluate(
-                "document.querySelector('main').insertAdjacentHTML('beforeend', '<img src=x onload=y>')"
-            )
-        assert len(opened.evaluate(f"({_BREACHES})(document)")) == 2
-        assert visit.complaints
-
-
-def test_a_line_of_a_megabyte_is_cut():
-    shown = said("<b>" * 350_000, raw="/all")
-    assert len(shown) < 30_000
-    assert "1,050,000 characters" in shown
-    assert 'href="/all"' in shown
-
-
-def test_what_is_no_text_does_not_come_in(hostile: World):
-    client = hostile.stage.server.client
-    broken = b'{"agent_id": "hostile", "type": "semantic", "content": "broken \\ud800 half"}'
-    whole = b'{"agent_id": "hostile", "type": "semantic", "content": "whole \\ud83d\\ude00 pair"}'
-    assert client.post("/v0/remember", broken).status in (400, 422)
-    assert client.post("/v0/remember", whole).status == 200
-
-
-def _wide(page: Page) -> int:
-    width: int = page.evaluate("document.documentElement.scrollWidth")
-    return width

@@ -2,8 +2,9 @@
 
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
@@ -11,6 +12,8 @@ from memorywire.cli.desk import Desk, shared
 from memorywire.cli.house import opened_house
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
+    from collections.abc import Callable
+
     from memorywire.house import House
     from memorywire.servers.console.mount import Console
     from memorywire.servers.http.app import Mounted
@@ -49,6 +52,16 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
 @click.option("--oidc-issuer", metavar="URL", help="Take tokens of this OpenID Connect provider, too.")
 @click.option("--oidc-audience", metavar="NAME", help="For whom the provider made them.")
 @click.option("--oidc-keys", metavar="FILE|URL", help="The public keys of the provider, as JWKS.")
+@click.option("--openwop", is_flag=True, help="Be an OpenWOP host, too.")
+@click.option(
+    "--openwop-agents",
+    type=click.File("rb"),
+    metavar="FILE",
+    help="The agents of the host, as a JSON list of manifests.",
+)
+@click.option(
+    "--openwop-test", is_flag=True, help="With what the published OpenWOP scenarios need; never for real use."
+)
 @click.option("--demo", is_flag=True, help="Serve a small world made up for the purpose, to look around in.")
 @click.option("--quiet", is_flag=True, help="Do not write a line for each request to standard error.")
 @shared
@@ -61,6 +74,9 @@ def command(
     max_body: int,
     demo: bool,
     quiet: bool,
+    openwop: bool,
+    openwop_agents: BinaryIO | None,
+    openwop_test: bool,
     **oidc: str | None,
 ) -> None:
     """Serve HTTP, the console, MCP where it is installed, events, health and figures on one port.
@@ -79,7 +95,8 @@ def command(
         from memorywire.servers.http.run import Address, Serving
         from memorywire.servers.http.watch import to_stderr
 
-    doors = _Doors(Address(host=host, port=port, hosts=hosts), _provider(**oidc))
+    opening = _openwop(openwop_agents, testing=openwop_test) if openwop or openwop_test else None
+    doors = _Doors(Address(host=host, port=port, hosts=hosts), _provider(**oidc), opening)
     with needed("oidc"), demo_desk(desk) if demo else nullcontext(desk) as at:
         serving = Serving(
             address=doors.address,
@@ -106,6 +123,15 @@ def _provider(
     return None
 
 
+def _openwop(agents: "BinaryIO | None", *, testing: bool) -> "Callable[..., list[Mounted]]":
+    """The mounts of the host, for when there is a house; its agents are read now, so that a fault shows."""
+    from memorywire.facades.openwop.discovery import manifests_from
+    from memorywire.servers.openwop.mount import openwop_mounts
+
+    found = () if agents is None else manifests_from(agents.read())
+    return partial(openwop_mounts, manifests=found, testing=testing)
+
+
 async def _serve(desk: Desk, serving: "Serving") -> None:
     from memorywire.servers.http.run import serve
 
@@ -119,6 +145,7 @@ class _Doors:
 
     address: "Address"
     provider: "Provider | None"
+    openwop: "Callable[..., list[Mounted]] | None" = None
     consoles: "list[Console]" = field(default_factory=list)
 
     def open(self, house: "House") -> "list[Mounted]":
@@ -132,6 +159,8 @@ class _Doors:
             from memorywire.servers.mcp.mount import mcp_mount
 
             opened.append(mcp_mount(house))
+        if self.openwop is not None:
+            opened += self.openwop(house, local=self.address.local, provider=self.provider)
         return opened
 
     def say(self, desk: Desk, url: str) -> None:

@@ -9,7 +9,9 @@ from starlette.requests import Request
 from memorywire.model.errors import Forbidden, InvalidRequest, WrongMedia
 from memorywire.servers.http.requests import read_bytes
 
-TOKEN_FIELD = "form_token"  # noqa: S105 - the name of a field
+PROOF = "form_token"
+"""The field in which every form of ours says which visit it was made for."""
+
 _MEDIA = "application/x-www-form-urlencoded"
 _MOST_FIELDS = 5_000
 

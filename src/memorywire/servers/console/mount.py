@@ -13,12 +13,12 @@ from starlette.routing import Route
 from starlette.types import Scope
 
 from memorywire.house import House
-from memorywire.model.errors import Forbidden, MemorywireError, NotFound, Unauthenticated
+from memorywire.model.errors import Forbidden, MemorywireError, NotFound, Unauthenticated, WrongMethod
 from memorywire.model.ids import Entropy
 from memorywire.model.record import DEFAULT_TENANT
 from memorywire.servers.callers import ANYBODY, Caller, Doorkeeper
 from memorywire.servers.console import render
-from memorywire.servers.console.forms import TOKEN_FIELD, Form, check_origin, read_form
+from memorywire.servers.console.forms import PROOF, Form, check_origin, read_form
 from memorywire.servers.console.page import Page, Room, Shop, View
 from memorywire.servers.console.rooms import (
     activity,
@@ -35,7 +35,7 @@ from memorywire.servers.console.rooms import (
 )
 from memorywire.servers.console.sessions import PATH, Note, Session, Sessions
 from memorywire.servers.http.answers import status_of
-from memorywire.servers.http.app import Mounted
+from memorywire.servers.http.app import Mounted, problem_of
 from memorywire.servers.http.door import Door, Limits
 from memorywire.servers.http.handlers import Endpoint
 from memorywire.servers.http.stream import events_endpoint
@@ -119,10 +119,10 @@ def console_mount(
     app = Starlette(
         routes=[
             *(Route(view.path, _endpoint(view, shop), methods=_methods(view)) for view in views),
-            Route("/events", events_endpoint(door, welcome)),
+            Route("/events", _for_visitors(events_endpoint(door, welcome))),
             Route("/static/{name}", _static),
         ],
-        exception_handlers={HTTPException: _unknown(shop)},
+        exception_handlers={HTTPException: _unknown(shop), MemorywireError: problem_of},
     )
     app.router.redirect_slashes = False
     return Console(mounted=Mounted(path=PATH, app=app, running=running, entry=entry), sessions=sessions)
@@ -163,11 +163,12 @@ def _endpoint(view: View, shop: Shop) -> Endpoint:
 async def _answered(view: View, page: Page) -> Response:
     form: Form | None = None
     try:
-        if page.request.method != "POST" and view.look is not None:
+        if page.request.method == "POST" and view.do is not None:
+            form = await _proven(page)
+            return await view.do(page, form)
+        if view.look is not None:
             return await view.look(page)
-        assert view.do is not None, "the route knows its methods"  # noqa: S101 - narrows the type
-        form = await _proven(page)
-        return await view.do(page, form)
+        raise WrongMethod("this address does not know that method")
     except MemorywireError as error:
         page.request.state.visit.code = error.code
         back = None if form is None else form.get("back")
@@ -181,8 +182,8 @@ async def _proven(page: Page) -> Form:
     check_origin(page.request)
     limits = page.shop.door.limits
     form = await read_form(page.request, limit=limits.batch, seconds=limits.body_seconds)
-    if not page.shop.sessions.is_token(page.session, form.get(TOKEN_FIELD) or ""):
-        raise Forbidden("this form was made for another visit", field=TOKEN_FIELD, fix="load the page again")
+    if not page.shop.sessions.is_token(page.session, form.get(PROOF) or ""):
+        raise Forbidden("this form was made for another visit", field=PROOF, fix="load the page again")
     return form
 
 
@@ -201,6 +202,15 @@ def _unknown(shop: Shop) -> Callable[[Request, Exception], Awaitable[Response]]:
         return await page.show("problem.html", 404, problem=problem.problem())
 
     return unknown
+
+
+def _for_visitors(endpoint: Endpoint) -> Endpoint:
+    async def checked(request: Request) -> Response:
+        if request.state.caller is None:
+            raise Unauthenticated("nobody is signed in", fix="sign in")
+        return await endpoint(request)
+
+    return checked
 
 
 async def _static(request: Request) -> Response:

@@ -2,23 +2,24 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 from jinja2 import Environment
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from memorywire.governance.patterns import names
 from memorywire.journal.operators import EVERYBODY, Right
-from memorywire.model.errors import MemorywireError
+from memorywire.model.errors import MemorywireError, Unauthenticated
 from memorywire.model.record import Json
 from memorywire.servers.callers import Caller, Doorkeeper
-from memorywire.servers.console.forms import TOKEN_FIELD, Form
+from memorywire.servers.console.forms import PROOF, Form
 from memorywire.servers.console.sessions import PATH, Note, Session, Sessions
 from memorywire.servers.http.door import Door
+
+A = TypeVar("A")
 
 THEMES = ("auto", "light", "dark")
 
@@ -66,7 +67,8 @@ class Page:
     @property
     def caller(self) -> Caller:
         """Who looks; views that are not public have one."""
-        assert self.visitor is not None, "a stranger was sent to sign in"  # noqa: S101 - narrows the type
+        if self.visitor is None:
+            raise Unauthenticated("nobody is signed in", fix="sign in")
         return self.visitor
 
     @property
@@ -77,6 +79,13 @@ class Page:
         """An operation of the wire, as the visitor; fields that are None or empty are left out."""
         given = {name: value for name, value in payload.items() if value not in (None, "", [], {})}
         return await self.shop.door.call(operation, given, self.caller)
+
+    async def ask(self, kind: type[A], operation: str, /, **payload: Json) -> A:
+        """The same, with the answer as the value it is."""
+        answer = await self.shop.door.ask(operation, payload, self.caller)
+        if not isinstance(answer, kind):
+            raise TypeError(f"{operation} answers with {type(answer).__name__}")
+        return answer
 
     def may(self, right: Right) -> bool:
         return self.visitor is not None and right in self.visitor.rights
@@ -95,9 +104,6 @@ class Page:
             return named
         return next((agent for agent in own if "*" not in agent), None)
 
-    def owns(self, agent: str) -> bool:
-        return names(self.caller.agents, agent)
-
     def link(self, path: str | None = None, /, **fields: Json) -> str:
         """An address: this one with other fields, or another one with just these; None takes a field away."""
         kept: Mapping[str, Json] = self.query if path is None else {}
@@ -112,7 +118,7 @@ class Page:
             "sections": [section for section in self.shop.sections if self.may(section.right)],
             "counts": await self._counts(),
             "note": self.shop.sessions.told(self.session),
-            "token_field": TOKEN_FIELD,
+            "token_field": PROOF,
             "token": self.shop.sessions.token(self.session),
             "theme": self.theme,
             "keys": self.keys,
@@ -157,5 +163,5 @@ def own(address: str) -> str:
 class Room:
     """A part of the console: its addresses, and its entry of the navigation if it has one."""
 
-    views: tuple[View, ...] = field(default_factory=tuple)
+    views: tuple[View, ...]
     section: Section | None = None

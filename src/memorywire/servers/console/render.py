@@ -1,5 +1,6 @@
 """Templates, and the few words every page prints: texts of memories above all, which are never trusted."""
 
+import json
 import re
 from datetime import UTC, datetime
 from functools import cache
@@ -19,7 +20,8 @@ from memorywire.servers.console.sessions import PATH
 SHOWN = 2_000
 """So many characters of one text are on a page; the rest is behind a link."""
 
-_ESCAPED = re.compile("⟦U\\+[0-9A-F]{4,6}⟧")
+_ESCAPED = re.compile("(⟦U\\+[0-9A-F]{4,6}⟧)")
+_HIDDEN = Markup('<span class="esc">{}</span>')
 _UNITS = ((DAY_MS, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 _END_OF_CALENDAR = 253_402_300_800_000  # the year 10,000
 
@@ -47,8 +49,8 @@ def said(text: Json, limit: int = SHOWN, raw: str | None = None, *, shown: bool 
     """
     whole = text if isinstance(text, str) else plain(text)
     cut = whole[:limit]
-    seen = escape(cut if shown else visible(cut))
-    marked = Markup(_ESCAPED.sub(r'<span class="esc">\g<0></span>', str(seen)))  # noqa: S704 - escaped above
+    parts = enumerate(_ESCAPED.split(cut if shown else visible(cut)))
+    marked = Markup("").join(_HIDDEN.format(part) if at % 2 else part for at, part in parts)
     rest = Markup("")
     if len(whole) > limit:
         rest = Markup(' <span class="cut">… {} characters</span>').format(number(len(whole)))
@@ -59,8 +61,6 @@ def said(text: Json, limit: int = SHOWN, raw: str | None = None, *, shown: bool 
 
 def plain(value: Json) -> str:
     """A JSON value as text, for people."""
-    import json
-
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
 
 
@@ -118,7 +118,8 @@ def asset(name: str) -> bytes | None:
 def static(name: str) -> str:
     """The address of such a file; another content has another address, so it may be kept for ever."""
     body = asset(name)
-    assert body is not None, name  # noqa: S101 - a template names a file that is shipped with it
+    if body is None:
+        raise FileNotFoundError(f"no file {name} is shipped with the templates")
     return f"{PATH}/static/{name}?v={sha256(body).hexdigest()[:12]}"
 
 

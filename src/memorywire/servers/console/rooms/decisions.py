@@ -11,6 +11,7 @@ from memorywire.servers.console.forms import Form
 from memorywire.servers.console.page import Page, Room, View
 from memorywire.servers.console.rooms.inbox import FILTERS, MOST, matching
 from memorywire.servers.console.sessions import PATH, Note
+from memorywire.wire import strict
 
 _PAST = {
     Verb.APPROVE: "Approved",
@@ -92,8 +93,6 @@ def _verb(form: Form) -> Verb:
 
 async def _edit(page: Page, form: Form) -> dict[str, Json]:
     """The other words; a structured content stays structured."""
-    from memorywire.wire import strict
-
     agent = form.get("agent") or page.agent
     shown = await page.call("proposal", proposal_id=form.text("id"), agent_id=agent)
     before, text = shown.get("request", {}).get("content"), form.text("content")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from starlette.responses import Response
 
-from memorywire.journal.operators import Right
+from memorywire.journal.operators import EVERYBODY, Right
 from memorywire.model.errors import NotFound
 from memorywire.model.record import Json
 from memorywire.servers.console.page import Page, Room, Section, View
@@ -22,8 +22,9 @@ _SAMPLE = 12
 
 
 async def waiting(page: Page) -> int:
-    """How many proposals wait, of those that are the visitor's to see."""
-    found = await page.call("proposals", agent_id=page.agent, limit=1)
+    """How many proposals wait, of those that are the visitor's to see, whatever the page narrows."""
+    agent = None if page.caller.agents == EVERYBODY else page.agent
+    found = await page.call("proposals", agent_id=agent, limit=1)
     total: int = found["total"]
     return total
 

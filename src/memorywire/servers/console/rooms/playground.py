@@ -3,13 +3,14 @@
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from starlette.responses import Response
 
 from memorywire.journal.operators import Right
 from memorywire.model.answers import Hit, Recalled
-from memorywire.model.errors import InvalidRequest
+from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.record import Json
 from memorywire.model.rulings import Reasons
 from memorywire.model.survey import Helped
@@ -46,20 +47,25 @@ async def feedback(page: Page, form: Form) -> Response:
 
 async def _answered(page: Page) -> dict[str, Any]:
     payload = _payload(page)
-    recalled = await page.shop.door.ask("recall", payload, page.caller)
-    assert isinstance(recalled, Recalled)  # noqa: S101 - each operation has one kind of answer
+    recalled = await page.ask(Recalled, "recall", **payload)
     return {
         "answer": encode(recalled),
         "rows": _rows(recalled),
-        "misses": [encode(one) for one in recalled.near_misses or ()],
+        "misses": [await _missed(page, encode(one)) for one in recalled.near_misses or ()],
         "copies": _copies(payload),
         **_block(recalled.hits, payload.get("max_tokens")),
     }
 
 
+async def _missed(page: Page, near: dict[str, Json]) -> dict[str, Json]:
+    """A near miss with what it says, unless it is gone by now."""
+    with suppress(NotFound):
+        return near | {"content": (await page.call("get", agent_id=page.agent, id=near["id"]))["content"]}
+    return near | {"content": near["id"]}
+
+
 async def _frozen(page: Page, recall_id: str) -> dict[str, Any]:
-    reasons = await page.shop.door.ask("why", {"recall_id": recall_id}, page.caller)
-    assert isinstance(reasons, Reasons)  # noqa: S101 - each operation has one kind of answer
+    reasons = await page.ask(Reasons, "why", recall_id=recall_id)
     kept = [
         Hit(record=one.memory, score=one.score, stores=())
         for one in reasons.results

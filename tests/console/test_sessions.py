@@ -1,0 +1,130 @@
+"""Sessions: sealed, renewed, ended, and worth nothing to anybody else."""
+
+import os
+from http.cookies import SimpleCookie
+
+import pytest
+from starlette.responses import Response
+
+from memorywire.servers.console.page import own
+from memorywire.servers.console.sessions import COOKIE, Note, Session, Sessions
+
+MINUTE = 60_000
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_760_000_000_000
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def sessions(clock: Clock) -> Sessions:
+    return Sessions(clock, os.urandom, secure=True)
+
+
+def _cookie(sessions: Sessions, session: Session) -> str:
+    response = Response()
+    sessions.keep(response, session)
+    return response.headers["set-cookie"]
+
+
+def _sent(cookie: str) -> str:
+    return cookie.partition(";")[0]
+
+
+def test_a_cookie_brings_its_session_back_and_shows_nothing_of_it(sessions: Sessions):
+    session = sessions.begin(secret="mw_abc_secret", tenant="acme")
+    cookie = _cookie(sessions, session)
+    assert sessions.read(_sent(cookie)) == session
+    assert "secret" not in bytes.fromhex(SimpleCookie(cookie)[COOKIE].value).decode("latin-1")
+    assert {"HttpOnly", "SameSite=strict", "Secure", "Path=/console"} <= set(cookie.split("; "))
+
+
+def test_a_cookie_that_was_touched_or_sealed_elsewhere_is_none(sessions: Sessions, clock: Clock):
+    sent = _sent(_cookie(sessions, sessions.begin(local=True)))
+    other = Sessions(clock, os.urandom, secure=True)
+    assert sessions.read(sent) is not None
+    assert other.read(sent) is None
+    assert sessions.read(sent[:-2] + ("00" if sent[-2:] != "00" else "01")) is None
+    assert sessions.read(f"{COOKIE}=zz") is None
+    assert sessions.read("") is None
+
+
+def test_a_session_is_renewed_while_it_is_used_and_ends_when_it_is_not(sessions: Sessions, clock: Clock):
+    session = sessions.begin(local=True)
+    sent = _sent(_cookie(sessions, session))
+    assert sessions.renewed(session) is None
+    clock.now += 11 * MINUTE
+    again = sessions.renewed(session)
+    assert again is not None
+    assert again.id == session.id
+    assert _sent(_cookie(sessions, again)) != sent
+    clock.now += 115 * MINUTE
+    assert sessions.read(sent) is None
+    assert sessions.read(_sent(_cookie(sessions, again))) == again
+
+
+def test_no_session_lasts_longer_than_a_day_of_work(sessions: Sessions, clock: Clock):
+    session = sessions.begin(local=True)
+    for _ in range(13):
+        clock.now += 60 * MINUTE
+        session = sessions.renewed(session) or session
+    assert sessions.read(_sent(_cookie(sessions, session))) is None
+
+
+def test_who_signed_out_is_out_whoever_kept_the_cookie(sessions: Sessions):
+    session = sessions.begin(local=True)
+    sent = _sent(_cookie(sessions, session))
+    sessions.end(session)
+    assert sessions.read(sent) is None
+
+
+def test_a_link_is_good_once_and_for_a_quarter_of_an_hour(sessions: Sessions, clock: Clock):
+    key, late = sessions.new_link(), sessions.new_link()
+    assert not sessions.redeem("another")
+    assert sessions.redeem(key)
+    assert not sessions.redeem(key)
+    clock.now += 16 * MINUTE
+    assert not sessions.redeem(late)
+
+
+def test_only_who_was_told_can_take_it_back_and_only_once(sessions: Sessions):
+    mine, other = sessions.begin(local=True), sessions.begin(local=True)
+    sessions.tell(mine, Note(text="Approved.", undo={"proposal_ids": ["p"]}))
+    assert sessions.told(other) is None
+    note = sessions.told(mine)
+    assert note is not None
+    assert sessions.told(mine) is None
+    assert sessions.undoing(other, note.id) is None
+    assert sessions.undoing(mine, note.id) == {"proposal_ids": ["p"]}
+    assert sessions.undoing(mine, note.id) is None
+
+
+def test_forms_of_one_session_are_worth_nothing_in_another(sessions: Sessions):
+    mine, other = sessions.begin(), sessions.begin()
+    assert sessions.is_token(mine, sessions.token(mine))
+    assert not sessions.is_token(other, sessions.token(mine))
+    assert not sessions.is_token(mine, "")
+
+
+@pytest.mark.parametrize(
+    ("asked", "sent_to"),
+    [
+        ("/console/inbox?q=a", "/console/inbox?q=a"),
+        ("https://evil.example/console/", "/console"),
+        ("//evil.example/console/", "/console"),
+        ("/console/\\evil.example", "/console"),
+        ("/consoles", "/console"),
+        ("/console/a\r\nSet-Cookie: x=y", "/console"),
+    ],
+)
+def test_a_form_sends_nobody_elsewhere(asked: str, sent_to: str):
+    assert own(asked) == sent_to
