@@ -5,13 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema_rs
 import pytest
 
 from memorywire.house import Rules
-from memorywire.servers.http.openapi import openapi
 from tests.engine.quick import Quick
-from tests.http.server import Client, Reply, Server, at, serving
+from tests.http.described import fits
+from tests.http.server import Server, at, serving
 
 
 @pytest.fixture
@@ -25,22 +24,13 @@ def _definition(tmp_path: Path) -> dict[str, Any]:
     return {"name": "files", "url": f"sqlite://{tmp_path}/files.db", "tenancy": tenancy}
 
 
-def _put(client: Client, path: str, body: Any) -> Reply:
-    return client.send("PUT", path, json.dumps(body).encode(), {"Content-Type": "application/json"})
-
-
-def _fits(name: str, document: Any) -> bool:
-    schema = {"$ref": f"#/components/schemas/{name}", "components": openapi()["components"]}
-    return bool(jsonschema_rs.Draft202012Validator(schema).is_valid(document))
-
-
 def test_a_backend_is_defined_forked_bound_and_retired(server: Server, tmp_path: Path) -> None:
     client = server.client
     made = client.post("/v0/backends", _definition(tmp_path))
-    assert (made.status, _fits("backend_create.response", made.json)) == (200, True)
+    assert (made.status, fits("backend_create.response", made.json)) == (200, True)
     fork = client.post(at("backends", "files", "fork"), {"description": "more"})
     assert (fork.json["parent"], fork.json["edition"]) == (made.json["digest"], 2)
-    bound = _put(client, at("bindings", "bot"), {"definition": made.json["digest"]})
+    bound = client.put(at("bindings", "bot"), {"definition": made.json["digest"]})
     assert bound.json["agents"] == ["bot"]
     assert client.remember("kept there", agent="bot")["stores"] == ["backend:files"]
     assert client.remember("kept here", agent="free")["stores"] == ["sqlite"]
@@ -51,7 +41,7 @@ def test_a_backend_is_defined_forked_bound_and_retired(server: Server, tmp_path:
     gone = client.post(at("backends", made.json["digest"], "retire"), {})
     assert "retired_at" in gone.json
     every = client.get("/v0/backends")
-    assert _fits("backend_list.response", every.json)
+    assert fits("backend_list.response", every.json)
     assert [one["edition"] for one in every.json["definitions"]] == [1, 2]
 
 
@@ -86,4 +76,4 @@ def test_only_who_manages_a_tenant_sees_its_definitions(server: Server, tmp_path
     assert theirs.get(at("backends", made.json["digest"])).status == 404
     assert theirs.get("/v0/backends").json == {"definitions": []}
     assert writer.get("/v0/backends").status == 403
-    assert _put(theirs, at("bindings", "bot"), {"definition": made.json["digest"]}).status == 404
+    assert theirs.put(at("bindings", "bot"), {"definition": made.json["digest"]}).status == 404

@@ -65,6 +65,9 @@ class Client:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return self.send("POST", path, body, {"Content-Type": "application/json", **named})
 
+    def put(self, path: str, payload: Any) -> Reply:
+        return self.send("PUT", path, json.dumps(payload).encode(), {"Content-Type": "application/json"})
+
     def get(self, path: str, /, **query: Any) -> Reply:
         pairs = [
             (name, one)

@@ -1,15 +1,13 @@
 """Keys and values over real HTTP."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
-import jsonschema_rs
 import pytest
 
-from memorywire.servers.http.openapi import openapi
 from tests.engine.quick import Quick
-from tests.http.server import Client, Reply, Server, at, serving
+from tests.http.described import fits
+from tests.http.server import Server, at, serving
 
 _TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
@@ -20,24 +18,15 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def _put(client: Client, path: str, body: Any) -> Reply:
-    return client.send("PUT", path, json.dumps(body).encode(), {"Content-Type": "application/json"})
-
-
-def _fits(name: str, document: Any) -> bool:
-    schema = {"$ref": f"#/components/schemas/{name}", "components": openapi()["components"]}
-    return bool(jsonschema_rs.Draft202012Validator(schema).is_valid(document))
-
-
 def test_a_value_goes_in_and_comes_out_unchanged(server: Server) -> None:
     place = at("kv", "agent", "round", "a/b ü?")
     value = {"n": [1, None, 2.5], "text": "grün", "deep": {"": False}}
-    kept = _put(server.client, place, {"value": value})
+    kept = server.client.put(place, {"value": value})
     assert (kept.status, kept.json["status"], kept.headers["etag"]) == (200, "committed", '"1"')
-    assert _fits("kv_set.response", kept.json)
+    assert fits("kv_set.response", kept.json)
     found = server.client.get(place)
     assert (found.status, found.json["key"], found.json["value"]) == (200, "a/b ü?", value)
-    assert _fits("kv_get.response", found.json)
+    assert fits("kv_get.response", found.json)
     assert server.client.send("DELETE", place).json["existed"] is True
     assert server.client.get(place).status == 404
     assert server.client.send("DELETE", place).json == {"key": "a/b ü?", "existed": False}
@@ -45,7 +34,7 @@ def test_a_value_goes_in_and_comes_out_unchanged(server: Server) -> None:
 
 def test_null_is_a_value(server: Server) -> None:
     place = at("kv", "agent", "null", "k")
-    assert _put(server.client, place, {"value": None}).status == 200
+    assert server.client.put(place, {"value": None}).status == 200
     assert server.client.get(place).json["value"] is None
 
 
@@ -54,19 +43,19 @@ def test_keys_are_listed_and_counted_and_found(server: Server) -> None:
     entries = [{"key": f"n{n}", "value": f"note {n}", "embed": True} for n in range(3)]
     done = server.client.post(shelf, {"entries": [*entries, {"key": "bad", "value": _TOKEN}]})
     assert [item["status"] for item in done.json["items"]] == [200, 200, 200, 422]
-    assert _fits("kv_set_many.response", done.json)
+    assert fits("kv_set_many.response", done.json)
     page = server.client.get(shelf, prefix="n", limit=2)
     assert ([entry["key"] for entry in page.json["entries"]], page.json["next"]) == (["n0", "n1"], "n1")
-    assert _fits("kv_list.response", page.json)
+    assert fits("kv_list.response", page.json)
     counted = server.client.post(f"{shelf}/count", {"by": 2})
     assert counted.json["value"] == 2
     found = server.client.post(
         at("kv-search", "user", "ana"), {"query": "note 1", "dedup": {"mode": "merge"}}
     )
-    assert (found.status, _fits("kv_search.response", found.json)) == (200, True)
+    assert (found.status, fits("kv_search.response", found.json)) == (200, True)
     stats = server.client.get(at("kv-stats", "user", "ana"))
     assert (stats.json["entries"], stats.json["models"][0]["entries"]) == (4, 3)
-    assert _fits("kv_stats.response", stats.json)
+    assert fits("kv_stats.response", stats.json)
     again = server.client.post(at("kv-reembed", "user", "ana"), {})
     assert again.json == {"entries": 1, "failed": {}}
 
@@ -83,22 +72,22 @@ def test_keys_are_listed_and_counted_and_found(server: Server) -> None:
     ids=["secret", "large", "version", "misspelt", "empty"],
 )
 def test_what_is_refused_has_its_code(server: Server, body: Any, status: int, code: str) -> None:
-    refused = _put(server.client, at("kv", "agent", "refused", "k"), body)
+    refused = server.client.put(at("kv", "agent", "refused", "k"), body)
     assert (refused.status, refused.json["code"]) == (status, code)
-    assert _fits("problem", refused.json)
+    assert fits("problem", refused.json)
 
 
 def test_only_numbers_count(server: Server) -> None:
     place = at("kv", "agent", "counting", "k")
-    _put(server.client, place, {"value": "text"})
+    server.client.put(place, {"value": "text"})
     refused = server.client.post(place, {})
     assert (refused.status, refused.json["code"]) == (422, "wrong_type")
 
 
 def test_a_full_shelf_says_so(server: Server) -> None:
     for n in range(16):
-        assert _put(server.client, at("kv", "agent", "full", f"k{n}"), {"value": "x" * 65_000}).status == 200
-    refused = _put(server.client, at("kv", "agent", "full", "k16"), {"value": "x" * 65_000})
+        assert server.client.put(at("kv", "agent", "full", f"k{n}"), {"value": "x" * 65_000}).status == 200
+    refused = server.client.put(at("kv", "agent", "full", "k16"), {"value": "x" * 65_000})
     assert (refused.status, refused.json["code"]) == (409, "quota_exceeded")
 
 
@@ -117,15 +106,15 @@ def test_a_token_reaches_its_own_tenant_and_agents_only() -> None:
         theirs = running.operator("theirs", tenants=["t2"])
         narrow = running.operator("narrow", tenants=["t1"], agents=["bot"])
         reader = running.operator("reader", role="reader", tenants=["t1"])
-        assert _put(ours, at("kv", "agent", "a", "k"), {"value": 1}).status == 200
-        assert _put(ours, at("kv", "tenant", "t1", "k"), {"value": 1}).status == 200
+        assert ours.put(at("kv", "agent", "a", "k"), {"value": 1}).status == 200
+        assert ours.put(at("kv", "tenant", "t1", "k"), {"value": 1}).status == 200
         assert theirs.get(at("kv", "agent", "a", "k")).status == 404
         assert theirs.get(at("kv", "tenant", "t1", "k")).status == 403
         assert narrow.get(at("kv", "agent", "a", "k")).status == 403
         assert narrow.get(at("kv", "user", "ana", "k")).status == 403
-        assert _put(narrow, at("kv", "agent", "bot", "k"), {"value": 1}).status == 200
+        assert narrow.put(at("kv", "agent", "bot", "k"), {"value": 1}).status == 200
         assert reader.get(at("kv", "agent", "a", "k")).status == 200
-        assert _put(reader, at("kv", "agent", "a", "k"), {"value": 2}).status == 403
+        assert reader.put(at("kv", "agent", "a", "k"), {"value": 2}).status == 403
 
 
 def test_what_is_wired_is_told(server: Server) -> None:

@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-import jsonschema_rs
 import pytest
 
-from memorywire.servers.http.openapi import openapi
+from tests.http.described import fits
 from tests.http.server import Server, at, serving
 
 _SAID = [{"role": "user", "content": "My name is Ana. I live in Lisbon."}]
@@ -18,21 +17,16 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def _fits(name: str, document: Any) -> bool:
-    schema = {"$ref": f"#/components/schemas/{name}", "components": openapi()["components"]}
-    return bool(jsonschema_rs.Draft202012Validator(schema).is_valid(document))
-
-
 def test_messages_go_in_and_facts_come_out(server: Server) -> None:
     added = server.client.post("/v0/layer/add", {"agent_id": "a", "user_id": "ana", "messages": _SAID})
     assert (added.status, added.json["status"], len(added.json["memories"])) == (200, "done", 2)
-    assert _fits("layer_add.response", added.json)
+    assert fits("layer_add.response", added.json)
     polled = server.client.get(at("layer", "events", added.json["event_id"]))
     assert polled.json == added.json
     asked = {"agent_id": "a", "user_id": "ana", "query": "where does the user live?", "top_k": 1}
     found = server.client.post("/v0/layer/recall", asked)
     assert [fact["memory"] for fact in found.json["facts"]] == ["The user lives in Lisbon."]
-    assert _fits("layer_recall.response", found.json)
+    assert fits("layer_recall.response", found.json)
     other = server.client.post("/v0/layer/recall", {**asked, "user_id": "ben"})
     assert (other.json["facts"], other.json["verdict"]) == ([], "no_match")
 

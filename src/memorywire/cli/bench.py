@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memorywire.cli.bench_fusion import fusion
+from memorywire.cli.bench_kv import kv
 from memorywire.cli.problems import exit_code, problem_lines
 from memorywire.cli.screen import Progress, table, terminal_width
 from memorywire.model.clock import system_clock
@@ -102,6 +103,7 @@ def command(
 
 
 command.add_command(fusion)
+command.add_command(kv)
 
 
 def _run(

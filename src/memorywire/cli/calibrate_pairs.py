@@ -1,6 +1,5 @@
 """Fitting the threshold of dedup: from which similarity on two memories that say the same may be one."""
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
@@ -39,6 +38,8 @@ def show(desk: Desk, named: str) -> None:
         raise InvalidRequest(
             "a threshold separates two kinds of pair, and there is only one kind here", field="lookalikes"
         )
+    import asyncio
+
     desk.show(asyncio.run(_measured(desk, pairs)), _sentences)
 
 

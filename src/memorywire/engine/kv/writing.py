@@ -35,10 +35,6 @@ _TEXT = ""
 """No key is empty, so beside the key this name is free for the text an entry is found by."""
 
 
-class _Moved(Conflict):
-    """The version is not the one that was asked for: trying again would not help."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ready:
     """A setting that may be kept, as far as the key's record does not matter."""
@@ -57,7 +53,7 @@ async def keep(keys: Keys, setting: Setting) -> Kept:
     async def attempt(place: Place) -> Kept:
         return await _write(keys, ready, place)
 
-    return await _in_turn(keys, setting.key, attempt)
+    return await _in_turn(keys, setting.key, attempt, setting.if_version)
 
 
 async def keep_each(keys: Keys, settings: Sequence[Setting]) -> list[Kept | MemorywireError]:
@@ -133,19 +129,24 @@ async def _kept(keys: Keys, setting: Setting) -> Kept | MemorywireError:
         return problem
 
 
-async def _in_turn(keys: Keys, key: str, attempt: Callable[[Place], Awaitable[T]]) -> T:
-    """What the attempt gives, at the place where the key stands; again when a rival moved it meanwhile."""
+async def _in_turn(
+    keys: Keys, key: str, attempt: Callable[[Place], Awaitable[T]], if_version: int | None = None
+) -> T:
+    """What the attempt gives, at the place where the key stands; again when a rival moved it meanwhile.
+
+    Raises Conflict when another version stands there than the one that must.
+    """
     async with keys.usage.turn(keys.owner.address(key)):
-        place, traced = await keys.find(key), False
+        place = await keys.find(key)
+        if if_version is not None and if_version != _version(keys, place):
+            place = await keys.trace(key)  # there may be more to the key than a single look shows
         for _ in range(_ATTEMPTS - 1):
+            _refuse_another(key, if_version, _version(keys, place))
             try:
                 return await attempt(place)
-            except _Moved:
-                if traced:
-                    raise
             except Conflict:
-                pass  # a rival was faster, or there is more to the key than a single look shows
-            place, traced = await keys.trace(key), True
+                place = await keys.trace(key)
+        _refuse_another(key, if_version, _version(keys, place))
         return await attempt(place)
 
 
@@ -216,7 +217,6 @@ def _refuse_without_vectors(keys: Keys) -> None:
 async def _write(keys: Keys, ready: _Ready, place: Place) -> Kept:
     setting, now = ready.setting, keys.tools.clock()
     found = _alive(keys, place)
-    _refuse_another_version(setting, found)
     request, put = _planned(ready, keys.owner, place, found, now)
     growth = _bytes(put.record) - (_bytes(place.current) if found and place.current else 0)
     await keys.usage.reserve(keys, growth)
@@ -287,11 +287,15 @@ def _alive(keys: Keys, place: Place) -> Entry | None:
     return entry_of(current) if current is not None and current.alive(keys.tools.clock()) else None
 
 
-def _refuse_another_version(setting: Setting, found: Entry | None) -> None:
-    version = 0 if found is None else found.version
-    if setting.if_version is not None and setting.if_version != version:
-        raise _Moved(
-            f"{setting.key} is at version {version}, not {setting.if_version}",
+def _version(keys: Keys, place: Place) -> int:
+    found = _alive(keys, place)
+    return 0 if found is None else found.version
+
+
+def _refuse_another(key: str, wanted: int | None, version: int) -> None:
+    if wanted is not None and wanted != version:
+        raise Conflict(
+            f"{key} is at version {version}, not {wanted}",
             field="if_version",
             fix="read it again and decide on the current version",
         )

@@ -1,0 +1,153 @@
+"""How fast keys are set and got, beside a bare table in a file of the same durability.
+
+The bare table is written and read by the same threads with the same commits: as many who set at once share
+one, there and here. What differs is the work: a bare row there; here a judged change with its versions, its
+ledger entry and its digests.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeAlias
+
+import apsw
+
+from memorywire.engine import kv
+from memorywire.house import Governance, open_house
+from memorywire.model.clock import system_clock
+from memorywire.model.kv import Limits, Owner, OwnerKind, Setting
+from memorywire.model.record import DEFAULT_TENANT
+from memorywire.stores.sqlite.file import SqliteFile
+from memorywire.stores.sqlite.location import Location
+from memorywire.stores.sqlite.sql import QUERIES
+
+AT_ONCE = 256
+_READS_PER_WRITE = 9
+
+Verb: TypeAlias = Callable[[int], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """How many a second, and how much of a processor each takes in microseconds."""
+
+    who: str
+    what: str
+    a_second: float
+    cpu_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    name: str
+    set: Verb
+    get: Verb
+
+
+async def measure(folder: Path, keys: int) -> list[Rate]:
+    """Every rival in turn, each with a fresh file in the folder."""
+    rates: list[Rate] = []
+    for opening in (bare, ungoverned, governed):
+        with TemporaryDirectory(dir=folder, prefix="kv-bench-") as home:
+            async with opening(Path(home)) as rival:
+                rates += await _timed(rival, keys)
+    return rates
+
+
+async def _timed(rival: Rival, keys: int) -> list[Rate]:
+    def either(number: int) -> Awaitable[object]:
+        return rival.get(number) if number % (_READS_PER_WRITE + 1) else rival.set(number)
+
+    return [
+        await _rate(rival.name, "set, new", rival.set, range(keys)),
+        await _rate(rival.name, "set, again", rival.set, range(keys)),
+        await _rate(rival.name, "get", rival.get, range(keys)),
+        await _rate(rival.name, "9 gets to 1 set", either, range(keys)),
+    ]
+
+
+async def _rate(who: str, what: str, verb: Verb, numbers: Iterable[int]) -> Rate:
+    """Many at once, each beginning with the next as soon as it has done one."""
+    waiting = list(numbers)
+    count = len(waiting)
+
+    async def work() -> None:
+        while waiting:
+            await verb(waiting.pop())
+
+    began, used = time.perf_counter(), time.process_time()
+    await asyncio.gather(*(work() for _ in range(AT_ONCE)))
+    elapsed, spent = time.perf_counter() - began, time.process_time() - used
+    return Rate(who=who, what=what, a_second=count / elapsed, cpu_us=spent / count * 1e6)
+
+
+def _key(number: int) -> str:
+    return f"user/{number}/settings"
+
+
+def _value(number: int) -> dict[str, object]:
+    return {"n": number, "note": f"prefers the {number} o'clock train", "at": time.time_ns()}
+
+
+@asynccontextmanager
+async def bare(home: Path) -> AsyncIterator[Rival]:
+    """One table, one row a key."""
+
+    def prepare(db: apsw.Connection) -> None:
+        db.execute(QUERIES["add_meta"])  # where the writer looks for what it owes
+        db.execute("CREATE TABLE kv (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID")
+
+    file = SqliteFile(Location(path=home / "bare.db"), prepare)
+
+    async def set_(number: int) -> None:
+        row = (_key(number), json.dumps(_value(number)))
+        await file.write(lambda db: db.execute("INSERT OR REPLACE INTO kv VALUES (?, ?)", row).fetchall())
+
+    async def get(number: int) -> object:
+        row = (_key(number),)
+        found = await file.read(lambda db: db.execute("SELECT value FROM kv WHERE key = ?", row).get)
+        return None if found is None else json.loads(found)
+
+    try:
+        yield Rival("bare table", set_, get)
+    finally:
+        await file.close()
+
+
+def governed(home: Path) -> AbstractAsyncContextManager[Rival]:
+    """As it comes: judged, screened, redacted, written down."""
+    return _ours(home, "memorywire", Governance())
+
+
+def ungoverned(home: Path) -> AbstractAsyncContextManager[Rival]:
+    """With versions, and nothing else."""
+    return _ours(home, "memorywire without a policy", Governance(on=False))
+
+
+@asynccontextmanager
+async def _ours(home: Path, name: str, governance: Governance) -> AsyncIterator[Rival]:
+    house = await open_house(
+        stores=[f"sqlite://{home}/memory.db"],
+        embedder="none",
+        embedder_key=None,
+        clock=system_clock,
+        governance=governance,
+    )
+    owner = Owner(kind=OwnerKind.AGENT, id="bench", tenant=DEFAULT_TENANT)
+    keys = kv.Keys(owner=owner, tools=house.tools, limits=Limits(quota_bytes=1 << 40), usage=house.usage)
+
+    async def set_(number: int) -> object:
+        return await kv.keep(keys, Setting(key=_key(number), value=_value(number)))
+
+    async def get(number: int) -> object:
+        return await kv.entry(keys, _key(number))
+
+    try:
+        yield Rival(name, set_, get)
+    finally:
+        await house.close()
