@@ -5,9 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from memorywire.evals.bench.fusion.overhead import Overhead
 from memorywire.evals.bench.fusion.paper import experiment
+from memorywire.evals.bench.fusion.reading import Read
+from memorywire.evals.bench.fusion.report import FusionReport
 from memorywire.evals.bench.fusion.sweep import Cell, sweep
 from memorywire.evals.bench.fusion.world import World, make_world
+from memorywire.evals.bench.timing import Spread
 from memorywire.retrieval.embed import open_embedder
 
 
@@ -36,11 +40,18 @@ def test_no_poison_passes_a_quorum_or_the_register_however_many_lie(cells: list[
 def test_one_rogue_of_three_costs_no_recall_and_pushes_nothing_up_when_order_is_local(
     cells: list[Cell],
 ) -> None:
-    few = [cell for cell in _of(cells, "register, rerank") if cell.rogues == 1 and cell.stores >= 3]
-    assert max(cell.clean - cell.recall for cell in few) <= 0.02
-    bumps = [cell for cell in _of(cells, "register, rerank") if cell.attack == "id bump"]
-    assert max(cell.bump for cell in bumps) <= 0.1
+    for defence in ("register, rerank", "embedded, rerank"):
+        mine = _of(cells, defence)
+        few = [cell for cell in mine if cell.rogues == 1 and cell.stores >= 3]
+        assert max(cell.clean - cell.recall for cell in few) <= 0.02
+        half = [cell for cell in mine if cell.attack == "id bump" and 2 * cell.rogues <= cell.stores]
+        assert max(cell.bump for cell in half) <= 0.1
     assert max(cell.bump for cell in _of(cells, "rrf") if cell.attack == "id bump") > 0.1
+
+
+def test_an_embedded_store_keeps_pushed_memories_down_however_many_lie(cells: list[Cell]) -> None:
+    assert max(cell.bump for cell in _of(cells, "embedded, rerank")) <= 0.1
+    assert max(cell.bump for cell in _of(cells, "register, rerank")) > 0.5, "most of the stores are believed"
 
 
 def test_the_paper_finds_the_same_weakness_of_max(world: World) -> None:
@@ -53,3 +64,27 @@ def test_the_paper_finds_the_same_weakness_of_max(world: World) -> None:
 def test_the_same_seed_throws_the_same_dice(world: World, cells: list[Cell]) -> None:
     again = list(sweep(world, queries=3, seed=5, most=2, watch=lambda doing: None))
     assert again == [cell for cell in cells if cell.stores == 2]
+
+
+def test_the_report_says_which_promise_is_kept_and_which_is_not(world: World, cells: list[Cell]) -> None:
+    ways = ("meanings", "graph", "words", "sqlite", "2 alike, rerank", "3 alike, rerank", "3 apart, rerank")
+    asked = [(way, dataset) for way in ways for dataset in ("micro", "oblique")]
+    reads = tuple(Read(dataset=dataset, way=way, stores=1, recall=1.0, p50=1.0) for way, dataset in asked)
+    quick, slow = (Spread(p50=p50, p95=9.0, count=1) for p50 in (2.0, 4.0))
+    report = FusionReport(
+        at=0,
+        machine={},
+        seed=5,
+        queries=3,
+        cells=tuple(replace(cell, quality=0.9) for cell in cells),
+        paper=tuple(experiment(world)),
+        overhead=Overhead(memories=1, joined=slow, slowest=quick),
+        reads=reads,
+    )
+    kept = {figure: said for figure, *_, said in report.figures()}
+    assert kept.pop("router over its slowest store, p50, ms") == "no"
+    assert set(kept.values()) == {"yes"}
+    worse = tuple(replace(read, recall=0.9) if "3 alike" in read.way else read for read in reads)
+    lost = {figure: said for figure, *_, said in replace(report, reads=worse).figures()}
+    assert lost["recall@5 lost by one more store, microbenchmark"] == "no"
+    assert "| 3 alike, rerank | 1 | 1.000 |" in report.markdown()

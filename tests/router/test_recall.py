@@ -47,7 +47,7 @@ def test_votes_of_all_stores_add_up(file: Path | None) -> None:
         )
         _schema_is_met(found)
 
-    play(story, file=file)
+    play(story, file=file, rerank=False)
 
 
 @pytest.mark.parametrize("fault", SEARCH_FAULTS)
@@ -138,7 +138,7 @@ def test_what_a_rank_or_a_past_asks_for_is_had_from_several_stores(tmp_path: Pat
         assert not ranked.degraded
         linked = await scene.memory.recall("who is allergic to peanuts?", hops=2, explain=True)
         assert linked.hits[0].signals is not None
-        assert linked.hits[0].signals["relevance"] > 0.5
+        assert linked.hits[0].score > 0.5
 
     play(story, file=tmp_path / "memory.db")
 
@@ -148,8 +148,19 @@ def test_local_order_does_not_follow_a_store_that_pushes_the_wrong_memory_up(tmp
         await _filled(scene)
         return [str(hit.content) for hit in (await scene.memory.recall(QUERY, min_relevance="off")).hits]
 
-    assert play(found, file=tmp_path / "a.db", rerank=True)[0] == FACTS[0]
-    assert play(found, ward=Ward(), rerank=True)[0] == FACTS[0]
+    assert play(found, file=tmp_path / "a.db")[0] == FACTS[0]
+    assert play(found, ward=Ward())[0] == FACTS[0]
+
+
+def test_a_fusion_that_is_asked_for_by_its_scores_decides_the_order_itself() -> None:
+    async def scores(scene: Scene) -> dict[str, float]:
+        await _filled(scene)
+        asked = {fusion: await scene.memory.recall(QUERY, fusion=fusion) for fusion in ("rrf", "weighted")}
+        return {fusion: found.hits[0].score for fusion, found in asked.items()}
+
+    found = play(scores)
+    assert found["weighted"] == pytest.approx(1.0), "each store's best is worth all of its weight"
+    assert 0.5 < found["rrf"] < 1.0, "what the memory is worth by itself"
 
 
 def test_memories_that_were_there_before_are_recalled_only_without_the_register() -> None:

@@ -9,7 +9,7 @@ from memorywire.house.router_table import KEYS, several_from
 from memorywire.house.settings import load_settings
 from memorywire.house.several import Several
 from memorywire.model.errors import InvalidRequest
-from memorywire.stores.router import Mount, mounted
+from memorywire.stores.router import Mount, by_rules, mounted
 from memorywire.stores.router.mounting import backend_of
 from tests.router.desk import SPACE, MemoryStore
 
@@ -22,7 +22,8 @@ deadline = 1.5
 writing = 4
 hedge = 0.2
 register = false
-rerank = true
+rerank = false
+read = "rules"
 trim = 1
 weights = { a = 2, b = 0.5 }
 seals = { b = "SEAL_OF_B" }
@@ -35,12 +36,13 @@ def test_every_key_of_the_table_is_read(tmp_path: Path) -> None:
     env = {"MEMORYWIRE_HOME": str(tmp_path), "SEAL_OF_B": "s3cret"}
     assert load_settings(env=env, config=file).several == Several(
         routing=Routing(
-            write=WritePolicy.QUORUM, register=False, rerank=True, trim=1, weights={"a": 2.0, "b": 0.5}
+            write=WritePolicy.QUORUM, register=False, rerank=False, trim=1, weights={"a": 2.0, "b": 0.5}
         ),
         deadline=1.5,
         writing=4.0,
         hedge=0.2,
         seals={"b": "s3cret"},
+        route=by_rules,
     )
     told = load_settings(env=env | {"MEMORYWIRE_WRITE": "primary"}, config=file)
     assert told.several.routing.write is WritePolicy.PRIMARY
@@ -57,6 +59,8 @@ def test_every_key_of_the_table_is_read(tmp_path: Path) -> None:
         ("hedge", -1),
         ("register", "yes"),
         ("rerank", 1),
+        ("read", "guess"),
+        ("read", ["rules"]),
         ("trim", 0.5),
         ("weights", {"a": "2"}),
         ("seals", {"a": 1}),
@@ -71,7 +75,7 @@ def test_what_makes_no_sense_is_refused(key: str, value: object) -> None:
 
 def test_every_key_has_a_default() -> None:
     assert several_from({}, {}) == Several()
-    assert len(KEYS) == 9
+    assert len(KEYS) == 10
 
 
 def test_stores_of_one_kind_are_told_apart_by_where_they_are_in_any_order() -> None:

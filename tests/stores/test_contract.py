@@ -9,7 +9,12 @@ from memorywire.conformance.checks import CHECKS, Check
 from memorywire.conformance.samples import SPACE
 from memorywire.stores.registry import open_store
 
-URLS = {"memory": "memory://", "sqlite": "sqlite://", "file": "sqlite:///{folder}/memory.db"}
+URLS = {
+    "memory": "memory://",
+    "sqlite": "sqlite://",
+    "file": "sqlite:///{folder}/memory.db",
+    "graph": "graph:///{folder}/memory.db",
+}
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)

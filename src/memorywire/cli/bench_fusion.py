@@ -24,11 +24,12 @@ def fusion(queries: int, seed: int, rounds: int, markdown: Path | None, as_json:
     """Set rogue stores on the fusion of several, and say what reaches the answer.
 
     The paper's experiment, and a harder one: two to seven stores that see dimly, any number but one of them
-    rogue, seven attacks, seven defences. And what a router costs over the slowest of its stores.
+    rogue, seven attacks, eight defences. What a router costs over the slowest of its stores; and what ways to
+    read several stores find, all of them joined or one chosen by a rule.
     """
     import asyncio
 
-    from memorywire.evals.bench.fusion.report import SUM_HEADERS
+    from memorywire.evals.bench.fusion.report import FIGURE_HEADERS, READ_HEADERS, SUM_HEADERS
     from memorywire.evals.bench.fusion.run import bench_fusion
     from memorywire.house.settings import data_home
 
@@ -48,8 +49,14 @@ def fusion(queries: int, seed: int, rounds: int, markdown: Path | None, as_json:
     if as_json:
         click.echo(json.dumps(report.json(), ensure_ascii=False, indent=2))
     else:
-        for line in table(SUM_HEADERS, list(report.sums()), elastic=SUM_HEADERS[0], width=terminal_width()):
-            click.echo(line)
+        for headers, rows in (
+            (SUM_HEADERS, report.sums()),
+            (READ_HEADERS, report.reading()),
+            (FIGURE_HEADERS, report.figures()),
+        ):
+            for line in table(headers, list(rows), elastic=headers[0], width=terminal_width()):
+                click.echo(line)
+            click.echo()
         click.echo(report.cost())
     if markdown is not None:
         markdown.write_text(report.markdown(), encoding="utf-8")

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import median_low
 
 from memorywire.engine.believe import Believed, believe, trusted
 from memorywire.engine.spread import anchor_of
@@ -33,6 +32,7 @@ class Asked:
     outcomes: tuple[Outcome, ...]
     fused: Mapping[str, float] | None = None
     returned_by: Mapping[str, tuple[str, ...]] | None = None
+    rankings: tuple[Ranking, ...] = ()
     degraded: tuple[str, ...] = ()
 
     def stores(self, id: str) -> tuple[str, ...]:
@@ -40,6 +40,15 @@ class Asked:
         if self.returned_by is not None:
             return self.returned_by[id]
         return tuple(outcome.store for outcome in self.outcomes)
+
+    def ranks(self, id: str) -> dict[str, float]:
+        """Where each of several stores had this memory in its own order, from 1, as signals."""
+        return {
+            f"rank in {ranking.store}": float(place)
+            for ranking in self.rankings
+            for place, hit in enumerate(ranking.hits, 1)
+            if hit.record.id == id
+        }
 
     def by_fusion(self, scored: Scored) -> Scored:
         """With the score of the fusion; what it is worth by itself is the signal `relevance`."""
@@ -73,16 +82,18 @@ async def _ask_each(query: Query, limit: int, request: Recall, fan: Fanned, tool
     ]
     rules = Rules(fusion=request.fusion, quorum=request.quorum_k, trim=tools.routing.trim)
     fused = fuse(rankings, rules)
-    if not tools.routing.rerank:
+    reranked = tools.routing.reranks(request.fusion)
+    if not reranked:
         fused = fused[:limit]
-    candidates = await _measured(fused, query, fan, tools)
-    if tools.routing.rerank:
+    candidates = await _measured(fused, query, fan, [found.store for found in founds], tools)
+    if reranked:
         candidates = sorted(candidates, key=lambda scored: (-scored.score, scored.record.id))[:limit]
     return Asked(
         candidates=candidates,
         outcomes=tuple(map(_outcome, founds, believed)),
-        fused=None if tools.routing.rerank else {one.record.id: one.score for one in fused},
+        fused=None if reranked else {one.record.id: one.score for one in fused},
         returned_by={one.record.id: one.stores for one in fused},
+        rankings=tuple(rankings),
         degraded=_degraded(founds, believed, request),
     )
 
@@ -104,25 +115,28 @@ def _degraded(founds: Sequence[Found], believed: Sequence[Believed], request: Re
     return tuple(poor)
 
 
-async def _measured(fused: Sequence[Fused], query: Query, fan: Fanned, tools: Tools) -> list[Scored]:
-    """Each with its own evidence: a store's word only where most of those that measure agree to give it."""
+async def _measured(
+    fused: Sequence[Fused], query: Query, fan: Fanned, asked: Sequence[str], tools: Tools
+) -> list[Scored]:
+    """Each with its own evidence: the word of a store where it counts, else read again here."""
     anchor = None if tools.office is None else anchor_of(fan, tools.office.journal)
-    measuring = [name for name in fan.children if fan.child(name).features >= MEASURED]
-    found = [_agreed(one, anchor, measuring) for one in fused]
+    measuring = [name for name in asked if fan.child(name).features >= MEASURED]
+    found = [agreed(one, anchor if anchor in asked else None, measuring) for one in fused]
     bare = [one.record for one, scored in zip(fused, found, strict=True) if scored is None]
     own = {scored.record.id: scored for scored in await _measure(bare, query, tools)}
     return [scored or own[one.record.id] for one, scored in zip(fused, found, strict=True)]
 
 
-def _agreed(one: Fused, anchor: str | None, measuring: Sequence[str]) -> Scored | None:
-    if anchor is not None and anchor in one.hits:
-        return replace(one.hits[anchor], record=one.record)
+def agreed(one: Fused, anchor: str | None, measuring: Sequence[str]) -> Scored | None:
+    """Its evidence as the anchor has it, and then nobody else; without one, as most of those that measure."""
+    if anchor is not None:
+        return replace(one.hits[anchor], record=one.record) if anchor in one.hits else None
     votes = [one.hits[name] for name in measuring if name in one.hits]
     if 2 * len(votes) <= len(measuring) or not votes:
         return None
-    middle = median_low(vote.score for vote in votes)
-    vote = next(vote for vote in votes if vote.score == middle)
-    return replace(vote, record=one.record, score=min(max(middle, 0.0), 1.0))
+    # Most of all that measure say at least this: half of them may lie, and it is still an honest word.
+    vote = sorted(votes, key=lambda vote: -vote.score)[len(measuring) // 2]
+    return replace(vote, record=one.record, score=min(max(vote.score, 0.0), 1.0))
 
 
 async def _measure(records: Sequence[Record], query: Query, tools: Tools) -> list[Scored]:

@@ -55,10 +55,11 @@ def _plan(request: Expire, tools: Tools, matched: list[Record], now: int) -> Cha
         ends = (End(id=r.id, version=r.version, reason=EndReason.EXPIRED) for r in matched)
         return replace(change, end=tuple(ends))
     standing = _BECOMES[request.action]
-    return replace(change, put=tuple(_moved(record, standing, now) for record in matched))
+    return replace(change, put=tuple(with_standing(record, standing, now) for record in matched))
 
 
-def _moved(record: Record, standing: Standing, now: int) -> Put:
+def with_standing(record: Record, standing: Standing, now: int) -> Put:
+    """The next version, which takes part in recalls in another way."""
     following = replace(record, standing=standing, version=record.version + 1, updated_at=now)
     return Put(record=following, base=Base.LIVE, like=record.version)
 

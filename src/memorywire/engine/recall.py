@@ -106,7 +106,7 @@ def _hit(scored: Scored, chosen: Chosen, asked: Asked, explain: bool) -> Hit:
         score=scored.score,
         stores=asked.stores(scored.record.id),
         supporting=chosen.supporting.get(scored.record.id, ()),
-        signals=scored.signals if explain else None,
+        signals={**scored.signals, **asked.ranks(scored.record.id)} if explain else None,
     )
 
 

@@ -4,6 +4,7 @@ import builtins
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Protocol, TypeVar, Unpack
 
+from memorywire.facades.harness import Found, Harness, MemoryItem, Ranking
 from memorywire.facades.kv import KeyValue, Result, SearchOptions, SetOptions
 from memorywire.facades.layer import AddOptions, AskOptions, Layer
 from memorywire.model.kv import Deleted, Entry, Kept, Listing, Reembedded, Searched, Stats
@@ -75,3 +76,33 @@ class BlockingLayer:
 
     def work(self) -> int:
         return self._run(self._inner.work())
+
+
+class BlockingHarness:
+    """As `Harness`, without an event loop."""
+
+    def __init__(self, run: Run, inner: Harness) -> None:
+        self._run = run
+        self._inner = inner
+
+    def ranked(self, ranking: Ranking) -> "BlockingHarness":
+        return BlockingHarness(self._run, self._inner.ranked(ranking))
+
+    def write(self, item: MemoryItem) -> str:
+        return self._run(self._inner.write(item))
+
+    def get(self, id: str) -> MemoryItem | None:
+        return self._run(self._inner.get(id))
+
+    def search(self, query: str, k: int = 8) -> list[Found]:
+        return self._run(self._inner.search(query, k))
+
+    def delete(self, id: str) -> None:
+        self._run(self._inner.delete(id))
+
+    def all(self) -> list[MemoryItem]:
+        return self._run(_listed(self._inner))
+
+
+async def _listed(harness: Harness) -> list[MemoryItem]:
+    return [item async for item in harness.all()]

@@ -1,4 +1,4 @@
-"""The other contracts that a client serves besides the five operations: keys and values, conversations."""
+"""What a client serves besides the five operations: keys and values, conversations, items."""
 
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
@@ -8,6 +8,7 @@ from memorywire.model.kv import Limits, Owner, OwnerKind
 from memorywire.model.record import Scope
 
 if TYPE_CHECKING:  # each is loaded by those who use it
+    from memorywire.facades.harness import Harness
     from memorywire.facades.kv import KeyValue
     from memorywire.facades.layer import Layer
 
@@ -34,6 +35,13 @@ class Contracts(ABC):
         from memorywire.facades.layer import Layer
 
         return Layer(self._open, Scope(tenant=self.tenant, agent=self.agent_id, user=self.user_id))
+
+    @property
+    def harness(self) -> "Harness":
+        """The memories as items that are written, read, searched and deleted one by one."""
+        from memorywire.facades.harness import Harness
+
+        return Harness(self._open, Scope(tenant=self.tenant, agent=self.agent_id, user=self.user_id))
 
     @abstractmethod
     async def _open(self) -> House: ...

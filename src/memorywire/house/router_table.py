@@ -7,9 +7,11 @@ from memorywire.engine.routing import Routing, WritePolicy
 from memorywire.house.several import Several
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
-from memorywire.stores.router import DEADLINE, WRITING
+from memorywire.stores.router import DEADLINE, WRITING, Route, by_rules
 
-KEYS = ("write", "deadline", "writing", "hedge", "register", "rerank", "trim", "weights", "seals")
+KEYS = ("write", "read", "deadline", "writing", "hedge", "register", "rerank", "trim", "weights", "seals")
+
+READS: Mapping[str, Route | None] = {"fusion": None, "rules": by_rules}
 
 _LONGEST = 600.0
 
@@ -27,7 +29,7 @@ def several_from(table: Mapping[str, Json], env: Mapping[str, str]) -> Several:
         routing=Routing(
             write=write_policy(env.get("MEMORYWIRE_WRITE") or table.get("write", WritePolicy.ALL)),
             register=_read(table, "register", True, _flag),
-            rerank=_read(table, "rerank", False, _flag),
+            rerank=_read(table, "rerank", True, _flag),
             trim=_read(table, "trim", 0, _count),
             weights=_read(table, "weights", {}, _weights),
         ),
@@ -35,6 +37,7 @@ def several_from(table: Mapping[str, Json], env: Mapping[str, str]) -> Several:
         writing=_read(table, "writing", WRITING, _seconds),
         hedge=_read(table, "hedge", None, _seconds),
         seals=_keys(_read(table, "seals", {}, _texts), env),
+        route=READS[_read(table, "read", "fusion", _way_to_read)],
     )
 
 
@@ -54,6 +57,10 @@ def _read(table: Mapping[str, Json], key: str, default: T, read: Callable[[Json]
     if value is None:
         raise InvalidRequest(f"router.{key} is {table[key]!r}", field="router", fix=_WANTED[key])
     return value
+
+
+def _way_to_read(value: Json) -> str | None:
+    return value if isinstance(value, str) and value in READS else None
 
 
 def _flag(value: Json) -> bool | None:
@@ -95,6 +102,7 @@ def _keys(variables: Mapping[str, str], env: Mapping[str, str]) -> dict[str, str
 
 
 _WANTED = {
+    "read": f"one of: {', '.join(READS)}",
     "deadline": "seconds, more than 0",
     "writing": "seconds, more than 0",
     "hedge": "seconds, more than 0",

@@ -12,7 +12,7 @@ from memorywire.model.errors import InvalidRequest, StoreBusy, StoreUnavailable
 from memorywire.model.space import Space
 from memorywire.stores.contract import Store
 from memorywire.stores.registry import open_store
-from memorywire.stores.router import DEADLINE, WRITING, Mount, Router
+from memorywire.stores.router import DEADLINE, WRITING, Mount, Route, Router
 from memorywire.stores.router.mounting import backend_of, name_in
 from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.wrappers import absent, with_breaker, with_hedge, with_patience, with_seal
@@ -27,6 +27,7 @@ class Several:
 
     `deadline` is in seconds, for a recall, and `writing` for a write. A read that takes longer than `hedge`
     seconds is asked again. `seals` are keys by store name: what such a store returns must carry our seal.
+    With a `route` a recall asks the stores of one kind, and not all of them.
     """
 
     routing: Routing = field(default_factory=Routing)
@@ -34,6 +35,7 @@ class Several:
     writing: float = WRITING
     hedge: float | None = None
     seals: Mapping[str, str] = field(default_factory=dict)
+    route: Route | None = None
 
 
 async def open_several(
@@ -49,7 +51,9 @@ async def open_several(
     anchor = _anchor(opened)
     first = [mount for mount in opened if mount is anchor]
     guarded = [_guarded(mount, several, clock) for mount in opened if mount is not anchor]
-    router = Router([*first, *guarded], deadline=several.deadline, writing=several.writing)
+    router = Router(
+        [*first, *guarded], deadline=several.deadline, writing=several.writing, route=several.route
+    )
     _refuse_unknown({**several.routing.weights, **several.seals}, router)
     return router
 

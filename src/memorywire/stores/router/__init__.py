@@ -2,5 +2,6 @@
 
 from memorywire.stores.router.mounting import Mount, mounted
 from memorywire.stores.router.router import DEADLINE, WRITING, Router
+from memorywire.stores.router.rules import Kind, Route, by_rules, learned
 
-__all__ = ["DEADLINE", "WRITING", "Mount", "Router", "mounted"]
+__all__ = ["DEADLINE", "WRITING", "Kind", "Mount", "Route", "Router", "by_rules", "learned", "mounted"]

@@ -9,6 +9,9 @@ from urllib.parse import urlsplit
 from memorywire.stores.contract import Store
 from memorywire.stores.sqlite.location import locate
 
+_EMBEDDED = ("graph", "sqlite")
+"""Schemes of one kind of file: opened twice, it is still one."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mount:
@@ -32,8 +35,8 @@ def backend_of(url: str, place: int) -> str:
     What lives in this process only is another backend at every `place`.
     """
     parts = urlsplit(url)
-    if parts.scheme == "sqlite":
-        path = locate(url).path
+    if parts.scheme in _EMBEDDED:
+        path = locate(f"sqlite:{url.partition(':')[2]}").path
         return f"sqlite:{place}" if path is None else f"sqlite:{path.resolve()}"
     host = parts.netloc.rpartition("@")[2].lower()
     where = f"{host}{parts.path}"

@@ -6,7 +6,7 @@ store, it demands that all children agree: a change may be written again, so a f
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from memorywire.model.capabilities import Feature
@@ -24,6 +24,7 @@ from memorywire.model.where import Where
 from memorywire.stores.asking import Told, ask_each
 from memorywire.stores.contract import Found, Historian, RecallCounter, Store, Tracker, Written
 from memorywire.stores.router.mounting import Mount, mounted
+from memorywire.stores.router.rules import Route, in_order, kind_of
 
 T = TypeVar("T")
 
@@ -41,7 +42,7 @@ class Router:
     """Satisfies Store, Historian, Tracker, RecallCounter and Fanned.
 
     Reads that must be exact are answered by the first child that can, current children before those that
-    miss changes.
+    miss changes. With a `route` a search asks the children of one kind only.
     """
 
     def __init__(
@@ -51,11 +52,13 @@ class Router:
         name: str = "router",
         deadline: float = DEADLINE,
         writing: float = WRITING,
+        route: Route | None = None,
     ) -> None:
         self.name = name
         self.mounts = {mount.name: mount for mount in mounted(mounts)}
         self._deadline = deadline
         self._writing = writing
+        self._route = route
         self._behind: frozenset[str] = frozenset()
 
     @property
@@ -83,8 +86,22 @@ class Router:
         return [Written(store=one.store, error=one.error, elapsed=one.elapsed) for one in told]
 
     async def search_each(self, query: Query, limit: int) -> list[Found]:
-        searches = {name: mount.store.search(query, limit) for name, mount in self.mounts.items()}
-        return [_found(told, limit) for told in await ask_each(searches, self._deadline)]
+        """Every child; with a route those of one kind, and others only when these find nothing."""
+        if self._route is None:
+            return await self._ask(self.mounts, query, limit, self._deadline)
+        now = asyncio.get_running_loop().time
+        end = now() + self._deadline
+        founds: list[Found] = []
+        for kind in in_order(self._route(query)):
+            names = [name for name, mount in self.mounts.items() if kind_of(mount.store) is kind]
+            founds += await self._ask(names, query, limit, max(end - now(), 0.0)) if names else []
+            if any(found.hits for found in founds):
+                break
+        return founds
+
+    async def _ask(self, names: Iterable[str], query: Query, limit: int, seconds: float) -> list[Found]:
+        searches = {name: self.mounts[name].store.search(query, limit) for name in names}
+        return [_found(told, limit) for told in await ask_each(searches, seconds)]
 
     async def write(self, change: Change) -> int:
         """The first child decides whether the change is possible; then all the others follow."""

@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 
 from memorywire.evals.bench.fusion.overhead import overhead
 from memorywire.evals.bench.fusion.paper import experiment
+from memorywire.evals.bench.fusion.reading import compare
 from memorywire.evals.bench.fusion.report import FusionReport
 from memorywire.evals.bench.fusion.sweep import sweep
 from memorywire.evals.bench.fusion.world import make_world
@@ -21,6 +22,7 @@ async def bench_fusion(
     with TemporaryDirectory(prefix="memorywire-fusion-", dir=folder) as place:
         watch("what the router costs")
         cost = await overhead(Path(place), rounds=rounds, clock=clock)
+        reads = await compare(Path(place), clock=clock, watch=watch)
     embedder = open_embedder("minilm")
     world = await make_world(embedder)
     await embedder.close()
@@ -32,4 +34,5 @@ async def bench_fusion(
         cells=tuple(sweep(world, queries=queries, seed=seed, watch=watch)),
         paper=tuple(experiment(world)),
         overhead=cost,
+        reads=tuple(reads),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from memorywire.engine.ask import agreed
 from memorywire.engine.believe import held_against, trusted
 from memorywire.evals.bench.fusion.attacks import ATTACKS, POISON, Answers, bumped
 from memorywire.evals.bench.fusion.world import SCOPE, Asked, World, dim_view
@@ -25,12 +26,16 @@ _WHERE = Where(scope=SCOPE, alive_at=0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defence:
-    """How the answers are joined; `f` is how many rogues it is prepared for."""
+    """How the answers are joined; `f` is how many rogues it is prepared for.
+
+    When `anchored`, the last store is the embedded one, which shares its file with the journal.
+    """
 
     name: str
     rules: Callable[[int], Rules]
     register: bool = False
     rerank: bool = False
+    anchored: bool = False
 
 
 DEFENCES: tuple[Defence, ...] = (
@@ -41,6 +46,7 @@ DEFENCES: tuple[Defence, ...] = (
     Defence(name="trim f", rules=lambda f: Rules(trim=f)),
     Defence(name="register", rules=lambda f: Rules(), register=True),
     Defence(name="register, rerank", rules=lambda f: Rules(), register=True, rerank=True),
+    Defence(name="embedded, rerank", rules=lambda f: Rules(), register=True, rerank=True, anchored=True),
 )
 
 
@@ -128,8 +134,15 @@ def join(answers: Answers, defence: Defence, rogues: int, asked: Asked, world: W
         rankings = [Ranking(store=found.store, hits=found.hits) for found in founds]
     fused = fuse(rankings, defence.rules(rogues))
     if defence.rerank:
-        fused.sort(key=lambda one: (-asked.local[one.record.id], one.record.id))
+        worth = _measured(fused, list(answers), asked, anchored=defence.anchored)
+        fused.sort(key=lambda one: (-worth[one.record.id], one.record.id))
     return fused[:K]
+
+
+def _measured(fused: Sequence[Fused], stores: list[str], asked: Asked, *, anchored: bool) -> dict[str, float]:
+    """What each is worth: by the word of the stores where it counts, else read again here."""
+    found = {one.record.id: agreed(one, stores[-1] if anchored else None, stores) for one in fused}
+    return {id: asked.local[id] if scored is None else scored.score for id, scored in found.items()}
 
 
 def _recall(best: Sequence[Fused], asked: Asked) -> float:

@@ -1,0 +1,138 @@
+"""Edges as they follow from memories: what a version says, what ended it, whom two of them name.
+
+`metadata.links` says more: {"relates_to": [id, ...], "contradicts": [id, ...]}.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import apsw
+
+from memorywire.model.change import EndReason
+from memorywire.model.record import Record
+from memorywire.stores.documents import Document
+from memorywire.stores.sqlite.rows import Bindings, Row, record_of, scope_row, term_hash
+from memorywire.stores.text import STOP_WORDS, name_words
+
+QUERIES = Document(__package__, "queries.sql")
+
+LINKS = "links"
+"""Where the metadata of a memory names others."""
+
+_RECORD, _END = "record", "end"
+_NAME = re.compile(r"\b[^\W\d_]\w+")
+
+
+class Kind(StrEnum):
+    """What one memory is to another, read from the source to the target."""
+
+    RELATES_TO = "relates_to"
+    CONTRADICTS = "contradicts"
+    SUPERSEDES = "supersedes"
+    DERIVED_FROM = "derived_from"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Edge:
+    source: str
+    kind: Kind
+    target: str
+
+
+_ENDED_BY = {EndReason.SUPERSEDED: Kind.SUPERSEDES, EndReason.MERGED: Kind.DERIVED_FROM}
+
+
+def edges_of(record: Record) -> Iterator[Edge]:
+    """What the memory itself says of others."""
+    said = {
+        Kind.SUPERSEDES: record.supersedes,
+        Kind.DERIVED_FROM: (*record.derived_from, *record.merged_from),
+    }
+    for kind, targets in (*said.items(), *_linked(record)):
+        yield from (Edge(record.id, kind, target) for target in targets if target != record.id)
+
+
+def _linked(record: Record) -> Iterator[tuple[Kind, list[str]]]:
+    links = record.metadata.get(LINKS)
+    for kind in Kind:
+        targets = links.get(kind) if isinstance(links, Mapping) else None
+        if isinstance(targets, list):
+            yield kind, [target for target in targets if isinstance(target, str)]
+
+
+def named(record: Record) -> set[str]:
+    """Whom or what the memory names: words with a capital letter, its speaker, its tags."""
+    words = (match.group() for match in _NAME.finditer(record.words))
+    capitals = {word.casefold() for word in words if word[0].isupper()} - STOP_WORDS
+    speaker = name_words(record.person) if record.person else frozenset()
+    return capitals | speaker | {tag.casefold() for tag in record.tags}
+
+
+def hashes(names: set[str]) -> list[int]:
+    return sorted(map(term_hash, names))
+
+
+def is_current(db: apsw.Connection) -> bool:
+    return _seen(db) == _head(db)
+
+
+def catch_up(db: apsw.Connection) -> None:
+    """Make the edges those of the last commit, whoever wrote it; inside a transaction of the caller's."""
+    seen, head = _seen(db), _head(db)
+    if seen == head:
+        return
+    for tenant, agent in db.execute(QUERIES["agents_since"], {"seen": seen}).fetchall():
+        owner: Bindings = {"tenant": tenant, "agent": agent}
+        ended: list[Row] = db.execute(QUERIES["ended_since"], owner | {"seen": seen}).fetchall()
+        for id, user, reason, into in ended:
+            _end(db, owner | {"id": id, "user": user}, EndReason(reason), into)
+    for row in db.execute(QUERIES["began_since"], {"seen": seen}).fetchall():
+        _begin(db, record_of(row))
+    db.execute(QUERIES["keep_seen"], {"seen": str(head)})
+
+
+def forget_erased(db: apsw.Connection, tenant: str, ids: tuple[str, ...]) -> None:
+    """Nothing tells of a memory that was erased, also when it had ended before."""
+    for id in ids:
+        name: Bindings = {"tenant": tenant, "id": id}
+        if db.execute(QUERIES["erased"], name).get is not None:
+            _drop(db, name)
+
+
+def _seen(db: apsw.Connection) -> int:
+    return int(db.execute(QUERIES["seen"]).get or 0)
+
+
+def _head(db: apsw.Connection) -> int:
+    return int(db.execute(QUERIES["head"]).get)
+
+
+def _end(db: apsw.Connection, name: Bindings, reason: EndReason, into: str | None) -> None:
+    db.execute(QUERIES["drop_names"], name)
+    if reason is EndReason.ERASED:
+        _drop(db, name)
+    elif reason is EndReason.UNDONE:
+        db.execute(QUERIES["drop_from"], name)
+    elif into is not None and reason in _ENDED_BY:
+        _add(db, name, Edge(into, _ENDED_BY[reason], str(name["id"])), _END)
+
+
+def _begin(db: apsw.Connection, record: Record) -> None:
+    name = scope_row(record.scope) | {"id": record.id}
+    db.execute(QUERIES["drop_told"], name)
+    db.execute(QUERIES["drop_names"], name)
+    for edge in edges_of(record):
+        _add(db, name, edge, _RECORD)
+    db.executemany(QUERIES["add_name"], [name | {"name": one} for one in hashes(named(record))])
+
+
+def _add(db: apsw.Connection, name: Bindings, edge: Edge, told: str) -> None:
+    said: Bindings = {"source": edge.source, "kind": edge.kind.value, "target": edge.target, "told": told}
+    db.execute(QUERIES["add_edge"], name | said)
+
+
+def _drop(db: apsw.Connection, name: Bindings) -> None:
+    for query in ("drop_from", "drop_to", "drop_names"):
+        db.execute(QUERIES[query], name)

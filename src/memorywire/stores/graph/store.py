@@ -1,0 +1,120 @@
+"""The embedded store with edges: what is linked to a good hit is worth more than by its own words."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import apsw
+
+from memorywire.model.change import Change
+from memorywire.model.query import Query, Scored
+from memorywire.model.record import DEMOTED_FACTOR, Record, Scope, Standing
+from memorywire.model.space import Space
+from memorywire.stores.graph.edges import Edge, Kind, catch_up, forget_erased, hashes, is_current
+from memorywire.stores.graph.walking import Bounds, Reached, edges_at, namesakes, walk
+from memorywire.stores.relevance import relevance, weight
+from memorywire.stores.sqlite import SqliteStore
+from memorywire.stores.sqlite.location import Location
+from memorywire.stores.sqlite.migrate import add_tables, migrations
+from memorywire.stores.sqlite.writer import Work
+from memorywire.stores.text import name_words
+
+SEEDS = 8
+"""So many of the best hits lend to what is linked to them."""
+
+STRONG = 0.5
+"""Only a hit of this relevance lends: what hangs on a poor hit is no answer either."""
+
+_SURE = 1 - 1e-12
+_DISTANCE = "graph"
+
+
+class GraphStore(SqliteStore):
+    """A SqliteStore whose changes also keep the edges, in the same transaction.
+
+    A memory that is linked to one of the best hits has at least a share of that hit's evidence, less with
+    every step; the signal `graph` tells how many there are. The past has no edges.
+    """
+
+    name = "graph"
+
+    def __init__(self, location: Location, space: Space, bounds: Bounds | None = None) -> None:
+        super().__init__(location, space)
+        self._bounds = bounds or Bounds()
+
+    async def prepare(self) -> None:
+        """Add the tables, and the edges of what was written without them."""
+        await self.file.write(_prepare)
+
+    def applying(self, change: Change) -> Work[int]:
+        work = super().applying(change)
+
+        def linked(db: apsw.Connection) -> int:
+            sequence = work(db)
+            catch_up(db)
+            forget_erased(db, change.scope.tenant, change.erase)
+            return sequence
+
+        return linked
+
+    async def search(self, query: Query, limit: int) -> list[Scored]:
+        hits = await super().search(query, max(limit, SEEDS))
+        seeds = {hit.record.id: weight(min(hit.score, _SURE)) for hit in hits[:SEEDS] if hit.score >= STRONG}
+        if not seeds or query.where.as_of is not None:
+            return hits[:limit]
+        await self._catch_up()
+        asked = hashes(set(name_words(query.text)))
+        scope = query.where.scope
+        reached = await self.file.read(lambda db: walk(db, scope, seeds, asked, self._bounds))
+        return (await self._lifted(hits, reached, query))[:limit]
+
+    async def _lifted(
+        self, hits: Sequence[Scored], reached: Mapping[str, Reached], query: Query
+    ) -> list[Scored]:
+        near = {hit.record.id for hit in hits}
+        far = await self.get(query.where.scope, [id for id in reached if id not in near])
+        own = [
+            *hits,
+            *(Scored(record=record, score=0.0, signals={}) for record in far if query.where.matches(record)),
+        ]
+        lifted = [_lift(scored, reached.get(scored.record.id)) for scored in own]
+        return sorted(lifted, key=lambda scored: (-scored.score, scored.record.id))
+
+    async def edges(self, scope: Scope, ids: Sequence[str]) -> list[Edge]:
+        """Every edge that begins or ends at one of these current memories, by source, kind and target.
+
+        Two that share a name relate to each other, whichever of them is called the source.
+        """
+        covered = [record.id for record in await self.get(scope, ids)]
+        await self._catch_up()
+
+        def read(db: apsw.Connection) -> list[Edge]:
+            shared = (Edge(*_ordered(pair)) for pair in namesakes(db, scope, covered))
+            return sorted({*edges_at(db, scope, covered), *shared})
+
+        return await self.file.read(read)
+
+    async def _catch_up(self) -> None:
+        """Others may have written to the file as plain SQLite."""
+        if not await self.file.read(is_current):
+            await self.file.write(catch_up)
+
+
+def _prepare(db: apsw.Connection) -> None:
+    add_tables(db, "graph", migrations(__package__))
+    catch_up(db)
+
+
+def _ordered(pair: tuple[str, str]) -> tuple[str, Kind, str]:
+    source, target = sorted(pair)
+    return source, Kind.RELATES_TO, target
+
+
+def _lift(scored: Scored, reached: Reached | None) -> Scored:
+    worth = 0.0 if reached is None else relevance(reached.worth) * _factor(scored.record)
+    if reached is None or worth <= scored.score:
+        return scored
+    return replace(scored, score=worth, signals={**scored.signals, _DISTANCE: float(reached.distance)})
+
+
+def _factor(record: Record) -> float:
+    return DEMOTED_FACTOR if record.standing is Standing.DEMOTED else 1.0

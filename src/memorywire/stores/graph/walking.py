@@ -1,0 +1,101 @@
+"""Walking from memories along their edges: so far, and no further than what is reached is worth anything."""
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import apsw
+
+from memorywire.model.record import Scope
+from memorywire.stores.graph.edges import QUERIES, Edge, Kind
+from memorywire.stores.sqlite.rows import Bindings, scope_row
+
+SHARES: Mapping[Kind, float] = {
+    Kind.RELATES_TO: 0.5,
+    Kind.CONTRADICTS: 0.5,
+    Kind.SUPERSEDES: 0.5,
+    Kind.DERIVED_FROM: 0.5,
+}
+"""How much of its evidence a memory lends over an edge that somebody made."""
+
+NAMESAKE = 0.15
+"""How much over a name that both have: too little to be shown for it alone."""
+
+CROWD = 8
+"""A name that more memories than this share links none of them."""
+
+WIDEST = 256
+"""So many memories are looked at in one step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """How far to walk: `depth` steps, and not to what would have less evidence than `least`."""
+
+    depth: int = 2
+    least: float = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How many steps away a memory is, and the evidence it has for that."""
+
+    distance: int
+    worth: float
+
+
+def walk(
+    db: apsw.Connection, scope: Scope, seeds: Mapping[str, float], asked: Sequence[int], bounds: Bounds
+) -> dict[str, Reached]:
+    """What is linked to the seeds inside the scope, the best way to each.
+
+    Names among `asked` link nobody: whom the query names, every seed names.
+    """
+    found = {id: Reached(0, worth) for id, worth in seeds.items()}
+    front = set(seeds)
+    for distance in range(1, bounds.depth + 1):
+        better: dict[str, Reached] = {}
+        for start, end, share in _steps(db, scope, _widest(front, found), asked):
+            worth = found[start].worth * share
+            known = better.get(end) or found.get(end)
+            if worth >= bounds.least and (known is None or worth > known.worth):
+                better[end] = Reached(distance, worth)
+        found |= better
+        front = set(better)
+    return {id: reached for id, reached in found.items() if reached.distance}
+
+
+def _widest(front: Collection[str], found: Mapping[str, Reached]) -> list[str]:
+    return sorted(front, key=lambda id: (-found[id].worth, id))[:WIDEST]
+
+
+def _steps(
+    db: apsw.Connection, scope: Scope, front: Sequence[str], asked: Sequence[int]
+) -> Iterator[tuple[str, str, float]]:
+    starts = set(front)
+    for edge in edges_at(db, scope, front):
+        share = SHARES[edge.kind]
+        if edge.source in starts:
+            yield edge.source, edge.target, share
+        if edge.target in starts:
+            yield edge.target, edge.source, share
+    for start, end in namesakes(db, scope, front, asked):
+        yield start, end, NAMESAKE
+
+
+def edges_at(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> list[Edge]:
+    """Every edge that begins or ends at one of these, and was made in the scope."""
+    rows = db.execute(QUERIES["edges"], _asked(scope, ids))
+    return [Edge(source, Kind(kind), target) for source, kind, target in rows]
+
+
+def namesakes(
+    db: apsw.Connection, scope: Scope, ids: Sequence[str], asked: Sequence[int] = ()
+) -> list[tuple[str, str]]:
+    """Pairs of one of these and another memory of the scope that names the same."""
+    bindings = _asked(scope, ids) | {"asked": json.dumps(list(asked)), "crowd": CROWD}
+    return [(mine, other) for mine, other in db.execute(QUERIES["namesakes"], bindings)]
+
+
+def _asked(scope: Scope, ids: Sequence[str]) -> Bindings:
+    return scope_row(scope) | {"ids": json.dumps(list(ids))}
