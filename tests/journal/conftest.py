@@ -1,5 +1,20 @@
-"""The server of the Postgres tests, for journals that live there."""
+"""A server of their own for journals that live in Postgres."""
 
-from tests.postgres.conftest import schema, server
+import os
+from collections.abc import Iterator
 
-__all__ = ["schema", "server"]
+import pytest
+
+from tests.postgres.conftest import running, schema_of
+from tests.postgres.desk import Server
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    yield from running("journal")
+
+
+@pytest.fixture
+def schema(server: Server) -> Iterator[str]:
+    """The URL of a schema that is not there yet, and is gone afterwards."""
+    yield from schema_of(server, f"j{os.urandom(6).hex()}")

@@ -57,7 +57,7 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
     "--openwop-agents",
     type=click.File("rb"),
     metavar="FILE",
-    help="The agents of the host, as a JSON list of manifests.",
+    help="The agents of that host, as a JSON list of manifests.",
 )
 @click.option(
     "--openwop-test", is_flag=True, help="With what the published OpenWOP scenarios need; never for real use."
@@ -95,7 +95,8 @@ def command(
         from memorywire.servers.http.run import Address, Serving
         from memorywire.servers.http.watch import to_stderr
 
-    opening = _openwop(openwop_agents, testing=openwop_test) if openwop or openwop_test else None
+    wanted = openwop or openwop_test or openwop_agents is not None
+    opening = _openwop(openwop_agents, testing=openwop_test) if wanted else None
     doors = _Doors(Address(host=host, port=port, hosts=hosts), _provider(**oidc), opening)
     with needed("oidc"), demo_desk(desk) if demo else nullcontext(desk) as at:
         serving = Serving(
@@ -133,9 +134,10 @@ def _openwop(agents: "BinaryIO | None", *, testing: bool) -> "Callable[..., list
 
 
 async def _serve(desk: Desk, serving: "Serving") -> None:
+    from memorywire.dreaming.promote import promoting
     from memorywire.servers.http.run import serve
 
-    async with opened_house(desk.settings) as house:
+    async with opened_house(desk.settings) as house, promoting(house.tools):
         await serve(house, serving)
 
 

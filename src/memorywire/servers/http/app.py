@@ -97,7 +97,7 @@ def build_app(
             *_routes(door, doorkeeper, watch),
             *(route for mounted in mounts for route in _mounted(mounted)),
         ],
-        exception_handlers={MemorywireError: _problem, HTTPException: _unknown, Exception: _bug},
+        exception_handlers={MemorywireError: problem_of, HTTPException: _unknown, Exception: _bug},
         lifespan=running,
     )
     app.router.redirect_slashes = False
@@ -156,7 +156,8 @@ def _by_method(endpoints: Mapping[str, Endpoint]) -> Endpoint:
     return endpoint
 
 
-async def _problem(request: Request, error: Exception) -> Response:
+async def problem_of(request: Request, error: Exception) -> Response:
+    """A problem of ours, as it is answered."""
     told = cast("MemorywireError", error)
     request.state.visit.code = told.code
     return as_problem(told)

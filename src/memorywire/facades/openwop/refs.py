@@ -1,0 +1,58 @@
+"""References to memories: issued here, opaque to everybody else, and checked before anything is looked up."""
+
+import base64
+import binascii
+import json
+import re
+from typing import Final
+
+from memorywire.facades.openwop.rules import Rule
+from memorywire.model.record import Scope
+
+REF_CHARS: Final = 1_500
+SCRATCHPAD: Final = "scratchpad"
+CONVERSATION: Final = "conversation"
+
+_ISSUED = "mwr_"
+_OF_RUN = "openwop-run:"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}")
+
+
+def issue(scope: Scope) -> str:
+    """The reference to the memory of a scope."""
+    said = json.dumps([scope.tenant, scope.agent, scope.user], ensure_ascii=False, separators=(",", ":"))
+    return _ISSUED + base64.urlsafe_b64encode(said.encode()).decode().rstrip("=")
+
+
+def locate(ref: str, tenant: str, rules: frozenset[Rule]) -> Scope | None:
+    """The memory that is meant; None for what is no reference. The name of an agent of one's own is one."""
+    if Rule.WELL_FORMED in rules and len(ref) > REF_CHARS:
+        return None
+    if ref.startswith(_ISSUED):
+        return _issued(ref)
+    if Rule.WELL_FORMED in rules and not _NAME.fullmatch(ref):
+        return None
+    return Scope(tenant=tenant, agent=ref)
+
+
+def of_run(run: str, tenant: str, kind: str) -> Scope:
+    """The memory that a run has to itself while it lasts."""
+    return Scope(tenant=tenant, agent=f"{_OF_RUN}{run}:{kind}")
+
+
+def is_of_a_run(scope: Scope) -> bool:
+    return scope.agent.startswith(_OF_RUN)
+
+
+def _issued(ref: str) -> Scope | None:
+    body = ref.removeprefix(_ISSUED)
+    try:
+        tenant, agent, user = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+        scope = Scope(tenant=tenant, agent=agent, user=user)
+        return scope if issue(scope) == ref and _are_texts(tenant, agent, user or "") else None
+    except (binascii.Error, TypeError, ValueError):
+        return None
+
+
+def _are_texts(*values: object) -> bool:
+    return all(isinstance(value, str) for value in values)

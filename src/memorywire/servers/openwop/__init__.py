@@ -1,0 +1,1 @@
+"""The OpenWOP host over HTTP."""

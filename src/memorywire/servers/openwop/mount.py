@@ -1,0 +1,119 @@
+"""The OpenWOP host as applications that the HTTP door mounts."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Scope
+
+from memorywire.facades.openwop.discovery import claims, document
+from memorywire.facades.openwop.fixtures import AGENTS, workflows
+from memorywire.facades.openwop.host import Host
+from memorywire.facades.openwop.rules import ALL, Rule
+from memorywire.house import House
+from memorywire.model.errors import Forbidden, MemorywireError, NotFound, Unauthenticated, WrongMethod
+from memorywire.model.record import Json
+from memorywire.servers.callers import Caller, Doorkeeper
+from memorywire.servers.http.answers import as_json
+from memorywire.servers.http.app import WRONG_METHOD, Mounted
+from memorywire.servers.http.door import Door, Limits
+from memorywire.servers.http.handlers import Endpoint
+from memorywire.servers.openwop.answers import as_envelope
+from memorywire.servers.openwop.desk import Desk, admitted
+from memorywire.servers.openwop.endpoints import NEEDS, READING, TESTING, WRITING, Verb
+from memorywire.servers.passports import Passports, Provider
+
+DISCOVERY = "/.well-known/openwop"
+PATH = "/v1"
+
+
+def openwop_mounts(
+    house: House,
+    *,
+    local: bool,
+    provider: Provider | None = None,
+    manifests: Sequence[Mapping[str, Json]] = (),
+    testing: bool = False,
+    limits: Limits | None = None,
+    rules: frozenset[Rule] = ALL,
+) -> list[Mounted]:
+    """What `serve` mounts. `testing` adds the workflows, agents and addresses of the published scenarios."""
+    door = Door(house, limits or Limits())
+    host = Host(
+        house,
+        door.journal,
+        serves=claims(house.capabilities),
+        workflows=workflows() if testing else {},
+        rules=rules,
+    )
+    desk = Desk(host=host, door=door, manifests=(*manifests, *AGENTS) if testing else manifests)
+    passports = None if provider is None else Passports(provider)
+    doorkeeper = Doorkeeper(door.journal, house.tools.clock, trusting=local, passports=passports)
+
+    @asynccontextmanager
+    async def running() -> AsyncIterator[None]:
+        yield
+        await door.drain()
+        await doorkeeper.close()
+
+    posts = {**WRITING, **TESTING} if testing else WRITING
+    app = _application([*_routes("POST", posts, desk), *_routes("GET", READING, desk)])
+    return [
+        Mounted(path=DISCOVERY, app=_application([Route(DISCOVERY, _discovery(host))]), entry=_anybody),
+        Mounted(path=PATH, app=app, running=running, entry=partial(_bearer, doorkeeper)),
+    ]
+
+
+def _application(routes: Sequence[Route]) -> Starlette:
+    app = Starlette(routes=routes, exception_handlers={MemorywireError: _problem, HTTPException: _problem})
+    app.router.redirect_slashes = False
+    return app
+
+
+def _routes(method: str, verbs: Mapping[str, Verb], desk: Desk) -> list[Route]:
+    return [Route(path, _endpoint(method, verb, desk), methods=[method]) for path, verb in verbs.items()]
+
+
+def _endpoint(method: str, verb: Verb, desk: Desk) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        request.state.operation = "openwop"
+        visitor = admitted(request, NEEDS[method])
+        return await desk.door.finish(verb(request, desk, visitor))
+
+    return endpoint
+
+
+def _discovery(host: Host) -> Endpoint:
+    async def endpoint(_: Request) -> Response:
+        return as_json(document(host))
+
+    return endpoint
+
+
+async def _anybody(_: Scope) -> None:
+    """What a host can do is told to everybody."""
+
+
+async def _bearer(doorkeeper: Doorkeeper, scope: Scope) -> Caller | None:
+    """Who asks; why they are not let in is told in the words of this contract, by the application itself."""
+    headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+    try:
+        return await doorkeeper.admit(headers.get(b"authorization"), headers.get(b"memorywire-tenant"))
+    except (Unauthenticated, Forbidden) as refusal:
+        scope.setdefault("state", {})["refusal"] = refusal
+        return None
+
+
+async def _problem(request: Request, error: Exception) -> Response:
+    """Ours, or what the router says, in the one envelope."""
+    if isinstance(error, MemorywireError):
+        request.state.visit.code = error.code
+        return as_envelope(error)
+    wrong = isinstance(error, HTTPException) and error.status_code == WRONG_METHOD
+    headers = error.headers if isinstance(error, HTTPException) else None
+    return as_envelope(WrongMethod("not by that method") if wrong else NotFound("no such address"), headers)
