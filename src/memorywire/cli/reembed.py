@@ -1,6 +1,8 @@
 """`memorywire reembed`: new vectors for every memory of a file, by another embedder."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
+from time import perf_counter
 
 import click
 
@@ -11,18 +13,20 @@ from memorywire.model.errors import CapabilityUnsupported
 
 @click.command("reembed")
 @click.option("--to", metavar="EMBEDDER", help="The embedder to change to; default: the configured one.")
+@click.option("--dry-run", is_flag=True, help="Say how many, how long and how much text; swap nothing.")
 @shared
-def command(desk: Desk, to: str | None) -> None:
+def command(desk: Desk, to: str | None, dry_run: bool) -> None:
     """Make new vectors for every memory, so that another embedder can serve the file.
 
     They are made beside the old ones and swapped in at once; interrupted, it goes on where it
-    stopped. Close the file elsewhere first.
+    stopped. Close the file elsewhere first. A dry run makes the first few, to know how long they take,
+    and keeps them for the real one.
     """
     import asyncio
 
-    answers = [
-        asyncio.run(_reembedded(desk, url, to or desk.settings.embedder)) for url in desk.settings.stores
-    ]
+    work = _foreseen if dry_run else _reembedded
+    name = to or desk.settings.embedder
+    answers = [asyncio.run(work(desk, url, name)) for url in desk.settings.stores]
     desk.show({"stores": answers}, sentences)
 
 
@@ -44,6 +48,37 @@ async def _reembedded(desk: Desk, url: str, name: str) -> Answer:
     return {"store": url, "embedding": str(embedder.space), "reembedded": count}
 
 
+class _Enough(Exception):
+    """The first few are made: how many there are is known, and how long they take."""
+
+
+async def _foreseen(desk: Desk, url: str, name: str) -> Answer:
+    from memorywire.retrieval.embed import open_embedder
+
+    embedder = open_embedder(name, api_key=desk.settings.embedder_key)
+    seen: Answer = {"store": url, "embedding": str(embedder.space), "versions": 0}
+
+    async def embed(texts: Sequence[str]) -> list[bytes]:
+        began = perf_counter()
+        made = await embedder.embed(texts)
+        seen["each"] = (perf_counter() - began) / len(texts)
+        seen["characters"] = sum(map(len, texts)) / len(texts)
+        return made
+
+    def stop(done: int, total: int) -> None:
+        seen["versions"] = total
+        raise _Enough
+
+    try:
+        with suppress(_Enough):
+            await _reembed_of(url)(url, space=embedder.space, embed=embed, on_progress=stop)
+    finally:
+        await embedder.close()
+    each, characters = seen.pop("each", 0.0), seen.pop("characters", 0.0)
+    count = seen["versions"]
+    return {**seen, "seconds": round(count * each, 1), "characters": round(count * characters)}
+
+
 def _reembed_of(url: str) -> Callable[..., Awaitable[int]]:
     if url.startswith("sqlite:"):
         from memorywire.stores.sqlite.reembed import reembed as in_a_file
@@ -58,7 +93,12 @@ def _reembed_of(url: str) -> Callable[..., Awaitable[int]]:
 
 def sentences(answer: Answer) -> Iterator[str]:
     for store in answer["stores"]:
-        if store["reembedded"]:
+        if "seconds" in store:
+            yield (
+                f"{store['store']}: {store['versions']} versions, about {store['seconds']:g} s"
+                f" and {store['characters']} characters to embed"
+            )
+        elif store["reembedded"]:
             yield f"{store['store']}: {store['reembedded']} versions are now of {store['embedding']}"
         else:
             yield f"{store['store']}: nothing to do, its vectors are of {store['embedding']}"

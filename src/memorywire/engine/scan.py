@@ -58,7 +58,7 @@ async def clear(scope: Scope, ids: Sequence[str], tools: Tools, *, hold: bool) -
 
 async def _clear(record: Record, tools: Tools, *, hold: bool) -> Cleared | None:
     try:
-        asked, findings = redact_remember(_asking(record, hold=hold), tools.governance.redactor)
+        asked, findings = redact_remember(asking(record, hold=hold), tools.governance.redactor)
         if not findings:
             return None
         secrets = tuple((finding.kind, finding.place) for finding in findings)
@@ -69,7 +69,7 @@ async def _clear(record: Record, tools: Tools, *, hold: bool) -> Cleared | None:
     return Cleared(id=record.id, status=done.status, change_id=done.change_id, proposal_id=done.proposal_id)
 
 
-def _asking(record: Record, *, hold: bool) -> Remember:
+def asking(record: Record, *, hold: bool) -> Remember:
     """The request that would keep this memory as it is."""
     return Remember(
         scope=record.scope,

@@ -33,6 +33,12 @@ def scenarios() -> dict[str, dict[str, Any]]:
     return _documents(_root() / "scenarios")
 
 
+@cache
+def bundle_line() -> dict[str, Any]:
+    """The schema of a line of a bundle; it refers to the record of the wire."""
+    return _documents(files(__name__) / "bundle")["v1"]
+
+
 def requirements() -> str:
     """The text of requirements.toml: every MUST of the format and what proves it."""
     return (_root() / "requirements.toml").read_text(encoding="utf-8")

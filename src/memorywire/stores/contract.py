@@ -84,6 +84,31 @@ class Historian(Protocol, metaclass=Ability):
 
 
 @runtime_checkable
+class Chronicler(Protocol, metaclass=Ability):
+    """A historian that hands its past out in order, so that another store can live through it again."""
+
+    async def agents(self, tenant: str) -> list[str]:
+        """Everybody of the tenant whose memory ever changed, by name."""
+        ...
+
+    async def log(self, scope: Scope, after: int, limit: int) -> list[Footprint]:
+        """The agent's changes behind that commit sequence, oldest first, with what they began and ended."""
+        ...
+
+    async def origins(self, tenant: str, ids: Sequence[str]) -> Mapping[str, str]:
+        """Which change began the first version under each of these ids, whoever's they are."""
+        ...
+
+    async def known(self, tenant: str, change_ids: Sequence[str]) -> Mapping[str, str]:
+        """Whose changes these are, by id; those that nobody committed are left out."""
+        ...
+
+    async def vectors(self, tenant: str, versions: Sequence[tuple[str, int]]) -> list[bytes | None]:
+        """The vectors of these versions (id, number), as puts bring them; None where there is none."""
+        ...
+
+
+@runtime_checkable
 class Tracker(Protocol, metaclass=Ability):
     """A store that remembers when its memories were last recalled."""
 

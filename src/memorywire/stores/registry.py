@@ -16,17 +16,24 @@ GROUP = "memorywire.stores"
 # package would cost more than opening either of these stores.
 BUILT_IN = {
     "chroma": "memorywire.stores.chroma",
+    "cognee": "memorywire.stores.cognee",
+    "graph": "memorywire.stores.graph",
+    "graphiti": "memorywire.stores.graphiti",
     "http": "memorywire.stores.remote",
     "https": "memorywire.stores.remote",
     "langgraph": "memorywire.stores.langgraph",
+    "letta": "memorywire.stores.letta",
     "markdown": "memorywire.stores.markdown",
     "mem0": "memorywire.stores.mem0",
+    "mem9": "memorywire.stores.mem9",
     "memory": "memorywire.stores.memory",
+    "memos": "memorywire.stores.memos",
     "postgres": "memorywire.stores.postgres",
     "postgresql": "memorywire.stores.postgres",
     "shards+postgresql": "memorywire.stores.shards",
     "sqlite": "memorywire.stores.sqlite",
     "sqlite-vec": "memorywire.stores.sqlite_vec",
+    "zep": "memorywire.stores.zep",
 }
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")

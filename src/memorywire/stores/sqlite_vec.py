@@ -53,11 +53,9 @@ async def open_store(url: str, *, space: Space) -> VendorStore:
     """The store at this URL, created if it is not there yet; its vectors are of `space`."""
     place = locate(url)
     need("sqlite_vec", store=NAME, extra=NAME)
-    # The books first: they make the file, for its owner alone, and refuse one of another embedding space.
     product = SqliteVec(place)
-    store = await VendorStore.opened(product, space, books=place.path)
     await answered(product, product.open())
-    return store
+    return await VendorStore.opened(product, space, books=place.path)
 
 
 class SqliteVec:

@@ -16,7 +16,7 @@ _MOST_PROBLEMS = 5
 def examine(db: apsw.Connection, location: Location) -> dict[str, Json]:
     """A quick check of every page, and the figures an operator asks for."""
     problems = [row[0] for row in db.execute(f"PRAGMA quick_check({_MOST_PROBLEMS})")]
-    records, versions = db.execute(QUERIES["sizes"]).fetchall()[0]
+    records, versions, embedded_anew = db.execute(QUERIES["sizes"]).fetchall()[0]
     return {
         "ok": problems == ["ok"],
         "path": str(location),
@@ -27,6 +27,7 @@ def examine(db: apsw.Connection, location: Location) -> dict[str, Json]:
         "integrity": "ok" if problems == ["ok"] else "; ".join(problems),
         "records": records,
         "versions": versions,
+        "embedded_anew": embedded_anew,
         "erase_pending": db.execute(QUERIES["scrub_owed"]).get is not None,
         **_on_disk(location.path),
     }

@@ -1,6 +1,10 @@
 """Reads the chains of versions and the changes that made them, inside a snapshot that the caller holds."""
 
+import json
+from collections.abc import Sequence
+
 import apsw
+import numpy as np
 
 from memorywire.model.change import Change, Footprint, Version
 from memorywire.model.record import Scope
@@ -27,6 +31,34 @@ def changes(db: apsw.Connection, scope: Scope, limit: int) -> list[Change]:
     return [
         change_of(row) for row in db.execute(QUERIES["newest_changes"], scope_row(scope) | {"limit": limit})
     ]
+
+
+def agents(db: apsw.Connection, tenant: str) -> list[str]:
+    return sorted(agent for (agent,) in db.execute(QUERIES["agents"], {"tenant": tenant}))
+
+
+def log(db: apsw.Connection, scope: Scope, after: int, limit: int) -> list[Footprint]:
+    page = db.execute(QUERIES["log"], scope_row(scope) | {"after": after, "limit": limit}).fetchall()
+    return [_footprint(db, row) for row in page]
+
+
+def origins(db: apsw.Connection, tenant: str, ids: Sequence[str]) -> dict[str, str]:
+    return _named(db, "origins", tenant, ids)
+
+
+def known(db: apsw.Connection, tenant: str, change_ids: Sequence[str]) -> dict[str, str]:
+    return _named(db, "known_changes", tenant, change_ids)
+
+
+def _named(db: apsw.Connection, query: str, tenant: str, ids: Sequence[str]) -> dict[str, str]:
+    asked: Bindings = {"tenant": tenant, "ids": json.dumps(list(ids))}
+    return {str(id): str(answer) for id, answer in db.execute(QUERIES[query], asked)}
+
+
+def vectors(db: apsw.Connection, tenant: str, versions: Sequence[tuple[str, int]]) -> list[bytes | None]:
+    names = [{"tenant": tenant, "id": id, "number": number} for id, number in versions]
+    found = [db.execute(QUERIES["vector_of"], name).get for name in names]
+    return [None if half is None else np.frombuffer(half, "<f2").astype("<f4").tobytes() for half in found]
 
 
 def _footprint(db: apsw.Connection, row: Row) -> Footprint:

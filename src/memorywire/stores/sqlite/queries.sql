@@ -279,10 +279,30 @@ FROM change
 WHERE tenant = :tenant AND agent = :agent AND (:user IS NULL OR user = :user)
 ORDER BY seq DESC LIMIT :limit;
 
+-- name: agents
+SELECT DISTINCT agent FROM change INDEXED BY change_agent WHERE tenant = :tenant;
+
+-- name: log
+SELECT seq, id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes, about
+FROM change INDEXED BY change_agent
+WHERE tenant = :tenant AND agent = :agent AND (:user IS NULL OR user = :user) AND seq > :after
+ORDER BY seq LIMIT :limit;
+
+-- name: origins
+SELECT version.id, change.id
+FROM json_each(:ids) AS asked
+CROSS JOIN version ON version.tenant = :tenant AND version.id = asked.value AND number = 1
+CROSS JOIN change ON change.seq = began;
+
+-- name: known_changes
+SELECT change.id, agent FROM json_each(:ids) AS asked
+CROSS JOIN change ON tenant = :tenant AND change.id = asked.value;
+
 -- name: sizes
 SELECT
   (SELECT count(*) FROM version WHERE ended IS NULL),
-  (SELECT count(*) FROM version);
+  (SELECT count(*) FROM version),
+  (SELECT count(*) FROM reembed);
 
 -- name: reembed_total
 SELECT count(*) FROM version WHERE content IS NOT NULL;

@@ -32,8 +32,8 @@ _MANY = 20_000
 
 
 class SqliteStore:
-    """Memories in one SQLite file, or in memory; satisfies Store, Historian, Tracker,
-    RecallCounter and Surveyor.
+    """Memories in one SQLite file, or in memory; satisfies Store, Historian, Chronicler,
+    Tracker, RecallCounter and Surveyor.
 
     What was written is on the disk before the write is answered. Others may keep their tables in the
     same `file`. `connect` is how connections are made, `patience` how long other processes are waited
@@ -126,6 +126,21 @@ class SqliteStore:
 
     async def changes(self, scope: Scope, limit: int) -> list[Change]:
         return await self.file.read(lambda db: history.changes(db, scope, limit))
+
+    async def agents(self, tenant: str) -> list[str]:
+        return await self.file.read(lambda db: history.agents(db, tenant))
+
+    async def log(self, scope: Scope, after: int, limit: int) -> list[Footprint]:
+        return await self.file.read(lambda db: history.log(db, scope, after, limit))
+
+    async def origins(self, tenant: str, ids: Sequence[str]) -> Mapping[str, str]:
+        return await self.file.read(lambda db: history.origins(db, tenant, ids))
+
+    async def known(self, tenant: str, change_ids: Sequence[str]) -> Mapping[str, str]:
+        return await self.file.read(lambda db: history.known(db, tenant, change_ids))
+
+    async def vectors(self, tenant: str, versions: Sequence[tuple[str, int]]) -> list[bytes | None]:
+        return await self.file.read(lambda db: history.vectors(db, tenant, versions))
 
     async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
         """Written with the next change, or after a moment, or at close: a recall waits for no disk."""

@@ -1,0 +1,140 @@
+"""`memorywire import`: a bundle, or what another product left behind."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.house import opened_house
+from memorywire.cli.problems import REFUSED, problem_lines
+from memorywire.cli.screen import Progress
+from memorywire.model.record import DEFAULT_TENANT
+
+if TYPE_CHECKING:
+    from memorywire.migrate.importing import Wish
+
+SOURCES = (
+    "auto",
+    "bundle",
+    "markdown",
+    "csv",
+    "okf",
+    "mcp-memory",
+    "notes",
+    "basic-memory",
+    "mem0",
+    "openmemory",
+    "letta",
+    "langgraph",
+    "chroma",
+    "chatgpt",
+    "claude",
+    "memorywire-0",
+)
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(exists=True, path_type=Path), required=False)
+@click.option(
+    "--from", "kind", type=click.Choice(SOURCES), default="auto", show_default=True, help="What FILE is."
+)
+@click.option(
+    "--on-conflict",
+    type=click.Choice(["skip", "overwrite", "new-id", "merge"]),
+    default="skip",
+    show_default=True,
+    help="What to do where an id is taken.",
+)
+@click.option(
+    "--remap",
+    multiple=True,
+    metavar="WHO=NEW",
+    help="Give memories to somebody else: agent=NEW, agent=OLD:NEW, user=OLD:NEW; repeatable.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be done and what would be lost; write nothing.")
+@click.option("--undo", "undo", metavar="BATCH", help="Take an import back.")
+@shared
+def command(
+    desk: Desk,
+    file: Path | None,
+    kind: str,
+    on_conflict: str,
+    remap: tuple[str, ...],
+    dry_run: bool,
+    undo: str | None,
+) -> None:
+    """Bring the memories of FILE in, with their ids and moments, through the policy that is in force.
+
+    What is there already is not written twice: an import that was cut off is finished by starting it again.
+    Memories of other products become those of --agent. One --undo takes a whole import back.
+    """
+    import asyncio
+
+    if undo is not None and file is None:
+        desk.show(asyncio.run(_taken_back(desk, undo)), _undone)
+        return
+    if file is None or undo is not None:
+        raise click.UsageError("name a FILE, or a batch with --undo")
+    from memorywire.migrate.importing import Wish
+
+    wish = Wish(
+        path=file,
+        kind=kind,
+        agent=desk.settings.agent,
+        user=desk.settings.user,
+        on_conflict=on_conflict,
+        remap=remap,
+        dry_run=dry_run,
+    )
+    answer = asyncio.run(_imported(desk, wish))
+    desk.show(answer, sentences)
+    if answer["problems"] or answer["refused"]:
+        raise click.exceptions.Exit(REFUSED)
+
+
+async def _imported(desk: Desk, wish: "Wish") -> Answer:
+    from memorywire.migrate.importing import bring_in
+
+    async with opened_house(desk.settings) as house:
+        with Progress("importing", None) as progress:
+            return await bring_in(wish, house.tools, lambda done: progress.reached(done, f"{done} changes"))
+
+
+async def _taken_back(desk: Desk, batch: str) -> Answer:
+    from memorywire.migrate.undoing import take_back
+
+    async with opened_house(desk.settings) as house:
+        return asdict(await take_back(batch, house.tools, DEFAULT_TENANT))
+
+
+def sentences(answer: Answer) -> Iterator[str]:
+    would = "would bring in" if answer["dry_run"] else "brought in"
+    yield f"{would} {answer['memories']} memories by {answer['changes']} changes"
+    for name, words in _REST.items():
+        if answer[name]:
+            yield f"  {answer[name]} {words}"
+    yield from (f"  lost: {loss}" for loss in answer["losses"])
+    for problem in answer["problems"]:
+        yield from problem_lines(problem, as_json=False)
+    if not answer["dry_run"] and answer["changes"]:
+        yield f"  take it back with: memorywire import --undo {answer['batch']}"
+
+
+_REST = {
+    "already": "changes were here already",
+    "conflicts": "changes met an id that is taken, or built on one that did not come in",
+    "held": "wait for a person: memorywire review",
+    "refused": "were refused by policy",
+    "redacted": "held a secret, which was taken out",
+    "proposals": "proposals wait here now",
+}
+
+
+def _undone(answer: Answer) -> Iterator[str]:
+    yield f"took back: {answer['ended']} memories ended, {answer['restored']} are as they were before"
+    if answer["moved"]:
+        yield f"  {len(answer['moved'])} were changed since and stay: {', '.join(answer['moved'])}"
+    yield from (f"  undo with: memorywire undo {id}" for id in answer["change_ids"])

@@ -1,0 +1,84 @@
+"""`memorywire migrate`: from one store to another, with everything that can come along."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import click
+
+from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.house import opened_house
+from memorywire.cli.problems import REFUSED, problem_lines
+from memorywire.cli.screen import Progress
+from memorywire.model.record import DEFAULT_TENANT
+
+
+@click.command("migrate")
+@click.argument("source", metavar="SRC")
+@click.argument("target", metavar="DST")
+@click.option(
+    "--on-conflict",
+    type=click.Choice(["skip", "overwrite", "new-id", "merge"]),
+    default="skip",
+    show_default=True,
+    help="What to do where an id is taken.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be lost; write nothing.")
+@shared
+def command(desk: Desk, source: str, target: str, on_conflict: str, dry_run: bool) -> None:
+    """Bring the memories of the store SRC, of every agent or of --agent, to the store DST.
+
+    Both may go on being used. What is there already is not written twice: started again, it brings what
+    was added since, or finishes what was cut off. At the end both sides are compared.
+    """
+    import asyncio
+
+    answer = asyncio.run(_moved(desk, source, target, on_conflict, dry_run))
+    desk.show(answer, sentences)
+    if answer["problems"] or not answer.get("verified", {"ok": True})["ok"]:
+        raise click.exceptions.Exit(REFUSED)
+
+
+async def _moved(desk: Desk, source: str, target: str, on_conflict: str, dry_run: bool) -> Answer:
+    from memorywire.migrate.conflicts import OnConflict
+    from memorywire.migrate.moving import Move, move
+    from memorywire.stores.registry import open_store
+
+    agents = tuple(filter(None, [desk.reach().get("agent_id")]))
+    async with opened_house(replace(desk.settings, stores=(target,))) as house:
+        origin = await open_store(source, space=house.tools.embedder.space)
+        try:
+            asked = Move(
+                source=origin,
+                tenant=DEFAULT_TENANT,
+                name=f"{source}\n{target}",
+                agents=agents,
+                on_conflict=OnConflict(on_conflict),
+                dry_run=dry_run,
+            )
+            with Progress("moving", None) as progress:
+                return await move(asked, house.tools, lambda done: progress.reached(done, f"{done} changes"))
+        finally:
+            await origin.close()
+
+
+def sentences(answer: Answer) -> Iterator[str]:
+    for loss in answer["losses"]:
+        yield f"lost: {loss['field']} of {loss['count']} ({loss['why']})"
+    would = "would move" if answer["dry_run"] else "moved"
+    yield f"{would} {answer['memories']} memories by {answer['changes']} changes"
+    for name in ("already", "conflicts", "held", "refused", "redacted"):
+        if answer[name]:
+            yield f"  {name}: {answer[name]}"
+    for problem in answer["problems"]:
+        yield from problem_lines(problem, as_json=False)
+    if "verified" in answer:
+        yield from _verified(answer["verified"])
+        yield f"  take it back with: memorywire import --undo {answer['batch']}"
+
+
+def _verified(found: Answer) -> Iterator[str]:
+    if found["ok"]:
+        yield "both sides have the same memories"
+    else:
+        yield f"{found['missing']} missing, {found['differing']} differ: {', '.join(found['named'])}"
+    yield f"  {found['agreed']} of {found['asked']} sampled memories are found on both sides alike"

@@ -1,0 +1,142 @@
+"""What arrives from elsewhere, as it may go on: without secrets, believed no more than its source is here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from memorywire.engine.commit import Plan
+from memorywire.engine.govern import case_of, governed
+from memorywire.engine.limits import refuse_large
+from memorywire.engine.scan import asking
+from memorywire.engine.tools import Tools
+from memorywire.governance.policy import judge, trust_of
+from memorywire.governance.redact import redact_remember
+from memorywire.governance.rules import Verdict
+from memorywire.journal.contract import Act
+from memorywire.journal.entries import Entry
+from memorywire.model.change import Change, Put
+from memorywire.model.errors import MemorywireError
+from memorywire.model.record import MemoryType, Record, Trust
+from memorywire.model.requests import Remember
+from memorywire.procedures.parse import check
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clean:
+    """A change without secrets, and the kinds and places of those that were found."""
+
+    change: Change
+    secrets: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weighed:
+    passes: bool
+    refused: bool = False
+
+
+def cleaned(changes: Sequence[Change], tools: Tools) -> list[Clean | MemorywireError]:
+    """Each change as it may go on, or what is wrong with it. Blocks: it is for a thread."""
+    return [_cleaned(change, tools) for change in changes]
+
+
+def _cleaned(change: Change, tools: Tools) -> Clean | MemorywireError:
+    found: list[tuple[str, str]] = []
+    try:
+        puts = tuple(replace(put, record=_record(put.record, tools, found)) for put in change.put)
+    except MemorywireError as problem:
+        return problem
+    return Clean(
+        change=replace(change, put=puts, reason=tools.without_secrets(change.reason)), secrets=tuple(found)
+    )
+
+
+def _record(record: Record, tools: Tools, found: list[tuple[str, str]]) -> Record:
+    refuse_large(record.metadata, "metadata")
+    if record.type is MemoryType.PROCEDURAL:
+        check(record.content)
+    if tools.office is None:
+        return record
+    asked, findings = redact_remember(_request(record), tools.office.redactor)
+    if not findings:
+        return record
+    found += [(finding.kind, finding.place) for finding in findings]
+    return replace(
+        record,
+        content=asked.content,
+        metadata=asked.metadata,
+        tags=asked.tags,
+        source=asked.source,
+        session_id=asked.session_id,
+    )
+
+
+def _request(record: Record) -> Remember:
+    """What somebody would have asked for to keep this, whose version does not matter here."""
+    return replace(asking(record, hold=False), if_version=None)
+
+
+async def weigh(clean: Clean, tools: Tools) -> Weighed:
+    """What policy makes of what a change says; that something ended elsewhere is not judged again."""
+    if tools.office is None or not clean.change.put:
+        return Weighed(passes=True)
+    policy = await tools.office.rulebook.policy()
+    judgement = judge(await case_of(_plan(clean), tools, policy), policy)
+    if judgement.verdict is not Verdict.REFUSE:
+        return Weighed(passes=judgement.verdict is Verdict.ALLOW)
+    entry = Entry(
+        at=tools.clock(),
+        operation="import",
+        scope=clean.change.scope,
+        actor=tools.office.caller,
+        kind="refused",
+        subject=clean.change.id,
+        details={"rule": judgement.rule},
+    )
+    await tools.office.journal.write(Act(entries=(entry,)))
+    return Weighed(passes=False, refused=True)
+
+
+async def hold(clean: Clean, tools: Tools) -> None:
+    """Leave it to a person, once: an import that is started again finds it waiting."""
+    plan = _plan(clean)
+    await governed(replace(plan, change=replace(plan.change, put=tuple(map(_once, plan.change.put)))), tools)
+
+
+def _once(put: Put) -> Put:
+    return replace(put, unique=True)
+
+
+def _plan(clean: Clean) -> Plan:
+    change = replace(clean.change, operation="remember", end=())
+    return Plan(change=change, request=_request(change.put[0].record), secrets=clean.secrets)
+
+
+async def believed(change: Change, tools: Tools) -> Change:
+    """No memory is believed more than its source is here."""
+    if tools.office is None or not change.put:
+        return change
+    policy = await tools.office.rulebook.policy()
+    levels = [Trust.lowest(put.record.trust, trust_of(put.record.source, policy)) for put in change.put]
+    return replace(
+        change,
+        put=tuple(
+            replace(put, record=replace(put.record, trust=level))
+            for put, level in zip(change.put, levels, strict=True)
+        ),
+    )
+
+
+async def embedded(changes: Sequence[Change], tools: Tools) -> list[Change]:
+    """The changes with a vector on every put that brings none; all of them are made at once."""
+    missing = [put for change in changes for put in change.put if put.vector is None]
+    made = await tools.embedder.embed([put.record.meaning for put in missing]) if missing else []
+    vectors = iter(made)
+    return [
+        replace(
+            change,
+            put=tuple(
+                put if put.vector is not None else replace(put, vector=next(vectors)) for put in change.put
+            ),
+        )
+        for change in changes
+    ]

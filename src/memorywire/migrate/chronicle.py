@@ -1,0 +1,107 @@
+"""The past of a store as changes in the order they were committed, ready to be lived through again."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+
+from memorywire.migrate.names import derived
+from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
+from memorywire.model.record import Record, Scope, Standing
+from memorywire.model.where import Where
+from memorywire.stores.contract import Chronicler, Fanned, Store, Surveyor
+
+_PAGE = 256
+_EVER = 0  # alive at the epoch: what has expired is kept too
+
+
+def told_by(store: Store) -> Store:
+    """The store that knows most about the past: itself, or the first of several that keeps a log."""
+    if not isinstance(store, Fanned):
+        return store
+    children = [store.child(name) for name in store.children]
+    return next((child for child in children if isinstance(child, Chronicler)), children[0])
+
+
+async def agents_of(store: Store, tenant: str) -> list[str] | None:
+    """Whose memories are there, by name; None where the store cannot say."""
+    if isinstance(store, Chronicler):
+        return await store.agents(tenant)
+    return [agent for agent, _ in await store.owners(tenant)] if isinstance(store, Surveyor) else None
+
+
+async def changes_of(store: Store, scope: Scope, *, vectors: bool = False) -> AsyncIterator[Change]:
+    """Everything that happened to an agent's memory; of a store without a log, what is there now."""
+    if not isinstance(store, Chronicler):
+        async for change in _present(store, scope):
+            yield change
+        return
+    after = 0
+    while page := await store.log(scope, after, _PAGE):
+        changes = [relived(footprint) for footprint in page]
+        for change in await _with_vectors(changes, store) if vectors else changes:
+            yield change
+        after = page[-1].sequence
+
+
+def relived(footprint: Footprint) -> Change:
+    """The change that would do it again. What was erased since stays out: only that it was there is left."""
+    ended = [version for version in footprint.ended if version.reason is not EndReason.ERASED]
+    replaced = {(v.id, v.number) for v in ended if v.reason is EndReason.REPLACED}
+    return replace(
+        footprint.change,
+        put=tuple(
+            Put(record=version.record, base=_base(version, replaced))
+            for version in footprint.began
+            if version.record is not None
+        ),
+        end=tuple(
+            End(id=version.id, version=version.number, reason=version.reason, into=version.into)
+            for version in ended
+            if version.reason is not None and (version.id, version.number) not in replaced
+        ),
+    )
+
+
+def _base(version: Version, replaced: set[tuple[str, int]]) -> Base:
+    if version.number == 1:
+        return Base.NOTHING
+    return Base.LIVE if (version.id, version.number - 1) in replaced else Base.ENDED
+
+
+async def _with_vectors(changes: Sequence[Change], store: Chronicler) -> list[Change]:
+    puts = [put for change in changes for put in change.put]
+    if not puts:
+        return list(changes)
+    names = [(put.record.id, put.record.version) for put in puts]
+    found = iter(await store.vectors(puts[0].record.scope.tenant, names))
+    return [
+        replace(change, put=tuple(replace(put, vector=next(found)) for put in change.put))
+        for change in changes
+    ]
+
+
+async def _present(store: Store, scope: Scope) -> AsyncIterator[Change]:
+    """Each memory as it is, as if it had just been kept so; under its own id, so that a copy knows itself."""
+    async for page in current(store, scope):
+        for record in page:
+            yield kept_so(record)
+
+
+async def current(store: Store, scope: Scope) -> AsyncIterator[list[Record]]:
+    """The memories that are there now, archived and expired ones too, page by page, by id."""
+    where = Where(scope=scope, alive_at=_EVER, standings=frozenset(Standing))
+    after: str | None = None
+    while page := await store.find(where, after, _PAGE):
+        yield page
+        after = page[-1].id
+
+
+def kept_so(record: Record) -> Change:
+    """The change that begins a memory as it is; its number begins anew, because nothing came before."""
+    first = replace(record, version=1, recalled_at=None)
+    return Change(
+        id=derived(record.id, record.digest, str(record.updated_at)),
+        operation="remember",
+        scope=record.scope,
+        at=record.updated_at,
+        put=(Put(record=first, base=Base.NOTHING),),
+    )

@@ -1,0 +1,136 @@
+"""What happens where an id is taken: what is there stays, or gives way, or both live, or become one."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from enum import StrEnum
+
+from memorywire.engine.tools import Tools
+from memorywire.migrate.known import taken_in
+from memorywire.migrate.names import derived
+from memorywire.model.change import Base, Change, Put, Version
+from memorywire.model.record import Record
+from memorywire.stores.contract import Historian
+
+
+class OnConflict(StrEnum):
+    """`skip` keeps what is there; `overwrite` and `merge` make a new version of it; `new-id` keeps both."""
+
+    SKIP = "skip"
+    OVERWRITE = "overwrite"
+    NEW_ID = "new-id"
+    MERGE = "merge"
+
+
+class Fate(StrEnum):
+    """What becomes of an id of the import: somebody else has it here, or it did not come in."""
+
+    TAKEN = "taken"
+    DROPPED = "dropped"
+
+
+class Settling:
+    """Knows which ids are in the way, and does about each what was asked for.
+
+    Nothing is remembered from one run to the next: who began a memory here tells whether it is ours.
+    """
+
+    def __init__(self, tools: Tools, mode: OnConflict) -> None:
+        self._tools = tools
+        self._mode = mode
+        self.fates: dict[str, Fate] = {}
+        self._renamed: dict[str, str] = {}
+
+    async def look(self, changes: Sequence[Change]) -> None:
+        """Find the ids that are taken by somebody else's change."""
+        taken = await taken_in(changes, self._tools.store)
+        self.fates |= dict.fromkeys(taken, Fate.TAKEN)
+
+    def concerns(self, change: Change) -> bool:
+        """Whether the change is about a memory that is in the way, or speaks of one that was renamed."""
+        return any(id in self.fates or id in self._renamed for id in _ids(change))
+
+    def dropped(self, change: Change) -> bool:
+        return any(self.fates.get(put.record.id) is Fate.DROPPED for put in change.put)
+
+    async def settle(self, change: Change) -> Change | None:
+        """The change as it can be done here; None when nothing of it can."""
+        if self._mode is OnConflict.NEW_ID:
+            taken = {id for id in _ids(change) if self.fates.get(id) is Fate.TAKEN}
+            self._renamed |= {id: derived(change.scope.agent, id) for id in taken}
+        put = [await self._put(put) for put in change.put]
+        settled = replace(
+            change,
+            put=tuple(one for one in put if one is not None),
+            end=tuple(
+                replace(end, id=self._name(end.id), into=end.into and self._name(end.into))
+                for end in change.end
+                if self._keeps(end.id)
+            ),
+            about=change.about and self._name(change.about),
+        )
+        return settled if settled.put or settled.end else None
+
+    def _keeps(self, id: str) -> bool:
+        return id not in self.fates or (id in self._renamed and self.fates[id] is Fate.TAKEN)
+
+    def _name(self, id: str) -> str:
+        return self._renamed.get(id, id)
+
+    def _links(self, ids: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(self._name, ids))
+
+    async def _put(self, put: Put) -> Put | None:
+        record = replace(
+            put.record,
+            id=self._name(put.record.id),
+            supersedes=self._links(put.record.supersedes),
+            merged_from=self._links(put.record.merged_from),
+            derived_from=self._links(put.record.derived_from),
+        )
+        if self._keeps(put.record.id):
+            return replace(put, record=record)
+        over = self._mode in (OnConflict.OVERWRITE, OnConflict.MERGE)
+        if not over or self.fates[put.record.id] is Fate.DROPPED:
+            return None
+        return await self._over(put, record)
+
+    async def _over(self, put: Put, record: Record) -> Put | None:
+        """A version behind what is there now, which may be ours from an earlier run."""
+        store = self._tools.store
+        if not isinstance(store, Historian):
+            [there] = await store.get(record.scope, [record.id])
+            following = there.version + 1, Base.LIVE, there
+        else:
+            chain = await store.history(record.scope, record.id)
+            if not chain or chain[-1].record is None:
+                return None  # another agent's, or erased: neither can be written over
+            following = _behind(chain[-1], chain[-1].record)
+        number, base, there = following
+        said = _joined(there, record) if self._mode is OnConflict.MERGE else record
+        return replace(put, record=replace(said, version=number, scope=there.scope), base=base)
+
+
+def _behind(latest: Version, record: Record) -> tuple[int, Base, Record]:
+    return latest.number + 1, Base.LIVE if latest.ended is None else Base.ENDED, record
+
+
+def _joined(there: Record, here: Record) -> Record:
+    """One memory of two: the words of the newer one, the facts of both."""
+    newer = max(there, here, key=lambda record: record.updated_at)
+    older = here if newer is there else there
+    return replace(
+        newer,
+        metadata={**older.metadata, **newer.metadata},
+        tags=tuple(dict.fromkeys((*there.tags, *here.tags))),
+        confidence=max(there.confidence, here.confidence),
+        created_at=min(there.created_at, here.created_at),
+    )
+
+
+def _ids(change: Change) -> list[str]:
+    links = [
+        id
+        for put in change.put
+        for id in (*put.record.supersedes, *put.record.merged_from, *put.record.derived_from)
+    ]
+    return [*(put.record.id for put in change.put), *(end.id for end in change.end), *links]

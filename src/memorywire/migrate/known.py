@@ -1,0 +1,37 @@
+"""What a store has already of what is on its way: by its log, by its history, or by looking."""
+
+from collections.abc import Mapping, Sequence
+
+from memorywire.model.change import Base, Change
+from memorywire.stores.contract import Chronicler, Historian, Store
+
+
+async def owners_of(changes: Sequence[Change], store: Store) -> Mapping[str, str]:
+    """Whose changes these are here, by id; those that were not done here are left out."""
+    if isinstance(store, Chronicler):
+        return await store.known(changes[0].scope.tenant, [change.id for change in changes])
+    if not isinstance(store, Historian):
+        return {}
+    return {
+        change.id: change.scope.agent
+        for change in changes
+        if await store.footprint(change.scope, change.id) is not None
+    }
+
+
+async def taken_in(changes: Sequence[Change], store: Store) -> list[str]:
+    """The ids that these changes would begin and that something else here has begun already."""
+    first = {put.record.id: change for change in changes for put in change.put if put.base is Base.NOTHING}
+    if not first:
+        return []
+    if isinstance(store, Chronicler):
+        origins = await store.origins(changes[0].scope.tenant, list(first))
+        return [id for id, by in origins.items() if by != first[id].id]
+    taken: list[str] = []
+    for id, change in first.items():
+        if isinstance(store, Historian):
+            chain = await store.history(change.scope, id)
+            taken += [id] if chain and chain[0].began_by != change.id else []
+        elif await store.get(change.scope, [id]):
+            taken.append(id)
+    return taken

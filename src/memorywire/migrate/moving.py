@@ -1,0 +1,119 @@
+"""Moving a memory from one store to another: what would be lost, the move itself, and whether it arrived."""
+
+import hashlib
+import uuid
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+
+from memorywire.engine.tools import Tools
+from memorywire.journal.entries import record_digest
+from memorywire.migrate.chronicle import agents_of, changes_of, current, told_by
+from memorywire.migrate.conflicts import OnConflict
+from memorywire.migrate.landing import Landing, land
+from memorywire.migrate.losses import foreseen
+from memorywire.model.change import Change
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.query import Query
+from memorywire.model.record import Json, Record, Scope, Standing
+from memorywire.model.where import Where
+from memorywire.stores.contract import Store
+
+_SAMPLES = 20
+_NAMED = 10
+_NEAREST = 5
+_EVER = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """From which store, whose memories, called what: `name` is the same for the same two places."""
+
+    source: Store
+    tenant: str
+    name: str
+    agents: tuple[str, ...] = ()
+    on_conflict: OnConflict = OnConflict.SKIP
+    dry_run: bool = False
+
+    @property
+    def landing(self) -> Landing:
+        batch = str(uuid.UUID(bytes=hashlib.sha256(self.name.encode()).digest()[:16]))
+        return Landing(tenant=self.tenant, batch=batch, on_conflict=self.on_conflict, dry_run=self.dry_run)
+
+
+async def move(asked: Move, tools: Tools, tell: Callable[[int], None]) -> dict[str, Json]:
+    """Say what would be lost; then, unless it is a dry run, move everything and compare both sides."""
+    source = told_by(asked.source)
+    scopes = await _scopes(source, asked)
+    losses = [asdict(loss) for loss in await foreseen(source, scopes, tools)]
+    landed = await land(_all(source, scopes), tools, asked.landing, tell)
+    answer: dict[str, Json] = {**asdict(landed), "losses": losses, "dry_run": asked.dry_run}
+    if not asked.dry_run:
+        answer["verified"] = await compared(source, tools, scopes)
+    return answer
+
+
+async def _scopes(source: Store, asked: Move) -> list[Scope]:
+    agents = asked.agents or await agents_of(source, asked.tenant)
+    if agents is None:
+        raise InvalidRequest(
+            f"store {source.name} cannot say whose memories it keeps",
+            field="agent",
+            fix="name one with --agent",
+        )
+    return [Scope(tenant=asked.tenant, agent=agent) for agent in agents]
+
+
+async def _all(source: Store, scopes: Sequence[Scope]) -> AsyncIterator[Change]:
+    for scope in scopes:
+        async for change in changes_of(source, scope):
+            yield change
+
+
+async def compared(source: Store, tools: Tools, scopes: Sequence[Scope]) -> dict[str, Json]:
+    """Whether both sides have the same memories, and give the same answers to a sample of questions."""
+    here: dict[str, bytes] = {}
+    differing: list[str] = []
+    samples: list[Record] = []
+    for scope in scopes:
+        async for record in _live(source, scope):
+            here[record.id] = _fingerprint(record)
+            samples += [record] if len(samples) < _SAMPLES else []
+        differing += [
+            record.id
+            async for record in _live(tools.store, scope)
+            if here.pop(record.id, None) != _fingerprint(record)
+        ]
+    missing = sorted(here)
+    agreed = [await _agree(record, source, tools) for record in samples]
+    return {
+        "ok": not (missing or differing),
+        "missing": len(missing),
+        "differing": len(differing),
+        "named": [*missing[:_NAMED], *differing[:_NAMED]],
+        "asked": len(agreed),
+        "agreed": sum(agreed),
+    }
+
+
+async def _live(store: Store, scope: Scope) -> AsyncIterator[Record]:
+    async for page in current(store, scope):
+        for record in page:
+            yield record
+
+
+def _fingerprint(record: Record) -> bytes:
+    """Of everything but the number of the version, which begins anew where no history came along."""
+    return record_digest(replace(record, version=1))
+
+
+async def _agree(record: Record, source: Store, tools: Tools) -> bool:
+    """Whether a memory, asked for in its own words, is found by the target if the source finds it."""
+    [vector] = await tools.embedder.embed([record.meaning])
+    where = Where(scope=record.scope, alive_at=_EVER, standings=frozenset(Standing))
+    query = Query(where=where, text=record.words, vector=vector)
+    there, here = [
+        record.id in {hit.record.id for hit in await store.search(query, _NEAREST)}
+        for store in (source, tools.store)
+    ]
+    return here or not there

@@ -1,0 +1,65 @@
+"""JSON files of other products: whole, a line each, or inside the archive they came in."""
+
+import json
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.record import Json
+
+
+def document(path: Path, name: str) -> Json:
+    """The JSON of the file itself, of the file of that name in a folder, or in a zip; None without one."""
+    text = _text(path, name)
+    if text is None:
+        return None
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise InvalidRequest(f"{name} is not JSON: {error}", field="file") from error
+
+
+def _text(path: Path, name: str) -> str | None:
+    if path.is_dir():
+        inside = path / name
+        return inside.read_text(encoding="utf-8") if inside.is_file() else None
+    if not zipfile.is_zipfile(path):
+        return path.read_text(encoding="utf-8") if path.name == name else None
+    with zipfile.ZipFile(path) as archive:
+        found = next((one for one in archive.namelist() if one.rpartition("/")[2] == name), None)
+        return None if found is None else archive.read(found).decode("utf-8")
+
+
+def objects(path: Path) -> Iterator[Mapping[str, Json]]:
+    """The objects of a file that has one a line."""
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                yield _object(line, number)
+
+
+def _object(line: str, number: int) -> Mapping[str, Json]:
+    try:
+        said = json.loads(line)
+    except ValueError as error:
+        raise InvalidRequest(f"line {number} is not JSON: {error}", field="file") from error
+    if not isinstance(said, dict):
+        raise InvalidRequest(f"line {number} is no JSON object", field="file")
+    return said
+
+
+def plain(value: Json) -> Json:
+    """What was kept as JSON in a text, or the text."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def table(value: Json) -> dict[str, Json]:
+    """The object that a column holds; empty where it holds none."""
+    said = plain(value)
+    return dict(said) if isinstance(said, Mapping) else {}

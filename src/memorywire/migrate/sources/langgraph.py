@@ -1,0 +1,40 @@
+"""The items of a LangGraph SqliteStore."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from memorywire.migrate.sources.documents import table
+from memorywire.migrate.sources.found import Found, Origin, Source, moment, source
+from memorywire.migrate.sources.rows import rows, tables
+
+WANTED = "the file of a SqliteStore, with its table `store`"
+
+_ITEMS = "SELECT * FROM store ORDER BY prefix, key"
+_WORDS = ("content", "text", "memory", "data")
+
+
+def recognises(path: Path) -> bool:
+    found = tables(path)
+    return "store" in found and bool(found & {"store_migrations", "store_vectors"})
+
+
+def read(origin: Origin) -> Source:
+    losses = ("vectors: they are made anew here", "that reading an item postpones its end")
+    return source("langgraph", origin, lambda: _found(origin.path), losses)
+
+
+def _found(path: Path) -> Iterator[Found]:
+    for row in rows(path, _ITEMS):
+        value = table(row["value"])
+        words = next((value[name] for name in _WORDS if isinstance(value.get(name), str)), None)
+        at = moment(row["created_at"], 0)
+        expires = row.get("expires_at")
+        yield Found(
+            key=f"{row['prefix']}\n{row['key']}",
+            content=words or json.dumps(value, ensure_ascii=False, sort_keys=True),
+            at=at,
+            updated_at=moment(row["updated_at"], at),
+            expires_at=None if expires is None else moment(expires, 0) or None,
+            metadata={"namespace": str(row["prefix"]).split("."), "key": row["key"], "value": value},
+        )

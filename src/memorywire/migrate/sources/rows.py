@@ -1,0 +1,49 @@
+"""Rows of somebody else's SQLite file, which is opened to be read and never written."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.record import Json
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[apsw.Connection]:
+    try:
+        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    except apsw.Error as error:
+        raise InvalidRequest(f"{path.name} cannot be opened", field="file") from error
+    try:
+        yield db
+    except apsw.Error as error:
+        raise InvalidRequest(
+            f"{path.name} is not as expected: {error}",
+            field="file",
+            fix="close what uses it, or copy it first",
+        ) from error
+    finally:
+        db.close()
+
+
+def tables(path: Path) -> frozenset[str]:
+    """The names of its tables; none where it is no SQLite file."""
+    if not path.is_file():
+        return frozenset()
+    with path.open("rb") as file:
+        if file.read(16) != b"SQLite format 3\x00":
+            return frozenset()
+    with opened(path) as db:
+        return frozenset(
+            name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        )
+
+
+def rows(path: Path, query: str, *bindings: str) -> Iterator[dict[str, Json]]:
+    """The rows of a query, by the names of their columns."""
+    with opened(path) as db:
+        cursor = db.execute(query, bindings)
+        for row in cursor:
+            yield {column[0]: value for column, value in zip(cursor.description, row, strict=True)}

@@ -1,0 +1,63 @@
+"""What waits for a person and which rules hold: taken along with the memories they are about."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from memorywire.engine.ledger import entry_about
+from memorywire.engine.tools import Tools
+from memorywire.journal.contract import Act, Edition
+from memorywire.journal.entries import Entry
+from memorywire.migrate.arriving import Clean, cleaned
+from memorywire.migrate.bundle import proposals_in, rules_in
+from memorywire.model.proposal import Proposal
+from memorywire.model.record import Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overseen:
+    """How many proposals wait here now that did not before; whether rules came in, or gave way to ours."""
+
+    proposals: int = 0
+    rules: str = "none"
+
+
+async def settle_in(path: Path, tools: Tools, tenant: str, *, dry_run: bool) -> Overseen:
+    """Take over proposals under their ids, and the rules where nobody gave any yet."""
+    if tools.office is None:
+        return Overseen()
+    journal, proposals = tools.office.journal, 0
+    for proposal in proposals_in(path):
+        if await journal.proposal(tenant, proposal.id) is not None or _holds_a_secret(proposal, tools):
+            continue
+        proposals += 1
+        entry = entry_about(proposal, "staged", tools.office.caller, tools.clock())
+        if not dry_run:
+            await journal.write(Act(proposals=(proposal,), entries=(entry,)))
+    edition = rules_in(path)
+    return Overseen(proposals=proposals, rules=await _rules(edition, tools, tenant, dry_run=dry_run))
+
+
+def _holds_a_secret(proposal: Proposal, tools: Tools) -> bool:
+    """What waits was rid of its secrets where it was made; one that holds some was made by nobody of ours."""
+    found = [] if proposal.change is None else cleaned([proposal.change], tools)
+    return any(not isinstance(clean, Clean) or clean.secrets for clean in found)
+
+
+async def _rules(edition: Edition | None, tools: Tools, tenant: str, *, dry_run: bool) -> str:
+    journal = tools.governance.journal
+    if edition is None:
+        return "none"
+    there = await journal.edition()
+    if there is not None:
+        return "already" if there.rules == edition.rules else "kept ours"
+    if not dry_run:
+        entry = Entry(
+            at=tools.clock(),
+            operation="set_rules",
+            scope=Scope(tenant=tenant, agent=""),
+            actor=tools.governance.caller,
+            kind="imported",
+        )
+        await journal.write(Act(edition=edition, entries=(entry,)))
+        tools.governance.rulebook.forget()
+    return "imported"

@@ -1,0 +1,64 @@
+"""A memory with a past, and the ways to take it out of one store and into another."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from memorywire import Memory
+from memorywire.engine.tools import Tools
+from memorywire.migrate.bundle import Bundle, Exporting, export
+from memorywire.migrate.importing import Wish, bring_in
+from memorywire.model.answers import Remembered
+from memorywire.model.record import DEFAULT_TENANT, Json
+from tests.engine.quick import Quick
+
+A = TypeVar("A")
+
+
+def on(
+    url: str, story: Callable[[Memory, Tools], Awaitable[A]], *, agent: str = "agent", policy: str = "open"
+) -> A:
+    """Run a story on the memory behind a URL."""
+
+    async def run() -> A:
+        async with Memory(agent, [url], policy=policy, embedder=Quick()) as memory:
+            return await story(memory, (await memory._open()).tools)
+
+    return asyncio.run(run())
+
+
+async def lived(memory: Memory, facts: int = 12) -> list[str]:
+    """Remember, say anew, forget, undo, merge, erase: one of everything that leaves a trace."""
+    items = [{"content": f"fact {n} about tea", "user_id": f"u{n % 2}", "tags": ["t"]} for n in range(facts)]
+    kept = await memory.remember_many(items)
+    ids = [receipt.id for receipt in kept if isinstance(receipt, Remembered)]
+    await memory.remember("fact 0 said anew", id=ids[0], if_version=1, user_id="u0")
+    gone = await memory.forget(ids[1:3], reason="too old")
+    await memory.undo(str(gone.change_id))
+    await memory.forget(ids[3])
+    await memory.merge(ids[4], [ids[6]], strategy="merge_content", user_id="u0")
+    await memory.forget(ids[5], hard_delete=True)
+    return ids
+
+
+async def exported(path: Path, tools: Tools, **wanted: bool) -> Bundle:
+    with path.open("wb") as file:
+        return await export(file, tools, Exporting(tenant=DEFAULT_TENANT, **wanted))
+
+
+async def imported(path: Path, tools: Tools, **wish: object) -> dict[str, Json]:
+    asked = replace(Wish(path=path, agent="agent"), **wish)
+    return await bring_in(asked, tools, lambda done: None)
+
+
+def bundle_of(path: Path, url: str, facts: int = 12, **wanted: bool) -> list[str]:
+    """Live a memory and write it down; the ids of its facts."""
+
+    async def story(memory: Memory, tools: Tools) -> list[str]:
+        ids = await lived(memory, facts)
+        await exported(path, tools, **wanted)
+        return ids
+
+    return on(url, story)

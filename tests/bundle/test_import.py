@@ -1,0 +1,246 @@
+"""An import goes through the corridor: conflicts are settled as asked, and a batch can be taken back."""
+
+import hashlib
+import os
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import apsw
+import pytest
+
+from memorywire import Memory
+from memorywire.engine.tools import Tools
+from memorywire.journal.contract import Wanted
+from memorywire.migrate.lines import opened, sealed
+from memorywire.migrate.undoing import take_back
+from memorywire.model.errors import NotFound
+from memorywire.model.record import DEFAULT_TENANT
+from tests.bundle.story import bundle_of, exported, imported, on
+from tests.cli.shell import COMMAND, Shell
+
+STORES = ("memory://", "sqlite://")
+NAMED = "a-memory"
+
+
+def _one(path: Path, content: str, id: str = NAMED) -> None:
+    """A bundle of one memory."""
+
+    async def story(memory: Memory, tools: Tools) -> None:
+        await memory.remember(content, id=id, metadata={"theirs": 1, "both": "theirs"}, tags=["new"])
+        await exported(path, tools)
+
+    on("memory://", story)
+
+
+def _onto(path: Path, url: str, mode: str) -> tuple[dict[str, object], list[object], dict[str, object]]:
+    """What an import does to a memory whose id is taken: the answer, all contents, the metadata there."""
+
+    async def story(
+        memory: Memory, tools: Tools
+    ) -> tuple[dict[str, object], list[object], dict[str, object]]:
+        await memory.remember("ours", id=NAMED, metadata={"ours": 1, "both": "ours"})
+        answer = await imported(path, tools, on_conflict=mode)
+        contents = [record.content for record in await memory.list()]
+        return answer, contents, dict((await memory.get(NAMED)).metadata)
+
+    return on(url, story)
+
+
+@pytest.fixture
+def theirs(tmp_path: Path) -> Path:
+    """A bundle of one memory, whose id will be taken."""
+    path = tmp_path / "theirs.jsonl"
+    _one(path, "theirs")
+    return path
+
+
+@pytest.mark.parametrize("url", STORES)
+def test_skip_leaves_what_is_there(theirs: Path, url: str) -> None:
+    answer, contents, _ = _onto(theirs, url, "skip")
+    assert contents == ["ours"]
+    assert (answer["conflicts"], answer["changes"]) == (1, 0)
+
+
+@pytest.mark.parametrize("url", STORES)
+def test_overwrite_makes_a_new_version_of_it(theirs: Path, url: str) -> None:
+    _, contents, metadata = _onto(theirs, url, "overwrite")
+    assert contents == ["theirs"]
+    assert metadata == {"theirs": 1, "both": "theirs"}
+
+
+@pytest.mark.parametrize("url", STORES)
+def test_new_id_keeps_both(theirs: Path, url: str) -> None:
+    _, contents, _ = _onto(theirs, url, "new-id")
+    assert sorted(map(str, contents)) == ["ours", "theirs"]
+
+
+@pytest.mark.parametrize("url", STORES)
+def test_merge_makes_one_of_both(theirs: Path, url: str) -> None:
+    _, contents, metadata = _onto(theirs, url, "merge")
+    assert contents == ["ours"]  # said later
+    assert metadata == {"theirs": 1, "both": "ours", "ours": 1}
+
+
+@pytest.mark.parametrize("mode", ["skip", "overwrite", "new-id", "merge"])
+def test_importing_again_changes_nothing(theirs: Path, mode: str) -> None:
+    async def story(memory: Memory, tools: Tools) -> None:
+        await memory.remember("ours", id=NAMED)
+        await imported(theirs, tools, on_conflict=mode)
+        before = await memory.history(NAMED)
+        assert (await imported(theirs, tools, on_conflict=mode))["changes"] == 0
+        assert await memory.history(NAMED) == before
+
+    on("sqlite://", story)
+
+
+def test_a_memory_can_be_given_to_another_agent_of_the_same_store(tmp_path: Path) -> None:
+    path, url = tmp_path / "one.jsonl", f"sqlite:///{tmp_path}/memory.db"
+    bundle_of(path, url)
+
+    async def story(memory: Memory, tools: Tools) -> int:
+        await imported(path, tools, remap=("agent=agent:heir",), on_conflict="new-id")
+        again = await imported(path, tools, remap=("agent=agent:heir",), on_conflict="new-id")
+        assert again["changes"] == 0
+        return (await memory.list()).total
+
+    async def count(memory: Memory, tools: Tools) -> int:
+        return (await memory.list()).total
+
+    assert on(url, story, agent="heir") == on(url, count) > 0
+
+
+def test_a_dry_run_counts_and_writes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "one.jsonl"
+    bundle_of(path, "sqlite://")
+
+    async def story(memory: Memory, tools: Tools) -> None:
+        said = await imported(path, tools, dry_run=True)
+        assert (await memory.list()).total == 0
+        done = await imported(path, tools)
+        assert said["changes"] == done["changes"] > 0
+        assert (await memory.list()).total > 0
+
+    on("sqlite://", story)
+
+
+def test_an_import_is_taken_back_as_one(tmp_path: Path) -> None:
+    path = tmp_path / "one.jsonl"
+    bundle_of(path, "sqlite://")
+
+    async def story(memory: Memory, tools: Tools) -> None:
+        mine = await memory.remember("this was here before")
+        batch = (await imported(path, tools))["batch"]
+        assert (await memory.list()).total > 1
+        back = await take_back(batch, tools, DEFAULT_TENANT)
+        assert [record.id for record in await memory.list()] == [mine.id]
+        for change in back.change_ids:
+            await memory.undo(change)
+        assert (await memory.list()).total == back.ended + 1
+
+    on("sqlite://", story)
+
+
+def test_taking_back_restores_what_was_written_over_and_spares_what_moved_since(theirs: Path) -> None:
+    async def story(memory: Memory, tools: Tools) -> None:
+        await memory.remember("ours", id=NAMED)
+        batch = (await imported(theirs, tools, on_conflict="overwrite"))["batch"]
+        await take_back(batch, tools, DEFAULT_TENANT)
+        assert (await memory.get(NAMED)).content == "ours"
+        await memory.remember("said since", id=NAMED, if_version=3)
+        await take_back(batch, tools, DEFAULT_TENANT)
+        assert (await memory.get(NAMED)).content == "said since"
+        with pytest.raises(NotFound):
+            await take_back("nobody's", tools, DEFAULT_TENANT)
+
+    on("sqlite://", story)
+
+
+def test_a_secret_does_not_come_in(theirs: Path) -> None:
+    async def told(memory: Memory, tools: Tools) -> None:
+        await memory.remember("the password is in the safe", id=NAMED)
+        await exported(theirs, tools)
+
+    on("memory://", told)
+    secret = b"AKIAIOSFODNN7EXAMPLQ"
+    _resealed(theirs, b"in the safe", secret)
+
+    async def story(memory: Memory, tools: Tools) -> None:
+        answer = await imported(theirs, tools)
+        assert answer["redacted"] == 1
+        assert secret.decode() not in str((await memory.get(NAMED)).content)
+
+    on("sqlite://", story, policy="balanced")
+
+
+def _resealed(path: Path, old: bytes, new: bytes) -> None:
+    """As somebody who makes bundles with a program of their own would write it."""
+    lines = [opened(line, 0) for line in path.read_bytes().replace(b"\r", b"").splitlines()]
+    for line in lines:
+        for put in line.get("put", ()):
+            put["record"]["content"] = put["record"]["content"].replace(old.decode(), new.decode())
+    body = b"".join(sealed(line) for line in lines[:-1])
+    end = lines[-1] | {"bundle": hashlib.sha256(body).hexdigest()}
+    path.write_bytes(body + sealed(end))
+
+
+def test_what_policy_holds_waits_for_a_person_and_only_once(theirs: Path) -> None:
+    async def story(memory: Memory, tools: Tools) -> None:
+        for _ in range(2):
+            answer = await imported(theirs, tools)
+            assert (answer["held"], answer["changes"]) == (1, 0)
+        assert len(await tools.governance.journal.proposals(Wanted(tenant=DEFAULT_TENANT))) == 1
+        assert (await memory.list()).total == 0
+
+    on("sqlite://", story, policy="strict")
+
+
+def test_proposals_travel_with_the_memory(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.jsonl", tmp_path / "other.jsonl"
+
+    async def before(memory: Memory, tools: Tools) -> None:
+        await memory.remember("this has to wait", approval_required=True)
+        await exported(one, tools)
+
+    async def after(memory: Memory, tools: Tools) -> None:
+        assert (await imported(one, tools))["proposals"] == 1
+        await exported(other, tools)
+        assert (await imported(one, tools))["proposals"] == 0
+
+    on("sqlite://", before)
+    on("sqlite://", after)
+    assert one.read_bytes() == other.read_bytes()
+
+
+@pytest.mark.parametrize("verb", ["import", "migrate"])
+def test_what_is_killed_is_finished_by_starting_it_again(tmp_path: Path, verb: str) -> None:
+    shell, path = Shell(tmp_path / "home"), tmp_path / "one.jsonl"
+    lines = "".join(f"fact number {number}\n" for number in range(400))
+    assert shell("import-lines", "-", stdin=lines.encode()).code == 0
+    assert shell("export", str(path), "--with-vectors").code == 0
+    target = f"sqlite:///{tmp_path}/target.db"
+    source = f"sqlite:///{shell.home}/memory.db"
+    words = ["import", str(path), "--store", target] if verb == "import" else ["migrate", source, target]
+    half = subprocess.Popen([*COMMAND, *words], env=shell.environment(), stdout=subprocess.DEVNULL)
+    _wait_for_changes(tmp_path / "target.db")
+    os.kill(half.pid, signal.SIGKILL)
+    half.wait()
+    done = shell(*words, "--json")
+    assert done.code == 0, done.err
+    assert done.json["changes"] + done.json["already"] == 400
+    assert shell("export", str(tmp_path / "two.jsonl"), "--with-vectors", "--store", target).code == 0
+    assert (tmp_path / "two.jsonl").read_bytes() == path.read_bytes()
+    checked = shell("audit", "verify", "--store", target)
+    assert checked.code == 0, checked.out + checked.err
+
+
+def _wait_for_changes(path: Path) -> None:
+    """Until the import has written something."""
+    while True:
+        with suppress(apsw.Error):
+            db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+            if db.execute("SELECT count(*) FROM change").get:
+                return
+        time.sleep(0.02)

@@ -1,0 +1,197 @@
+"""A memory moves from store to store and loses nothing that was not announced."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memorywire import Memory
+from memorywire.conformance.samples import SPACE
+from memorywire.engine.tools import Tools
+from memorywire.migrate.conflicts import OnConflict
+from memorywire.migrate.moving import Move, move
+from memorywire.migrate.readable import write_readable
+from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType, Record
+from memorywire.stores.registry import open_store
+from tests.bundle.story import bundle_of, exported, imported, lived, on
+
+
+async def _moved(source: str, tools: Tools, *, dry_run: bool = False) -> dict[str, Json]:
+    origin = await open_store(source, space=SPACE)
+    try:
+        asked = Move(
+            source=origin,
+            tenant=DEFAULT_TENANT,
+            name=source,
+            agents=("agent",),
+            on_conflict=OnConflict.SKIP,
+            dry_run=dry_run,
+        )
+        return await move(asked, tools, lambda done: None)
+    finally:
+        await origin.close()
+
+
+async def _records(memory: Memory, tools: Tools) -> list[Record]:
+    return list(await memory.list(limit=1000))
+
+
+def _sqlite(folder: Path, name: str) -> str:
+    return f"sqlite:///{folder / name}.db"
+
+
+def _live(folder: Path) -> str:
+    async def story(memory: Memory, tools: Tools) -> None:
+        await lived(memory)
+
+    url = _sqlite(folder, "source")
+    on(url, story)
+    return url
+
+
+def test_sqlite_to_postgres_and_back_is_the_same_bundle(tmp_path: Path, schema: str) -> None:
+    source = _live(tmp_path)
+
+    async def there(memory: Memory, tools: Tools) -> None:
+        answer = await _moved(source, tools)
+        assert answer["verified"] == {
+            "ok": True,
+            "missing": 0,
+            "differing": 0,
+            "named": [],
+            "asked": answer["verified"]["asked"],
+            "agreed": answer["verified"]["asked"],
+        }
+        await exported(tmp_path / "postgres.jsonl", tools)
+
+    async def back(memory: Memory, tools: Tools) -> None:
+        await _moved(schema, tools)
+        await exported(tmp_path / "back.jsonl", tools)
+
+    async def origin(memory: Memory, tools: Tools) -> None:
+        await exported(tmp_path / "origin.jsonl", tools)
+
+    on(schema, there)
+    on(_sqlite(tmp_path, "back"), back)
+    on(source, origin)
+    first = (tmp_path / "origin.jsonl").read_bytes()
+    assert (tmp_path / "postgres.jsonl").read_bytes() == first == (tmp_path / "back.jsonl").read_bytes()
+
+
+def test_vectors_leave_postgres_as_they_came(tmp_path: Path, schema: str) -> None:
+    one, other = tmp_path / "one.jsonl", tmp_path / "other.jsonl"
+    bundle_of(one, "sqlite://", vectors=True)
+
+    async def story(memory: Memory, tools: Tools) -> None:
+        await imported(one, tools)
+        await exported(other, tools, vectors=True)
+
+    on(schema, story)
+    assert one.read_bytes() == other.read_bytes()
+
+
+def test_a_dry_run_announces_and_writes_nothing(tmp_path: Path) -> None:
+    source = _live(tmp_path)
+
+    async def recalled(memory: Memory, tools: Tools) -> None:
+        await memory.recall("fact 7 about tea", min_relevance="off")
+
+    on(source, recalled)
+
+    async def story(memory: Memory, tools: Tools) -> None:
+        answer = await _moved(source, tools, dry_run=True)
+        assert [loss["field"] for loss in answer["losses"]] == ["recalled_at"]
+        assert answer["changes"] > 0
+        assert await _records(memory, tools) == []
+
+    on(_sqlite(tmp_path, "target"), story)
+
+
+def test_moving_again_brings_what_was_added_since(tmp_path: Path) -> None:
+    source, target = _live(tmp_path), _sqlite(tmp_path, "target")
+
+    async def first(memory: Memory, tools: Tools) -> None:
+        await _moved(source, tools)
+
+    async def more(memory: Memory, tools: Tools) -> None:
+        await memory.remember("one more")
+
+    async def again(memory: Memory, tools: Tools) -> dict[str, Json]:
+        return await _moved(source, tools)
+
+    on(target, first)
+    on(source, more)
+    answer = on(target, again)
+    assert (answer["changes"], answer["verified"]["ok"]) == (1, True)
+
+
+def test_a_difference_between_both_sides_is_named(tmp_path: Path) -> None:
+    source, target = _live(tmp_path), _sqlite(tmp_path, "target")
+
+    async def story(memory: Memory, tools: Tools) -> None:
+        await _moved(source, tools)
+        victim = (await _records(memory, tools))[0].id
+        await memory.forget(victim)
+        found = (await _moved(source, tools))["verified"]
+        assert (found["ok"], found["missing"], found["named"]) == (False, 1, [victim])
+
+    on(target, story)
+
+
+_TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=60).filter(
+    lambda text: bool(text.strip())
+)
+_FACTS = st.fixed_dictionaries(
+    {
+        "content": _TEXT,
+        "metadata": st.dictionaries(st.text("abc", min_size=1, max_size=3), _TEXT | st.integers(0, 9)),
+    },
+    optional={
+        "tags": st.lists(st.text("xyz", min_size=1, max_size=4), max_size=3, unique=True),
+        "confidence": st.floats(0, 1),
+        "occurred_at": st.integers(0, 2_000_000_000_000),
+        "source": st.text("abc/", min_size=1, max_size=9),
+        "type": st.sampled_from([kind.value for kind in MemoryType if kind is not MemoryType.PROCEDURAL]),
+    },
+)
+
+
+@pytest.mark.parametrize("format_", ["markdown", "csv", "okf"])
+@settings(max_examples=15, deadline=None)
+@given(facts=st.lists(_FACTS, min_size=1, max_size=4))
+def test_files_that_people_read_lose_nothing_but_what_they_announce(
+    tmp_path_factory: pytest.TempPathFactory, format_: str, facts: list[dict[str, Json]]
+) -> None:
+    folder = tmp_path_factory.mktemp("files")
+    path = folder / ("memories.csv" if format_ == "csv" else "memories")
+
+    async def out(memory: Memory, tools: Tools) -> list[Record]:
+        await memory.remember_many(facts)
+        await write_readable(path, format_, tools.store, DEFAULT_TENANT, ("agent",))
+        return await _records(memory, tools)
+
+    async def back(memory: Memory, tools: Tools) -> list[Record]:
+        await imported(path, tools)
+        return await _records(memory, tools)
+
+    before = on("memory://", out)
+    assert on("memory://", back) == before
+
+
+def test_sqlite_to_markdown_to_sqlite_keeps_every_memory(tmp_path: Path, home: Path) -> None:
+    source, sheets = _live(tmp_path), f"markdown://{tmp_path}/sheets"
+
+    async def across(memory: Memory, tools: Tools) -> None:
+        await _moved(source, tools)
+
+    async def back(memory: Memory, tools: Tools) -> list[str]:
+        answer = await _moved(sheets, tools)
+        assert answer["verified"]["ok"]
+        return [str(record.content) for record in await _records(memory, tools)]
+
+    async def first(memory: Memory, tools: Tools) -> list[str]:
+        return [str(record.content) for record in await _records(memory, tools)]
+
+    on(sheets, across)
+    assert on(_sqlite(tmp_path, "back"), back) == on(source, first)

@@ -1,0 +1,146 @@
+"""Import, export, import, export: are the bytes the same, how long did it take, and who took the time?
+
+    python tools/migrate_roundtrip.py [MEMORIES]
+
+Memories are made with a fixed seed: several agents and users, later versions, some forgotten again. They are
+imported with the default embedder into a SQLite file under the shipped policy, with a ledger.
+"""
+
+import asyncio
+import json
+import random
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from memorywire.engine.tools import Tools
+from memorywire.house import Governance, open_house
+from memorywire.migrate.bundle import Exporting, changes_in, examine, export
+from memorywire.migrate.importing import from_thread
+from memorywire.migrate.landing import Landed, Landing, land
+from memorywire.model.change import Base, Change, End, EndReason, Put
+from memorywire.model.clock import system_clock
+from memorywire.model.record import MemoryType, Record, Scope
+from memorywire.retrieval.embed import Embedder, open_embedder
+
+_SEED = 20_261_115
+_START = 1_700_000_000_000
+_WORDS = (
+    "Ana Ben Chloe tea coffee Lisbon Porto meeting server database prefers moved deployed reviewed friday"
+    " invoice garden bicycle train concert allergy peanuts budget contract staging release rollback calendar"
+).split()
+
+
+class Timed:
+    """An embedder that knows how long it worked."""
+
+    def __init__(self, inner: Embedder) -> None:
+        self._inner = inner
+        self.space = inner.space
+        self.seconds = 0.0
+
+    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        began = time.perf_counter()
+        made = await self._inner.embed(texts)
+        self.seconds += time.perf_counter() - began
+        return made
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+def made_up(memories: int) -> Iterator[Change]:
+    """Changes as an agent makes them: most remember, some say it anew, some forget."""
+    dice = random.Random(_SEED)
+    for number in range(memories):
+        scope = Scope(agent=f"agent-{number % 4}", user=f"user-{number % 10}" if number % 3 else None)
+        at = _START + number * 1000
+        record = Record(
+            id=f"{number:08d}",
+            scope=scope,
+            type=MemoryType.EPISODIC if number % 5 == 0 else MemoryType.SEMANTIC,
+            content=f"{' '.join(dice.choices(_WORDS, k=12))} {number}",
+            created_at=at,
+            updated_at=at,
+            tags=("made-up",),
+            metadata={"number": number, "share": number / 7},
+            confidence=round(dice.random(), 3),
+        )
+        yield Change(
+            id=f"r{number}",
+            operation="remember",
+            scope=scope,
+            at=at,
+            put=(Put(record=record, base=Base.NOTHING),),
+        )
+        if number % 20 == 0:
+            anew = replace(record, content=f"{record.content} anew", version=2, updated_at=at + 5)
+            put = Put(record=anew, base=Base.LIVE)
+            yield Change(id=f"a{number}", operation="remember", scope=scope, at=at + 5, put=(put,))
+        if number % 50 == 1:
+            gone = End(id=record.id, version=1, reason=EndReason.FORGOTTEN)
+            yield Change(id=f"f{number}", operation="forget", scope=scope, at=at + 9, end=(gone,))
+
+
+async def landed(changes: AsyncIterator[Change], tools: Tools, batch: str) -> Landed:
+    return await land(changes, tools, Landing(tenant="default", batch=batch))
+
+
+async def written(path: Path, tools: Tools) -> str:
+    with path.open("wb") as file:
+        return (await export(file, tools, Exporting(tenant="default", vectors=True))).digest
+
+
+async def run(memories: int, folder: Path) -> dict[str, object]:
+    embedder = Timed(open_embedder("minilm", api_key=None))
+    first = await open_house(
+        stores=(f"sqlite:///{folder}/first.db",),
+        embedder=embedder,
+        embedder_key=None,
+        clock=system_clock,
+        governance=Governance(),
+    )
+    began = time.perf_counter()
+    came = await landed(from_thread(made_up(memories)), first.tools, "first")
+    took, embedding = time.perf_counter() - began, embedder.seconds
+    began = time.perf_counter()
+    digest = await written(folder / "first.jsonl", first.tools)
+    exporting = time.perf_counter() - began
+    await first.close()
+    began = time.perf_counter()
+    examine(folder / "first.jsonl")
+    examining = time.perf_counter() - began
+    second = await open_house(
+        stores=(f"sqlite:///{folder}/second.db",),
+        embedder="minilm",
+        embedder_key=None,
+        clock=system_clock,
+        governance=Governance(),
+    )
+    began = time.perf_counter()
+    again = await landed(from_thread(changes_in(folder / "first.jsonl", "default")), second.tools, "second")
+    importing = time.perf_counter() - began
+    same = digest == await written(folder / "second.jsonl", second.tools)
+    await second.close()
+    return {
+        "memories": came.memories,
+        "changes": came.changes,
+        "held": came.held,
+        "problems": len(came.problems) + len(again.problems),
+        "import_seconds": round(took, 1),
+        "embedding_seconds": round(embedding, 1),
+        "share_without_embedder": round(1 - embedding / took, 3),
+        "export_seconds": round(exporting, 1),
+        "examine_seconds": round(examining, 1),
+        "import_with_vectors_seconds": round(importing, 1),
+        "identical": same and (folder / "first.jsonl").read_bytes() == (folder / "second.jsonl").read_bytes(),
+        "bundle_bytes": (folder / "first.jsonl").stat().st_size,
+    }
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as scratch:
+        print(json.dumps(asyncio.run(run(int((sys.argv[1:] or ["100000"])[0]), Path(scratch))), indent=2))
