@@ -35,7 +35,7 @@ async def governed(plan: Plan, tools: Tools) -> Submitted:
         await _write_down_refusal(plan.change, judgement, tools)
         raise _refusal(judgement)
     if judgement.verdict is Verdict.HOLD:
-        return await _hold(plan, case, judgement, policy, tools)
+        return await hold(plan, case, judgement, policy, tools)
     act = _committed_act(plan, judgement, policy, tools)
     return await carry_out(plan.change, replace(act, unsaid=await unsaid(plan.change, tools)), tools)
 
@@ -103,7 +103,8 @@ async def _ending(change: Change, tools: Tools) -> tuple[Record, ...]:
     return tuple(await tools.store.get(change.scope, ids))
 
 
-async def _hold(plan: Plan, case: Case, judgement: Judgement, policy: Policy, tools: Tools) -> Submitted:
+async def hold(plan: Plan, case: Case, judgement: Judgement, policy: Policy, tools: Tools) -> Submitted:
+    """Keep the plan as a proposal until a person decides."""
     office = tools.governance
     change = replace(plan.change, put=tuple(replace(put, vector=None) for put in plan.change.put))
     waiting = await _already_held(change, tools)

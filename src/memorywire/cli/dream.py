@@ -1,0 +1,214 @@
+"""`memorywire dream`: put memory in order, by changes that can be read and taken back."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.dream_session import at_memory, dream_session, dream_watch, rules
+from memorywire.cli.inputs import decoded
+from memorywire.cli.screen import moment, safe, table, terminal_width
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.record import Scope
+
+if TYPE_CHECKING:
+    from memorywire.dreaming.night import Night
+    from memorywire.dreaming.probes import Probe
+    from memorywire.engine.tools import Tools
+
+_run = click.argument("run", metavar="RUN")
+
+
+@click.group("dream", invoke_without_command=True)
+@click.option("--night", is_flag=True, help="Make every pass once; this is what happens without options too.")
+@click.option(
+    "--session",
+    "log",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="LOG",
+    help="Read a session's log, lines of JSON with role and content, for rules and facts.",
+)
+@click.option("--watch", is_flag=True, help="Take what sessions note over into long-term memory, for ever.")
+@click.option(
+    "--every",
+    type=click.FloatRange(min=0.1),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How often --watch looks.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be done and change nothing.")
+@click.option("--max-changes", type=click.IntRange(1), default=500, show_default=True, help="Touch no more.")
+@click.option(
+    "--probes",
+    type=click.File("rb"),
+    metavar="FILE",
+    help='Lines of {"query": ..., "ids": [...]} that must be found as well after as before; '
+    "default: the last questions that were asked.",
+)
+@shared
+def command(
+    desk: Desk, night: bool, log: Path | None, watch: bool, every: float, dry_run: bool, **rest: Any
+) -> None:
+    """Merge duplicates, end what was contradicted later, archive what nobody used.
+
+    What is sure is done as one change, a run, which `dream undo RUN` takes back; what is not is proposed.
+    Nothing is deleted. A run that would make recall worse is discarded.
+    """
+    if click.get_current_context().invoked_subcommand is not None:
+        return
+    if watch:
+        dream_watch(desk, every)
+        return
+    if log is not None and dry_run:
+        raise click.UsageError("a log is read, or not; --dry-run rehearses a night")
+    if log is not None:
+        dream_session(desk, log)
+    if log is None or night:
+        _night(desk, dry_run, **rest)
+
+
+def _night(desk: Desk, dry_run: bool, max_changes: int, probes: BinaryIO | None) -> None:
+    from memorywire.dreaming.night import Night, dream
+    from memorywire.dreaming.steps import Limits
+
+    lines = [] if probes is None else probes.readlines()
+    asked = tuple(_probe(number, line) for number, line in enumerate(lines, start=1) if line.strip())
+    night = Night(limits=Limits(changes=max_changes), dry_run=dry_run, probes=asked)
+
+    async def act(scope: Scope, tools: "Tools") -> Answer:
+        fit = await _with_questions(night, scope, tools) if probes is None else night
+        return (await dream(scope, tools, fit)).document()
+
+    desk.show(at_memory(desk, act), lambda said: _sentences(said, desk))
+
+
+@command.command("runs")
+@shared
+def runs_(desk: Desk) -> None:
+    """List the runs, newest first."""
+    from memorywire.dreaming.runs import runs
+
+    async def act(scope: Scope, tools: "Tools") -> Answer:
+        return {"runs": [run.document() for run in await runs(scope, tools)]}
+
+    desk.show(at_memory(desk, act), _listed)
+
+
+@command.command("show")
+@_run
+@shared
+def show(desk: Desk, run: str) -> None:
+    """Show all that RUN did and why."""
+    from memorywire.dreaming.runs import shown
+
+    async def act(scope: Scope, tools: "Tools") -> Answer:
+        return await shown(scope, run, tools)
+
+    desk.show(at_memory(desk, act), _whole)
+
+
+@command.command("undo")
+@_run
+@shared
+def undo(desk: Desk, run: str) -> None:
+    """Take RUN back, all of it."""
+    from memorywire.cli.undo import sentences
+    from memorywire.dreaming.runs import take_back
+    from memorywire.wire.codec import encode
+
+    async def act(scope: Scope, tools: "Tools") -> Answer:
+        answer: Answer = encode(await take_back(scope, run, tools))
+        return answer
+
+    desk.show(at_memory(desk, act), sentences)
+
+
+command.add_command(rules)
+
+
+async def _with_questions(night: "Night", scope: Scope, tools: "Tools") -> "Night":
+    """With the questions that were asked lately."""
+    from memorywire.dreaming.probes import recent_probes
+
+    if tools.office is None:
+        return night
+    await tools.office.journal.settle()
+    return replace(night, probes=await recent_probes(scope, tools.office.journal))
+
+
+def _probe(number: int, line: bytes) -> "Probe":
+    from memorywire.dreaming.probes import Probe
+    from memorywire.wire.strict import parse
+
+    match parse(decoded(line, field=f"line {number}")):
+        case {"query": str(query), "ids": list(ids), **rest} if not rest and all(
+            isinstance(id, str) for id in ids
+        ):
+            return Probe(query, frozenset(ids))
+    raise InvalidRequest(
+        f"line {number} is no probe",
+        field="probes",
+        fix='write lines such as {"query": "Where does Ana live?", "ids": ["m1"]}',
+    )
+
+
+_RESULTS = {
+    "calm": "nothing to do",
+    "rehearsed": "would be done",
+    "committed": "done",
+    "discarded": "discarded, because recall would fall",
+}
+
+
+def _sentences(answer: Answer, desk: Desk) -> Iterator[str]:
+    counts = Counter(step["pass"] for step in answer["steps"])
+    told = ", ".join(f"{count} {name}" for name, count in counts.items())
+    yield f"{answer['memories']} memories: {_RESULTS[answer['result']]}" + (f": {told}" if told else "")
+    yield from _steps(answer["steps"])
+    for proposed in answer["proposed"]:
+        yield f"  proposed {proposed['proposal_id']}: {', '.join(proposed['ids'])} {proposed['why']}"
+    for refused in answer["refused"]:
+        yield f"  left to rule {refused['rule']}: {', '.join(refused['ids'])} {refused['why']}"
+    if answer["left"]:
+        yield f"{answer['left']} more steps are left for another run"
+    if "probes" in answer:
+        asked = answer["probes"]
+        before, after = asked["recall_before"], asked["recall_after"]
+        yield f"recall of {asked['questions']} questions: {before} before, {after} after"
+    if "run" in answer:
+        yield f"  undo with: {desk.again('dream', 'undo', answer['run'])}"
+
+
+def _steps(steps: list[Answer]) -> list[str]:
+    if not steps:
+        return []
+    rows = [[step["pass"], ", ".join(step["ids"]), step.get("kept", ""), step["why"]] for step in steps]
+    return table(["PASS", "MEMORY", "IN FAVOUR OF", "WHY"], rows, elastic="WHY", width=terminal_width())
+
+
+def _listed(answer: Answer) -> list[str]:
+    if not answer["runs"]:
+        return ["no dream has changed anything yet"]
+    rows = [
+        [
+            moment(run["at"]),
+            run["run"],
+            f"undone by {run['undone_by']}" if "undone_by" in run else run["reason"],
+        ]
+        for run in answer["runs"]
+    ]
+    return table(["AT", "RUN", "WHAT"], rows, elastic="WHAT", width=terminal_width())
+
+
+def _whole(answer: Answer) -> Iterator[str]:
+    yield f"{moment(answer['at'])}  {answer['reason']}"
+    yield from _steps(answer["steps"])
+    for sign, name in (("-", "ended"), ("+", "began")):
+        yield from (
+            f"{sign} {one['id']} v{one['version']}: {safe(str(one['content']))}" for one in answer[name]
+        )

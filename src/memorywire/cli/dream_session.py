@@ -1,0 +1,90 @@
+"""Dreaming by day: a session's log is read, its notes are taken over, its rules are handed to the next."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from memorywire.cli.desk import PERSON, Answer, Desk, shared
+from memorywire.cli.house import opened_house
+from memorywire.cli.screen import safe
+from memorywire.model.errors import CapabilityUnsupported
+from memorywire.model.record import Scope
+
+if TYPE_CHECKING:
+    from memorywire.engine.tools import Tools
+    from memorywire.house import House
+
+
+@click.command("rules")
+@shared
+def rules(desk: Desk) -> None:
+    """Show what the next session should know, do, and never do."""
+    from memorywire.dreaming.session import session_rules
+
+    async def act(scope: Scope, tools: "Tools") -> Answer:
+        return (await session_rules(scope, tools)).document()
+
+    desk.show(at_memory(desk, act), _listed)
+
+
+def dream_session(desk: Desk, log: Path) -> None:
+    """Read the log; the extractor of the settings finds its facts."""
+    from memorywire.dreaming.session import read_session
+
+    said_there = log.read_bytes()
+
+    async def act(scope: Scope, house: "House") -> Answer:
+        tools = await house.as_caller(PERSON).serving(scope)
+        said = await read_session(said_there, log.stem, scope, tools, house.reader.extractor)
+        return said.document()
+
+    desk.show(_in_house(desk, act), _read)
+
+
+def dream_watch(desk: Desk, every: float) -> None:
+    """Until somebody stops it."""
+    from memorywire.dreaming.promote import keep_promoting
+
+    async def act(scope: Scope, house: "House") -> Answer:
+        await keep_promoting(house.as_caller(PERSON), every=every)
+
+    click.echo(f"looking every {every:g} seconds; stop with Ctrl-C")
+    _in_house(desk, act)
+
+
+def at_memory(desk: Desk, act: "Callable[[Scope, Tools], Awaitable[Answer]]") -> Answer:
+    """What the act answers, on the memory of the settings, in the name of the person at this machine."""
+
+    async def work(scope: Scope, house: "House") -> Answer:
+        return await act(scope, await house.as_caller(PERSON).serving(scope))
+
+    return _in_house(desk, work)
+
+
+def _in_house(desk: Desk, act: "Callable[[Scope, House], Awaitable[Answer]]") -> Answer:
+    import asyncio
+
+    if desk.server is not None:
+        raise CapabilityUnsupported(
+            "a server is dreamed for where its store is", field="store", fix="name the store with --store"
+        )
+
+    async def work() -> Answer:
+        async with opened_house(desk.settings) as house:
+            return await act(Scope(agent=desk.settings.agent, user=desk.settings.user), house)
+
+    return asyncio.run(work())
+
+
+def _read(answer: Answer) -> Iterator[str]:
+    yield f"kept {len(answer['kept'])}, proposed {len(answer['proposed'])}, known already {answer['known']}"
+    if "problem" in answer:
+        yield f"  without the facts of the extractor: {answer['problem']}"
+
+
+def _listed(answer: Answer) -> Iterator[str]:
+    for name, memories in answer.items():
+        yield f"{name}: {len(memories) or 'nothing'}"
+        yield from (f"  {memory['id']}  {safe(str(memory['content']))}" for memory in memories)

@@ -1,0 +1,65 @@
+"""What fades: memories that nobody used for long, and the least of too many. They are archived, not ended."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from memorywire.dreaming.steps import Pass, Step, pinned
+from memorywire.model.clock import DAY_MS
+from memorywire.model.record import MemoryType, Record
+
+_DAYS = {MemoryType.EPISODIC: 180, MemoryType.EMOTIONAL: 180}
+_MOST = dict.fromkeys(MemoryType, 50000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """How many days an unused memory of each kind stays, and how many of each kind one user may have.
+
+    A kind that is not named stays forever, and in any number.
+    """
+
+    days: Mapping[MemoryType, int] = field(default_factory=lambda: _DAYS)
+    most: Mapping[MemoryType, int] = field(default_factory=lambda: _MOST)
+    half_life_days: float = 90.0
+
+
+def over_time(records: Sequence[Record], retention: Retention, now: int) -> Iterator[Step]:
+    """What was not used for longer than its kind stays."""
+    for kind, days in retention.days.items():
+        idle = [
+            record
+            for record in records
+            if record.type is kind and not pinned(record) and now - last_used(record) > days * DAY_MS
+        ]
+        for record in idle:
+            yield Step(
+                name=Pass.RETENTION, ids=(record.id,), why=f"{kind.value} and unused for over {days} days"
+            )
+
+
+def over_caps(records: Sequence[Record], retention: Retention) -> Iterator[Step]:
+    """The least worth of each kind beyond the number that a user may have."""
+    kept: dict[object, list[Record]] = {}
+    for record in records:
+        kept.setdefault((record.scope, record.type), []).append(record)
+    for group in kept.values():
+        kind = group[0].type
+        most = retention.most.get(kind, len(group))
+        spare = sorted(
+            (record for record in group if not pinned(record)), key=lambda record: _worth(record, retention)
+        )
+        for record in spare[: max(0, len(group) - most)]:
+            yield Step(name=Pass.CAP, ids=(record.id,), why=f"least worth of more than {most} {kind.value}")
+
+
+def last_used(record: Record) -> int:
+    """Being written counts as use."""
+    return max(record.updated_at, record.created_at, record.recalled_at or 0)
+
+
+def _worth(record: Record, retention: Retention) -> tuple[float, int, str]:
+    """Confidence that halves while nobody uses it; measured from the epoch, so that order needs no clock."""
+    half_lives = last_used(record) / (retention.half_life_days * DAY_MS)
+    sureness = max(record.confidence, 1e-6)
+    return half_lives + math.log2(sureness), last_used(record), record.id

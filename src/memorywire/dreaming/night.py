@@ -1,0 +1,203 @@
+"""A night: passes over an agent's memory, tried on a draft, judged, rehearsed, committed as one change."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from memorywire.dreaming.conflicts import conflicts
+from memorywire.dreaming.decay import Retention, over_caps, over_time
+from memorywire.dreaming.draft import Draft
+from memorywire.dreaming.duplicates import exact, near, semantic
+from memorywire.dreaming.likeness import Vectors
+from memorywire.dreaming.people import People, asked_of_people
+from memorywire.dreaming.probes import Probe, rehearse
+from memorywire.dreaming.runs import brought_back
+from memorywire.dreaming.steps import DREAM, Dreamed, Limits, Result, Step
+from memorywire.dreaming.thresholds import Thresholds, fitted
+from memorywire.engine.commit import Plan
+from memorywire.engine.debts import carry_out
+from memorywire.engine.govern import case_of, hold
+from memorywire.engine.ledger import entry_of
+from memorywire.engine.tools import Tools
+from memorywire.governance.policy import Judgement, judge
+from memorywire.governance.rules import Verdict
+from memorywire.journal.contract import Act
+from memorywire.model.change import Change
+from memorywire.model.errors import EmbedderNotConfigured
+from memorywire.model.kv import MARK as KEYED
+from memorywire.model.layer import MARK as LAYER
+from memorywire.model.layer import Kind
+from memorywire.model.record import Record, Scope
+from memorywire.model.where import Where
+from memorywire.stores.contract import Chronicler
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Night:
+    """What a run is to do: within which limits, how long things are kept, which questions must not suffer."""
+
+    limits: Limits = field(default_factory=Limits)
+    retention: Retention = field(default_factory=Retention)
+    probes: tuple[Probe, ...] = ()
+    dry_run: bool = False
+
+
+async def dream(scope: Scope, tools: Tools, night: Night) -> Dreamed:
+    """One run over the memories of the scope. Nothing is deleted; what is done is one change, or none."""
+    tools.historian(DREAM)
+    return await _Run(scope, tools, night).made()
+
+
+class _Run:
+    """One run while it is made."""
+
+    def __init__(self, scope: Scope, tools: Tools, night: Night) -> None:
+        self.scope = scope
+        self.tools = tools
+        self.night = night
+        self.began = tools.clock()
+        self.left = 0
+        self.people = People()
+        self.spared: frozenset[str] = frozenset()
+        self.held: list[tuple[Step, Plan, Judgement]] = []
+        self.refused: list[tuple[str, Step]] = []
+
+    async def made(self) -> Dreamed:
+        where = Where(scope=self.scope, alive_at=self.began)
+        found = [record async for record in self.tools.all_matching(where) if _free_to_change(record)]
+        earlier = [said async for said in self._earlier(found)]
+        self.people = await asked_of_people(self.scope, self.tools)
+        self.spared = await brought_back(self.scope, self.tools)
+        self.draft = Draft(found, self.began, frozen=self.people.waiting, earlier=earlier)
+        vectors, thresholds = await self._spoken([*found, *(record for record, _ in earlier)])
+        for make in self._passes(vectors, thresholds):
+            for step in list(make()):
+                await self._consider(step)
+        done = Dreamed(
+            result=Result.CALM,
+            memories=len(found),
+            steps=tuple(self.draft.steps),
+            refused=tuple(self.refused),
+            left=self.left,
+        )
+        return await self._settled(done, found, vectors)
+
+    async def _earlier(self, found: Sequence[Record]) -> AsyncIterator[tuple[Record, str]]:
+        """What the memories stood for when they were merged."""
+        historian = self.tools.historian(DREAM)
+        for record in found:
+            for id in record.merged_from:
+                history = await historian.history(self.scope, id)
+                if history and history[-1].record is not None:
+                    yield history[-1].record, record.id
+
+    def _passes(
+        self, vectors: Vectors, thresholds: Thresholds | None
+    ) -> Iterator[Callable[[], Iterable[Step]]]:
+        draft, retention, now = self.draft, self.night.retention, self.began
+        yield lambda: exact(draft.free)
+        yield lambda: near(draft.free)
+        if thresholds is not None:
+            yield lambda: semantic(draft.wordings, vectors, thresholds)
+        yield lambda: conflicts(draft.wordings)
+        yield lambda: over_time(draft.free, retention, now)
+        yield lambda: over_caps(draft.free, retention)
+
+    async def _spoken(self, records: Sequence[Record]) -> tuple[Vectors, Thresholds | None]:
+        """The vectors of the memories and what likeness means among them; neither without an embedder."""
+        try:
+            return await vectors_of(records, self.tools), await fitted(self.tools.embedder)
+        except EmbedderNotConfigured:
+            return {}, None
+
+    async def _consider(self, step: Step) -> None:
+        """Take the step, keep it for a person, or leave it: for another night, or because a rule says so."""
+        free = {record.id for record in self.draft.free}
+        if not step.touched <= free or self._unwanted(step):
+            return
+        if self._full(step):
+            self.left += 1
+            return
+        plan = self.draft.plan(step, self.tools.mint())
+        judgement = await self._judged(step, plan)
+        if judgement.verdict is Verdict.ALLOW:
+            self.draft.take(step)
+            return
+        self.draft.freeze(step)
+        if judgement.verdict is Verdict.HOLD and step.kept is not None and self.tools.office is not None:
+            self.held.append((step, plan, judgement))
+        else:
+            self.refused.append((judgement.rule, step))
+
+    def _unwanted(self, step: Step) -> bool:
+        """Whether somebody has said no to it already."""
+        return self.people.refused(step.touched) or not self.spared.isdisjoint(step.ids)
+
+    def _full(self, step: Step) -> bool:
+        taken = sum(len(one.ids) for one in self.draft.steps)
+        late = self.tools.clock() - self.began > self.night.limits.seconds * 1000
+        return late or taken + len(step.ids) > self.night.limits.allowed(len(self.draft.first))
+
+    async def _judged(self, step: Step, plan: Plan) -> Judgement:
+        """By the policy, as the operation it amounts to; what the dream doubts itself is held at least."""
+        doubted = Judgement(verdict=Verdict.HOLD, rule=DREAM, reason=step.why)
+        if self.tools.office is None:
+            return doubted if not step.sure else replace(doubted, verdict=Verdict.ALLOW)
+        policy = await self.tools.office.rulebook.policy()
+        judgement = judge(await case_of(plan, self.tools, policy), policy)
+        return doubted if judgement.verdict is Verdict.ALLOW and not step.sure else judgement
+
+    async def _settled(self, done: Dreamed, found: Sequence[Record], vectors: Vectors) -> Dreamed:
+        """Rehearse on a copy, then commit all steps at once, then propose what was held."""
+        change = self.draft.change(self.tools.mint(), self.scope, _reason(done.steps))
+        if self.night.probes and done.steps and vectors:
+            probed = await rehearse(self.night.probes, found, vectors, change, self.tools)
+            done = replace(done, probes=probed.document())
+            if probed.worse:
+                return replace(done, result=Result.DISCARDED)
+        if self.night.dry_run:
+            proposed = tuple(("", step) for step, _, _ in self.held)
+            return replace(done, result=Result.REHEARSED, proposed=proposed)
+        if done.steps:
+            await self._commit(change, done.steps)
+            done = replace(done, result=Result.COMMITTED, run=change.id)
+        return replace(done, proposed=tuple([(await self._propose(*held), held[0]) for held in self.held]))
+
+    async def _commit(self, change: Change, steps: Sequence[Step]) -> None:
+        if self.tools.office is None:
+            await self.tools.store.write(change)
+            return
+        entry = entry_of(change, "committed", self.tools, steps=[step.document() for step in steps])
+        await carry_out(change, Act(entries=(entry,)), self.tools)
+
+    async def _propose(self, step: Step, plan: Plan, judgement: Judgement) -> str:
+        policy = await self.tools.governance.rulebook.policy()
+        case = await case_of(plan, self.tools, policy)
+        done = await hold(plan, case, judgement, policy, self.tools)
+        return done.proposal_id or ""
+
+
+async def vectors_of(records: Sequence[Record], tools: Tools) -> Vectors:
+    """What the store keeps, where it hands vectors out, and for the others new ones."""
+    kept: list[bytes | None] = [None] * len(records)
+    if isinstance(tools.store, Chronicler) and records:
+        named = [(record.id, record.version) for record in records]
+        kept = await tools.store.vectors(records[0].scope.tenant, named)
+    missing = [record for record, vector in zip(records, kept, strict=True) if vector is None]
+    made = iter(await tools.embedder.embed([record.meaning for record in missing]))
+    return {
+        record.id: next(made) if vector is None else vector
+        for record, vector in zip(records, kept, strict=True)
+    }
+
+
+def _free_to_change(record: Record) -> bool:
+    """What is kept under a key, or as a turn of a conversation, is kept as it was said."""
+    marked = record.metadata.get(LAYER)
+    turn = isinstance(marked, Mapping) and marked.get("kind") == Kind.TURN
+    return KEYED not in record.metadata and not turn
+
+
+def _reason(steps: Sequence[Step]) -> str:
+    counts = Counter(step.name.value for step in steps)
+    return "dreamed: " + ", ".join(f"{count} {name}" for name, count in counts.items())

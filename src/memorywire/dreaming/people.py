@@ -1,0 +1,39 @@
+"""What people have before them, which a dream leaves alone, and what they have said no to."""
+
+from dataclasses import dataclass
+
+from memorywire.engine.tools import Tools
+from memorywire.journal.contract import Wanted
+from memorywire.model.proposal import Proposal, State
+from memorywire.model.record import Scope
+
+_KNOWN = frozenset({State.PENDING, State.STALE, State.REJECTED})
+_MOST = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """The memories that wait for a decision, and the sets of memories that were left as they are."""
+
+    waiting: frozenset[str] = frozenset()
+    rejected: frozenset[frozenset[str]] = frozenset()
+
+    def refused(self, touched: frozenset[str]) -> bool:
+        """Whether somebody rejected to have these changed together."""
+        return any(touched <= ids for ids in self.rejected)
+
+
+async def asked_of_people(scope: Scope, tools: Tools) -> People:
+    if tools.office is None:
+        return People()
+    wanted = Wanted(tenant=scope.tenant, agent=scope.agent, states=_KNOWN, limit=_MOST)
+    found = await tools.office.journal.proposals(wanted)
+    waiting = (_meant(proposal) for proposal in found if proposal.state is not State.REJECTED)
+    rejected = (_meant(proposal) for proposal in found if proposal.state is State.REJECTED)
+    return People(frozenset().union(*waiting), frozenset(rejected))
+
+
+def _meant(proposal: Proposal) -> frozenset[str]:
+    """What it would touch, and in whose favour."""
+    ends = () if proposal.change is None else proposal.change.end
+    return proposal.touched | {end.into for end in ends if end.into is not None}

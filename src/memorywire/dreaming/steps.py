@@ -1,0 +1,119 @@
+"""What a dream is made of: steps, the limits of a run, and what came of it."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+from memorywire.model.record import Json, Record
+
+DREAM = "dream"
+"""The operation of the change that a run is, and the rule that proposes what a dream is not sure of."""
+
+PIN = "pinned"
+
+
+class Pass(StrEnum):
+    """The passes in the order they are made. Each works on what those before it left."""
+
+    EXACT = "exact"
+    NEAR = "near"
+    SEMANTIC = "semantic"
+    CONFLICT = "conflict"
+    RETENTION = "retention"
+    CAP = "cap"
+
+
+OPERATIONS: Mapping[Pass, str] = {
+    Pass.EXACT: "merge",
+    Pass.NEAR: "merge",
+    Pass.SEMANTIC: "merge",
+    Pass.CONFLICT: "forget",
+    Pass.RETENTION: "expire",
+    Pass.CAP: "expire",
+}
+"""As what the policy judges the steps of each pass."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What is done to the memories `ids` in favour of `kept`, and why; ids and reasons, no contents.
+
+    Duplicates are merged into `kept`, what contradicts it ends superseded by it, the rest is archived.
+    A step that is not `sure` is proposed to a person.
+    """
+
+    name: Pass
+    ids: tuple[str, ...]
+    why: str
+    kept: str | None = None
+    sure: bool = True
+
+    @property
+    def touched(self) -> frozenset[str]:
+        return frozenset(self.ids if self.kept is None else (self.kept, *self.ids))
+
+    def document(self) -> dict[str, Json]:
+        said = {**asdict(self), "name": self.name.value, "ids": list(self.ids)}
+        return {
+            ("pass" if name == "name" else name): value for name, value in said.items() if value is not None
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much one run may do: so many memories, this share of them (but never fewer than ten), so long."""
+
+    changes: int = 500
+    ratio: float = 0.4
+    seconds: float = 600.0
+
+    def allowed(self, memories: int) -> int:
+        return min(self.changes, max(_AT_LEAST, int(memories * self.ratio)))
+
+
+_AT_LEAST = 10
+
+
+class Result(StrEnum):
+    """How a run ended: `calm` found nothing to do, `discarded` would have made recall worse."""
+
+    CALM = "calm"
+    COMMITTED = "committed"
+    REHEARSED = "rehearsed"
+    DISCARDED = "discarded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dreamed:
+    """What a run did: its steps, what it proposed, what a rule kept it from, how many steps it left.
+
+    `run` is the one change that an undo takes back. `probes` says how many questions were asked before and
+    after, and what share of what they should find was found.
+    """
+
+    result: Result
+    memories: int
+    steps: tuple[Step, ...] = ()
+    proposed: tuple[tuple[str, Step], ...] = ()
+    refused: tuple[tuple[str, Step], ...] = ()
+    left: int = 0
+    run: str | None = None
+    probes: Mapping[str, Json] | None = None
+
+    def document(self) -> dict[str, Json]:
+        said: dict[str, Json] = {
+            "result": self.result.value,
+            "memories": self.memories,
+            "steps": [step.document() for step in self.steps],
+            "proposed": [{"proposal_id": id, **step.document()} for id, step in self.proposed],
+            "refused": [{"rule": rule, **step.document()} for rule, step in self.refused],
+            "left": self.left,
+        }
+        return said | {
+            name: value for name, value in (("run", self.run), ("probes", self.probes)) if value is not None
+        }
+
+
+def pinned(record: Record) -> bool:
+    """Whether somebody said that this memory stays as it is: by the tag, or by `metadata.pinned`."""
+    return PIN in record.tags or record.metadata.get(PIN) is True

@@ -1,0 +1,55 @@
+"""From which likeness on two memories say the same: fitted to pairs that come along, in any space."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from memorywire.dreaming.likeness import Change, Likeness, likeness
+from memorywire.model.record import MemoryType, Record, Scope
+from memorywire.retrieval.dedup import Stated
+from memorywire.retrieval.embed import Embedder
+from memorywire.retrieval.slots import slots
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """For each way to differ, the least score of two that say the same; ways not named never do."""
+
+    least: Mapping[Change, float]
+
+    @property
+    def lowest(self) -> float:
+        """Vectors less alike than this need not be looked at."""
+        return min(self.least.values(), default=1.0)
+
+    def same(self, found: Likeness) -> bool:
+        least = self.least.get(found.change)
+        return least is not None and found.score >= least
+
+
+async def fitted(embedder: Embedder) -> Thresholds:
+    """The lowest thresholds that take no pair for the same that is not: halfway to the next that is."""
+    lines = (files(__package__) / "data" / "pairs.jsonl").read_text(encoding="utf-8").splitlines()
+    pairs = [json.loads(line) for line in lines]
+    texts = sorted({pair[side] for pair in pairs for side in ("first", "second")})
+    vectors = dict(zip(texts, await embedder.embed(texts), strict=True))
+    judged = [
+        (likeness(_stated(pair["first"]), _stated(pair["second"]), vectors), bool(pair["same"]))
+        for pair in pairs
+    ]
+    found = {change: _least(change, judged) for change in Change}
+    return Thresholds({change: score for change, score in found.items() if score is not None})
+
+
+def _least(change: Change, judged: Sequence[tuple[Likeness, bool]]) -> float | None:
+    scores = [(found.score, same) for found, same in judged if found.change is change]
+    highest = max((score for score, same in scores if not same), default=0.0)
+    above = [score for score, same in scores if same and score > highest]
+    return (highest + min(above)) / 2 if above else None
+
+
+def _stated(text: str) -> Stated:
+    scope = Scope(agent="calibration")
+    record = Record(id=text, scope=scope, type=MemoryType.SEMANTIC, content=text, created_at=0, updated_at=0)
+    return record, slots(record)

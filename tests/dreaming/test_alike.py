@@ -1,0 +1,126 @@
+"""What may become one memory, and what a vector overlooks."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from memorywire.dreaming.conflicts import conflicts
+from memorywire.dreaming.decay import Retention, over_caps
+from memorywire.dreaming.duplicates import exact, semantic
+from memorywire.dreaming.likeness import Change
+from memorywire.dreaming.thresholds import fitted
+from memorywire.model.record import MemoryType, Record, Scope
+from memorywire.retrieval.embed import open_embedder
+from tests.dreaming.bed import SCOPE
+
+
+def a_memory(text: str, at: int = 0, **fields: object) -> Record:
+    return replace(
+        Record(id=text, scope=SCOPE, type=MemoryType.SEMANTIC, content=text, created_at=at, updated_at=at),
+        **fields,
+    )
+
+
+def merged(first: str, second: str) -> bool:
+    async def measured() -> bool:
+        embedder = open_embedder("minilm")
+        records = [a_memory(first), a_memory(second, 1)]
+        vectors = dict(zip((first, second), await embedder.embed([first, second]), strict=True))
+        thresholds = await fitted(embedder)
+        await embedder.close()
+        return bool(list(semantic([(record, record) for record in records], vectors, thresholds)))
+
+    return asyncio.run(measured())
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("The deploy starts at 5", "The deploy begins at 5"),
+        ("The pipeline is maintained by Karl", "Karl maintains the pipeline"),
+    ],
+    ids=["synonym", "passive"],
+)
+def test_the_same_in_other_words_is_one_memory(first: str, second: str) -> None:
+    assert merged(first, second)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("The deploy starts at 5", "The deploy starts at 6"),
+        ("Anna manages Tom", "Tom manages Anna"),
+        ("The cat chased the dog", "The dog chased the cat"),
+        ("The flag is enabled in staging", "The flag is disabled in staging"),
+        ("Kim eats meat", "Kim does not eat meat"),
+        ("Ole is a smoker", "Ole is a former smoker"),
+    ],
+    ids=["number", "names", "roles", "opposite", "denial", "over"],
+)
+def test_what_differs_where_a_vector_does_not_look_stays_two(first: str, second: str) -> None:
+    assert not merged(first, second)
+
+
+def test_thresholds_are_fitted_to_the_embedder_for_every_way_to_differ() -> None:
+    async def fit() -> dict[Change, float]:
+        embedder = open_embedder("minilm")
+        try:
+            return dict((await fitted(embedder)).least)
+        finally:
+            await embedder.close()
+
+    found = asyncio.run(fit())
+    assert set(found) == set(Change)
+    assert all(0 < score < 1 for score in found.values())
+
+
+def test_memories_of_two_users_are_never_one() -> None:
+    ana = a_memory("The code is 5", scope=Scope(agent="dreamer", user="ana"))
+    ben = replace(ana, id="other", scope=Scope(agent="dreamer", user="ben"))
+    assert list(exact([ana, ben])) == []
+    assert len(list(exact([ana, replace(ana, id="other")]))) == 1
+
+
+def test_a_pinned_copy_is_kept_and_never_ended() -> None:
+    pin = a_memory("The code is 5", tags=("pinned",))
+    [step] = exact([replace(pin, id="later", created_at=9, tags=()), pin])
+    assert (step.kept, step.ids) == (pin.id, ("later",))
+    assert list(exact([pin, replace(pin, id="twin")])) == []
+
+
+@pytest.mark.parametrize(
+    ("older", "later", "sure"),
+    [
+        ("Ana lives in Rome", "Ana moved to Oslo", [True]),
+        ("The limit is 500 requests", "The limit is 800 requests", [True]),
+        ("Kim eats meat", "Kim does not eat meat any more", [True]),
+        ("The tap is open", "The tap is closed", [True]),
+        ("The bread is in the oven", "The bread is in the fridge", [False]),
+        ("Ana likes tea", "Ana likes coffee", []),
+        ("Invoice 12 is paid", "Invoice 13 is paid", []),
+        ("Ana lives in Rome", "Ana lives in Rome with her sister", []),
+        ("Ana lives in Rome", "Ben lives in Oslo", []),
+    ],
+    ids=["place", "number", "denial", "opposite", "perhaps", "many", "subject", "more", "others"],
+)
+def test_only_what_cannot_both_hold_is_a_conflict(older: str, later: str, sure: list[bool]) -> None:
+    records = [a_memory(later, 1), a_memory(older)]
+    steps = list(conflicts([(record, record) for record in records]))
+    assert [step.sure for step in steps] == sure
+    assert all((step.kept, step.ids) == (later, (older,)) for step in steps)
+
+
+def test_what_was_said_again_after_the_contradiction_wins() -> None:
+    again = a_memory("Ana really lives in Rome", 9)
+    first, between = a_memory("Ana lives in Rome"), a_memory("Ana moved to Oslo", 5)
+    [step] = conflicts([(first, again), (between, between), (again, again)])
+    assert (step.kept, step.ids) == (again.id, (between.id,))
+
+
+def test_beyond_its_number_the_least_worth_of_a_kind_is_archived() -> None:
+    records = [a_memory(f"fact {at}", at, confidence=1.0) for at in range(3)]
+    records.append(a_memory("a guess", 9, confidence=0.01))
+    steps = list(over_caps(records, Retention(most={MemoryType.SEMANTIC: 3})))
+    assert [step.ids for step in steps] == [("a guess",)]
+    assert list(over_caps(records, Retention(most={}))) == []
