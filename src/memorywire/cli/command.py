@@ -5,6 +5,7 @@ import importlib
 import io
 import os
 import sys
+from keyword import iskeyword
 from types import TracebackType
 from typing import NoReturn
 
@@ -33,6 +34,7 @@ VERBS = (
     "audit",
     "serve",
     "mcp",
+    "hook",
     "operator",
     "webhook",
     "backup",
@@ -41,11 +43,15 @@ VERBS = (
     "scan",
     "recover",
     "procedure",
+    "export",
+    "import",
+    "migrate",
     "import-lines",
     "call",
     "capabilities",
     "calibrate",
     "reembed",
+    "dream",
     "shards",
     "conformance",
     "doctor",
@@ -66,7 +72,9 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        module = importlib.import_module(f"memorywire.cli.{cmd_name.replace('-', '_')}")
+        # A verb that is a word of Python's own has a file with a stroke behind it.
+        name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name.replace("-", "_")
+        module = importlib.import_module(f"memorywire.cli.{name}")
         command: click.Command = module.command
         return command
 

@@ -65,8 +65,8 @@ class Desk:
         return replace(self, read=lambda: settings, server=None)
 
     @contextmanager
-    def memory(self, clock: Clock = system_clock) -> Iterator["Memory"]:
-        """The memory of the settings, or of the server."""
+    def memory(self, clock: Clock = system_clock, *, caller: str = PERSON) -> Iterator["Memory"]:
+        """The memory of the settings, or of the server, where the token says who asks."""
         if self.server is not None:
             from memorywire.client import BlockingClient
 
@@ -88,7 +88,7 @@ class Desk:
             secrets=self.settings.secrets,
             several=self.settings.several,
             reading=self.settings.reading,
-            caller=PERSON,
+            caller=caller,
             clock=clock,
         ) as memory:
             yield memory

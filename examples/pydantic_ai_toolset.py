@@ -1,0 +1,38 @@
+"""A Pydantic AI agent with memory as tools.
+
+pip install "memorywire[pydantic-ai]"; python examples/pydantic_ai_toolset.py
+
+The model here is Pydantic AI's own stand-in, which plays the calls below; name a real one instead.
+"""
+
+import asyncio
+
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+from memorywire import Memory
+from memorywire.integrations.pydantic_ai import memory_toolset
+
+
+def play(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    """Remember, then recall, then answer with what was recalled."""
+    returned = [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
+    if not returned:
+        return ModelResponse(
+            parts=[ToolCallPart("remember", {"content": "Ana prefers green tea to coffee."})]
+        )
+    if len(returned) == 1:
+        return ModelResponse(parts=[ToolCallPart("recall", {"question": "what does Ana drink?"})])
+    return ModelResponse(parts=[TextPart(str(returned[-1].content))])
+
+
+async def main() -> None:
+    async with Memory("assistant", ["memory://"]) as memory:  # name a store to keep it: sqlite:///memory.db
+        agent = Agent(FunctionModel(play), toolsets=[memory_toolset(memory)])
+        result = await agent.run("What does Ana drink?")
+        print(result.output)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

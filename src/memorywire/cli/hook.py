@@ -1,0 +1,131 @@
+"""`memorywire hook`: what a coding agent's hooks call; it never keeps the agent from its work."""
+
+import gc
+import os
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.integrations.coding.hosts import Briefing, Call, Moment, answer, parsed
+from memorywire.integrations.coding.prepared import circumstances, files_of, keep, kept
+from memorywire.integrations.coding.sessions import Sessions, Spooled, lines_of
+from memorywire.model.clock import DAY_MS, system_clock
+from memorywire.model.errors import MemorywireError
+
+if TYPE_CHECKING:  # a hook that only copies a log does not load the engine
+    from memorywire.sync import Memory
+
+_HITS = 5
+_PINNED_MOST = 50
+_QUERY_CHARS = 2_000
+_KEPT_DAYS = 30
+
+
+@click.command("hook")
+@click.option("--work", is_flag=True, help="Take in what the hooks have copied from session logs.")
+@shared
+def command(desk: Desk, work: bool) -> None:
+    """Answer a hook of Claude Code, Codex or Cursor, whose event is one JSON object on standard input.
+
+    At the start of a session the answer has pinned memories and counts, at a prompt what answers it; at the
+    end of a turn and before a compaction the new lines of the session's log are put aside for `--work`.
+    Whatever goes wrong is said on standard error, and the agent goes on: the exit code is 0.
+    """
+    gc.disable()  # a process this short makes no garbage worth looking for
+    try:
+        sessions = Sessions.at_home(os.environ)
+        said = (
+            _take_in(desk, sessions) if work else _answered(parsed(sys.stdin.buffer.read()), desk, sessions)
+        )
+    except (MemorywireError, OSError) as error:
+        click.echo(f"memorywire hook: {error}", err=True)
+        return
+    if said:
+        desk.print_json(said)
+
+
+def _answered(call: Call, desk: Desk, sessions: Sessions) -> Answer:
+    session = sessions.load(call.session)
+    if call.moment is Moment.PAUSE:
+        if call.log is not None and call.log.is_file():
+            sessions.gather(session, call.log)
+        return {}
+    if call.moment is Moment.START:
+        told, before = _opening(desk, sessions), () if call.fresh else session.shown
+    else:
+        told, before = _answering(desk, call.prompt, session.shown), session.shown
+    sessions.save(replace(session, shown=(*before, *told.shown)))
+    return answer(call, told)
+
+
+def _opening(desk: Desk, sessions: Sessions) -> Briefing:
+    """As it was made beforehand while that is good, else made now."""
+    found = kept(sessions.opening, under=circumstances(os.environ, desk.typed), now=system_clock())
+    return found or _prepare(desk, sessions)
+
+
+def _prepare(desk: Desk, sessions: Sessions) -> Briefing:
+    from memorywire.house.settings import CONFIG_NAME
+    from memorywire.integrations.coding.briefing import PINNED, opening
+
+    with desk.memory(caller=_caller(desk)) as memory:
+        pinned = memory.list(filter=PINNED, limit=_PINNED_MOST).items
+        waiting = memory.proposals(states=["pending"], limit=1).total
+        told = opening(pinned, total=memory.list(limit=1).total, waiting=waiting)
+    settings = desk.settings
+    files = files_of(settings.stores, settings.home / CONFIG_NAME)
+    elsewhere = (
+        desk.server or settings.journal or "--config" in desk.typed or "MEMORYWIRE_CONFIG" in os.environ
+    )
+    # Words of memories stay where forgetting finds them: an opening that has some is not kept.
+    if files is not None and not elsewhere and not told.shown:
+        under = circumstances(os.environ, desk.typed)
+        keep(sessions.opening, told, files=files, under=under, now=system_clock())
+    else:
+        sessions.opening.unlink(missing_ok=True)
+    return told
+
+
+def _answering(desk: Desk, prompt: str, already: tuple[str, ...]) -> Briefing:
+    query = prompt[:_QUERY_CHARS]
+    if not query.strip() or query.startswith("/"):  # a command to the host asks nothing of memory
+        return Briefing()
+    from memorywire.integrations.coding.briefing import answering
+
+    with desk.memory(caller=_caller(desk)) as memory:
+        return answering(memory.recall(query, k=_HITS).hits, already=already)
+
+
+def _take_in(desk: Desk, sessions: Sessions) -> Answer:
+    """Everything in the spool goes to the message layer, which keeps it before it is read for facts."""
+    taken = 0
+    with sessions.alone() as alone:
+        waiting = sessions.spooled() if alone else []
+        if not waiting:
+            return {}
+        sessions.tidy(system_clock() - _KEPT_DAYS * DAY_MS)
+        with desk.memory(caller=_caller(desk)) as memory:
+            read = memory.capabilities().extracts
+            for spooled in waiting:
+                taken += _add(memory, spooled) if read else 0
+                spooled.path.unlink()
+        _prepare(desk, sessions)
+    return {"taken": taken}
+
+
+def _add(memory: "Memory", spooled: Spooled) -> int:
+    from memorywire.facades.layer import MOST_TURNS
+    from memorywire.integrations.coding.transcripts import messages
+
+    said = messages(lines_of(spooled))
+    for start in range(0, len(said), MOST_TURNS):
+        memory.layer.add(said[start : start + MOST_TURNS], session_id=spooled.session)
+    return len(said)
+
+
+def _caller(desk: Desk) -> str:
+    """As the ledger names it: a hook acts for the agent, not for the person at the machine."""
+    return f"agent:{desk.settings.agent}"

@@ -1,0 +1,164 @@
+"""What is known between two calls of a hook: how far a session's log was read, and what was shown.
+
+New lines of a log are copied into a spool before the cursor moves, so they are there until they were taken
+in, whatever becomes of the log or of this process.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+_HEAD_BYTES = 1_024
+_MOST_SHOWN = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """`cursor` bytes of the log are in the spool; `head` tells whether it is still the same log."""
+
+    id: str
+    cursor: int = 0
+    head: str = ""
+    shown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spooled:
+    """Whole lines of one session's log that wait to be taken in."""
+
+    path: Path
+    session: str
+
+
+class Sessions:
+    """The sessions of one home folder, a small file each."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @staticmethod
+    def at_home(env: Mapping[str, str]) -> "Sessions":
+        """Under MEMORYWIRE_HOME, else in the platform's folder for a user's state."""
+        if env.get("MEMORYWIRE_HOME"):
+            return Sessions(Path(env["MEMORYWIRE_HOME"]).expanduser() / "sessions")
+        import platformdirs
+
+        return Sessions(platformdirs.user_state_path("memorywire", appauthor=False) / "sessions")
+
+    @property
+    def opening(self) -> Path:
+        """Where the opening of the next session is kept."""
+        return self._folder / "opening"
+
+    def load(self, id: str) -> Session:
+        """As it was saved; a file that cannot be read is a session that begins."""
+        try:
+            kept = json.loads(self._file(id).read_bytes())
+            return Session(
+                id=id, cursor=int(kept["cursor"]), head=str(kept["head"]), shown=tuple(kept["shown"])
+            )
+        except (OSError, ValueError, KeyError, TypeError):
+            return Session(id=id)
+
+    def save(self, session: Session) -> None:
+        document = {
+            "cursor": session.cursor,
+            "head": session.head,
+            "shown": list(session.shown[-_MOST_SHOWN:]),
+        }
+        write_whole(self._file(session.id), json.dumps(document).encode())
+
+    def gather(self, session: Session, log: Path) -> Session:
+        """Copy the whole lines behind the cursor into the spool, then move the cursor behind them."""
+        with log.open("rb") as file:
+            start = session.cursor if _same(file.read(_HEAD_BYTES), session) else 0
+            file.seek(start)
+            new = _whole_lines(file.read())
+            file.seek(0)
+            head = file.read(min(_HEAD_BYTES, start + len(new)))
+        if new:
+            # Named by its place: who copies the same lines again writes the same file again.
+            name = f"{_name(session.id)}.{start}-{start + len(new)}.spool"
+            write_whole(self._folder / name, json.dumps({"session": session.id}).encode() + b"\n" + new)
+        moved = Session(id=session.id, cursor=start + len(new), head=_digest(head), shown=session.shown)
+        self.save(moved)
+        return moved
+
+    def spooled(self) -> list[Spooled]:
+        """What waits, in the order of each session's log."""
+        found = [(path, *_place(path)) for path in self._folder.glob("*.spool")]
+        in_order = sorted(found, key=lambda one: one[1:])
+        return [Spooled(path=path, session=_session_of(path)) for path, *_ in in_order]
+
+    def tidy(self, before: int) -> None:
+        """Forget sessions that nobody has gone on with since that moment, in epoch milliseconds."""
+        for path in self._folder.glob("*.json"):
+            if path.stat().st_mtime * 1000 < before:
+                path.unlink(missing_ok=True)
+
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Whether nobody else takes in the spool just now."""
+        import fcntl  # there is none on Windows, where the embedded journal does not run
+
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with (self._folder / "working.lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+                return
+            yield True
+
+    def _file(self, id: str) -> Path:
+        return self._folder / f"{_name(id)}.json"
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """All of it or nothing, on the disk, for nobody else to read."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+def lines_of(spooled: Spooled) -> Sequence[bytes]:
+    """The lines of the log, without the line that says whose they are."""
+    return spooled.path.read_bytes().split(b"\n")[1:]
+
+
+def _session_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return str(json.loads(file.readline())["session"])
+
+
+def _place(path: Path) -> tuple[str, int]:
+    name, place, _ = path.name.rsplit(".", 2)
+    return name, int(place.split("-")[0])
+
+
+def _same(head: bytes, session: Session) -> bool:
+    """Whether the log still begins as it did when the cursor was set."""
+    known = min(session.cursor, _HEAD_BYTES)
+    return len(head) >= known and _digest(head[:known]) == session.head
+
+
+def _whole_lines(read: bytes) -> bytes:
+    """Up to the last line that ends; the rest is still being written."""
+    return read[: read.rfind(b"\n") + 1]
+
+
+def _digest(head: bytes) -> str:
+    return hashlib.blake2b(head, digest_size=16).hexdigest()
+
+
+def _name(id: str) -> str:
+    """A file's name for whatever a host calls a session."""
+    return hashlib.blake2b(id.encode(), digest_size=12).hexdigest()
