@@ -19,6 +19,7 @@ from memorywire.model.record import DEFAULT_TENANT
 from memorywire.servers.callers import ANYBODY, Caller, Doorkeeper
 from memorywire.servers.console import render
 from memorywire.servers.console.forms import PROOF, Form, check_origin, read_form
+from memorywire.servers.console.growth import Growth
 from memorywire.servers.console.page import Page, Room, Shop, View
 from memorywire.servers.console.rooms import (
     activity,
@@ -97,6 +98,7 @@ def console_mount(
         sessions=sessions,
         templates=render.environment(),
         sections=sections,
+        growth=Growth(door),
     )
 
     async def entry(scope: Scope) -> Caller | None:
@@ -167,7 +169,8 @@ async def _answered(view: View, page: Page) -> Response:
             form = await _proven(page)
             return await view.do(page, form)
         if view.look is not None:
-            return await view.look(page)
+            unsaid = view.of_agent and page.limited and page.agent is None
+            return await (_choice(page) if unsaid else view.look(page))
         raise WrongMethod("this address does not know that method")
     except MemorywireError as error:
         page.request.state.visit.code = error.code
@@ -175,6 +178,14 @@ async def _answered(view: View, page: Page) -> Response:
         if back is not None:
             return page.go(back, Note(text=error.detail, fix=error.fix, problem=True))
         return await page.show("problem.html", status_of(error), problem=error.problem())
+
+
+async def _choice(page: Page) -> Response:
+    """The agents to choose from; where there is no choice, the page itself."""
+    agents = (await page.call("agents"))["items"]
+    if len(agents) == 1:
+        return page.go(page.link(agent=agents[0]["agent_id"]))
+    return await page.show("choose.html", agents=agents)
 
 
 async def _proven(page: Page) -> Form:
@@ -208,6 +219,7 @@ def _for_visitors(endpoint: Endpoint) -> Endpoint:
     async def checked(request: Request) -> Response:
         if request.state.caller is None:
             raise Unauthenticated("nobody is signed in", fix="sign in")
+        request.state.operation = "events"  # how long a visitor listens is not how long a page takes
         return await endpoint(request)
 
     return checked

@@ -16,6 +16,7 @@ from memorywire.model.errors import MemorywireError, Unauthenticated
 from memorywire.model.record import Json
 from memorywire.servers.callers import Caller, Doorkeeper
 from memorywire.servers.console.forms import PROOF, Form
+from memorywire.servers.console.growth import Growth
 from memorywire.servers.console.sessions import PATH, Note, Session, Sessions
 from memorywire.servers.http.door import Door
 
@@ -36,12 +37,16 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """An address below /console: `look` answers GET; `do` answers POST, after the form was proven ours."""
+    """An address below /console: `look` answers GET; `do` answers POST, after the form was proven ours.
+
+    With `of_agent` whoever may see some agents only says first which one they look at.
+    """
 
     path: str
     look: "Callable[[Page], Awaitable[Response]] | None" = None
     do: "Callable[[Page, Form], Awaitable[Response]] | None" = None
     public: bool = False
+    of_agent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +58,7 @@ class Shop:
     sessions: Sessions
     templates: Environment
     sections: tuple[Section, ...]
+    growth: Growth
 
 
 class Page:
@@ -97,12 +103,15 @@ class Page:
 
     @property
     def agent(self) -> str | None:
-        """The agent the address names; else the only one that is the visitor's, or (None) all of them."""
+        """The agent the address names; else the only one that is the visitor's, if it is only one."""
         named = self.query.get("agent")
-        own = self.caller.agents
-        if named is not None or own == EVERYBODY:
-            return named
-        return next((agent for agent in own if "*" not in agent), None)
+        only, *others = self.caller.agents
+        return named if named is not None or others or "*" in only else only
+
+    @property
+    def limited(self) -> bool:
+        """Whether the visitor may see some agents only."""
+        return self.caller.agents != EVERYBODY
 
     def link(self, path: str | None = None, /, **fields: Json) -> str:
         """An address: this one with other fields, or another one with just these; None takes a field away."""

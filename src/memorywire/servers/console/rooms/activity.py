@@ -131,7 +131,7 @@ async def _texts(page: Page, agent: str, id: str) -> dict[int, str]:
 
 ROOM = Room(
     views=(
-        View(path="/activity", look=activity),
+        View(path="/activity", look=activity, of_agent=True),
         View(path="/activity/verify", look=verify),
         View(path="/activity/entry", look=entry),
         View(path="/activity/undo", do=undo),

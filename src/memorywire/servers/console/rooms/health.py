@@ -68,6 +68,7 @@ async def _shown(page: Page, checked: Any = None) -> Response:
     wired = door.house.capabilities
     debts = await books.owed(door, page.caller)
     agents = (await page.call("agents"))["items"]
+    grown = await page.shop.growth.by_day(page.caller)
     return await page.show(
         "health.html",
         wired=wired,
@@ -75,11 +76,17 @@ async def _shown(page: Page, checked: Any = None) -> Response:
         stand=await door.finish(door.journal.file.read(standing)) if page.caller.everywhere else None,
         debts=debts[:_MOST_DEBTS],
         debts_total=len(debts),
-        growth=columns(await books.growth(door, page.caller), page.now // DAY_MS, _DAYS),
-        latencies=sorted(page.request.state.figures.latencies().items()),
+        growth=None if grown is None else columns(grown, page.now // DAY_MS, _DAYS),
+        latencies=_latencies(page),
         agents=agents,
         checked=checked,
     )
+
+
+def _latencies(page: Page) -> list[tuple[str, tuple[int, float]]]:
+    """Of every operation but the listening to events, which takes as long as somebody listens."""
+    found = page.request.state.figures.latencies()
+    return sorted((name, taken) for name, taken in found.items() if name != "events")
 
 
 ROOM = Room(

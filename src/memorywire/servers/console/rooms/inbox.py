@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from starlette.responses import Response
 
-from memorywire.journal.operators import EVERYBODY, Right
+from memorywire.journal.operators import Right
 from memorywire.model.errors import NotFound
 from memorywire.model.record import Json
 from memorywire.servers.console.page import Page, Room, Section, View
@@ -23,9 +23,9 @@ _SAMPLE = 12
 
 async def waiting(page: Page) -> int:
     """How many proposals wait, of those that are the visitor's to see, whatever the page narrows."""
-    agent = None if page.caller.agents == EVERYBODY else page.agent
-    found = await page.call("proposals", agent_id=agent, limit=1)
-    total: int = found["total"]
+    if page.limited:
+        return sum(one["waiting"] for one in (await page.call("agents"))["items"])
+    total: int = (await page.call("proposals", limit=1))["total"]
     return total
 
 
@@ -126,7 +126,7 @@ async def examined(page: Page, id: str) -> dict[str, Json]:
         "request": request,
         "source": request.get("source") or _first(said, "source"),
         "trust": _first(said, "trust"),
-        "raw": page.link("/proposal/raw", id=id),
+        "raw": page.link("/proposal/raw", id=id, agent=page.agent),
     }
 
 
@@ -145,9 +145,9 @@ def _behind(at: str | None, items: list[dict[str, Json]]) -> str | None:
 
 ROOM = Room(
     views=(
-        View(path="/inbox", look=inbox),
-        View(path="/inbox/all", look=everything),
-        View(path="/proposal", look=proposal),
+        View(path="/inbox", look=inbox, of_agent=True),
+        View(path="/inbox/all", look=everything, of_agent=True),
+        View(path="/proposal", look=proposal, of_agent=True),
         View(path="/proposal/raw", look=raw),
         View(path="/suggestions", look=suggestions),
     ),

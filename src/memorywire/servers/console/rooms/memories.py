@@ -43,7 +43,8 @@ async def export(page: Page) -> Response:
     if kind not in _FORMATS:
         raise InvalidRequest("a file is jsonl or csv", field="format")
     media, lines = _FORMATS[kind]
-    first = await page.call("list", **narrowed(page, page.agent), limit=_CHUNK)
+    asked, words = narrowed(page, page.agent), page.query.get("q")
+    first = await (_found(page, words, asked) if words else page.call("list", **asked, limit=_CHUNK))
     headers = {"Content-Disposition": f'attachment; filename="memories.{kind}"'}
     return StreamingResponse(lines(_pages(page, first)), media_type=media, headers=headers)
 
@@ -76,11 +77,15 @@ async def _listed(page: Page, asked: Mapping[str, Json]) -> dict[str, Any]:
 
 
 async def _searched(page: Page, words: str, asked: Mapping[str, Json]) -> dict[str, Any]:
+    found = await _found(page, words, asked)
+    return {**found, "total": None, "next": None}
+
+
+async def _found(page: Page, words: str, asked: Mapping[str, Json]) -> dict[str, Any]:
     """By relevance, through a recall: whoever looks something up leaves the same trace as an agent."""
     found = await page.call("recall", **asked, query=words, k=_PAGE)
     standing = {"standing": "active"}  # a hit does not say, and only what is recallable is found
-    items = [standing | one for one in found["results"]]
-    return {"items": items, "total": None, "next": None, "recall_id": found["recall_id"]}
+    return {"items": [standing | one for one in found["results"]], "recall_id": found["recall_id"]}
 
 
 async def _pages(page: Page, first: dict[str, Json]) -> AsyncIterator[list[dict[str, Json]]]:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from memorywire.journal.operators import Right
 from memorywire.model.answers import Hit, Recalled
-from memorywire.model.errors import InvalidRequest, NotFound
+from memorywire.model.errors import InvalidRequest, NotFound, Unauthenticated
 from memorywire.model.record import Json
 from memorywire.model.rulings import Reasons
 from memorywire.model.survey import Helped
@@ -22,8 +22,22 @@ from memorywire.servers.console.render import day_ms, plain
 from memorywire.servers.console.sessions import Note
 from memorywire.wire.codec import encode
 
+_RANK = "rank in "
 _FUSIONS = ("rrf", "max", "weighted")
 _NUMBERS = {"k": (1, 50), "hops": (0, 3), "max_tokens": (1, 100_000)}
+_OPTIONS = {
+    "user_id": "--user",
+    "k": "-k",
+    "types": "--type",
+    "filter": "--filter",
+    "as_of": "--as-of",
+    "min_relevance": "--min-relevance",
+    "hops": "--hops",
+    "fusion": "--fusion",
+    "max_tokens": "--max-tokens",
+}
+"""What the command line calls the fields of a recall."""
+
 _DAY_END = 24 * 3_600_000 - 1
 
 
@@ -52,7 +66,7 @@ async def _answered(page: Page) -> dict[str, Any]:
         "answer": encode(recalled),
         "rows": _rows(recalled),
         "misses": [await _missed(page, encode(one)) for one in recalled.near_misses or ()],
-        "copies": _copies(payload),
+        "copies": _copies(payload, await _curl(page, payload)),
         **_block(recalled.hits, payload.get("max_tokens")),
     }
 
@@ -72,7 +86,14 @@ async def _frozen(page: Page, recall_id: str) -> dict[str, Any]:
         if one.memory is not None
     ]
     most = max((one.score for one in reasons.results), default=1.0)
-    return {"reasons": encode(reasons), "most": most or 1.0, "words": list(Helped), **_block(kept, None)}
+    doubted = {say.memory_id: say.helped for say in reasons.feedback if say.helped is not Helped.USEFUL}
+    return {
+        "reasons": encode(reasons),
+        "most": most or 1.0,
+        "words": list(Helped),
+        "doubted": doubted,
+        **_block(kept, None),
+    }
 
 
 def _block(hits: Sequence[Hit], max_tokens: int | None) -> dict[str, Any]:
@@ -83,13 +104,21 @@ def _block(hits: Sequence[Hit], max_tokens: int | None) -> dict[str, Any]:
 
 def _rows(recalled: Recalled) -> list[dict[str, Any]]:
     """Hits with a bar for each signal: its value, beside the greatest that any of them has."""
-    signals = [dict(hit.signals or {}) for hit in recalled.hits]
+    signals = [
+        {name: value for name, value in (hit.signals or {}).items() if not name.startswith(_RANK)}
+        for hit in recalled.hits
+    ]
     greatest = {name: max(one.get(name, 0.0) for one in signals) for one in signals for name in one}
     best = max((hit.score for hit in recalled.hits), default=0.0)
     return [
         {
             "hit": encode(hit),
             "share": hit.score / best if best else 0.0,
+            "ranks": {
+                name.removeprefix(_RANK): int(value)
+                for name, value in (hit.signals or {}).items()
+                if name.startswith(_RANK)
+            },
             "signals": [
                 (name, value, value / greatest[name] if greatest[name] > 0 else 0.0)
                 for name, value in sorted(each.items())
@@ -135,31 +164,48 @@ def _filter(text: str | None) -> Json:
         ) from error
 
 
-def _copies(payload: Mapping[str, Json]) -> list[tuple[str, str]]:
+def _copies(payload: Mapping[str, Json], curl: str) -> list[tuple[str, str]]:
     """The same question in the words of every door."""
     rest = {name: value for name, value in payload.items() if name not in ("agent_id", "user_id", "query")}
     arguments = "".join(f", {name}={value!r}" for name, value in rest.items())
     user = f", user_id={payload['user_id']!r}" if "user_id" in payload else ""
     python = (
-        f"memory = Memory(agent_id={payload['agent_id']!r}{user})\n"
-        f"found = await memory.recall({payload['query']!r}{arguments})"
+        f"async with Memory(agent_id={payload['agent_id']!r}{user}) as memory:\n"
+        f"    found = await memory.recall({payload['query']!r}{arguments})"
     )
-    body = shlex.quote(json.dumps(payload, ensure_ascii=False))
     tool = {"name": "recall", "arguments": {"query": payload["query"], **rest}}
     return [
         ("Python", python),
-        ("curl", f"curl -s http://127.0.0.1:8377/v0/recall -H 'Content-Type: application/json' -d {body}"),
+        ("curl", curl),
         ("MCP", plain({"method": "tools/call", "params": tool})),
         ("CLI", _command(payload)),
     ]
 
 
+async def _curl(page: Page, payload: Mapping[str, Json]) -> str:
+    """At the address this page has; with a token where nobody is let in without."""
+    try:
+        await page.shop.doorkeeper.admit(None)
+        shown = ""
+    except Unauthenticated:
+        shown = ' -H "Authorization: Bearer $MEMORYWIRE_TOKEN"'
+    address = f"{page.request.url.scheme}://{page.request.url.netloc}/v0/recall"
+    body = shlex.quote(json.dumps(payload, ensure_ascii=False))
+    return f"curl -s {shlex.quote(address)} -H 'Content-Type: application/json'{shown} -d {body}"
+
+
 def _command(payload: Mapping[str, Json]) -> str:
     words = ["memorywire", "recall", str(payload["query"]), "--agent", str(payload["agent_id"])]
-    options = {"user_id": "--user", "k": "--k", "hops": "--hops", "fusion": "--fusion"}
-    for name, option in options.items():
-        words += [option, str(payload[name])] if name in payload else []
+    for name, option in _OPTIONS.items():
+        words += [option, _word(payload[name])] if name in payload else []
     return shlex.join([*words, "--explain"])
+
+
+def _word(value: Json) -> str:
+    """As the command line takes it: the one type by its name, a filter as JSON."""
+    if isinstance(value, list):
+        return str(value[0])
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
 
 
 ROOM = Room(

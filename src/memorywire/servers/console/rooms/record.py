@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from memorywire.governance.segments import segments
 from memorywire.governance.visible import visible
-from memorywire.model.errors import InvalidRequest, MemorywireError, NotFound
+from memorywire.model.errors import Conflict, InvalidRequest, MemorywireError, NotFound
 from memorywire.model.record import Json
 from memorywire.procedures.parse import parse
 from memorywire.procedures.svg import svg
@@ -64,16 +64,31 @@ async def restore(page: Page, form: Form) -> Response:
     older = next((one for one in chain if str(one["number"]) == number and "record" in one), None)
     if older is None:
         raise NotFound("what that version said is gone", field="version")
-    said = older["record"]
-    done = await page.call(
+    done = await _rewritten(page, agent, older["record"], chain[-1]["number"])
+    return page.go(_back(page, agent, id), _receipt(done, agent, f"Version {number} is current again."))
+
+
+async def correct(page: Page, form: Form) -> Response:
+    """What is right becomes the newest version; its source is who says so."""
+    agent, id = form.text("agent"), form.text("id")
+    current = await page.call("get", agent_id=agent, id=id)
+    if str(current["version"]) != form.text("version"):
+        raise Conflict("it was changed meanwhile", field="version", fix="read it again and decide")
+    right = {**current, "content": form.text("content"), "source": page.caller.name}
+    done = await _rewritten(page, agent, right, current["version"])
+    return page.go(_back(page, agent, id), _receipt(done, agent, "Corrected; what it said before is below."))
+
+
+async def _rewritten(page: Page, agent: str, said: Mapping[str, Json], version: int) -> dict[str, Json]:
+    """The receipt of a memory that says this from now on, unless `version` is not its newest."""
+    return await page.call(
         "remember",
         agent_id=agent,
         user_id=said.get("user_id"),
-        id=id,
-        if_version=chain[-1]["number"],
+        id=said["id"],
+        if_version=version,
         **{name: said.get(name) for name in _KEPT},
     )
-    return page.go(_back(page, agent, id), _receipt(done, agent, f"Version {number} is current again."))
 
 
 async def erase_preview(page: Page) -> Response:
@@ -195,6 +210,7 @@ ROOM = Room(
         View(path="/record/raw", look=raw),
         View(path="/record/picture", look=picture),
         View(path="/record/restore", do=restore),
+        View(path="/record/correct", do=correct),
         View(path="/record/erase", look=erase_preview),
         View(path="/record/forget", do=forget),
     )

@@ -141,8 +141,24 @@ function listen() {
   });
 }
 
+function offerCopies() {
+  for (const text of document.querySelectorAll("[data-copy]")) {
+    const words = text.textContent;
+    const button = document.createElement("button");
+    button.className = "copying";
+    button.textContent = "Copy";
+    button.setAttribute("aria-label", text.dataset.copy);
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(words);
+      button.textContent = "Copied";
+    });
+    text.prepend(button);
+  }
+}
+
 document.addEventListener("DOMContentLoaded", () => {
   find(".item.current")?.scrollIntoView({ block: "nearest" });
   listen();
   countTicked();
+  offerCopies();
 });
