@@ -62,9 +62,17 @@ async def run_here() -> dict[str, Document]:
             there = partial(open_store, other.client.url, space=SPACE)
             http = await examine_opener(there, exempt={}, seed=SEED)
         notes = await examine_url(f"markdown://{folder}/notes", seed=SEED)
+        graph = await examine_url(f"graph://{folder}/graph.db", seed=SEED)
     memory = await examine_url("memory://", seed=SEED)
     router = await examine_opener(_router, exempt={}, seed=SEED)
-    found = {"memory": memory, "sqlite": file, "router": router, "http": http, "markdown": notes}
+    found = {
+        "memory": memory,
+        "sqlite": file,
+        "router": router,
+        "http": http,
+        "markdown": notes,
+        "graph": graph,
+    }
     return {name: document(report) for name, report in found.items()}
 
 

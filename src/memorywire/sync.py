@@ -39,7 +39,7 @@ from memorywire.model.rulings import Reasons, Reverted, RuleBook, RuleTrial
 from memorywire.model.survey import AgentList, FacetCounts, Judged, RecallPage
 
 if TYPE_CHECKING:  # what few ask for is loaded by those who do
-    from memorywire.facades.blocking import BlockingKeyValue, BlockingLayer
+    from memorywire.facades.blocking import BlockingHarness, BlockingKeyValue, BlockingLayer
     from memorywire.facades.procedures import BlockingProcedure
     from memorywire.journal.audit import Examination
     from memorywire.journal.events import Event
@@ -224,6 +224,12 @@ class Memory:
         from memorywire.facades.blocking import BlockingLayer
 
         return BlockingLayer(self._run, self._memory.layer)
+
+    @property
+    def harness(self) -> "BlockingHarness":
+        from memorywire.facades.blocking import BlockingHarness
+
+        return BlockingHarness(self._run, self._memory.harness)
 
     def capabilities(self) -> Capabilities:
         return self._run(self._memory.capabilities())

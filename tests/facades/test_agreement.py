@@ -1,10 +1,12 @@
 """The faces of one memory agree: what one writes the others see as their contract says, whatever happened.
 
-A machine does anything in any order through the wire, the keys and the layer: writes, holds and decides,
-redacts, expires, forgets and erases. After each step every face must show exactly what it should.
+A machine does anything in any order through the wire, the keys, the layer and the OpenWOP host: it writes,
+holds, decides, redacts, expires, forgets, erases and begins runs. After each step every face must show what
+it should and nothing else, and every run what stood when it began.
 """
 
 import asyncio
+import json
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +19,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
 from memorywire import Memory
+from memorywire.facades.openwop.adapter import Visitor
+from memorywire.facades.openwop.discovery import claims
+from memorywire.facades.openwop.entries import Draft, Wanted, entry_of
+from memorywire.facades.openwop.host import SESSION, Host
+from memorywire.journal.runs import Run
 from memorywire.model.answers import Status
 from memorywire.model.errors import Conflict, SecretLeakage
 from tests.engine.quick import Quick
@@ -26,8 +33,15 @@ A = TypeVar("A")
 
 _TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 _HELD = "held"
-_POLICY = f'profile = "open"\n[[rule]]\nname = "look"\nverdict = "hold"\ncontent_contains = ["{_HELD}"]\n'
+_POLICY = f"""profile = "open"
+[[rule]]
+name = "look"
+verdict = "hold"
+operation = ["remember"]
+content_contains = ["{_HELD}"]
+"""
 _WORDS = st.sampled_from(["tea", "coffee", "water", "juice", "milk"])
+_VISITOR = Visitor(name="person:test", tenant="default")
 _KEYS = st.sampled_from(["a", "b", "c"])
 _SECONDS = st.sampled_from([None, 5, 20])
 
@@ -45,13 +59,19 @@ class Kept:
 
 @dataclass
 class World:
-    """What every face should show."""
+    """What every face should show; `runs` are with what stood when each began, as (id, words) and its end."""
 
     there: dict[str, Kept] = field(default_factory=dict)
     held: dict[str, Kept] = field(default_factory=dict)
+    runs: list[tuple[Run, dict[tuple[str, str], int | None]]] = field(default_factory=list)
 
     def alive(self, now: int) -> list[Kept]:
         return [one for one in self.there.values() if one.ends is None or now < one.ends]
+
+
+def _words(one: Kept) -> str:
+    """What a face shows that knows only text."""
+    return str(one.says) if one.key is None else json.dumps({one.key: one.says})
 
 
 class Faces(RuleBasedStateMachine):
@@ -68,6 +88,9 @@ class Faces(RuleBasedStateMachine):
         self.memory = Memory("bot", ["sqlite://"], embedder=Quick(), policy=str(policy), clock=self.clock)
         self.world = World()
         self.number = 0
+        house = self.run(self.memory._open())
+        assert house.journal is not None
+        self.host = Host(house, house.journal, serves=claims(house.capabilities))
 
     def teardown(self) -> None:
         if hasattr(self, "memory"):
@@ -120,6 +143,19 @@ class Faces(RuleBasedStateMachine):
         kept = self.run(self.memory.kv.set(key, value, ttl=seconds))
         return self.keep(Kept(kept.id, value, "entry", key=key, ends=kept.expires_at))
 
+    @rule(target=memories, word=_WORDS, seconds=_SECONDS)
+    def put(self, word: str, seconds: int | None) -> str:
+        text = self.fresh(word)
+        ends = None if seconds is None else self.clock.now + 1_000 * seconds
+        entry = self.run(self.host.adapter(_VISITOR).put("bot", Draft(content=text, expires_at=ends)))
+        return self.keep(Kept(entry.id, text, "note", ends=ends))
+
+    @rule()
+    def begin(self) -> None:
+        run = self.run(self.host.start(_VISITOR, SESSION, ["bot"]))
+        stood = {(one.id, _words(one)): one.ends for one in self.world.alive(self.clock.now)}
+        self.world.runs.append((run, stood))
+
     @rule(key=_KEYS)
     def refuse(self, key: str) -> None:
         """A key keeps its value as it is or not at all."""
@@ -165,6 +201,9 @@ class Faces(RuleBasedStateMachine):
     def forget(self, id: str, hard: bool) -> None:
         self.run(self.memory.forget(id, hard_delete=hard))
         self.world.there.pop(id, None)
+        for _, stood in self.world.runs if hard else ():
+            for name in [name for name in stood if name[0] == id]:
+                del stood[name]
 
     @rule(key=_KEYS)
     def delete(self, key: str) -> None:
@@ -194,6 +233,20 @@ class Faces(RuleBasedStateMachine):
         asked = self.run(self.memory.layer.recall("tea", top_k=50, min_relevance="off"))
         shown = {fact.id: (fact.memory, fact.kind.value) for fact in asked}
         assert shown == others if len(others) <= 50 else shown.items() <= others.items()
+
+    @invariant()
+    def the_host_shows_what_is_and_runs_see_what_was(self) -> None:
+        if not hasattr(self, "host"):
+            return
+        now = self.clock.now
+        alive = {(one.id, _words(one)) for one in self.world.alive(now)}
+        assert self._listed(None) == alive
+        for run, stood in self.world.runs:
+            assert self._listed(run) == {name for name, ends in stood.items() if ends is None or now < ends}
+
+    def _listed(self, run: Run | None) -> frozenset[tuple[str, str]]:
+        found = self.run(self.host.adapter(_VISITOR, run).list("bot", Wanted(limit=500)))
+        return frozenset((record.id, entry_of(record)["content"]) for record in found)
 
     @invariant()
     def nothing_secret_is_shown_anywhere(self) -> None:
