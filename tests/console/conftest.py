@@ -1,4 +1,4 @@
-"""One browser for all browser tests of a process, one served console for each module that only looks."""
+"""A browser for each module of tests: an open one keeps an event loop running, and other tests begin their own."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from playwright.sync_api import Browser
 from tests.console.stage import Stage, browsing, staged
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with browsing() as opened:
         yield opened

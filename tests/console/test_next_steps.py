@@ -103,9 +103,14 @@ def test_the_command_and_the_call_that_are_copied_are_ours(stage: Stage, browser
         assert f"{stage.server.client.url}/v0/recall" in curl
         assert "Authorization" not in curl
         assert visit.complaints == []
-        stage.server.operator("olga")
-        page = visit.open(stage.link)
-        page = visit.open(f"{stage.url}/playground?{asked}")
+
+
+def test_where_a_token_is_needed_the_copied_call_has_one(stage: Stage, browser: Browser) -> None:
+    _remember(stage, "Ana lives in Linz.", id="home", source="user")
+    stage.server.operator("olga")
+    with visiting(browser) as visit:
+        visit.page.goto(stage.link)
+        page = visit.open(f"{stage.url}/playground?agent=a&q=where+does+Ana+live")
         assert "Bearer $MEMORYWIRE_TOKEN" in page.locator("[data-copy='Copy as curl']").inner_text()
 
 
