@@ -1,4 +1,4 @@
-"""A browser for each module of tests: an open one keeps an event loop running, and other tests begin their own."""
+"""A browser for each module of tests: an open one keeps a loop running, and other tests begin their own."""
 
 from collections.abc import Iterator
 
