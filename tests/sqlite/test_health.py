@@ -42,6 +42,7 @@ def test_a_sound_file_says_what_it_holds(tmp_path: Path) -> None:
                 "integrity": "ok",
                 "records": 11,
                 "versions": 12,
+                "embedded_anew": 0,
                 "wal_bytes": 0,
                 "erase_pending": False,
                 "mode": "0600",
