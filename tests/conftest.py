@@ -2,6 +2,13 @@
 
 import signal
 
+from hypothesis import settings
+
 # A shell starts its background jobs with ctrl-C ignored, and an ignored signal stays ignored in every child:
 # a test that interrupts a command would wait for ever. A handler is reset to the default when a child starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# A run that fails must fail again: generated cases are the same each time, wherever it is started.
+# `pytest --hypothesis-profile default` draws others.
+settings.register_profile("fixed", derandomize=True, database=None)
+settings.load_profile("fixed")

@@ -74,7 +74,7 @@ def server(folder: Path) -> Iterator[tuple[str, str, Path]]:
 
 
 def run(
-    url: str, token: str, folder: Path, *, examples: int, phases: str
+    url: str, token: str, folder: Path, *, examples: int, phases: str, seed: int | None = None
 ) -> subprocess.CompletedProcess[str]:
     (folder / "schemathesis.toml").write_text(SETTINGS, encoding="utf-8")
     command = [str(Path(sys.executable).with_name("st")), "run", f"{url}/openapi.json"]
@@ -82,20 +82,27 @@ def run(
     command += ["--max-examples", str(examples), "--continue-on-failure", "--warnings", "off", "--no-color"]
     command += ["--exclude-path", "/v0/events"]  # it has no end
     command += ["--request-timeout", "60"]  # seconds; the machine may have other work
+    command += ["--generation-database", "none"]
+    command += [] if seed is None else ["--seed", str(seed)]
     env = {**os.environ, "no_proxy": "*"}
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
 
 
-def campaign(cases: int, phases: str = "examples,fuzzing", seconds: float = math.inf) -> Outcome:
-    """Runs until so many cases were sent, or the time is over, each run with another seed."""
+def campaign(
+    cases: int, phases: str = "examples,fuzzing", seconds: float = math.inf, seed: int | None = None
+) -> Outcome:
+    """Runs until so many cases were sent, or the time is over.
+
+    Each run has another seed: one that was never tried, or `seed` and those that follow it.
+    """
     sent, failures, seeds, began = 0, [], [], time.monotonic()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         with server(folder) as (url, token, log):
             while sent < cases and time.monotonic() - began < seconds:
-                done = run(
-                    url, token, folder, examples=max(2, min(ROUND, (cases - sent) // 50)), phases=phases
-                )
+                examples = max(2, min(ROUND, (cases - sent) // 50))
+                chosen = None if seed is None else seed + len(seeds)
+                done = run(url, token, folder, examples=examples, phases=phases, seed=chosen)
                 counted = CASES.search(done.stdout)
                 if counted is None:
                     raise SystemExit(done.stdout + done.stderr)
@@ -145,9 +152,10 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=500, help="how many requests to send, at least")
     parser.add_argument("--phases", default="examples,fuzzing", help="phases of Schemathesis")
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no run after this")
+    parser.add_argument("--seed", type=int, help="the first seed, to see a run again; else they are random")
     parser.add_argument("--markdown", type=Path, help="write a report")
     asked = parser.parse_args()
-    found = campaign(asked.cases, asked.phases, asked.seconds)
+    found = campaign(asked.cases, asked.phases, asked.seconds, asked.seed)
     for failure in found.failures:
         print(failure)
     print(f"cases={found.cases} 5xx={found.faults} failed_runs={len(found.failures)}", dict(found.statuses))

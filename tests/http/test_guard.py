@@ -141,6 +141,21 @@ def test_a_bucket_fills_with_time_and_is_one_callers_alone():
     rates.take("ana")
 
 
+def test_callers_without_number_do_not_fill_the_memory():
+    now = [0.0]
+    rates = Rates(1, lambda: now[0])
+    for _ in range(2):
+        rates.take("hasty")
+    for caller in range(9_999):
+        rates.take(f"passer-by {caller}")
+    now[0] = 1.0  # the others are full again
+    rates.take("the next")
+    assert len(rates) == 2
+    rates.take("hasty")
+    with pytest.raises(RateLimited):
+        rates.take("hasty")
+
+
 def test_more_than_can_be_answered_at_once_is_turned_away_and_not_queued():
     with serving(limits=Limits(at_once=1, rate=1e6)) as server:
         slow = server.client.connect()

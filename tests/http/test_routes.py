@@ -99,7 +99,7 @@ def test_a_batch_gives_each_item_its_own_receipt(client: Client):
     assert [item["status"] for item in reply.json["items"]] == [200, 422, 200, 200, 404]
     assert reply.json["items"][1]["problem"]["field"] == "content"
     assert client.post("/v0/batch", {"items": []}).status == 422
-    assert client.post("/v0/batch", {"items": [{"operation": "get"}]}).json["field"] == "items.0"
+    assert client.post("/v0/batch", {"items": [{"operation": "get"}]}).json["field"] == "items.0.payload"
 
 
 def test_a_procedure_takes_a_step(client: Client):

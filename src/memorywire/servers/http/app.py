@@ -1,7 +1,7 @@
 """The application: every route, the mounts of other doors, and the guard before all of them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import cast
@@ -30,7 +30,7 @@ from memorywire.servers.http.books import (
 from memorywire.servers.http.definitions import definition_routes
 from memorywire.servers.http.door import Door, Limits
 from memorywire.servers.http.guard import HEADERS, Entry, Guard
-from memorywire.servers.http.handlers import Endpoint, caller_of, wire_endpoint
+from memorywire.servers.http.handlers import Endpoint, caller_of, described, wire_endpoint
 from memorywire.servers.http.health import healthz, readyz_endpoint
 from memorywire.servers.http.kv import kv_routes
 from memorywire.servers.http.layer import layer_routes
@@ -114,16 +114,16 @@ def _routes(door: Door, doorkeeper: Doorkeeper, watch: Watch) -> list[BaseRoute]
 
     return [
         *_wire_routes(door),
-        Route("/v0/batch", batch_endpoint(door), methods=["POST"]),
-        Route("/v0/procedures/{id}/trigger", trigger_endpoint(door), methods=["POST"]),
-        Route("/v0/audit", audit_endpoint(door)),
-        Route("/v0/audit/verify", verify_endpoint(door)),
-        Route("/v0/audit/checkpoint", checkpoint_endpoint(door)),
-        Route("/v0/debts", debts_endpoint(door)),
+        described("/v0/batch", {"POST": batch_endpoint(door)}),
+        described("/v0/procedures/{id}/trigger", {"POST": trigger_endpoint(door)}),
+        described("/v0/audit", {"GET": audit_endpoint(door)}),
+        described("/v0/audit/verify", {"GET": verify_endpoint(door)}),
+        described("/v0/audit/checkpoint", {"GET": checkpoint_endpoint(door)}),
+        described("/v0/debts", {"GET": debts_endpoint(door)}),
         *kv_routes(door),
         *layer_routes(door),
         *definition_routes(door),
-        Route("/v0/events", events_endpoint(door, bearer(doorkeeper))),
+        described("/v0/events", {"GET": events_endpoint(door, bearer(doorkeeper))}),
         Route("/metrics", metrics),
         Route("/healthz", healthz),
         Route("/readyz", readyz_endpoint(door)),
@@ -140,20 +140,11 @@ def _mounted(mounted: Mounted) -> Iterator[BaseRoute]:
 
 
 def _wire_routes(door: Door) -> Iterator[Route]:
-    """One route for each path, so that a wrong method is told all the right ones."""
     paths: dict[str, dict[str, Endpoint]] = {}
     for route in wire_routes():
         paths.setdefault(route.path, {})[route.method] = wire_endpoint(route, door)
     for path, endpoints in paths.items():
-        yield Route(path, _by_method(endpoints), methods=list(endpoints))
-
-
-def _by_method(endpoints: Mapping[str, Endpoint]) -> Endpoint:
-    async def endpoint(request: Request) -> Response:
-        method = "GET" if request.method == "HEAD" else request.method
-        return await endpoints[method](request)
-
-    return endpoint
+        yield described(path, endpoints)
 
 
 async def problem_of(request: Request, error: Exception) -> Response:

@@ -4,34 +4,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-import jsonschema_rs
 from starlette.requests import Request
 from starlette.responses import Response
 
 from memorywire.facades.bulk import Result, remember_each
-from memorywire.model.errors import InvalidRequest, MemorywireError
+from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Json
 from memorywire.servers.callers import Caller
 from memorywire.servers.http.answers import as_json, status_of
+from memorywire.servers.http.checking import asked_body
 from memorywire.servers.http.door import Door, permit
-from memorywire.servers.http.handlers import Endpoint, caller_of, json_object
-from memorywire.servers.http.schemas import own_schemas
+from memorywire.servers.http.handlers import Endpoint, caller_of
 from memorywire.wire.codec import encode
 
 Item = dict[str, Json]
 
 
 def batch_endpoint(door: Door) -> Endpoint:
-    check = jsonschema_rs.Draft202012Validator(own_schemas()["batch.request"])
-
     async def batch(request: Request) -> Response:
         request.state.operation = "batch"
-        body = await json_object(request, limit=door.limits.batch, seconds=door.limits.body_seconds)
-        for error in check.iter_errors(body):
-            place = ".".join(str(step) for step in error.instance_path) or "items"
-            raise InvalidRequest(
-                "a batch is a list of items, each an operation and its payload", field=place, fix="see /docs"
-            )
+        body = await asked_body("batch.request", request, door, limit=door.limits.batch)
         answers = [
             answer for run in _runs(body["items"]) for answer in await _perform(run, door, caller_of(request))
         ]

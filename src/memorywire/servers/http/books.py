@@ -1,7 +1,7 @@
 """The books as routes: the ledger, its proof, its signature, and what stores still have to write."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping
 from functools import partial
 
 import apsw
@@ -16,30 +16,26 @@ from memorywire.journal.ledger import Filters, Row
 from memorywire.journal.notary import Notary
 from memorywire.journal.operators import Right
 from memorywire.journal.sealing import seal
-from memorywire.model.errors import InvalidRequest, NotFound
+from memorywire.model.errors import NotFound
 from memorywire.model.proposal import Debt
 from memorywire.model.record import Json
 from memorywire.servers.callers import Caller
 from memorywire.servers.http.answers import as_json
 from memorywire.servers.http.door import Door
-from memorywire.servers.http.handlers import Endpoint, caller_of
-from memorywire.servers.http.requests import query_pairs
+from memorywire.servers.http.handlers import Endpoint, asked, caller_of
 
-_MOST = 1_000
 _PAGE = 100
 _NEWEST = 20_000
-_NUMBERS = frozenset({"since", "until", "before", "limit"})
-AUDIT_FIELDS = ("agent_id", "user_id", "operation", "kind", "actor", "memory", *sorted(_NUMBERS))
 
 
-async def entries(door: Door, caller: Caller, pairs: Sequence[tuple[str, str]]) -> dict[str, Json]:
+async def entries(door: Door, caller: Caller, wanted: Mapping[str, Json]) -> dict[str, Json]:
     """A page of the ledger, newest first, and where the next one begins, for whoever may review."""
     caller.require(Right.REVIEW)
-    asked = _asked(pairs)
-    caller.require_agent(asked, optional=True)
-    before, limit = asked.pop("before", None), asked.pop("limit", _PAGE)
-    named = {"agent": asked.pop("agent_id", None), "user": asked.pop("user_id", None)}
-    filters = Filters(tenant=caller.tenant, **named, **asked)
+    caller.require_agent(wanted, optional=True)
+    rest = dict(wanted)
+    before, limit = rest.pop("before", None), rest.pop("limit", _PAGE)
+    named = {"agent": rest.pop("agent_id", None), "user": rest.pop("user_id", None)}
+    filters = Filters(tenant=caller.tenant, **named, **rest)
     await door.journal.settle()
     found = await door.finish(
         door.journal.file.read(partial(ledger.log, filters=filters, before=before, limit=limit))
@@ -101,14 +97,13 @@ async def owed(door: Door, caller: Caller) -> list[dict[str, Json]]:
 
 def audit_endpoint(door: Door) -> Endpoint:
     async def audit(request: Request) -> Response:
-        return as_json(await entries(door, caller_of(request), query_pairs(request)))
+        return as_json(await entries(door, caller_of(request), asked(request)))
 
     return audit
 
 
 def verify_endpoint(door: Door) -> Endpoint:
     async def verify(request: Request) -> Response:
-        _no_query(request)
         return as_json(await verdict(door, caller_of(request)))
 
     return verify
@@ -116,7 +111,6 @@ def verify_endpoint(door: Door) -> Endpoint:
 
 def checkpoint_endpoint(door: Door) -> Endpoint:
     async def checkpoint(request: Request) -> Response:
-        _no_query(request)
         return as_json(await signed(door, caller_of(request)))
 
     return checkpoint
@@ -124,31 +118,9 @@ def checkpoint_endpoint(door: Door) -> Endpoint:
 
 def debts_endpoint(door: Door) -> Endpoint:
     async def debts(request: Request) -> Response:
-        _no_query(request)
         return as_json({"debts": await owed(door, caller_of(request))})
 
     return debts
-
-
-def _asked(pairs: Sequence[tuple[str, str]]) -> dict[str, Json]:
-    asked: dict[str, Json] = {}
-    for name, text in pairs:
-        if name not in AUDIT_FIELDS or name in asked:
-            raise InvalidRequest(f"{name} is not a field here, or given twice", field=name)
-        asked[name] = _number(name, text) if name in _NUMBERS else text
-    return asked
-
-
-def _number(name: str, text: str) -> int:
-    lowest, most = (1, _MOST) if name == "limit" else (0, 2**53)
-    if not (text.isascii() and text.isdecimal() and len(text) < 17 and lowest <= int(text) <= most):
-        raise InvalidRequest(f"{name} must be an integer from {lowest} to {most}", field=name)
-    return int(text)
-
-
-def _no_query(request: Request) -> None:
-    for name, _ in query_pairs(request):
-        raise InvalidRequest(f"{name} is not a field here", field=name)
 
 
 def _notary(door: Door) -> Notary:

@@ -14,10 +14,9 @@ from memorywire.model.definition import Edition
 from memorywire.model.record import Json
 from memorywire.servers.callers import Caller
 from memorywire.servers.http.answers import as_json
-from memorywire.servers.http.checking import asked_body, asked_query
+from memorywire.servers.http.checking import asked_body
 from memorywire.servers.http.door import Door
-from memorywire.servers.http.handlers import Endpoint, caller_of
-from memorywire.servers.http.requests import path_value
+from memorywire.servers.http.handlers import Endpoint, asked, caller_of, described
 
 Verb: TypeAlias = Callable[[Request, Door, Caller, Backends], Awaitable[Json]]
 
@@ -25,8 +24,10 @@ _DISTANT = frozenset({"http", "https", "postgres", "postgresql"})
 
 
 def definition_routes(door: Door) -> list[Route]:
-    """One route for each path, so that a wrong method is told all the right ones."""
-    return [Route(path, _endpoint(verbs, door), methods=list(verbs)) for path, verbs in _ROUTES.items()]
+    return [
+        described(path, {method: _endpoint(verb, door) for method, verb in verbs.items()})
+        for path, verbs in _ROUTES.items()
+    ]
 
 
 def edition_document(edition: Edition) -> dict[str, Json]:
@@ -43,7 +44,7 @@ def edition_document(edition: Edition) -> dict[str, Json]:
     return {**told, **{name: value for name, value in more.items() if value is not None}}
 
 
-def _endpoint(verbs: Mapping[str, Verb], door: Door) -> Endpoint:
+def _endpoint(verb: Verb, door: Door) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         caller = caller_of(request)
         caller.require(Right.MANAGE)
@@ -51,14 +52,12 @@ def _endpoint(verbs: Mapping[str, Verb], door: Door) -> Endpoint:
         book = door.house.backends
         if book is None:
             raise unsupported("backends", "this house was opened without them")
-        verb = verbs["GET" if request.method == "HEAD" else request.method]
         return as_json(await verb(request, door, caller, book))
 
     return endpoint
 
 
 async def _list(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
-    asked_query(request)
     found = await door.finish(book.list(caller.tenant))
     return {"definitions": [edition_document(edition) for edition in found]}
 
@@ -70,20 +69,19 @@ async def _create(request: Request, door: Door, caller: Caller, book: Backends) 
 
 
 async def _get(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
-    asked_query(request)
-    return edition_document(await door.finish(book.get(caller.tenant, path_value(request, "definition"))))
+    return edition_document(await door.finish(book.get(caller.tenant, asked(request)["definition"])))
 
 
 async def _fork(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
     body = await asked_body("backend_fork.request", request, door)
     _require_for(body, caller)
-    named = path_value(request, "definition")
+    named = asked(request)["definition"]
     return edition_document(await door.finish(book.fork(caller.tenant, named, body, caller.name)))
 
 
 async def _retire(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
     await asked_body("backend_retire.request", request, door)
-    named = path_value(request, "definition")
+    named = asked(request)["definition"]
     return edition_document(await door.finish(book.retire(caller.tenant, named, caller.name)))
 
 
@@ -96,7 +94,6 @@ async def _bind(request: Request, door: Door, caller: Caller, book: Backends) ->
 
 
 async def _unbind(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
-    asked_query(request)
     agent = _agent(request, caller)
     await door.finish(book.unbind(caller.tenant, agent, caller.name))
     return {"agent_id": agent}
@@ -109,7 +106,7 @@ def _require_for(body: Mapping[str, Json], caller: Caller) -> None:
 
 
 def _agent(request: Request, caller: Caller) -> str:
-    agent = path_value(request, "agent_id")
+    agent: str = asked(request)["agent_id"]
     caller.require_agent({"agent_id": agent}, optional=False)
     return agent
 

@@ -51,6 +51,7 @@ _STREAM = b"text/event-stream"
 _CACHE = b"cache-control"
 _DRESS = {name.lower().encode(): value.encode() for name, value in HEADERS.items()}
 _STRANGERS = ""  # they share one rate
+_MOST_BUCKETS = 10_000
 
 
 @dataclass(slots=True)
@@ -67,9 +68,14 @@ class Rates:
         self._now = now
         self._buckets: dict[str, _Bucket] = {}
 
+    def __len__(self) -> int:
+        return len(self._buckets)
+
     def take(self, caller: str) -> None:
         """Raises RateLimited, with the wait, when the bucket is empty."""
         now, most = self._now(), self._rate * 2
+        if caller not in self._buckets and len(self._buckets) >= _MOST_BUCKETS:
+            self._forget_full(now)
         bucket = self._buckets.setdefault(caller, _Bucket(most, now))
         bucket.left = min(most, bucket.left + (now - bucket.at) * self._rate)
         bucket.at = now
@@ -77,6 +83,15 @@ class Rates:
             wait = max(1, ceil((1 - bucket.left) / self._rate))
             raise RateLimited(f"more than {self._rate:g} requests a second", retry_after=wait)
         bucket.left -= 1
+
+    def _forget_full(self, now: float) -> None:
+        """A bucket that is full again is like one that was never touched: callers may be without number."""
+        full = self._rate * 2
+        self._buckets = {
+            caller: bucket
+            for caller, bucket in self._buckets.items()
+            if bucket.left + (now - bucket.at) * self._rate < full
+        }
 
 
 class Guard:

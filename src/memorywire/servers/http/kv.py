@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from memorywire.facades.kv import KeyValue, entry_document, owner_kind, setting
+from memorywire.facades.kv import KeyValue, entry_document, setting
 from memorywire.house import House
 from memorywire.journal.operators import Right
 from memorywire.model.errors import Forbidden, MemorywireError, NotFound
@@ -15,10 +15,10 @@ from memorywire.model.kv import Kept, Limits, Match, Owner, OwnerKind, Searched
 from memorywire.model.record import Json
 from memorywire.servers.callers import Caller
 from memorywire.servers.http.answers import ACCEPTED, as_json, status_of
-from memorywire.servers.http.checking import asked_body, asked_query
+from memorywire.servers.http.checking import asked_body
 from memorywire.servers.http.door import Door
-from memorywire.servers.http.handlers import Endpoint, caller_of
-from memorywire.servers.http.requests import path_value
+from memorywire.servers.http.handlers import Endpoint, asked, caller_of, described
+from memorywire.servers.http.requests import with_headers
 from memorywire.wire.codec import encode
 
 Verb: TypeAlias = Callable[[Request, Door, KeyValue], Awaitable[Response]]
@@ -28,13 +28,14 @@ _ALL = "/v0/kv/{scope}/{scope_id}"
 
 
 def kv_routes(door: Door) -> list[Route]:
-    """One route for each path, so that a wrong method is told all the right ones."""
-    return [Route(path, _endpoint(verbs, door), methods=list(verbs)) for path, verbs in _ROUTES.items()]
+    return [
+        described(path, {method: _endpoint(right, verb, door) for method, (right, verb) in verbs.items()})
+        for path, verbs in _ROUTES.items()
+    ]
 
 
-def _endpoint(verbs: Mapping[str, tuple[Right, Verb]], door: Door) -> Endpoint:
+def _endpoint(right: Right, verb: Verb, door: Door) -> Endpoint:
     async def endpoint(request: Request) -> Response:
-        right, verb = verbs["GET" if request.method == "HEAD" else request.method]
         request.state.operation = "kv"
         return await verb(request, door, _shelf(request, door, caller_of(request), right))
 
@@ -45,9 +46,7 @@ def _shelf(request: Request, door: Door, caller: Caller, right: Right) -> KeyVal
     """The keys that the address names, as far as the caller may have them."""
     caller.require(right)
     owner = Owner(
-        kind=owner_kind(path_value(request, "scope")),
-        id=path_value(request, "scope_id"),
-        tenant=caller.tenant,
+        kind=OwnerKind(asked(request)["scope"]), id=asked(request)["scope_id"], tenant=caller.tenant
     )
     if owner.kind is OwnerKind.TENANT and owner.id != caller.tenant:
         raise Forbidden("this tenant is not yours", field="scope_id")
@@ -60,33 +59,32 @@ def _shelf(request: Request, door: Door, caller: Caller, right: Right) -> KeyVal
 
 
 async def _get(request: Request, door: Door, shelf: KeyValue) -> Response:
-    asked_query(request)
-    found = await door.finish(shelf.get(path_value(request, "key")))
+    found = await door.finish(shelf.get(asked(request)["key"]))
     if found is None:
         raise NotFound("there is nothing under this key", field="key")
     return as_json(entry_document(found), headers={"ETag": f'"{found.version}"'})
 
 
 async def _set(request: Request, door: Door, shelf: KeyValue) -> Response:
-    body = await asked_body("kv_set.request", request, door)
+    sent = await asked_body("kv_set.request", request, door)
+    body = with_headers(("if_version",), sent, asked(request))
     value = body.pop("value")
-    return _kept(await door.finish(shelf.set(path_value(request, "key"), value, **body)))
+    return _kept(await door.finish(shelf.set(asked(request)["key"], value, **body)))
 
 
 async def _incr(request: Request, door: Door, shelf: KeyValue) -> Response:
     body = await asked_body("kv_incr.request", request, door)
-    return _kept(await door.finish(shelf.incr(path_value(request, "key"), body.get("by", 1))))
+    return _kept(await door.finish(shelf.incr(asked(request)["key"], body.get("by", 1))))
 
 
 async def _delete(request: Request, door: Door, shelf: KeyValue) -> Response:
-    asked_query(request)
-    done = await door.finish(shelf.delete(path_value(request, "key")))
+    done = await door.finish(shelf.delete(asked(request)["key"]))
     return as_json(encode(done), ACCEPTED if done.proposal_id is not None else 200)
 
 
 async def _list(request: Request, door: Door, shelf: KeyValue) -> Response:
-    asked = asked_query(request, texts=("prefix", "after"), numbers=("limit",))
-    found = await door.finish(shelf.list(**asked))
+    wanted = {name: value for name, value in asked(request).items() if name in ("prefix", "after", "limit")}
+    found = await door.finish(shelf.list(**wanted))
     document = {"entries": [entry_document(entry) for entry in found], "truncated": found.truncated}
     return as_json(document if found.next is None else {**document, "next": found.next})
 
@@ -105,7 +103,6 @@ async def _search(request: Request, door: Door, shelf: KeyValue) -> Response:
 
 
 async def _stats(request: Request, door: Door, shelf: KeyValue) -> Response:
-    asked_query(request)
     return as_json(encode(await door.finish(shelf.stats())))
 
 
@@ -148,5 +145,5 @@ def _searched(found: Searched) -> dict[str, Json]:
 def _match(match: Match) -> dict[str, Json]:
     told: dict[str, Json] = {**entry_document(match.entry), "score": round(match.score, 6)}
     if match.merged_from:
-        told["merged_from"] = [{"key": entry.key, "value": entry.value} for entry in match.merged_from]
+        told["merged_from"] = [entry_document(entry) for entry in match.merged_from]
     return told

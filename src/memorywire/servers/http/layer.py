@@ -15,17 +15,16 @@ from memorywire.model.layer import EventState
 from memorywire.model.record import Json, Scope
 from memorywire.servers.callers import Caller
 from memorywire.servers.http.answers import ACCEPTED, as_json
-from memorywire.servers.http.checking import asked_body, asked_query
+from memorywire.servers.http.checking import asked_body
 from memorywire.servers.http.door import Door
-from memorywire.servers.http.handlers import Endpoint, caller_of
-from memorywire.servers.http.requests import path_value
+from memorywire.servers.http.handlers import Endpoint, asked, caller_of, described
 
 
 def layer_routes(door: Door) -> list[Route]:
     return [
-        Route("/v0/layer/add", _add(door), methods=["POST"]),
-        Route("/v0/layer/recall", _recall(door), methods=["POST"]),
-        Route("/v0/layer/events/{event_id}", _event(door)),
+        described("/v0/layer/add", {"POST": _add(door)}),
+        described("/v0/layer/recall", {"POST": _recall(door)}),
+        described("/v0/layer/events/{event_id}", {"GET": _event(door)}),
     ]
 
 
@@ -58,9 +57,8 @@ def _event(door: Door) -> Endpoint:
         request.state.operation = "layer"
         caller = caller_of(request)
         caller.require(Right.READ)
-        asked_query(request)
         layer = _of(door, caller, Scope(tenant=caller.tenant, agent=""))
-        found = await door.finish(layer.event(path_value(request, "event_id")))
+        found = await door.finish(layer.event(asked(request)["event_id"]))
         if not names(caller.agents, found.scope.agent):
             raise NotFound("there is no such event", field="event_id")
         return as_json(event_document(found))

@@ -6,7 +6,7 @@ from functools import cache
 from memorywire import __version__, spec
 from memorywire.model.record import Json
 from memorywire.servers.http.answers import ACCEPTED, JSON, MOVED, PROBLEM, STATUSES
-from memorywire.servers.http.openapi_contracts import ADDRESSES
+from memorywire.servers.http.openapi_contracts import ADDRESSES, IF_MATCH, TEXT
 from memorywire.servers.http.requests import is_text, properties, resolved
 from memorywire.servers.http.routes import NEEDS, Wire, wire_routes
 from memorywire.servers.http.schemas import own_schemas
@@ -134,9 +134,7 @@ def _headers(route: Wire) -> list[Json]:
         schema = {"type": "string", "minLength": 1, "maxLength": 256, "pattern": "^[!-~]+$"}
         found.append(_parameter("Idempotency-Key", "header", schema, said, False))
     if {"if_version", "if_edition"} & set(known):
-        said = "The version that must be current, in quotes, as an ETag said it."
-        schema = {"type": "string", "pattern": '^"[0-9]{1,18}"$'}
-        found.append(_parameter("If-Match", "header", schema, said, False))
+        found.append(dict(IF_MATCH))
     return found
 
 
@@ -249,9 +247,7 @@ def _plain(summary: str, media: str, status_503: bool = False, *, public: bool =
     }
 
 
-_MEMORY_ID = _parameter(
-    "id", "path", {"type": "string", "minLength": 1, "maxLength": 256}, "The procedure.", True
-)
+_MEMORY_ID = _parameter("id", "path", TEXT, "The procedure.", True)
 
 _OWN: Mapping[str, Mapping[str, Json]] = {
     "/v0/batch": {"post": _own("batch", "Many operations, one after the other.", body="batch.request")},
@@ -290,7 +286,11 @@ _OWN: Mapping[str, Mapping[str, Json]] = {
             "parameters": [
                 _number("after", "Begin behind this event; without it, with the next one."),
                 _parameter(
-                    "Last-Event-ID", "header", {"type": "string"}, "The same, as browsers say it.", False
+                    "Last-Event-ID",
+                    "header",
+                    {"type": "string", "pattern": "^[0-9]{1,16}$"},
+                    "The same, as browsers say it; it goes before `after`.",
+                    False,
                 ),
             ],
         }

@@ -17,26 +17,33 @@ class Address:
     name: str
     summary: str
     body: bool = False
-    query: Sequence[Parameter] = ()
+    more: Sequence[Parameter] = ()
 
     @property
     def parameters(self) -> list[Json]:
-        return [*(_IN_PATH[part] for part in _IN_PATH if f"{{{part}}}" in self.path), *self.query]
+        return [*(_IN_PATH[part] for part in _IN_PATH if f"{{{part}}}" in self.path), *self.more]
 
 
 def _parameter(name: str, place: str, said: str, **schema: Json) -> Parameter:
     return {"name": name, "in": place, "required": place == "path", "description": said, "schema": schema}
 
 
-_TEXT = {"type": "string", "minLength": 1, "maxLength": 256, "pattern": "^[^\\u0000-\\u001f\\u007f]*$"}
+TEXT = {"type": "string", "minLength": 1, "maxLength": 256, "pattern": "^[^\\u0000-\\u001f\\u007f]*$"}
 _IN_PATH: Mapping[str, Parameter] = {
     "scope": _parameter("scope", "path", "Whose keys.", enum=["agent", "user", "tenant"]),
-    "scope_id": _parameter("scope_id", "path", "The agent, the user or the tenant.", **_TEXT),
-    "key": _parameter("key", "path", "The key.", **_TEXT),
-    "event_id": _parameter("event_id", "path", "The event.", **_TEXT),
-    "definition": _parameter("definition", "path", "A digest, or a name: its newest edition.", **_TEXT),
-    "agent_id": _parameter("agent_id", "path", "The agent.", **_TEXT),
+    "scope_id": _parameter("scope_id", "path", "The agent, the user or the tenant.", **TEXT),
+    "key": _parameter("key", "path", "The key.", **TEXT),
+    "event_id": _parameter("event_id", "path", "The event.", **TEXT),
+    "definition": _parameter("definition", "path", "A digest, or a name: its newest edition.", **TEXT),
+    "agent_id": _parameter("agent_id", "path", "The agent.", **TEXT),
 }
+IF_MATCH = _parameter(
+    "If-Match",
+    "header",
+    "The version that must be current, in quotes, as an ETag said it.",
+    type="string",
+    pattern='^"[0-9]{1,15}"$',
+)
 _LIST = (
     _parameter("prefix", "query", "Only keys that begin so.", type="string", maxLength=256),
     _parameter("after", "query", "Only keys behind this one: the `next` of the page before.", type="string"),
@@ -47,10 +54,17 @@ _ALL = "/v0/kv/{scope}/{scope_id}"
 
 ADDRESSES = (
     Address(path=_KEY, method="get", name="kv_get", summary="The value under a key."),
-    Address(path=_KEY, method="put", name="kv_set", summary="Keep a value under a key.", body=True),
+    Address(
+        path=_KEY,
+        method="put",
+        name="kv_set",
+        summary="Keep a value under a key.",
+        body=True,
+        more=(IF_MATCH,),
+    ),
     Address(path=_KEY, method="post", name="kv_incr", summary="Add to the number under a key.", body=True),
     Address(path=_KEY, method="delete", name="kv_delete", summary="End the entry of a key."),
-    Address(path=_ALL, method="get", name="kv_list", summary="Entries by their keys.", query=_LIST),
+    Address(path=_ALL, method="get", name="kv_list", summary="Entries by their keys.", more=_LIST),
     Address(path=_ALL, method="post", name="kv_set_many", summary="Keep many values.", body=True),
     Address(
         path="/v0/kv-search/{scope}/{scope_id}",

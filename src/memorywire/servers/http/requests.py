@@ -2,14 +2,13 @@
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping
 from urllib.parse import parse_qsl, unquote
 
 from starlette.requests import ClientDisconnect, Request
 
 from memorywire import spec
 from memorywire.model.errors import (
-    InvalidJson,
     InvalidRequest,
     NotFound,
     TooLarge,
@@ -20,7 +19,6 @@ from memorywire.model.record import Json
 from memorywire.wire import strict
 
 _MOST_PARAMETERS = 200
-_ETAG = re.compile(r'"(\d{1,18})"')
 _MEDIA = re.compile(r"application/(?:[\w.-]+\+)?json")
 
 
@@ -87,24 +85,6 @@ def query_pairs(request: Request) -> list[tuple[str, str]]:
     return pairs
 
 
-def from_query(operation: str, pairs: Sequence[tuple[str, str]]) -> dict[str, Json]:
-    """The fields of a query, each read as the schema of the operation says; nothing is ignored."""
-    known = properties(operation)
-    payload: dict[str, Json] = {}
-    for name, text in pairs:
-        if name not in known:
-            raise InvalidRequest(f"{name} is not a field here", field=name)
-        kind = resolved(operation, known[name])
-        if kind.get("type") == "array":
-            item = _read(resolved(operation, kind["items"]), text)
-            payload.setdefault(name, []).append(item)
-        elif name in payload:
-            raise InvalidRequest(f"{name} is given twice", field=name)
-        else:
-            payload[name] = _read(kind, text, name)
-    return payload
-
-
 def resolved(operation: str, schema: Mapping[str, Json]) -> Mapping[str, Json]:
     """A schema with what it refers to filled in, to learn which type it has."""
     while "$ref" in schema:
@@ -124,18 +104,6 @@ def is_text(schema: Mapping[str, Json]) -> bool:
     return schema.get("type") == "string" or (bool(options) and all(isinstance(one, str) for one in options))
 
 
-def _read(schema: Mapping[str, Json], text: str, name: str | None = None) -> Json:
-    """Text as it is; everything else as JSON, and what is none is left to the schema to refuse."""
-    if is_text(schema):
-        return text
-    try:
-        return strict.parse(text)
-    except InvalidJson as error:
-        if schema.get("type") in ("integer", "number", "boolean"):
-            return text
-        raise InvalidRequest(f"{name} must be JSON: {error.detail}", field=name) from error
-
-
 def path_value(request: Request, name: str) -> str:
     """A part of the path, decoded; what is no text names nothing."""
     try:
@@ -145,18 +113,16 @@ def path_value(request: Request, name: str) -> str:
     return value
 
 
-def with_headers(operation: str, payload: dict[str, Json], headers: Mapping[str, str]) -> dict[str, Json]:
-    """`Idempotency-Key` and `If-Match` as the fields they stand for."""
+def with_headers(
+    fields: Container[str], payload: dict[str, Json], sent: Mapping[str, Json]
+) -> dict[str, Json]:
+    """`Idempotency-Key` and `If-Match`, as far as they were sent, as those of the fields they stand for."""
     said: dict[str, Json] = {}
-    if "idempotency-key" in headers:
-        said["idempotency_key"] = headers["idempotency-key"]
-    if "if-match" in headers:
-        tag = _ETAG.fullmatch(headers["if-match"].strip())
-        if tag is None:
-            raise InvalidRequest(
-                "If-Match must be one version in quotes", field="If-Match", fix='send If-Match: "3"'
-            )
-        said["if_edition" if "if_edition" in properties(operation) else "if_version"] = int(tag[1])
+    if "Idempotency-Key" in sent:
+        said["idempotency_key"] = sent["Idempotency-Key"]
+    if "If-Match" in sent:
+        version = int(sent["If-Match"].strip('"'))
+        said["if_edition" if "if_edition" in fields else "if_version"] = version
     for name, value in said.items():
         if payload.setdefault(name, value) != value:
             raise InvalidRequest(f"{name} and its header say different things", field=name)

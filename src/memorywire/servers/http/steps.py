@@ -3,45 +3,31 @@
 from collections.abc import Mapping
 from typing import Any, Unpack, cast
 
-import jsonschema_rs
 from starlette.requests import Request
 from starlette.responses import Response
 
-from memorywire import spec
 from memorywire.facades.dispatch import dispatch
 from memorywire.facades.options import RememberOptions, ScopeOption
 from memorywire.facades.procedures import Procedure
 from memorywire.model.answers import Chain, Remembered
 from memorywire.model.change import Version
-from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json, Record
 from memorywire.servers.callers import Caller
 from memorywire.servers.http.answers import ACCEPTED, as_json
+from memorywire.servers.http.checking import asked_body
 from memorywire.servers.http.door import Door, permit
-from memorywire.servers.http.handlers import Endpoint, caller_of, json_object
-from memorywire.servers.http.requests import path_value
-from memorywire.servers.http.schemas import own_schemas
+from memorywire.servers.http.handlers import Endpoint, asked, caller_of
 from memorywire.wire.codec import encode
 
 
 def trigger_endpoint(door: Door) -> Endpoint:
-    schema = {
-        **own_schemas()["trigger.request"],
-        "components": {"schemas": {"common": {"$defs": spec.schema("common")["$defs"]}}},
-    }
-    check = jsonschema_rs.Draft202012Validator(schema)
-
     async def trigger(request: Request) -> Response:
         """Take one step and keep it."""
         request.state.operation = "trigger"
-        body = await json_object(request, limit=door.limits.body, seconds=door.limits.body_seconds)
-        for error in check.iter_errors(body):
-            place = ".".join(str(step) for step in error.instance_path)
-            raise InvalidRequest(error.message, field=place or None, fix="see /docs")
+        body = await asked_body("trigger.request", request, door)
         caller = caller_of(request)
         permit("remember", body, caller)
-        id = path_value(request, "id")
-        answer = await door.finish(_step(Holder(door, caller, body), id, body))
+        answer = await door.finish(_step(Holder(door, caller, body), asked(request)["id"], body))
         return as_json(answer, ACCEPTED if answer["receipt"]["status"] == "staged" else 200)
 
     return trigger
@@ -71,7 +57,7 @@ class Holder:
         return await dispatch(operation, {**self._scope, **given}, self._house, tenant=self._tenant)
 
 
-async def _step(holder: Holder, id: str, asked: Mapping[str, Json]) -> dict[str, Json]:
+async def _step(holder: Holder, id: str, body: Mapping[str, Json]) -> dict[str, Json]:
     procedure = await Procedure.load(holder, id)
-    state = procedure.trigger(asked["trigger"], **asked.get("facts", {}))
+    state = procedure.trigger(body["trigger"], **body.get("facts", {}))
     return {"state": state, "receipt": encode(await procedure.save())}

@@ -1,21 +1,19 @@
 """Events as a stream that a browser or a program follows, and takes up again where it broke off."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeAlias
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from memorywire.facades.events import PAUSE, Event
+from memorywire.facades.events import Event
 from memorywire.journal.operators import Right
-from memorywire.model.errors import InvalidRequest, MemorywireError, Overloaded, StoreError
+from memorywire.model.errors import MemorywireError, Overloaded, StoreError
 from memorywire.model.record import Json
 from memorywire.servers.callers import Caller, Doorkeeper
 from memorywire.servers.http.answers import encoded
 from memorywire.servers.http.door import Door
-from memorywire.servers.http.handlers import Endpoint, caller_of
-from memorywire.servers.http.requests import query_pairs
+from memorywire.servers.http.handlers import Endpoint, asked, caller_of
 
 Welcome: TypeAlias = Callable[[Request], Awaitable[Caller | None]]
 """Who the sender of a request is by now: a token that was revoked ends the streams it opened."""
@@ -61,12 +59,10 @@ async def _told(
             for event in found:
                 if caller.hears_of(event.operation):
                     yield _line(event)
-            quiet = 0.0 if found else quiet + PAUSE
+            quiet = 0.0 if found else quiet + await door.feed.pause()
             if quiet >= _BEAT_SECONDS:
                 quiet = 0.0
                 yield b": still here\n\n"
-            if not found:
-                await asyncio.sleep(PAUSE)
     except StoreError:
         return
     finally:
@@ -92,19 +88,9 @@ def bearer(doorkeeper: Doorkeeper) -> Welcome:
 
 def _position(request: Request) -> int | None:
     """Where to go on: behind `Last-Event-ID`, or `after`, or from now on."""
-    named = [text for name, text in query_pairs(request) if _known(name)]
-    named += [request.headers["last-event-id"]] if "last-event-id" in request.headers else []
-    if not named:
-        return None
-    if not (named[-1].isascii() and named[-1].isdecimal() and len(named[-1]) < 17):
-        raise InvalidRequest("the id of an event is a number", field="after")
-    return int(named[-1])
-
-
-def _known(name: str) -> bool:
-    if name != "after":
-        raise InvalidRequest(f"{name} is not a field here", field=name)
-    return True
+    sent = asked(request)
+    after = sent.get("Last-Event-ID", sent.get("after"))
+    return None if after is None else int(after)
 
 
 def _line(event: Event) -> bytes:
