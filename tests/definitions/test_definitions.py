@@ -177,6 +177,12 @@ def test_what_may_be_used_is_kept_without_its_key() -> None:
         "::ffff:127.0.0.1",
         "224.0.0.1",
         "100.64.0.1",
+        "64:ff9b::7f00:1",
+        "64:ff9b:1::a00:1",
+        "2002:7f00:1::",
+        "::7f00:1",
+        "fec0::1",
+        "ff02::1",
     ],
 )
 def test_a_host_with_an_address_of_our_own_is_refused_unless_it_was_named(address: str) -> None:
@@ -191,6 +197,14 @@ def test_a_host_with_an_address_of_our_own_is_refused_unless_it_was_named(addres
 
     _play(story, rules)
     _play(named, Rules(keys=rules.keys, resolve=rules.resolve, hosts=frozenset({"far.example"})))
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111", "64:ff9b::808:808", "::ffff:8.8.8.8"])
+def test_a_host_out_in_the_world_needs_no_word(address: str) -> None:
+    async def story(book: Backends) -> None:
+        assert (await book.create("t", _KEYED, "me")).number == 1
+
+    _play(story, Rules(keys=("FAR_*",), resolve=lambda host, port: [address]))
 
 
 def test_a_name_that_changes_its_mind_is_judged_again_when_it_is_used() -> None:

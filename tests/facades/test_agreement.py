@@ -1,14 +1,14 @@
 """The faces of one memory agree: what one writes the others see as their contract says, whatever happened.
 
-A machine does anything in any order through the wire, the keys, the layer and the OpenWOP host: it writes,
-holds, decides, redacts, expires, forgets, erases and begins runs. After each step every face must show what
-it should and nothing else, and every run what stood when it began.
+A machine does anything in any order through the wire, the keys, the layer, the items of a harness and the
+OpenWOP host: it writes, holds, decides, redacts, expires, forgets, erases, supersedes, bars and begins runs.
+After each step every face must show what it should and nothing else, and every run what stood when it began.
 """
 
 import asyncio
 import json
 from collections.abc import Awaitable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -19,6 +19,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
 from memorywire import Memory
+from memorywire.facades.harness import MemoryItem
+from memorywire.facades.harness import Status as Standing
 from memorywire.facades.openwop.adapter import Visitor
 from memorywire.facades.openwop.discovery import claims
 from memorywire.facades.openwop.entries import Draft, Wanted, entry_of
@@ -48,22 +50,31 @@ _SECONDS = st.sampled_from([None, 5, 20])
 
 @dataclass
 class Kept:
-    """What should be there: its id, what it says, whose kind it is, and until when."""
+    """What should be there: its id, what it says, whose kind it is, until when, and whether it may answer."""
 
     id: str
     says: object
     kind: str
     key: str | None = None
     ends: int | None = None
+    barred: bool = False
 
 
 @dataclass
 class World:
-    """What every face should show; `runs` are with what stood when each began, as (id, words) and its end."""
+    """What every face should show; `runs` are with what stood when each began, as (id, words) and its end.
+
+    `replaced` are the ids in whose place others stand.
+    """
 
     there: dict[str, Kept] = field(default_factory=dict)
     held: dict[str, Kept] = field(default_factory=dict)
     runs: list[tuple[Run, dict[tuple[str, str], int | None]]] = field(default_factory=list)
+    replaced: set[str] = field(default_factory=set)
+
+    def shown(self, now: int) -> list[Kept]:
+        """What answers; anything else that is alive is only read by its key or its id."""
+        return [one for one in self.alive(now) if not one.barred]
 
     def alive(self, now: int) -> list[Kept]:
         return [one for one in self.there.values() if one.ends is None or now < one.ends]
@@ -72,6 +83,14 @@ class World:
 def _words(one: Kept) -> str:
     """What a face shows that knows only text."""
     return str(one.says) if one.key is None else json.dumps({one.key: one.says})
+
+
+def _item(one: Kept) -> tuple[str, Standing]:
+    """An item's content and status: of a value, its strings behind the key."""
+    said = one.says["said"][0] if isinstance(one.says, dict) else one.says
+    inner = ["said"] if isinstance(one.says, dict) else []
+    words = " ".join([*([] if one.key is None else [one.key]), *inner, str(said)])
+    return words, Standing.BLACKLISTED if one.barred else Standing.ACTIVE
 
 
 class Faces(RuleBasedStateMachine):
@@ -115,7 +134,12 @@ class Faces(RuleBasedStateMachine):
             id: old for id, old in self.world.there.items() if one.key is None or old.key != one.key
         }
         self.world.there[one.id] = one
+        self.world.replaced.discard(one.id)
         return one.id
+
+    def living(self, id: str) -> Kept | None:
+        """What is there under an id, and not only waiting to be cleaned up."""
+        return next((one for one in self.world.alive(self.clock.now) if one.id == id), None)
 
     @rule(target=memories, word=_WORDS, seconds=_SECONDS, secret=st.booleans())
     def remember(self, word: str, seconds: int | None, secret: bool) -> str:
@@ -150,10 +174,47 @@ class Faces(RuleBasedStateMachine):
         entry = self.run(self.host.adapter(_VISITOR).put("bot", Draft(content=text, expires_at=ends)))
         return self.keep(Kept(entry.id, text, "note", ends=ends))
 
+    @rule(target=memories, word=_WORDS, secret=st.booleans(), barred=st.booleans())
+    def write(self, word: str, secret: bool, barred: bool) -> str:
+        text = self.fresh(word)
+        status = Standing.BLACKLISTED if barred else Standing.ACTIVE
+        said = MemoryItem(content=f"{text} {_TOKEN}" if secret else text, status=status)
+        id = self.run(self.memory.harness.write(said))
+        shown = str(self.run(self.memory.get(id)).content)
+        assert shown == text or (secret and shown.startswith(f"{text} [REDACTED:"))
+        return self.keep(Kept(id, shown, "note", barred=barred))
+
+    @rule(id=memories, word=_WORDS, reword=st.booleans(), status=st.sampled_from(list(Standing)[::2]))
+    def rewrite(self, id: str, word: str, reword: bool, status: Standing) -> None:
+        """An item whoever wrote it; only what is under a key is changed by its key alone."""
+        one, item = self.living(id), self.run(self.memory.harness.get(id))
+        if one is None or item is None:
+            assert item is None or item.status is Standing.SUPERSEDED
+            return
+        text = self.fresh(word) if reword else item.content
+        barred = status is Standing.BLACKLISTED
+        wanted = replace(item, content=text, status=status)
+        if one.key is not None and (reword or (one.barred and not barred)):
+            with pytest.raises(Conflict):
+                self.run(self.memory.harness.write(wanted))
+            return
+        assert self.run(self.memory.harness.write(wanted)) == id
+        one.says, one.barred = text if reword else one.says, barred
+
+    @rule(target=memories, id=memories, word=_WORDS)
+    def supersede(self, id: str, word: str) -> str:
+        text = self.fresh(word)
+        if self.living(id) is None:
+            return "never was"
+        new = self.run(self.memory.harness.write(MemoryItem(content=text, supersedes=id)))
+        del self.world.there[id]
+        self.world.replaced.add(id)
+        return self.keep(Kept(new, text, "note"))
+
     @rule()
     def begin(self) -> None:
         run = self.run(self.host.start(_VISITOR, SESSION, ["bot"]))
-        stood = {(one.id, _words(one)): one.ends for one in self.world.alive(self.clock.now)}
+        stood = {(one.id, _words(one)): one.ends for one in self.world.shown(self.clock.now)}
         self.world.runs.append((run, stood))
 
     @rule(key=_KEYS)
@@ -164,10 +225,17 @@ class Faces(RuleBasedStateMachine):
             self.run(self.memory.kv.set(key, {"deep": [_TOKEN]}))
         assert self.run(self.memory.kv.get(key)) == before
 
-    @rule(target=proposals, word=_WORDS, way=st.sampled_from(["note", "entry", "turn"]), key=_KEYS)
+    @rule(
+        target=proposals,
+        word=_WORDS,
+        way=st.sampled_from(["note", "entry", "turn", "item", "barred"]),
+        key=_KEYS,
+    )
     def hold(self, word: str, way: str, key: str) -> str:
         text = f"{_HELD} {self.fresh(word)}"
-        if way == "note":
+        if way in ("item", "barred"):
+            held, kept = self._held_item(text, barred=way == "barred")
+        elif way == "note":
             receipt = self.run(self.memory.remember(text))
             held, kept = receipt.proposal_id, Kept(receipt.id, text, way)
         elif way == "entry":
@@ -183,6 +251,14 @@ class Faces(RuleBasedStateMachine):
         self.world.held[held] = kept
         return held
 
+    def _held_item(self, text: str, *, barred: bool) -> tuple[str, Kept]:
+        status = Standing.BLACKLISTED if barred else Standing.ACTIVE
+        id = self.run(self.memory.harness.write(MemoryItem(content=text, status=status)))
+        assert self.run(self.memory.harness.get(id)) is None
+        waiting = self.run(self.memory.proposals(limit=100)).items
+        (held,) = [proposal.id for proposal in waiting if id in proposal.touched]
+        return held, Kept(id, text, "note", barred=barred)
+
     @rule(target=memories, held=consumes(proposals), approve=st.booleans())
     def decide(self, held: str, approve: bool) -> str:
         kept = self.world.held.pop(held)
@@ -197,10 +273,15 @@ class Faces(RuleBasedStateMachine):
             return "moved on"
         return self.keep(kept)
 
-    @rule(id=memories, hard=st.booleans())
-    def forget(self, id: str, hard: bool) -> None:
-        self.run(self.memory.forget(id, hard_delete=hard))
+    @rule(id=memories, way=st.sampled_from(["item", "soft", "hard"]))
+    def forget(self, id: str, way: str) -> None:
+        hard = way == "hard"
+        if way == "item":
+            self.run(self.memory.harness.delete(id))
+        else:
+            self.run(self.memory.forget(id, hard_delete=hard))
         self.world.there.pop(id, None)
+        self.world.replaced -= {id} if hard else set()
         for _, stood in self.world.runs if hard else ():
             for name in [name for name in stood if name[0] == id]:
                 del stood[name]
@@ -222,12 +303,12 @@ class Faces(RuleBasedStateMachine):
     def every_face_shows_what_it_should(self) -> None:
         if not hasattr(self, "memory"):
             return
-        alive = self.world.alive(self.clock.now)
+        alive, answering = self.world.alive(self.clock.now), self.world.shown(self.clock.now)
         entries = {one.key: one.says for one in alive if one.kind == "entry"}
-        others = {one.id: (one.says, one.kind) for one in alive if one.kind != "entry"}
+        others = {one.id: (one.says, one.kind) for one in answering if one.kind != "entry"}
         listed = {record.id for record in self.run(self.memory.list(limit=1000))}
         recalled = self.run(self.memory.recall("tea", k=1000, min_relevance="off"))
-        assert listed == {one.id for one in alive}
+        assert listed == {one.id for one in answering}
         assert {hit.id for hit in recalled} == listed
         assert {entry.key: entry.value for entry in self.run(self.memory.kv.list())} == entries
         asked = self.run(self.memory.layer.recall("tea", top_k=50, min_relevance="off"))
@@ -235,12 +316,30 @@ class Faces(RuleBasedStateMachine):
         assert shown == others if len(others) <= 50 else shown.items() <= others.items()
 
     @invariant()
+    def a_harness_has_every_item_and_finds_those_that_answer(self) -> None:
+        if not hasattr(self, "memory"):
+            return
+        harness, now = self.memory.harness, self.clock.now
+
+        async def every() -> list[MemoryItem]:
+            return [item async for item in harness.all()]
+
+        items = {item.id: (item.content, item.status) for item in self.run(every())}
+        assert items == {one.id: _item(one) for one in self.world.alive(now)}
+        found = {one.item.id for one in self.run(harness.search("tea", k=100))}
+        assert found == {one.id for one in self.world.shown(now)}
+        for id in self.world.replaced:
+            was = self.run(harness.get(id))
+            assert was is not None
+            assert was.status is Standing.SUPERSEDED
+
+    @invariant()
     def the_host_shows_what_is_and_runs_see_what_was(self) -> None:
         if not hasattr(self, "host"):
             return
         now = self.clock.now
-        alive = {(one.id, _words(one)) for one in self.world.alive(now)}
-        assert self._listed(None) == alive
+        answering = {(one.id, _words(one)) for one in self.world.shown(now)}
+        assert self._listed(None) == answering
         for run, stood in self.world.runs:
             assert self._listed(run) == {name for name, ends in stood.items() if ends is None or now < ends}
 
@@ -256,8 +355,9 @@ class Faces(RuleBasedStateMachine):
 
 
 Faces.TestCase.settings = settings(
-    max_examples=12,
-    stateful_step_count=15,
+    max_examples=20,
+    stateful_step_count=20,
+    derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )

@@ -35,7 +35,8 @@ ITEM = MemoryItem(
 def play(story: Story[A], stores: Sequence[str] = ("sqlite://",), **options: Any) -> A:
     async def run() -> A:
         clock = HandClock(1_790_000_000_000)
-        async with Memory("agent", stores, policy="open", clock=clock, **options) as memory:
+        given = {"policy": "open", **options}
+        async with Memory("agent", stores, clock=clock, **given) as memory:
             return await story(memory, clock)
 
     return asyncio.run(run())
@@ -145,6 +146,60 @@ def test_what_is_blacklisted_is_kept_and_never_found_by_any_door() -> None:
         assert not (await memory.recall("how to push?")).hits
         await harness.write(item)
         assert (await memory.recall("how to push?")).hits
+
+    play(story)
+
+
+def test_what_is_blacklisted_when_it_is_written_never_answers_also_when_a_person_agrees(
+    tmp_path: Path,
+) -> None:
+    policy = tmp_path / "policy.toml"
+    policy.write_text(
+        'profile = "open"\n[[rule]]\nname = "look"\nverdict = "hold"\ncontent_contains = ["force"]\n',
+        encoding="utf-8",
+    )
+
+    async def story(memory: Memory, clock: HandClock) -> None:
+        barred = MemoryItem(content="always push with force", status=Status.BLACKLISTED)
+        id = await memory.harness.write(barred)
+        assert await memory.harness.get(id) is None
+        (waiting,) = (await memory.proposals()).items
+        await memory.decide(waiting.id, "approve")
+        kept = await memory.harness.get(id)
+        assert kept is not None
+        assert kept.status is Status.BLACKLISTED
+        assert not (await memory.recall("how to push?", min_relevance="off")).hits
+        other = await memory.harness.write(replace(barred, content="always push on Fridays"))
+        assert (await memory.get(other)).version == 1
+        assert not (await memory.recall("how to push?", min_relevance="off")).hits
+
+    play(story, policy=str(policy))
+
+
+def test_an_item_that_others_wrote_keeps_its_end_and_what_it_had_besides() -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        links = {"depends_on": ["x"]}
+        end = clock.now + 60_000
+        old = await memory.remember("the office is in Porto")
+        told = await memory.remember("the office moves", metadata={"links": links, "n": 1}, expires_at=end)
+        item = await memory.harness.get(told.id)
+        assert item is not None
+        await memory.harness.write(replace(item, relevancy=0.5, supersedes=old.id))
+        record = await memory.get(told.id)
+        assert (record.content, record.expires_at, record.confidence) == ("the office moves", end, 0.5)
+        assert record.metadata == {"n": 1, "links": {**links, "supersedes": [old.id]}}
+        assert record.occurred_at is None
+        clock.now = end
+        assert await memory.harness.get(told.id) is None
+
+    play(story)
+
+
+def test_links_that_are_none_do_no_harm() -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        for number, links in enumerate(("text", {"supersedes": 5}, {"supersedes": [1, "x"]})):
+            await memory.remember(f"tea number {number}", metadata={"links": links})
+        assert [item.supersedes async for item in memory.harness.all()] == [None, None, "x"]
 
     play(story)
 

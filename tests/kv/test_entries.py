@@ -147,6 +147,19 @@ def test_two_processes_that_count_the_same_key_lose_nothing(tmp_path: Any) -> No
     assert asyncio.run(both()) == 20
 
 
+def test_who_gives_up_a_key_leaves_it_to_the_next() -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        waiting = [asyncio.create_task(memory.kv.incr("visits")) for _ in range(8)]
+        await asyncio.sleep(0)
+        for one in waiting[1::2]:
+            one.cancel()
+        done = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [type(one) is asyncio.CancelledError for one in done] == [False, True] * 4
+        assert (await memory.kv.incr("visits")).value == 5
+
+    play(story)
+
+
 def test_only_numbers_can_be_counted() -> None:
     async def story(memory: Memory, clock: HandClock) -> None:
         await memory.kv.set("name", "Ana")

@@ -8,6 +8,7 @@ import pytest
 from tests.engine.quick import Quick
 from tests.http.described import fits
 from tests.http.server import Server, at, serving
+from tests.kv.test_limits import Blind, Wrong
 
 _TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
@@ -30,6 +31,19 @@ def test_a_value_goes_in_and_comes_out_unchanged(server: Server) -> None:
     assert server.client.send("DELETE", place).json["existed"] is True
     assert server.client.get(place).status == 404
     assert server.client.send("DELETE", place).json == {"key": "a/b ü?", "existed": False}
+
+
+def test_a_value_is_set_where_the_version_is_the_one_that_was_seen(server: Server) -> None:
+    place = at("kv", "agent", "seen", "k")
+    tag = server.client.put(place, {"value": 1}).headers["etag"]
+
+    def put(value: int, tag: str) -> int:
+        said = {"Content-Type": "application/json", "If-Match": tag}
+        return server.client.send("PUT", place, b'{"value": %d}' % value, said).status
+
+    assert (put(2, tag), put(3, tag), put(4, "2")) == (200, 412, 422)
+    assert server.client.put(place, {"value": 5, "if_version": 1}).status == 409
+    assert server.client.get(place).json["value"] == 2
 
 
 def test_null_is_a_value(server: Server) -> None:
@@ -75,6 +89,37 @@ def test_what_is_refused_has_its_code(server: Server, body: Any, status: int, co
     refused = server.client.put(at("kv", "agent", "refused", "k"), body)
     assert (refused.status, refused.json["code"]) == (status, code)
     assert fits("problem", refused.json)
+
+
+@pytest.mark.parametrize(
+    ("store", "embedder", "code"),
+    [
+        (Blind(Quick.space), Quick(), "vector_unsupported"),
+        ("memory://", "none", "embedder_not_configured"),
+        ("memory://", Wrong(), "dimension_mismatch"),
+    ],
+    ids=["no vectors", "no embedder", "dimension"],
+)
+def test_what_can_never_work_here_is_refused_before_anything_is_kept(
+    store: Any, embedder: Any, code: str
+) -> None:
+    with serving(store, embedder=embedder) as running:
+        place = at("kv", "agent", "a", "k")
+        refused = running.client.put(place, {"value": 1, "embed": True})
+        assert (refused.status, refused.json["code"]) == (422, code)
+        assert fits("problem", refused.json)
+        assert running.client.get(place).status == 404
+        assert running.client.put(place, {"value": 1}).status == 200
+        assert running.client.get(place).json["value"] == 1
+
+
+def test_a_memory_that_names_the_record_of_a_key_does_not_rewrite_it(server: Server) -> None:
+    place = at("kv", "agent", "rewriting", "k")
+    kept = server.client.put(place, {"value": {"a": 1}}).json
+    body = {"agent_id": "rewriting", "type": "semantic", "content": "x", "id": kept["id"], "if_version": 1}
+    refused = server.client.post("/v0/remember", body)
+    assert (refused.status, refused.json["code"]) == (409, "conflict")
+    assert server.client.get(place).json["value"] == {"a": 1}
 
 
 def test_only_numbers_count(server: Server) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,9 +11,14 @@ from typing import Any
 
 @dataclass
 class Model:
-    """Answers with `facts`, or with `status` alone while that is not 200."""
+    """Answers with `facts`, or with what `says` makes of the question, or with `status` while it is not 200.
+
+    It says that a question took `tokens`.
+    """
 
     facts: list[str] = field(default_factory=list)
+    says: Callable[[str], Any] | None = None
+    tokens: int | None = None
     status: int = 200
     raw: bytes | None = None
     location: str | None = None
@@ -21,12 +26,16 @@ class Model:
     port: int = 0
 
     def body(self, path: str) -> bytes:
-        words = "Here you are:\n```json\n" + json.dumps({"facts": self.facts}) + "\n```"
+        said = {"facts": self.facts} if self.says is None else self.says(json.dumps(self.asked[-1][2]))
+        words = f"Here you are:\n```json\n{json.dumps(said)}\n```"
         if self.raw is not None:
             return self.raw
+        spent = self.tokens is not None
         if path.endswith("/messages"):
-            return json.dumps({"content": [{"type": "text", "text": words}]}).encode()
-        return json.dumps({"choices": [{"message": {"content": words}}]}).encode()
+            usage = {"usage": {"input_tokens": self.tokens, "output_tokens": 0}} if spent else {}
+            return json.dumps({"content": [{"type": "text", "text": words}], **usage}).encode()
+        usage = {"usage": {"total_tokens": self.tokens}} if spent else {}
+        return json.dumps({"choices": [{"message": {"content": words}}], **usage}).encode()
 
 
 @contextmanager

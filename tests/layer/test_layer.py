@@ -75,6 +75,60 @@ def test_without_infer_every_turn_is_kept_as_it_was_said() -> None:
     play(story)
 
 
+def test_the_same_words_of_two_people_or_said_twice_are_kept_each_time() -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        said = [
+            {"role": "user", "content": "ok"},
+            {"role": "assistant", "content": "ok"},
+            {"role": "user", "content": "ok"},
+        ]
+        event = await memory.layer.add(said, infer=False)
+        kept = [await memory.get(id) for id in event.memories]
+        assert [(record.content, record.speaker) for record in kept] == [
+            ("ok", "user"),
+            ("ok", "assistant"),
+            ("ok", "user"),
+        ]
+        assert list(event.memories) == sorted(event.memories)
+        await memory.forget(event.memories[0])
+        assert len((await memory.layer.add(said[:1], infer=False)).memories) == 1
+        assert len((await memory.list()).items) == 3
+
+    play(story)
+
+
+def test_a_turn_whose_moment_is_known_is_kept_once_however_often_it_is_handed_over() -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        said = [{"role": "user", "name": "Ana", "content": "ok", "at": 1_700_000_000_000}]
+        first = await memory.layer.add(said, infer=False, session_id="s1")
+        again = await memory.layer.add(said, infer=False, session_id="s1")
+        other = await memory.layer.add([{**said[0], "name": "Ben"}], infer=False, session_id="s1")
+        elsewhere = await memory.layer.add(said, infer=False, session_id="s2")
+        assert again.memories == first.memories
+        assert len({*first.memories, *other.memories, *elsewhere.memories}) == 3
+
+    play(story)
+
+
+def test_what_was_to_be_read_waits_while_the_extractor_is_switched_off(tmp_path: Path) -> None:
+    url = f"sqlite://{tmp_path}/memory.db"
+
+    async def opened(reading: Reading, event_id: str | None) -> Event:
+        clock = HandClock()
+        clock.pass_days(0 if event_id is None else 1)
+        async with Memory("a", [url], embedder=Quick(), clock=clock, reading=reading) as memory:
+            if event_id is None:
+                return await memory.layer.add(_HELLO)
+            await memory.layer.work()
+            assert await _contents(memory) == []
+            return await memory.layer.event(event_id)
+
+    accepted = asyncio.run(opened(_at(Model(port=9)), None))
+    waiting = asyncio.run(opened(Reading(extractor="off"), accepted.id))
+    assert (waiting.state, waiting.error) == (EventState.PENDING, "the extractor is switched off")
+    assert waiting.conversation is not None
+
+
 def test_with_the_extractor_switched_off_inferring_fails_closed() -> None:
     async def story(memory: Memory, clock: HandClock) -> None:
         with pytest.raises(CapabilityUnsupported) as caught:
@@ -131,7 +185,12 @@ def test_a_model_that_fails_is_asked_again_later_and_given_up_in_the_end() -> No
             event = await memory.layer.add(_HELLO)
             seen = await _until(memory, event, lambda one: one.tries > 0)
             assert (seen.state, "503" in (seen.error or "")) == (EventState.PENDING, True)
-            for _ in range(20):
+            for _ in range(12):
+                clock.pass_days(0.05)
+                await memory.layer.work()
+            waiting = await memory.layer.event(event.id)
+            assert (waiting.state, waiting.conversation is None) == (EventState.PENDING, False)
+            for _ in range(30):
                 clock.pass_days(1)
                 await memory.layer.work()
             ended = await memory.layer.event(event.id)

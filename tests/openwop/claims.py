@@ -19,6 +19,11 @@ from tests.openwop.stage import Stage, events_of, good, hosting, refused, starte
 DAY = 86_400_000
 _COLD = "correct horse battery"
 _COLDER = "correct horse battery staple"
+_MEMORY = {
+    *("supported", "writable", "maxEntrySizeBytes", "ttlSupported"),
+    *("compaction", "distillation", "attribution", "search", "retention", "injectionBudget"),
+}
+_FIXTURES = ("noop", *(f"agent-memory-{name}" for name in ("roundtrip", "redaction", "ttl", "cross-tenant")))
 
 
 def a_run_sees_memory_as_it_stood(stage: Stage) -> None:
@@ -51,6 +56,15 @@ def what_a_vault_resolved_is_not_kept(stage: Stage) -> None:
     assert re.search(r"\[REDACTED:[^\]]+\]", readback["content"])
     other = stage.session(ref)
     assert other.put(ref, f"a run without it: {_COLD}")["content"].endswith(_COLD)
+
+
+def the_longer_of_two_secrets_counts(stage: Stage) -> None:
+    ref = stage.ref()
+    run = stage.session(ref)
+    for id, value in (("short", _COLD), ("long", _COLDER)):
+        good(run.resolve(id, value), 201)
+    assert run.put(ref, _COLDER)["content"] == "[REDACTED:long]"
+    assert run.put(ref, f"{_COLD}y staple")["content"] == "[REDACTED:short]y staple"
 
 
 def nor_is_it_kept_in_tags(stage: Stage) -> None:
@@ -145,6 +159,19 @@ def an_entry_is_not_too_large(stage: Stage) -> None:
     half = "ä" * (most // 2)
     run.put(ref, half)
     refused(run.ask("put", ref, entry={"content": f"{half}a"}), 413, "payload_too_large")
+
+
+def every_put_is_an_entry_of_its_own(stage: Stage) -> None:
+    ref = stage.ref()
+    run = stage.session(ref)
+    before = moment(stage.clock())
+    first, second = run.put(ref, "twice", tags=["a"]), run.put(ref, "twice", tags=["a"])
+    assert first["id"] != second["id"]
+    assert before <= first["createdAt"] <= second["createdAt"] <= moment(stage.clock())
+    assert set(first) == {"id", "content", "tags", "createdAt"}
+    refused(run.ask("put", ref, entry={"content": "x", "id": "mine"}), 400, "validation_error")
+    refused(run.ask("put", ref, entry={"content": "x", "createdAt": before}), 400, "validation_error")
+    assert len(stage.session(ref).list(ref)) == 2
 
 
 def lists_begin_with_the_newest(stage: Stage) -> None:
@@ -255,6 +282,23 @@ def an_agent_that_asks_for_more_says_so(stage: Stage) -> None:
     assert "memoryDegraded" not in agents["conformance.forgetful"]
 
 
+def names_are_those_of_the_schemas(stage: Stage) -> None:
+    """The shapes of RFC 0080, as far as a document can show them: closed parts, closed words, yes or no."""
+    said = good(stage.mine.get("/.well-known/openwop"))
+    memory, agents = said["memory"], said["agents"]
+    assert set(memory) <= _MEMORY
+    assert all(type(memory[name]) is bool for name in ("supported", "writable", "ttlSupported"))
+    assert memory["maxEntrySizeBytes"] >= 1
+    assert set(memory["search"]) == {"supported", "modes"}
+    assert set(memory["search"]["modes"]) <= {"semantic", "filter"}
+    assert {type(holds) for holds in memory["retention"].values()} == {bool}
+    assert set(memory["retention"]) <= {"ttl", "forget"}
+    assert memory["compaction"]["trigger"] in ("host-managed", "client-requested", "both")
+    assert memory["attribution"] == {"supported": True, "emitsWriteEvents": True}
+    assert agents["memoryBackends"] == ["long-term"]
+    assert said["fixtures"] == sorted(f"conformance-{name}" for name in _FIXTURES)
+
+
 def the_profile_follows(stage: Stage) -> None:
     lasting = good(stage.mine.get("/.well-known/openwop"))
     assert lasting["memory"]["writable"] is True
@@ -271,6 +315,7 @@ def the_profile_follows(stage: Stage) -> None:
 CLAIMS: Mapping[Rule, Callable[[Stage], None]] = {
     Rule.SNAPSHOT: a_run_sees_memory_as_it_stood,
     Rule.SECRETS: what_a_vault_resolved_is_not_kept,
+    Rule.OVERLAP: the_longer_of_two_secrets_counts,
     Rule.SECRETS_IN_TAGS: nor_is_it_kept_in_tags,
     Rule.FLOOR: short_values_are_not_registered,
     Rule.MARKERS: markers_are_spelled_as_ours,
@@ -280,6 +325,7 @@ CLAIMS: Mapping[Rule, Callable[[Stage], None]] = {
     Rule.WELL_FORMED: a_malformed_reference_leads_nowhere,
     Rule.BINDING: a_run_reaches_only_what_it_is_bound_to,
     Rule.SIZE: an_entry_is_not_too_large,
+    Rule.OWN_IDS: every_put_is_an_entry_of_its_own,
     Rule.NEWEST_FIRST: lists_begin_with_the_newest,
     Rule.BLANK_TAGS: empty_tags_are_dropped,
     Rule.DEFAULT_LIMIT: a_limit_of_zero_is_none,
@@ -289,8 +335,30 @@ CLAIMS: Mapping[Rule, Callable[[Stage], None]] = {
     Rule.REPLAY: a_replay_tells_what_was_told,
     Rule.ERASURE: a_replay_without_its_memory_is_refused,
     Rule.DEGRADATION: an_agent_that_asks_for_more_says_so,
+    Rule.NAMES: names_are_those_of_the_schemas,
     Rule.PROFILE: the_profile_follows,
 }
+
+
+def what_is_forgotten_for_good_is_gone_for_everybody(stage: Stage) -> None:
+    """Of one subject, in one tenant: from open runs, from later ones and from what is there now."""
+    agent = f"forgetting-{time.monotonic_ns()}"
+    ana, ben = [issue(Scope(tenant="acme", agent=agent, user=user)) for user in ("ana", "ben")]
+    far = issue(Scope(tenant="umbrella", agent=agent, user="ana"))
+    writer, other = stage.session(ana, ben), stage.session(far, client=stage.theirs)
+    gone, stays, theirs = (
+        writer.put(ana, "of ana"),
+        writer.put(ben, "of ben"),
+        other.put(far, "of another ana"),
+    )
+    run = stage.session(ana, ben)
+    assert run.list(ana) == [gone]
+    subject = {"agent_id": agent, "user_id": "ana", "filter": {"type": "semantic"}, "hard_delete": True}
+    assert good(stage.mine.post("/v0/forget", subject))["forgotten_ids"] == [gone["id"]]
+    assert (run.list(ana), run.get(ana, gone["id"])) == ([], None)
+    assert (stage.session(ana).list(ana), good(stage.mine.get(f"/v1/memory/{ana}"))["entries"]) == ([], [])
+    assert (run.list(ben), stage.session(ben).list(ben)) == ([stays], [stays])
+    assert stage.session(far, client=stage.theirs).list(far) == [theirs]
 
 
 def _own(stage: Stage) -> tuple[str, str]:

@@ -126,7 +126,7 @@ def hosting(
     folder: Path,
     *,
     rules: frozenset[Rule] = ALL,
-    store: str | None = None,
+    store: Any = None,
     policy: str = "open",
     testing: bool = True,
 ) -> Iterator[Stage]:

@@ -1,45 +1,29 @@
 """The message layer: conversations are kept first, then read for facts, each of which walks the corridor."""
 
 import asyncio
-import json
 from collections import deque
-from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import apsw
 
 from memorywire.engine.extract import Extractor
-from memorywire.engine.recall import recall
-from memorywire.engine.remember import remember
+from memorywire.engine.said import facts, remembered, turns
 from memorywire.engine.tools import Tools, unsupported
 from memorywire.journal import ledger, queue
 from memorywire.journal.entries import Entry, draft
 from memorywire.journal.sqlite import SqliteJournal
-from memorywire.model.answers import Hit, Status
 from memorywire.model.clock import DAY_MS, Clock
-from memorywire.model.errors import MemorywireError, NotFound, StoreError
-from memorywire.model.kv import MARK as KEYED
-from memorywire.model.layer import (
-    MARK,
-    Conversation,
-    Event,
-    EventState,
-    Fact,
-    FoundFact,
-    FoundFacts,
-    Kind,
-)
-from memorywire.model.record import MemoryType, Scope
-from memorywire.model.requests import MinRelevance, Recall, Remember
-from memorywire.model.where import And, Compare, Filter, Not, Operator, Or
+from memorywire.model.errors import NotFound, StoreError
+from memorywire.model.layer import Conversation, Event, EventState, Fact
+from memorywire.model.record import Scope
 from memorywire.stores.wrappers.breaker import Breaker
 
 _LEASE_MS = 120_000
 _FIRST_PAUSE_MS = 1_000
-_LONGEST_PAUSE_MS = 600_000
-_MOST_TRIES = 10
+_LONGEST_PAUSE_MS = 3_600_000
+_MOST_TRIES = 36  # that is a day and a bit
 _KEPT_DAYS = 30
 _LOOK_SECONDS = 0.5
 _MINUTE_MS = 60_000
@@ -70,8 +54,9 @@ class Allowance:
 class Reader:
     """Reads conversations for facts. What needs nobody else is read at once, the rest in the background.
 
-    A conversation that was accepted is read at least once, also when this process ends meanwhile; the same
-    words of one scope are kept once however often it is read.
+    A conversation that was accepted is read, also when this process ends meanwhile. What is found in it is
+    written down before any of it is remembered, so that it is there once and in the same words, however often
+    it has to be tried.
     """
 
     def __init__(
@@ -194,11 +179,9 @@ class Reader:
 
     async def _settle(self, event: Event, tools: Tools, journal: SqliteJournal) -> Event:
         """Read it; when that fails now, see that it is tried again."""
-        conversation = event.conversation
-        asks = conversation is not None and conversation.infer and self.extractor is not None
-        wait = self._allowance.wait_ms() if asks and self.extractor and not self.extractor.local else 0
+        wait, why = self._hindrance(event)
         if wait:
-            return await self._put_off(event, event.tries, wait, "the extractor's budget is spent", journal)
+            return await self._put_off(event, event.tries, wait, why, journal)
         try:
             ended = await self._read(event, tools)
         except StoreError as error:
@@ -215,6 +198,15 @@ class Reader:
         await journal.file.write(work)
         return ended
 
+    def _hindrance(self, event: Event) -> tuple[int, str]:
+        """For how long the conversation cannot be read, and why; what may be asked now counts as asked."""
+        if event.found is not None or event.conversation is None or not event.conversation.infer:
+            return 0, ""
+        if self.extractor is None:  # it was not when the conversation was accepted
+            return _LONGEST_PAUSE_MS, "the extractor is switched off"
+        wait = 0 if self.extractor.local else self._allowance.wait_ms()
+        return wait, "the extractor's budget is spent"
+
     async def _put_off(
         self, event: Event, tries: int, pause: int, error: str, journal: SqliteJournal
     ) -> Event:
@@ -226,73 +218,22 @@ class Reader:
     async def _read(self, event: Event, tools: Tools) -> Event:
         conversation = event.conversation or Conversation(turns=())
         if conversation.infer and self.extractor is not None:
-            extract = partial(self.extractor.extract, conversation, event.scope)
-            facts = await self._breaker("extract", extract)
-            requests = _facts(event, conversation, facts, self.extractor.name)
+            found = event.found if event.found is not None else await self._extracted(event, conversation)
+            requests = facts(event, conversation, found, self.extractor.name)
         else:
-            requests = _turns(event, conversation)
-        return await _remembered(event, requests, await tools.serving(event.scope))
+            requests = turns(event, conversation)
+        return await remembered(event, requests, await tools.serving(event.scope))
 
-
-async def _remembered(event: Event, requests: Iterable[Remember], tools: Tools) -> Event:
-    """Each through the corridor; what is refused is not kept, and the others are."""
-    memories: list[str] = []
-    held: list[str] = []
-    refused: list[str] = []
-    for request in requests:
-        try:
-            receipt = await remember(request, tools)
-        except StoreError:
-            raise
-        except MemorywireError as problem:
-            refused.append(problem.detail)
-            continue
-        (held if receipt.status is Status.STAGED else memories).append(receipt.proposal_id or receipt.id)
-    return replace(
-        event,
-        state=EventState.DONE,
-        memories=tuple(dict.fromkeys(memories)),
-        held=tuple(dict.fromkeys(held)),
-        error="; ".join(dict.fromkeys(refused)) or None,
-        conversation=None,
-    )
-
-
-def _turns(event: Event, conversation: Conversation) -> list[Remember]:
-    """Every turn as it was said, with who said it and when."""
-    return [
-        Remember(
-            scope=event.scope,
-            type=MemoryType.EPISODIC,
-            content=turn.content,
-            metadata={
-                **conversation.metadata,
-                "role": turn.role,
-                **({} if turn.name is None else {"speaker": turn.name}),
-                MARK: {"kind": Kind.TURN.value, "event": event.id},
-            },
-            source=turn.role,
-            session_id=conversation.session_id,
-            occurred_at=turn.at,
-        )
-        for turn in conversation.turns
-    ]
-
-
-def _facts(event: Event, conversation: Conversation, facts: Sequence[Fact], name: str) -> list[Remember]:
-    return [
-        Remember(
-            scope=event.scope,
-            type=fact.type,
-            content=fact.text,
-            confidence=fact.confidence,
-            metadata={**conversation.metadata, MARK: {"kind": Kind.FACT.value, "event": event.id}},
-            source=f"extractor:{name}",
-            session_id=conversation.session_id,
-            occurred_at=fact.occurred_at,
-        )
-        for fact in facts
-    ]
+    async def _extracted(self, event: Event, conversation: Conversation) -> tuple[Fact, ...]:
+        """What the extractor finds; written down when it might find something else another time."""
+        if self.extractor is None:
+            return ()
+        extract = partial(self.extractor.extract, conversation, event.scope)
+        said = tuple(await self._breaker("extract", extract))
+        clean = [replace(fact, text=self._tools.without_secrets(fact.text) or "") for fact in said]
+        if not self.extractor.local and self._journal is not None:
+            await self._journal.file.write(partial(queue.note, id=event.id, found=clean))
+        return tuple(clean)
 
 
 def _without_secrets(conversation: Conversation, tools: Tools) -> Conversation:
@@ -300,69 +241,10 @@ def _without_secrets(conversation: Conversation, tools: Tools) -> Conversation:
     if tools.office is None:
         return conversation
     metadata, _ = tools.office.redactor.json(conversation.metadata, "metadata")
-    turns = tuple(
+    said = tuple(
         replace(
             turn, content=tools.without_secrets(turn.content) or "", name=tools.without_secrets(turn.name)
         )
         for turn in conversation.turns
     )
-    return replace(conversation, turns=turns, metadata=metadata)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A question to the layer, and which kinds of memory may answer it."""
-
-    scope: Scope
-    query: str
-    top_k: int
-    min_relevance: MinRelevance = "auto"
-    sources: tuple[Kind, ...] = tuple(Kind)
-
-
-async def facts(asked: Asked, usual: Tools) -> FoundFacts:
-    """What answers the question; entries of keys never do."""
-    tools = await usual.serving(asked.scope)
-    request = Recall(
-        scope=asked.scope,
-        query=asked.query,
-        k=asked.top_k,
-        min_relevance=asked.min_relevance,
-        filter=Or(tuple(_KINDS[kind] for kind in asked.sources)),
-    )
-    found = await recall(request, tools)
-    return FoundFacts(
-        facts=tuple(_fact(hit) for hit in found),
-        verdict=found.verdict,
-        sources=asked.sources,
-        recall_id=found.recall_id,
-    )
-
-
-def _fact(hit: Hit) -> FoundFact:
-    record = hit.record
-    marked = record.metadata.get(MARK)
-    said = record.content
-    return FoundFact(
-        id=record.id,
-        memory=said if isinstance(said, str) else json.dumps(said, ensure_ascii=False),
-        score=hit.score,
-        kind=Kind.NOTE if marked is None else Kind(marked["kind"]),
-        metadata=record.metadata,
-    )
-
-
-def _kind(kind: Kind) -> Filter:
-    return Compare(("metadata", MARK, "kind"), Operator.EQ, kind.value)
-
-
-_KINDS: dict[Kind, Filter] = {
-    Kind.FACT: _kind(Kind.FACT),
-    Kind.TURN: _kind(Kind.TURN),
-    Kind.NOTE: And(
-        (
-            Not(Or((_kind(Kind.FACT), _kind(Kind.TURN)))),
-            Compare(("metadata", KEYED, "of"), Operator.EXISTS, False),
-        )
-    ),
-}
+    return replace(conversation, turns=said, metadata=metadata)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import TypeAlias
 
@@ -13,6 +13,7 @@ from memorywire.model.answers import Remembered
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Json, Record
 from memorywire.model.requests import Remember
+from memorywire.model.values import dataclass
 from memorywire.wire import validate
 from memorywire.wire.codec import decode
 

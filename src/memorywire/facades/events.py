@@ -14,7 +14,10 @@ __all__ = ["Event", "Feed"]
 
 _BATCH = 500
 PAUSE = 0.2
-"""Seconds between two looks, so what another process writes is heard as soon as what this one does."""
+"""Seconds between two looks, so what another process writes is heard as soon as what this one does.
+
+Where the database announces entries, whoever waits is woken by them, and looks less often by itself.
+"""
 
 
 class Feed:
@@ -23,11 +26,13 @@ class Feed:
     def __init__(self, house: House, now: Callable[[], float] = time.monotonic) -> None:
         if house.journal is None:
             raise unsupported("events", "no journal is wired here")
+        self._journal = house.journal
         self._file = house.journal.file
         self._now = now
         self._looking = asyncio.Lock()
         self._looked_at = -PAUSE
         self._newest = 0
+        self._heard = 0
 
     async def now(self) -> int:
         """The number of the newest entry at this moment."""
@@ -36,7 +41,9 @@ class Feed:
     async def newest(self) -> int:
         """The number of the newest entry, as of a moment ago."""
         async with self._looking:
-            if self._now() - self._looked_at >= PAUSE:
+            heard = self._journal.heard
+            if heard != self._heard or self._now() - self._looked_at >= PAUSE:
+                self._heard = heard
                 self._newest = await self.now()
                 self._looked_at = self._now()
         return self._newest
@@ -60,6 +67,12 @@ class Feed:
             found += further
         return found
 
+    async def pause(self) -> float:
+        """Wait until there may be something new; gives for how many seconds."""
+        began = self._now()
+        await self._journal.news(self._heard, PAUSE)
+        return self._now() - began
+
     async def listen(
         self, position: int | None = None, *, tenant: str, agents: tuple[str, ...] = ("*",)
     ) -> AsyncIterator[Event]:
@@ -70,4 +83,4 @@ class Feed:
             for event in found:
                 yield event
             if not found:
-                await asyncio.sleep(PAUSE)
+                await self.pause()

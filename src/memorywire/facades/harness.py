@@ -5,11 +5,11 @@ asks, is settled where the memory is opened; nothing here knows.
 """
 
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 
-from memorywire.engine.aside import set_aside
+from memorywire.engine.aside import keep_aside, set_aside
 from memorywire.engine.choose import Chosen
 from memorywire.engine.forget import forget
 from memorywire.engine.recall import recall
@@ -17,10 +17,12 @@ from memorywire.engine.remember import remember
 from memorywire.engine.tools import Tools
 from memorywire.house import House
 from memorywire.model.change import EndReason
-from memorywire.model.errors import InvalidRequest
+from memorywire.model.errors import Conflict, InvalidRequest
+from memorywire.model.kv import is_entry
 from memorywire.model.query import Scored
 from memorywire.model.record import Json, MemoryType, Record, Scope, Standing
 from memorywire.model.requests import Forget, RankWeights, Recall, Remember
+from memorywire.model.values import dataclass
 from memorywire.model.where import Where
 from memorywire.retrieval.embed import Embedder
 from memorywire.retrieval.rank import recency
@@ -127,15 +129,16 @@ class Harness:
         tools = await self._tools("remember")
         _refuse_unfit(item, tools)
         current = None if item.id is None else await self._current(item.id, tools)
+        barred = item.status is Status.BLACKLISTED
         if current is None or not _same(current, item):
-            receipt = await remember(_request(item, current, self.scope), tools)
-            id = receipt.id
+            _refuse_value(current)
+            keep = keep_aside if barred else remember
+            id = (await keep(_request(item, current, self.scope), tools)).id
         else:
             id = current.id
-        if item.status is Status.BLACKLISTED:
-            kept = await self._current(id, tools)
-            if kept is not None and kept.standing is not Standing.ARCHIVED:
-                await set_aside(kept, tools)
+        kept = await self._current(id, tools) if barred else None
+        if kept is not None and kept.standing is not Standing.ARCHIVED:
+            await set_aside(kept, tools)
         return id
 
     async def get(self, id: str) -> MemoryItem | None:
@@ -208,6 +211,11 @@ def _refuse_unfit(item: MemoryItem, tools: Tools) -> None:
     validate.check("remember", _payload(item))
 
 
+def _refuse_value(current: Record | None) -> None:
+    if current is not None and is_entry(current):
+        raise Conflict(f"{current.id} is the value of a key", field="id", fix="set it by its key")
+
+
 def _payload(item: MemoryItem) -> dict[str, Json]:
     """As the wire would say it: what it refuses is refused here."""
     said = {
@@ -232,12 +240,13 @@ def _request(item: MemoryItem, current: Record | None, scope: Scope) -> Remember
     return Remember(
         scope=scope if current is None else current.scope,
         type=MemoryType.SEMANTIC if current is None else current.type,
-        content=item.content,
+        content=item.content if current is None or item.content != current.words else current.content,
         metadata=_metadata(current, replaced),
         confidence=item.relevancy,
         source=item.source,
+        expires_at=None if current is None else current.expires_at,
         id=item.id,
-        occurred_at=item.created_at if current is None else item.created_at or current.occurred_at,
+        occurred_at=_happened(item, current),
         tags=item.tags,
         session_id=item.session,
         supersedes=() if again else replaced,
@@ -245,15 +254,28 @@ def _request(item: MemoryItem, current: Record | None, scope: Scope) -> Remember
     )
 
 
+def _happened(item: MemoryItem, current: Record | None) -> int | None:
+    """When it happened, if anybody says so: an item that was read and is written back says nothing new."""
+    if current is None or item.created_at not in (None, current.moment):
+        return item.created_at
+    return current.occurred_at
+
+
 def _metadata(current: Record | None, replaced: tuple[str, ...]) -> dict[str, Json]:
     kept = {} if current is None else dict(current.metadata)
-    return {**kept, _LINKS: {_SUPERSEDES: list(replaced)}} if replaced else kept
+    return {**kept, _LINKS: {**_links(kept), _SUPERSEDES: list(replaced)}} if replaced else kept
+
+
+def _links(metadata: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Anybody may have put something else under this name."""
+    found = metadata.get(_LINKS)
+    return found if isinstance(found, Mapping) else {}
 
 
 def _superseded(record: Record) -> str | None:
-    links = record.metadata.get(_LINKS)
-    said = links.get(_SUPERSEDES, []) if isinstance(links, dict) else []
-    return next(iter((*record.supersedes, *said)), None)
+    said = _links(record.metadata).get(_SUPERSEDES)
+    named = [id for id in said if isinstance(id, str)] if isinstance(said, list) else []
+    return next(iter((*record.supersedes, *named)), None)
 
 
 def _same(current: Record, item: MemoryItem) -> bool:

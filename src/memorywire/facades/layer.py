@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
-from memorywire.engine.layer import Asked, facts
+from memorywire.engine.facts import Asked, facts
 from memorywire.house import House
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.layer import Conversation, Event, FoundFacts, Kind, Turn

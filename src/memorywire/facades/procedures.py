@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Protocol, Self, Unpack, cast
 
 from memorywire.facades.options import RememberOptions, ScopeOption
@@ -11,6 +10,7 @@ from memorywire.model.answers import Remembered, Status
 from memorywire.model.change import Version
 from memorywire.model.errors import Conflict, Duplicate, InvalidRequest
 from memorywire.model.record import Json, MemoryType, Record
+from memorywire.model.values import dataclass
 from memorywire.procedures import run
 from memorywire.procedures.definition import Definition
 from memorywire.procedures.parse import object_of, parse

@@ -1,5 +1,6 @@
-"""Chooses an extractor by its name or URL."""
+"""Chooses an extractor, or a model, by its name or URL."""
 
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 from memorywire.engine.extract.builtin import BuiltIn
@@ -8,12 +9,16 @@ from memorywire.engine.extract.ingesting import StoreExtractor
 from memorywire.model.errors import InvalidRequest
 from memorywire.stores.contract import Fanned, Ingester, Store
 
+if TYPE_CHECKING:
+    from memorywire.engine.extract.chat import Chat
+
 DEFAULT_EXTRACTOR = "auto"
 BUILT_IN = "builtin"
 OFF = "off"
 
 _SCHEMES = ("openai+http", "openai+https", "anthropic+http", "anthropic+https")
-_FIX = 'use "auto", "builtin", "off", "openai+https://HOST/v1?model=NAME" or "anthropic+https://HOST/v1?model=NAME"'
+_ENDPOINTS = 'use "off", "openai+https://HOST/v1?model=NAME" or "anthropic+https://HOST/v1?model=NAME"'
+_FIX = _ENDPOINTS.replace("use ", 'use "auto", "builtin", ')
 
 
 def open_extractor(named: str, store: Store, *, api_key: str | None = None) -> Extractor | None:
@@ -28,6 +33,14 @@ def open_extractor(named: str, store: Store, *, api_key: str | None = None) -> E
         return BuiltIn() if reader is None else StoreExtractor(reader)
     if named == BUILT_IN:
         return BuiltIn()
+    # Loaded here, so that nobody pays for an HTTP client who has no endpoint.
+    from memorywire.engine.extract.endpoint import EndpointExtractor
+
+    return EndpointExtractor(open_chat(named, api_key=api_key, field="extractor", fix=_FIX))
+
+
+def open_chat(named: str, *, api_key: str | None, field: str, fix: str = _ENDPOINTS) -> "Chat":
+    """The model of that address; whoever is told of a problem knows it as `field`."""
     try:
         parts = urlsplit(named)
         sound = parts.scheme in _SCHEMES and bool(parts.hostname) and "@" not in parts.netloc
@@ -35,14 +48,13 @@ def open_extractor(named: str, store: Store, *, api_key: str | None = None) -> E
     except ValueError:
         sound = False
     if not sound or set(given) != {"model"} or len(given["model"]) != 1:
-        raise InvalidRequest("no extractor is called that", field="extractor", fix=_FIX)
+        raise InvalidRequest(f"no {field} is called that", field=field, fix=fix)
     if api_key and not (api_key.isascii() and api_key.isprintable()):
-        raise InvalidRequest("the extractor's key holds characters no header can carry", field="extractor")
-    # Loaded here, so that nobody pays for an HTTP client who has no endpoint.
-    from memorywire.engine.extract.endpoint import EndpointExtractor, dialect
+        raise InvalidRequest(f"the key of the {field} holds characters no header can carry", field=field)
+    from memorywire.engine.extract.chat import Chat, dialect
 
     speaks, _, scheme = parts.scheme.partition("+")
-    return EndpointExtractor(
+    return Chat(
         dialect(speaks),
         base=f"{scheme}://{parts.netloc}{parts.path.rstrip('/')}",
         model=given["model"][0],

@@ -1,7 +1,7 @@
 """The four operations of OpenWOP's MemoryAdapter, bound to a tenant and, while it lasts, to a run."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from memorywire.engine.clean import cleaned
@@ -20,6 +20,7 @@ from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.errors import ApprovalPending, Forbidden, InvalidRequest, ValueTooLarge
 from memorywire.model.record import Json, MemoryType, Record, Scope
 from memorywire.model.requests import Forget, Remember
+from memorywire.model.values import dataclass
 from memorywire.model.where import Where
 
 Telling: TypeAlias = Callable[[str, Mapping[str, Json]], Awaitable[None]]
@@ -134,7 +135,7 @@ class Adapter:
             operation="remember",
             scope=scope,
             at=now,
-            put=(Put(record=record, base=Base.NOTHING),),
+            put=(Put(record=record, base=Base.NOTHING, unique=Rule.OWN_IDS not in self.rules),),
             end=tuple(_folded(source, record) for source in sources),
         )
         request = replace(asked.request, id=record.id)

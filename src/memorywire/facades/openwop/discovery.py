@@ -49,6 +49,7 @@ def document(host: Host) -> dict[str, Json]:
         "agents": agents,
         "replay": {"supported": _has_runs(host), "modes": ["replay"] if _has_runs(host) else []},
         "multiAgent": {"executionModel": {"version": host.serves.execution_model}},
+        "fixtures": list(host.fixtures),
         "capabilities": {"memory": memory, "agents": agents},
     }
     derived = profiles(said) if Rule.PROFILE in host.rules else (CORE, MEMORY)
@@ -97,6 +98,8 @@ def _families(host: Host) -> tuple[dict[str, Json], dict[str, Json]]:
     """`memory` and `agents`. Entries are put by runs: where there are none, memory can only be read."""
     wired = host.house.capabilities
     memory, agents = openwop_memory(wired, host.serves), openwop_agents(wired, host.serves)
+    if Rule.NAMES not in host.rules:
+        agents = {**agents, "memoryBackends": ["longTerm" for _ in agents["memoryBackends"]]}
     if not _has_runs(host):
         return {**memory, "writable": False}, {**agents, "memoryBackends": []}
     most = {"maxInputEntries": SOURCES_MOST, "maxOutputBytes": host.serves.max_entry_bytes}

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json, Record
+from memorywire.model.values import dataclass
 
 TAG_CHARS: Final = 256
 TAGS: Final = 256

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
@@ -23,6 +23,7 @@ from memorywire.model.errors import Conflict, InvalidRequest, MemorywireError, N
 from memorywire.model.projections import Host as Serves
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.requests import Forget
+from memorywire.model.values import dataclass
 
 SESSION = "memorywire.session"
 """The workflow of a run that somebody else carries out: it lasts until it is told to end."""
@@ -67,6 +68,11 @@ class Host:
         self._file = journal.file
         self._workflows = workflows or {}
         self._vaults: dict[str, Vault] = {}
+
+    @property
+    def fixtures(self) -> tuple[str, ...]:
+        """The workflows that run by themselves, by the names that published scenarios look for."""
+        return tuple(sorted(self._workflows))
 
     async def start(self, visitor: Visitor, workflow: str, refs: Sequence[str] = ()) -> Run:
         """Begin a run. One that runs by itself has ended when this returns."""

@@ -1,7 +1,6 @@
 """What the host does to memory when no run looks: compaction and consolidation, without any model."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from memorywire.engine.perform import perform
@@ -12,6 +11,7 @@ from memorywire.model.answers import Merged
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json, Record
 from memorywire.model.requests import Merge
+from memorywire.model.values import dataclass
 
 COMPACTION = "memorywire.compaction"
 CONSOLIDATION = "memorywire.consolidation"

@@ -9,6 +9,7 @@ class Rule(StrEnum):
 
     SNAPSHOT = "a run sees memory as it stood when the run began"
     SECRETS = "what a run's vault resolved is not kept"
+    OVERLAP = "of two secrets that overlap the longer one counts"
     SECRETS_IN_TAGS = "nor is it kept in tags"
     FLOOR = "a value too short to be told from words is not registered"
     MARKERS = "markers of other hosts are spelled as ours"
@@ -18,6 +19,7 @@ class Rule(StrEnum):
     WELL_FORMED = "a reference that is none leads nowhere"
     BINDING = "a run reaches the memories it was bound to when it began"
     SIZE = "an entry is not larger than was advertised"
+    OWN_IDS = "every put is an entry of its own, with an id and a moment of the host's"
     NEWEST_FIRST = "lists begin with the newest"
     BLANK_TAGS = "empty tags are dropped"
     DEFAULT_LIMIT = "a limit of 0 is no limit of its own"
@@ -27,6 +29,7 @@ class Rule(StrEnum):
     REPLAY = "a replay tells what was told, and mints nothing"
     ERASURE = "a replay is refused when something it was shown is erased"
     DEGRADATION = "an agent that asks for more than there is says so"
+    NAMES = "backends and dimensions are called as the schemas call them"
     PROFILE = "the profile follows from what is advertised"
 
 

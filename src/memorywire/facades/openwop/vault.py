@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from memorywire.facades.openwop.rules import Rule
-from memorywire.governance.redact import Redactor, redact_remember
+from memorywire.governance.redact import Finding, Redactor, redact_remember
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.requests import Remember
 
@@ -45,9 +45,19 @@ class Vault:
         if Rule.SECRETS not in self._rules:
             return request, ()
         clean, found = redact_remember(request, self._redactor)
+        if Rule.OVERLAP not in self._rules:
+            clean, found = self._one_by_one(request)
         if Rule.SECRETS_IN_TAGS not in self._rules:
             clean = replace(clean, tags=request.tags)
         return clean, tuple((finding.kind, finding.place) for finding in found)
+
+    def _one_by_one(self, request: Remember) -> tuple[Remember, tuple[Finding, ...]]:
+        """The shortest first, each as if it were the only one."""
+        every: list[Finding] = []
+        for id, value in sorted(self._values.items(), key=lambda item: len(item[1])):
+            request, found = redact_remember(request, Redactor({id: value}, patterns=False))
+            every += found
+        return request, tuple(every)
 
 
 def _spelled(text: str) -> str:

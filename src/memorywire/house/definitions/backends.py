@@ -1,9 +1,9 @@
 """The book of backends: definitions are made, forked, retired and bound, and bound agents served."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,9 +15,11 @@ from memorywire.house.definitions.rules import Rules
 from memorywire.journal import definitions, ledger
 from memorywire.journal.entries import Entry, draft
 from memorywire.journal.sqlite import SqliteJournal
+from memorywire.model.change import Change
 from memorywire.model.definition import Definition, Edition, definition_of
 from memorywire.model.errors import MemorywireError, NotFound
 from memorywire.model.record import Json, Scope
+from memorywire.model.values import dataclass
 from memorywire.stores.contract import Store
 
 _FRESH_MS = 1_000
@@ -133,18 +135,27 @@ class Backends:
             return self._open[tenant, digest].store
 
     async def _opened(self, tenant: str, digest: str) -> _Open:
-        from memorywire.house.definitions.opening import opened
+        from memorywire.house.definitions.opening import name_of, opened
 
         made = (await self.get(tenant, digest)).definition
         tools = self._tools
         store = await opened(
-            made, tenant, self.rules, here=tools.store, space=tools.embedder.space, clock=tools.clock
+            made,
+            tenant,
+            self.rules,
+            here=tools.store,
+            owed=partial(self._owed_to, name_of(made)),
+            space=tools.embedder.space,
+            clock=tools.clock,
         )
         repaying = asyncio.create_task(keep_repaying(replace(tools, store=store)))
         found = _Open(store, (repaying,))
         if made.health_seconds:
             found.tasks = (*found.tasks, asyncio.create_task(_watch(found, made)))
         return found
+
+    async def _owed_to(self, name: str) -> Sequence[Change]:
+        return [debt.change for debt in await self._journal.debts(name)]
 
     async def _write(
         self, work: Any, kind: str, tenant: str, by: str, digest: str | None, agent: str = ""

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from memorywire.model.change import Change, End, EndReason
 from memorywire.model.errors import StoreError
@@ -14,42 +14,62 @@ from memorywire.stores.contract import Store
 T = TypeVar("T")
 
 
-def with_fallback(store: Store, here: Store) -> Store:
+Owed: TypeAlias = Callable[[], Awaitable[Sequence[Change]]]
+"""The changes that the store has not been told yet."""
+
+
+def with_fallback(store: Store, here: Store, owed: Owed) -> Store:
     """The store, whose reads `here` answers when it fails; an answer of its own always stands.
 
-    What is deleted or replaced there is deleted here first, so that falling back brings nothing back: `here`
-    may know less than the backend, and never more.
+    What is deleted or replaced there is deleted here first, also while the store is only owed the change, so
+    that falling back brings nothing back: `here` may know less than the backend, and never more.
     """
     kind = type("WithFallback", (_WithFallback,), {})
-    return cast("Store", kind(store, here))
+    return cast("Store", kind(store, here, owed))
 
 
 class _WithFallback:
-    def __init__(self, inner: Store, here: Store) -> None:
+    def __init__(self, inner: Store, here: Store, owed: Owed) -> None:
         self._inner = inner
         self._here = here
+        self._owed = owed
+        self._ended: set[str] = set()
 
     async def write(self, change: Change) -> int:
+        await self._end_here(change)
+        return await self._inner.write(change)
+
+    async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
+        return await self._either(lambda store: store.get(scope, ids))
+
+    async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
+        return await self._either(lambda store: store.find(where, after, limit))
+
+    async def count(self, where: Where) -> int:
+        return await self._either(lambda store: store.count(where))
+
+    async def search(self, query: Query, limit: int) -> list[Scored]:
+        return await self._either(lambda store: store.search(query, limit))
+
+    async def duplicate(self, record: Record, at: int) -> Record | None:
+        return await self._either(lambda store: store.duplicate(record, at))
+
+    async def _either(self, ask: Callable[[Store], Awaitable[T]]) -> T:
+        try:
+            return await ask(self._inner)
+        except StoreError:
+            for change in await self._owed():
+                await self._end_here(change)
+            return await ask(self._here)
+
+    async def _end_here(self, change: Change) -> None:
+        if change.id in self._ended:
+            return
         gone = [*(end.id for end in change.end), *change.erase, *(put.record.id for put in change.put)]
         known = await self._here.get(change.scope, gone)
         if known or change.erase:
             await self._here.write(_farewell(change, known))
-        return await self._inner.write(change)
-
-    async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
-        return await _either(lambda store: store.get(scope, ids), self._inner, self._here)
-
-    async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
-        return await _either(lambda store: store.find(where, after, limit), self._inner, self._here)
-
-    async def count(self, where: Where) -> int:
-        return await _either(lambda store: store.count(where), self._inner, self._here)
-
-    async def search(self, query: Query, limit: int) -> list[Scored]:
-        return await _either(lambda store: store.search(query, limit), self._inner, self._here)
-
-    async def duplicate(self, record: Record, at: int) -> Record | None:
-        return await _either(lambda store: store.duplicate(record, at), self._inner, self._here)
+        self._ended.add(change.id)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -66,10 +86,3 @@ def _farewell(change: Change, known: Sequence[Record]) -> Change:
     return replace(
         change, id=f"{change.id}-here", put=(), end=tuple(ends), key=None, fingerprint=None, about=None
     )
-
-
-async def _either(ask: Callable[[Store], Awaitable[T]], store: Store, here: Store) -> T:
-    try:
-        return await ask(store)
-    except StoreError:
-        return await ask(here)

@@ -3,16 +3,20 @@
 import ipaddress
 import socket
 import ssl
-from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPSConnection
 from urllib.parse import urlsplit
 
 from memorywire.house.definitions.rules import Resolve
 from memorywire.model.errors import Forbidden, InvalidRequest, StoreUnavailable
+from memorywire.model.values import dataclass
 from memorywire.stores.remote.link import Link, Place
 
 MOST_BYTES = 16 * 1024 * 1024
 """Of an answer; a backend that sends more is not read further."""
+
+
+_UNICAST = ipaddress.IPv6Network("2000::/3")  # all that is handed out; the rest only looks public
+_TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +65,18 @@ def addresses(host: str, port: int) -> list[str]:
 def _is_public(address: str) -> bool:
     found = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(found, ipaddress.IPv6Address):
-        inner = found.ipv4_mapped or found.sixtofour or (found.teredo or (None, None))[1]
-        if inner is not None:
-            return inner.is_global and not inner.is_multicast
+        inner = _inside(found)
+        if inner is None:
+            return found in _UNICAST and found.is_global
+        found = inner
     return found.is_global and not found.is_multicast
+
+
+def _inside(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """The older address that a newer one stands for, where a gateway would go there."""
+    if address in _TRANSLATED:
+        return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
+    return address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
 
 
 class GuardedLink(Link):

@@ -4,7 +4,7 @@ import asyncio
 from urllib.parse import quote
 
 from memorywire.governance.patterns import names
-from memorywire.house.definitions.fallback import with_fallback
+from memorywire.house.definitions.fallback import Owed, with_fallback
 from memorywire.house.definitions.guard import GuardedLink, Hosts, addresses
 from memorywire.house.definitions.rules import Rules
 from memorywire.house.definitions.tenancy import with_prefix
@@ -75,9 +75,9 @@ def _variables(made: Definition) -> list[str]:
 
 
 async def opened(
-    made: Definition, tenant: str, rules: Rules, *, here: Store, space: Space, clock: Clock
+    made: Definition, tenant: str, rules: Rules, *, here: Store, owed: Owed, space: Space, clock: Clock
 ) -> Store:
-    """The store that the definition describes, as this tenant may use it."""
+    """The store that the definition describes, as this tenant may use it; `here` is what it falls back on."""
     await asyncio.to_thread(check, made, rules)
     url = _with_key(made, tenant, rules)
     if made.kind in ("http", "https"):
@@ -88,8 +88,13 @@ async def opened(
     if made.tenancy.kind is TenancyKind.SHARED_KEY_WITH_PREFIX:
         guarded = with_prefix(guarded, tenant, made.tenancy.prefix(tenant))
     if made.fallback:
-        guarded = with_fallback(guarded, here)
-    return with_name(guarded, f"backend:{made.name}")
+        guarded = with_fallback(guarded, here, owed)
+    return with_name(guarded, name_of(made))
+
+
+def name_of(made: Definition) -> str:
+    """What receipts and debts call the store of a definition."""
+    return f"backend:{made.name}"
 
 
 def _with_key(made: Definition, tenant: str, rules: Rules) -> str:

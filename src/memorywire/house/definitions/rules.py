@@ -1,8 +1,10 @@
 """What definitions of backends may use, as whoever runs this house allows it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
+
+from memorywire.model.values import dataclass
 
 Resolve: TypeAlias = Callable[[str, int], Sequence[str]]
 """The addresses of a host."""
