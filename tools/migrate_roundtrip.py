@@ -1,12 +1,14 @@
 """Import, export, import, export: are the bytes the same, how long did it take, and who took the time?
 
-    python tools/migrate_roundtrip.py [MEMORIES]
+    python tools/migrate_roundtrip.py [MEMORIES] [minilm|made-up]
 
 Memories are made with a fixed seed: several agents and users, later versions, some forgotten again. They are
-imported with the default embedder into a SQLite file under the shipped policy, with a ledger.
+imported into a SQLite file under the shipped policy, with a ledger: with the default embedder, which gives
+the share of everything else, or with vectors that are made up in no time.
 """
 
 import asyncio
+import hashlib
 import json
 import random
 import sys
@@ -16,9 +18,12 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from memorywire.engine.tools import Tools
 from memorywire.house import Governance, open_house
-from memorywire.migrate.bundle import Exporting, changes_in, examine, export
+from memorywire.migrate.bundle import Exporting, changes_in, export
+from memorywire.migrate.examining import examine
 from memorywire.migrate.importing import from_thread
 from memorywire.migrate.landing import Landed, Landing, land
 from memorywire.model.change import Base, Change, End, EndReason, Put
@@ -32,6 +37,25 @@ _WORDS = (
     "Ana Ben Chloe tea coffee Lisbon Porto meeting server database prefers moved deployed reviewed friday"
     " invoice garden bicycle train concert allergy peanuts budget contract staging release rollback calendar"
 ).split()
+
+
+class MadeUp:
+    """Vectors of the default embedder's space that mean nothing: the same words give the same one."""
+
+    def __init__(self) -> None:
+        self.space = open_embedder("minilm", api_key=None).space
+
+    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        return [self._vector(text) for text in texts]
+
+    def _vector(self, text: str) -> bytes:
+        seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
+        vector = np.random.default_rng(seed).standard_normal(self.space.dimension, "f4")
+        made: bytes = (vector / np.linalg.norm(vector)).tobytes()
+        return made
+
+    async def close(self) -> None:
+        """There is nothing to close."""
 
 
 class Timed:
@@ -94,8 +118,8 @@ async def written(path: Path, tools: Tools) -> str:
         return (await export(file, tools, Exporting(tenant="default", vectors=True))).digest
 
 
-async def run(memories: int, folder: Path) -> dict[str, object]:
-    embedder = Timed(open_embedder("minilm", api_key=None))
+async def run(memories: int, folder: Path, made_up_vectors: bool) -> dict[str, object]:
+    embedder = Timed(MadeUp() if made_up_vectors else open_embedder("minilm", api_key=None))
     first = await open_house(
         stores=(f"sqlite:///{folder}/first.db",),
         embedder=embedder,
@@ -142,5 +166,6 @@ async def run(memories: int, folder: Path) -> dict[str, object]:
 
 
 if __name__ == "__main__":
+    count = next((one for one in sys.argv[1:] if one.isdigit()), "100000")
     with tempfile.TemporaryDirectory() as scratch:
-        print(json.dumps(asyncio.run(run(int((sys.argv[1:] or ["100000"])[0]), Path(scratch))), indent=2))
+        print(json.dumps(asyncio.run(run(int(count), Path(scratch), "made-up" in sys.argv)), indent=2))

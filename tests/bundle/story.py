@@ -1,6 +1,8 @@
 """A memory with a past, and the ways to take it out of one store and into another."""
 
 import asyncio
+import hashlib
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +12,7 @@ from memorywire import Memory
 from memorywire.engine.tools import Tools
 from memorywire.migrate.bundle import Bundle, Exporting, export
 from memorywire.migrate.importing import Wish, bring_in
+from memorywire.migrate.lines import opened, sealed
 from memorywire.model.answers import Remembered
 from memorywire.model.record import DEFAULT_TENANT, Json
 from tests.engine.quick import Quick
@@ -50,7 +53,7 @@ async def exported(path: Path, tools: Tools, **wanted: bool) -> Bundle:
 
 async def imported(path: Path, tools: Tools, **wish: object) -> dict[str, Json]:
     asked = replace(Wish(path=path, agent="agent"), **wish)
-    return await bring_in(asked, tools, lambda done: None)
+    return await bring_in(asked, tools, lambda done, total: None)
 
 
 def bundle_of(path: Path, url: str, facts: int = 12, **wanted: bool) -> list[str]:
@@ -62,3 +65,15 @@ def bundle_of(path: Path, url: str, facts: int = 12, **wanted: bool) -> list[str
         return ids
 
     return on(url, story)
+
+
+def resealed(path: Path, edit: Callable[[list[dict[str, Json]]], object]) -> None:
+    """Write the bundle as somebody with a program of their own would: every digest holds."""
+    lines = [opened(line, number) for number, line in enumerate(path.read_bytes().splitlines(), start=1)]
+    *said, end = lines
+    edit(said)
+    body = b"".join(sealed(line) for line in said)
+    kinds = Counter(str(line.get("kind")) for line in said)
+    kinds["put"] = sum(len(line.get("put", ())) for line in said)
+    counts = {kind: count for kind, count in kinds.items() if count}
+    path.write_bytes(body + sealed(end | {"bundle": hashlib.sha256(body).hexdigest(), "counts": counts}))

@@ -1,5 +1,6 @@
 """A bundle carries everything that happened, byte for byte the same, and tells when it was touched."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -7,12 +8,19 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
 from memorywire import Memory, spec
+from memorywire.conformance.samples import SPACE
 from memorywire.engine.tools import Tools
-from memorywire.migrate.bundle import examine
+from memorywire.migrate.chronicle import told_by
+from memorywire.migrate.examining import examine
 from memorywire.migrate.lines import opened
 from memorywire.model.change import Version
 from memorywire.model.errors import InvalidRequest
+from memorywire.stores.memory import MemoryStore
+from memorywire.stores.router.mounting import Mount
+from memorywire.stores.router.router import Router
+from memorywire.stores.wrappers import with_patience
 from tests.bundle.story import bundle_of, exported, imported, lived, on
+from tests.engine.quick import Quick
 
 STORES = ("memory://", "sqlite://")
 
@@ -42,6 +50,33 @@ def test_thousands_of_memories_are_the_same_bytes_too(tmp_path: Path) -> None:
     before, after = _carried(tmp_path, "sqlite://", 3000)
     assert before == after
     assert before.count(b'"kind":"change"') > 3000
+
+
+def test_what_several_stores_keep_is_exported_with_its_past(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.jsonl", tmp_path / "other.jsonl"
+
+    async def several() -> None:
+        stores = ["memory://#here", "memory://#there"]
+        async with Memory("agent", stores, policy="open", embedder=Quick()) as memory:
+            await lived(memory)
+            bundle = await exported(one, (await memory._open()).tools, vectors=True)
+            assert bundle.manifest["history"] is True
+
+    async def story(memory: Memory, tools: Tools) -> None:
+        await imported(one, tools)
+        await exported(other, tools, vectors=True)
+
+    asyncio.run(several())
+    on("sqlite://", story)
+    assert one.read_bytes() == other.read_bytes()
+
+
+def test_a_store_that_misses_changes_is_not_the_one_that_tells() -> None:
+    stores = {name: with_patience(MemoryStore(SPACE), 1) for name in ("first", "second")}
+    mounts = [Mount(name=name, store=store, backend=name) for name, store in stores.items()]
+    router = Router(mounts)
+    assert told_by(router) is stores["first"]
+    assert told_by(router, {"first"}) is stores["second"]
 
 
 def test_the_store_does_not_show_in_the_bytes(tmp_path: Path) -> None:

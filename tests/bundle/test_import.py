@@ -1,12 +1,12 @@
 """An import goes through the corridor: conflicts are settled as asked, and a batch can be taken back."""
 
-import hashlib
 import os
 import signal
 import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -14,11 +14,11 @@ import pytest
 from memorywire import Memory
 from memorywire.engine.tools import Tools
 from memorywire.journal.contract import Wanted
-from memorywire.migrate.lines import opened, sealed
+from memorywire.migrate.importing import Wish, bring_in
 from memorywire.migrate.undoing import take_back
 from memorywire.model.errors import NotFound
 from memorywire.model.record import DEFAULT_TENANT
-from tests.bundle.story import bundle_of, exported, imported, on
+from tests.bundle.story import bundle_of, exported, imported, on, resealed
 from tests.cli.shell import COMMAND, Shell
 
 STORES = ("memory://", "sqlite://")
@@ -126,6 +126,20 @@ def test_a_dry_run_counts_and_writes_nothing(tmp_path: Path) -> None:
     on("sqlite://", story)
 
 
+def test_an_import_says_how_far_it_is(tmp_path: Path) -> None:
+    path, heard = tmp_path / "one.jsonl", []
+    bundle_of(path, "memory://", facts=300)
+
+    async def story(memory: Memory, tools: Tools) -> None:
+        wish = Wish(path=path, agent="agent")
+        await bring_in(wish, tools, lambda done, total: heard.append((done, total)))
+
+    on("sqlite://", story)
+    assert len(heard) > 2
+    assert heard == sorted(heard)
+    assert heard[-1][0] == heard[-1][1] > 300
+
+
 def test_an_import_is_taken_back_as_one(tmp_path: Path) -> None:
     path = tmp_path / "one.jsonl"
     bundle_of(path, "sqlite://")
@@ -164,26 +178,20 @@ def test_a_secret_does_not_come_in(theirs: Path) -> None:
         await exported(theirs, tools)
 
     on("memory://", told)
-    secret = b"AKIAIOSFODNN7EXAMPLQ"
-    _resealed(theirs, b"in the safe", secret)
+    secret = "AKIAIOSFODNN7EXAMPLQ"
+    resealed(theirs, lambda lines: _said(lines, "in the safe", secret))
 
     async def story(memory: Memory, tools: Tools) -> None:
         answer = await imported(theirs, tools)
         assert answer["redacted"] == 1
-        assert secret.decode() not in str((await memory.get(NAMED)).content)
+        assert secret not in str((await memory.get(NAMED)).content)
 
     on("sqlite://", story, policy="balanced")
 
 
-def _resealed(path: Path, old: bytes, new: bytes) -> None:
-    """As somebody who makes bundles with a program of their own would write it."""
-    lines = [opened(line, 0) for line in path.read_bytes().replace(b"\r", b"").splitlines()]
-    for line in lines:
-        for put in line.get("put", ()):
-            put["record"]["content"] = put["record"]["content"].replace(old.decode(), new.decode())
-    body = b"".join(sealed(line) for line in lines[:-1])
-    end = lines[-1] | {"bundle": hashlib.sha256(body).hexdigest()}
-    path.write_bytes(body + sealed(end))
+def _said(lines: list[dict[str, Any]], old: str, new: str) -> None:
+    for put in (put for line in lines for put in line.get("put", ())):
+        put["record"]["content"] = put["record"]["content"].replace(old, new)
 
 
 def test_what_policy_holds_waits_for_a_person_and_only_once(theirs: Path) -> None:

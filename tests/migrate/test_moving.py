@@ -1,9 +1,13 @@
 """A memory moves from store to store and loses nothing that was not announced."""
 
+import os
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memorywire import Memory
@@ -15,6 +19,8 @@ from memorywire.migrate.readable import write_readable
 from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType, Record
 from memorywire.stores.registry import open_store
 from tests.bundle.story import bundle_of, exported, imported, lived, on
+from tests.postgres.conftest import schema_of
+from tests.postgres.desk import Server
 
 
 async def _moved(source: str, tools: Tools, *, dry_run: bool = False) -> dict[str, Json]:
@@ -195,3 +201,33 @@ def test_sqlite_to_markdown_to_sqlite_keeps_every_memory(tmp_path: Path, home: P
 
     on(sheets, across)
     assert on(_sqlite(tmp_path, "back"), back) == on(source, first)
+
+
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(facts=st.lists(_FACTS, min_size=2, max_size=5, unique_by=lambda fact: fact["content"]))
+def test_sqlite_to_postgres_to_markdown_to_sqlite_loses_only_what_was_announced(
+    tmp_path_factory: pytest.TempPathFactory, server: Server, home: Path, facts: list[dict[str, Json]]
+) -> None:
+    folder = tmp_path_factory.mktemp("chain")
+
+    async def told(memory: Memory, tools: Tools) -> list[Record]:
+        kept = await memory.remember_many(facts)
+        await memory.remember("said anew", id=kept[0].id, if_version=1)
+        await memory.forget(kept[1].id)
+        return await _records(memory, tools)
+
+    with contextmanager(schema_of)(server, f"m{os.urandom(6).hex()}") as schema:
+        stations = (_sqlite(folder, "a"), schema, f"markdown://{folder}/sheets", _sqlite(folder, "b"))
+        before = on(stations[0], told)
+        announced: set[str] = set()
+        for source, target in pairwise(stations):
+
+            async def across(memory: Memory, tools: Tools, source: str = source) -> dict[str, Json]:
+                return await _moved(source, tools)
+
+            answer = on(target, across)
+            assert (answer["verified"]["ok"], answer["problems"]) == (True, [])
+            announced |= {str(loss["field"]) for loss in answer["losses"]}
+    after = on(stations[-1], _records)
+    assert {"history", "ended", "version"} == announced
+    assert after == [replace(record, version=1) for record in before]

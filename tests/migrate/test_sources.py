@@ -21,10 +21,10 @@ SAMPLES = Path(__file__).parent / "samples"
 
 
 def _read(path: Path, kind: str = "auto") -> dict[str, Record]:
-    """The memories of a file, by what they say."""
+    """The memories of a file, by what they say now."""
     source = read_source(kind, Origin(path=path, scope=Scope(agent="agent")))
-    records = [put.record for change in source.changes() for put in change.put]
-    return {record.words: record for record in records}
+    now = {put.record.id: put.record for change in source.changes() for put in change.put}
+    return {record.words: record for record in now.values()}
 
 
 def _database(path: Path, *statements: str) -> Path:
@@ -47,6 +47,29 @@ def test_mem0_keeps_owners_moments_and_metadata() -> None:
     assert (tea.scope.agent, tea.scope.user, tea.metadata["mood"]) == ("barista", "ana", "calm")
     assert tea.updated_at > tea.created_at > 1_700_000_000_000
     assert found["I live in Lisbon"].session_id == "s1"
+
+
+def test_what_a_memory_of_mem0_said_before_becomes_its_history() -> None:
+    async def story(memory: Memory, tools: Tools) -> None:
+        first = await imported(SAMPLES / "mem0", tools)
+        assert (first["memories"], first["changes"], first["problems"]) == (3, 4, [])
+        assert (await imported(SAMPLES / "mem0", tools))["already"] == 4
+        [tea] = await memory.list()
+        said = [version.record.content for version in await memory.history(tea.id) if version.record]
+        assert said == ["Ana prefers green tea", "Ana prefers jasmine tea"]
+
+    on("sqlite://", story, agent="barista")
+
+
+def test_a_mem0_that_keeps_its_vectors_in_faiss_is_read_too() -> None:
+    source = read_source("auto", Origin(path=SAMPLES / "mem0-faiss", scope=Scope(agent="agent")))
+    said = [(put.record.version, put.record.words) for change in source.changes() for put in change.put]
+    assert sorted(said) == [
+        (1, "Ana prefers green tea"),
+        (1, "I live in Lisbon"),
+        (2, "Ana prefers jasmine tea"),
+    ]
+    assert _read(SAMPLES / "mem0-faiss")["Ana prefers jasmine tea"].metadata["mood"] == "calm"
 
 
 def test_the_history_of_mem0_is_read_where_there_is_nothing_else() -> None:
@@ -79,6 +102,12 @@ def test_memorywire_0_keeps_what_was_not_forgotten() -> None:
     assert found["Ana was late today"].type is MemoryType.EPISODIC
 
 
+def test_a_file_that_the_mcp_server_wrote_is_recognised_and_read() -> None:
+    found = _read(SAMPLES / "mcp-memory.jsonl")
+    assert {"Ana: is allergic to peanuts", "Acme is a company", "Ana works at Acme"} < set(found)
+    assert len(found) == 5
+
+
 def test_the_graph_of_the_mcp_server_becomes_sentences(tmp_path: Path) -> None:
     lines: list[Mapping[str, Any]] = [
         {"type": "entity", "name": "Ana", "entityType": "person", "observations": ["likes tea", "is 30"]},
@@ -106,19 +135,15 @@ def test_notes_become_a_memory_for_each_item_and_paragraph(tmp_path: Path) -> No
     assert found["```\na\n\nb\n```"].metadata["heading"] == "Style > Code"
 
 
-def test_basic_memory_keeps_categories_and_relations(tmp_path: Path) -> None:
-    (tmp_path / "coffee.md").write_text(
-        "---\ntitle: Coffee\ntype: note\npermalink: coffee\n---\n# Coffee\n\n## Observations\n"
-        "- [method] Pour over is clear #brewing\n\n## Relations\n- relates_to [[Tea]]\n",
-        encoding="utf-8",
-    )
-    found = _read(tmp_path, "basic-memory")
+def test_basic_memory_keeps_categories_and_relations() -> None:
+    found = _read(SAMPLES / "basic-memory", "basic-memory")
     assert found["Pour over is clear #brewing"].tags == ("brewing", "method")
+    assert found["Ana prefers tea"].tags == ("brewing", "person")
     assert found["relates_to [[Tea]]"].metadata == {
-        "file": "coffee.md",
+        "file": "drinks/Coffee.md",
         "heading": "Coffee > Relations",
         "title": "Coffee",
-        "permalink": "coffee",
+        "permalink": "main/drinks/coffee",
         "links": ["Tea"],
     }
 
@@ -169,16 +194,14 @@ def test_the_database_of_letta_gives_the_same(tmp_path: Path) -> None:
     assert found["The trip was long"].metadata == {"a": 1}
 
 
-def test_items_of_langgraph_keep_their_namespace(tmp_path: Path) -> None:
-    path = _database(
-        tmp_path / "store.db",
-        "CREATE TABLE store_migrations (v INTEGER)",
-        "CREATE TABLE store (prefix, key, value, created_at, updated_at, expires_at, ttl_minutes)",
-        "INSERT INTO store VALUES ('users.ana', 'k', '{\"text\": \"likes tea\"}',"
-        " '2026-01-02 03:04:05', '2026-01-02 03:04:05', NULL, NULL)",
-    )
-    found = _read(path)
-    assert found["likes tea"].metadata["namespace"] == ["users", "ana"]
+def test_items_of_langgraph_keep_their_namespace_and_their_end() -> None:
+    found = _read(SAMPLES / "langgraph.db")
+    assert set(found) == {"Ana likes tea", '{"place": "Lisbon"}'}
+    tea, trip = found["Ana likes tea"], found['{"place": "Lisbon"}']
+    assert tea.metadata["namespace"] == ["users", "ana"]
+    assert tea.metadata["value"]["deep"] == {"n": [1, 2.5]}
+    assert trip.expires_at is not None
+    assert 59 * 60_000 < trip.expires_at - trip.created_at < 61 * 60_000
 
 
 def test_the_export_of_claude_gives_turns_and_what_it_kept(tmp_path: Path) -> None:

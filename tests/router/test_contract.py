@@ -9,7 +9,7 @@ import pytest
 from memorywire.conformance.checks import CHECKS, Check
 from memorywire.conformance.samples import SPACE
 from memorywire.model.clock import system_clock
-from memorywire.stores.contract import Fanned, Historian, RecallCounter, Store, Tracker
+from memorywire.stores.contract import Chronicler, Fanned, Historian, RecallCounter, Store, Surveyor, Tracker
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.router import Mount, Router
 from memorywire.stores.sqlite import SqliteStore
@@ -62,6 +62,8 @@ def test_a_wrapper_shows_the_abilities_of_what_it_wraps_and_no_others(tmp_path: 
     assert isinstance(whole, Historian)
     assert isinstance(whole, Tracker)
     assert isinstance(whole, RecallCounter)
+    assert isinstance(whole, Chronicler)
+    assert isinstance(whole, Surveyor)
     assert not isinstance(whole, Fanned)
 
     async def opener() -> Store:
@@ -70,6 +72,7 @@ def test_a_wrapper_shows_the_abilities_of_what_it_wraps_and_no_others(tmp_path: 
     bare = with_patience(absent("later", opener), 1)
     assert not isinstance(bare, Historian)
     assert not isinstance(bare, Tracker)
+    assert not isinstance(bare, Chronicler)
     assert bare.name == "later"
 
 

@@ -9,7 +9,7 @@ from memorywire.conformance.samples import SPACE, a_query, a_record, a_scope, a_
 from memorywire.conformance.samples import a_change as changed
 from memorywire.model.errors import Conflict, StoreCorrupt, StoreUnavailable
 from memorywire.model.query import Query, Scored
-from memorywire.stores.contract import Store
+from memorywire.stores.contract import Chronicler, Store
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.wrappers import (
     Fault,
@@ -105,6 +105,20 @@ def test_what_a_store_changed_behind_our_back_is_not_believed() -> None:
             await store.search(query, 5)
         assert await store.get(scope, [mine.id, forged.id]) == [mine]
         assert await with_seal(inner, b"not ours").get(scope, [mine.id]) == []
+
+    asyncio.run(story())
+
+
+def test_the_past_of_a_sealed_store_is_told_without_seals_and_its_vectors_beside_what_was_asked() -> None:
+    async def story() -> None:
+        store = with_seal(MemoryStore(SPACE), b"ours")
+        mine, bare = a_record(scope := a_scope()), a_record(scope)
+        await store.write(changed(scope, beginning(bare), beginning(mine, a_vector(1))))
+        assert isinstance(store, Chronicler)
+        [footprint] = await store.log(scope, 0, 10)
+        told = {version.id: version.record for version in footprint.began}
+        assert told == {bare.id: bare, mine.id: mine}
+        assert await store.vectors(scope.tenant, [(bare.id, 1), (mine.id, 1)]) == [None, a_vector(1)]
 
     asyncio.run(story())
 

@@ -170,3 +170,21 @@ def test_the_command_line_adds_shows_and_moves(urls: tuple[str, str, str], tmp_p
     assert [(one["name"], one["buckets"]) for one in shown.json["shards"]] == [("one", 1023), ("two", 1)]
     assert "shard two" in shell("shards", "bucket", "ana", *store).out
     assert "blue" in shell("recall", "kettle", "--agent", "ana", *store).out
+
+
+def test_a_bucket_that_its_new_shard_cannot_take_stays_where_it_is(urls: tuple[str, str, str]) -> None:
+    """An id that a client chose may be taken in both."""
+
+    async def main() -> None:
+        async with sharded(urls) as store:
+            mine = a_record(ANA, "mine")
+            await store.write(a_change(ANA, beginning(mine)))
+            await move(store.directory, bucket_of("ana"), "two", time.monotonic)
+            await store.write(a_change(BEN, beginning(a_record(BEN, "theirs", id=mine.id))))
+            with pytest.raises(Conflict, match="cannot take"):
+                await move(store.directory, bucket_of("ana"), "one", time.monotonic)
+            await store.write(a_change(ANA, beginning(a_record(ANA, "still written"))))
+            assert await store.count(Where(scope=ANA, alive_at=NOW)) == 2
+            assert (await store.health())["moving"] == {}
+
+    run(main())

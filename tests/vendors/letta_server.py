@@ -16,15 +16,19 @@ from tests.postgres.crash import serving, started, stopped
 from tests.vendors.environments import python_of
 from tests.vendors.inside.speaking import DIMENSION, a_service
 
-# Its wheel holds no migrations: the tables are made of its own classes.
+# Its wheel holds no migrations: the tables are made of its own classes, which do not number messages.
 _TABLES = """
 import asyncio
 import letta.orm
 from letta.server.db import engine
+from sqlalchemy import text
 
 async def made():
     async with engine.begin() as connection:
         await connection.run_sync(letta.orm.Base.metadata.create_all)
+        await connection.execute(text("CREATE SEQUENCE message_number"))
+        numbered = "ALTER TABLE messages ALTER COLUMN sequence_id SET DEFAULT nextval('message_number')"
+        await connection.execute(text(numbered))
 
 asyncio.run(made())
 """
@@ -49,7 +53,7 @@ def a_letta_server() -> Iterator[str]:
         python, port = Path(python_of("letta")), str(_free_port())
         subprocess.run([python, "-c", _TABLES], env=environment, check=True, stdout=subprocess.DEVNULL)
         command = [python.with_name("letta"), "server", "--host", "127.0.0.1", "--port", port]
-        with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as letta:
+        with subprocess.Popen(command, env=environment, cwd=folder, stdout=subprocess.DEVNULL) as letta:
             try:
                 _wait_for(f"http://127.0.0.1:{port}/v1/health/", letta)
                 yield f"letta://127.0.0.1:{port}%s?endpoint={embedder}&dimension={DIMENSION}"

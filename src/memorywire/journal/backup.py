@@ -7,7 +7,6 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
@@ -16,10 +15,11 @@ from memorywire.journal.audit import examine
 from memorywire.journal.ledger import head, is_there
 from memorywire.journal.notary import Notary
 from memorywire.model.errors import Conflict, NotFound, StoreCorrupt
+from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.connection import Patience, connect, fence, snapshot
 from memorywire.stores.sqlite.location import Location
 
-_BESIDE = ("-wal", "-shm", "-ledger.key", "-checkpoints")
+_BESIDE = ("-wal", "-shm", "-ledger.key", "-checkpoints", "-ledgers")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class Copied:
 
 
 def backup(source: Path, target: Path) -> Copied:
-    """A copy of the database as it is at one moment, with its key and checkpoints beside it.
+    """A copy of the database as it is at one moment, with its key, checkpoints and other ledgers beside it.
 
     Every change that was acknowledged before this was called is in it. Writers go on meanwhile.
     """
@@ -109,6 +109,8 @@ def _copy_files(source: Notary, target: Notary) -> None:
         if old.exists():
             shutil.copyfile(old, new)
             os.chmod(new, 0o600)
+    if source.ledgers.is_dir():
+        shutil.copytree(source.ledgers, target.ledgers, dirs_exist_ok=True)
 
 
 def _rename(old: Path, new: Path) -> None:

@@ -6,7 +6,6 @@ Both stand outside the database whose rows they vouch for.
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -21,6 +20,7 @@ from memorywire.journal.notes import (
 )
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
 from memorywire.model.ids import Entropy
+from memorywire.model.values import dataclass
 
 _SEED_BYTES = 32
 _PRIVATE = 0o600
@@ -71,6 +71,11 @@ class Notary:
     def saved(self) -> tuple[list[Checkpoint], int]:
         """The checkpoints of the file, and how many cannot be read."""
         return read_checkpoints(self.checkpoints) if self.checkpoints.exists() else ([], 0)
+
+    @property
+    def ledgers(self) -> Path:
+        """The folder for ledgers of other houses, which are evidence and never part of ours."""
+        return self.checkpoints.with_name(f"{self.checkpoints.name.removesuffix('-checkpoints')}-ledgers")
 
     @contextmanager
     def still(self) -> Iterator[None]:

@@ -9,14 +9,15 @@ from typing import BinaryIO
 
 from memorywire.engine.tools import Tools
 from memorywire.journal.contract import Edition, Wanted
-from memorywire.migrate.chronicle import agents_of, changes_of, told_by
-from memorywire.migrate.lines import change_line, change_of, opened, sealed
+from memorywire.migrate.chronicle import agents_of, changes_of, told_here
+from memorywire.migrate.evidence import ledgers_of
+from memorywire.migrate.lines import change_line, change_of, lines_of, sealed
 from memorywire.model.change import Change
 from memorywire.model.codec import dump, load
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.proposal import WAITING, Proposal
 from memorywire.model.record import Json, Scope
-from memorywire.stores.contract import Chronicler
+from memorywire.stores.contract import Chronicler, Store
 
 FORMAT, VERSION = "memorywire-bundle", 1
 _PAGE = 100
@@ -26,13 +27,15 @@ _PAGE = 100
 class Exporting:
     """Whose memories leave: of one agent or of all, with their vectors or without.
 
-    `overseen` takes along what waits for a person and the rules that people gave.
+    `overseen` takes along what waits for a person and the rules that people gave, `ledger` the ledger of the
+    house, which is that of all agents.
     """
 
     tenant: str
     agents: tuple[str, ...] = ()
     vectors: bool = False
     overseen: bool = True
+    ledger: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,26 +54,35 @@ class Bundle:
 async def export(
     target: BinaryIO, tools: Tools, wanted: Exporting, tell: Callable[[int], None] = lambda done: None
 ) -> Bundle:
-    """Write a bundle line by line; nothing of it is held in memory."""
+    """Write a bundle line by line; no more than a page of the memories is held in memory."""
+    if wanted.ledger and wanted.agents:
+        raise InvalidRequest(
+            "the ledger speaks of all agents",
+            field="ledger",
+            fix="export all of them, or leave the ledger out",
+        )
     writer = _Writer(target)
-    manifest = await _manifest(tools, wanted)
+    store = await told_here(tools)
+    manifest = await _manifest(store, tools, wanted)
     writer.line(manifest)
     for agent in manifest["agents"]:
         scope = Scope(tenant=wanted.tenant, agent=agent)
-        async for change in changes_of(told_by(tools.store), scope, vectors=wanted.vectors):
+        async for change in changes_of(store, scope, vectors=wanted.vectors):
             writer.line(change_line(change))
             writer.counts["put"] += len(change.put)
             tell(writer.counts["change"])
     if wanted.overseen and tools.office is not None:
         async for line in _overseen(tools, wanted):
             writer.line(line)
+    if wanted.ledger:
+        for number, said in await ledgers_of(tools):
+            writer.line({"kind": "ledger", "of": number, "line": said})
     counts, digest = dict(writer.counts), writer.digest
     writer.line({"kind": "end", "counts": counts, "bundle": digest})
     return Bundle(manifest=manifest, counts=counts, digest=digest)
 
 
-async def _manifest(tools: Tools, wanted: Exporting) -> dict[str, Json]:
-    store = told_by(tools.store)
+async def _manifest(store: Store, tools: Tools, wanted: Exporting) -> dict[str, Json]:
     agents = wanted.agents or await agents_of(store, wanted.tenant)
     if agents is None:
         raise InvalidRequest(
@@ -121,62 +133,17 @@ class _Writer:
         return self._all.hexdigest()
 
 
-def examine(path: Path) -> Bundle:
-    """Read a bundle to its end before any of it is believed: every line, the order, the whole."""
-    counts: Counter[str] = Counter()
-    whole, manifest, last = hashlib.sha256(), None, None
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if last is not None and last["kind"] == "end":
-                raise InvalidRequest(f"line {number} stands behind the end", field="file")
-            before, last = whole.hexdigest(), opened(line, number)
-            manifest = manifest or _checked(last)
-            whole.update(line)
-            if last["kind"] != "end":
-                counts[last["kind"]] += 1
-                counts["put"] += len(last.get("put", ()))
-    if manifest is None or last is None or last["kind"] != "end":
-        raise InvalidRequest(
-            "the bundle is cut off: its last line is missing", field="file", fix="copy it again"
-        )
-    if last["bundle"] != before or {k: v for k, v in counts.items() if v} != last["counts"]:
-        raise InvalidRequest(
-            "lines of the bundle are missing or were moved", field="file", fix="copy it again"
-        )
-    return Bundle(manifest=manifest, counts=last["counts"], digest=before)
-
-
-def _checked(line: Mapping[str, Json]) -> Mapping[str, Json]:
-    if line.get("kind") != "manifest" or line.get("format") != FORMAT:
-        raise InvalidRequest("the first line is no manifest of a bundle", field="file")
-    if line["version"] != VERSION:
-        raise InvalidRequest(
-            f"the bundle is of version {line['version']}, this release reads {VERSION}", field="file"
-        )
-    return line
-
-
-def lines_of(path: Path) -> Iterator[dict[str, Json]]:
-    """The lines between the manifest and the end; `examine` has said that they are whole."""
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            said = opened(line, number)
-            if said["kind"] not in ("manifest", "end"):
-                yield said
-
-
 def changes_in(path: Path, tenant: str) -> Iterator[Change]:
     """The changes of a bundle, in their order."""
-    return (change_of(line, tenant) for line in lines_of(path) if line["kind"] == "change")
+    return (change_of(line, tenant) for line in lines_of(path, "change"))
 
 
 def proposals_in(path: Path) -> Iterator[Proposal]:
-    return (load(Proposal, line["proposal"]) for line in lines_of(path) if line["kind"] == "proposal")
+    return (load(Proposal, line["proposal"]) for line in lines_of(path, "proposal"))
 
 
 def rules_in(path: Path) -> Edition | None:
     """The rules that people gave, if the bundle has any."""
-    for line in lines_of(path):
-        if line["kind"] == "rules":
-            return Edition(number=1, at=line["at"], by=line["by"], rules=tuple(line["rules"]))
+    for line in lines_of(path, "rules"):
+        return Edition(number=1, at=line["at"], by=line["by"], rules=tuple(line["rules"]))
     return None

@@ -1,8 +1,10 @@
 """The past of a store as changes in the order they were committed, ready to be lived through again."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import replace
 
+from memorywire.engine.debts import mark_behind
+from memorywire.engine.tools import Tools
 from memorywire.migrate.names import derived
 from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
 from memorywire.model.record import Record, Scope, Standing
@@ -13,12 +15,25 @@ _PAGE = 256
 _EVER = 0  # alive at the epoch: what has expired is kept too
 
 
-def told_by(store: Store) -> Store:
-    """The store that knows most about the past: itself, or the first of several that keeps a log."""
+def told_by(store: Store, late: Collection[str] = ()) -> Store:
+    """The store that knows most about the past: itself, or one of several, the same one to the end.
+
+    Of several it is the first that keeps a log; those that miss changes, which are `late`, come last.
+    """
     if not isinstance(store, Fanned):
         return store
-    children = [store.child(name) for name in store.children]
-    return next((child for child in children if isinstance(child, Chronicler)), children[0])
+    children = {name: told_by(store.child(name)) for name in store.children}
+    return children[
+        min(children, key=lambda name: (name in late, not isinstance(children[name], Chronicler)))
+    ]
+
+
+async def told_here(tools: Tools) -> Store:
+    """Whoever knows most about the past of this house, and misses nothing of it if anybody does not."""
+    store = tools.store
+    if not isinstance(store, Fanned) or tools.office is None:
+        return told_by(store)
+    return told_by(store, await mark_behind(store, tools))
 
 
 async def agents_of(store: Store, tenant: str) -> list[str] | None:

@@ -3,29 +3,44 @@
 import asyncio
 import hashlib
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeAlias
 
 from memorywire.engine.tools import Tools
-from memorywire.migrate.bundle import Bundle, changes_in, examine
+from memorywire.migrate.bundle import Bundle, changes_in
 from memorywire.migrate.conflicts import OnConflict
+from memorywire.migrate.evidence import keep, signed_journal, verified
+from memorywire.migrate.examining import examine
 from memorywire.migrate.landing import Landing, land, names_given
 from memorywire.migrate.sources import read_source
-from memorywire.migrate.sources.found import Origin
-from memorywire.migrate.standing import Overseen, settle_in
+from memorywire.migrate.sources.found import Origin, Source
+from memorywire.migrate.sources.services import Service, kind_of, read_service
+from memorywire.migrate.spooling import reading, spool
+from memorywire.migrate.standing import Overseen, refuse_unsound_rules, settle_in
 from memorywire.model.change import Change
 from memorywire.model.codec import dump
 from memorywire.model.record import DEFAULT_TENANT, Json, Scope
 
+Tell: TypeAlias = Callable[[int, int], None]
+"""Hears how many changes were looked at, and of how many."""
+
 _AHEAD = 256
+_NO_PLACE = "the ledger that came along: the journal here lives in memory and has no place for it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What is to be imported, what it is said to be, and whose it becomes where it does not say."""
+    """What is to be imported, what it is said to be, and whose it becomes where it does not say.
 
-    path: Path
+    `address` is that of a service, instead of a file; `keys` are those of services, by product.
+    """
+
+    path: Path = Path()
+    address: str | None = None
+    keys: Mapping[str, str] = field(default_factory=dict, repr=False)
     agent: str
     user: str | None = None
     kind: str = "auto"
@@ -33,6 +48,7 @@ class Wish:
     on_conflict: str = OnConflict.SKIP
     remap: tuple[str, ...] = ()
     dry_run: bool = False
+    ledger: bool = True
 
     @property
     def origin(self) -> Origin:
@@ -51,25 +67,36 @@ class Wish:
         )
 
 
-async def bring_in(wish: Wish, tools: Tools, tell: Callable[[int], None]) -> dict[str, Json]:
+async def bring_in(wish: Wish, tools: Tools, tell: Tell) -> dict[str, Json]:
     """Import it; the answer has the counts, the batch that an undo names, and what could not come along."""
-    if wish.kind == "bundle" or (wish.kind == "auto" and await asyncio.to_thread(_is_bundle, wish.path)):
+    if await asyncio.to_thread(_is_bundle, wish):
         return await _bundle(wish, tools, tell)
-    source = await asyncio.to_thread(read_source, wish.kind, wish.origin)
+    source = await asyncio.to_thread(_source, wish)
     batch = _batch(wish, source.name)
-    landed = await land(from_thread(source.changes()), tools, wish.landing(batch), tell)
+    with TemporaryDirectory(prefix="memorywire-") as folder:
+        spooled = Path(folder, "changes")
+        total = await asyncio.to_thread(spool, source, spooled)
+        changes = from_thread(changes_in(spooled, wish.tenant))
+        landed = await land(changes, tools, wish.landing(batch), lambda done: tell(done, total))
     return _answer(wish, asdict(landed), losses=list(source.losses), source=source.name)
 
 
-async def _bundle(wish: Wish, tools: Tools, tell: Callable[[int], None]) -> dict[str, Json]:
+async def _bundle(wish: Wish, tools: Tools, tell: Tell) -> dict[str, Json]:
     bundle = await asyncio.to_thread(examine, wish.path)
+    await asyncio.to_thread(refuse_unsound_rules, wish.path, tools)
+    evidence = await asyncio.to_thread(verified, wish.path) if wish.ledger else []
     landing = wish.landing(_batch(wish, bundle.digest))
     changes = from_thread(_usable(changes_in(wish.path, wish.tenant), bundle, tools))
-    landed = await land(changes, tools, landing, tell)
+    total = bundle.counts.get("change", 0)
+    landed = await land(changes, tools, landing, lambda done: tell(done, total))
     overseen = Overseen()
     if not wish.remap:  # what waits and what rules is about those who had these memories
         overseen = await settle_in(wish.path, tools, wish.tenant, dry_run=wish.dry_run)
-    return _answer(wish, asdict(landed) | asdict(overseen), losses=[], source="bundle")
+    if not wish.dry_run:
+        await keep(wish.path, evidence, landing.batch, tools, wish.tenant)
+    lost = evidence and signed_journal(tools) is None
+    said = {**asdict(landed), **asdict(overseen), "ledgers": [asdict(one) for one in evidence]}
+    return _answer(wish, said, losses=[_NO_PLACE] if lost else [], source="bundle")
 
 
 def _usable(changes: Iterator[Change], bundle: Bundle, tools: Tools) -> Iterator[Change]:
@@ -80,7 +107,14 @@ def _usable(changes: Iterator[Change], bundle: Bundle, tools: Tools) -> Iterator
 
 
 def _answer(wish: Wish, counts: dict[str, Json], *, losses: list[str], source: str) -> dict[str, Json]:
-    return {"proposals": 0, **counts, "losses": losses, "source": source, "dry_run": wish.dry_run}
+    return {
+        "proposals": 0,
+        "ledgers": [],
+        **counts,
+        "losses": losses,
+        "source": source,
+        "dry_run": wish.dry_run,
+    }
 
 
 def _batch(wish: Wish, what: str) -> str:
@@ -89,10 +123,21 @@ def _batch(wish: Wish, what: str) -> str:
     return str(uuid.UUID(bytes=hashlib.sha256(said.encode()).digest()[:16]))
 
 
-def _is_bundle(path: Path) -> bool:
-    if not path.is_file():
+def _source(wish: Wish) -> Source:
+    if wish.address is None:
+        with reading():
+            return read_source(wish.kind, wish.origin)
+    kind = kind_of(wish.address, wish.kind)
+    service = Service(url=wish.address, scope=wish.origin.scope, key=wish.keys.get(kind))
+    return read_service(kind, service)
+
+
+def _is_bundle(wish: Wish) -> bool:
+    if wish.address is not None or wish.kind not in ("auto", "bundle"):
         return False
-    with path.open("rb") as file:
+    if wish.kind == "bundle" or not wish.path.is_file():
+        return wish.kind == "bundle"
+    with wish.path.open("rb") as file:
         return b'"format":"memorywire-bundle"' in file.readline(65_536)
 
 

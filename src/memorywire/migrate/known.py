@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 
+from memorywire.migrate.chronicle import told_by
 from memorywire.model.change import Base, Change
 from memorywire.stores.contract import Chronicler, Historian, Store
 
 
 async def owners_of(changes: Sequence[Change], store: Store) -> Mapping[str, str]:
     """Whose changes these are here, by id; those that were not done here are left out."""
-    if isinstance(store, Chronicler):
-        return await store.known(changes[0].scope.tenant, [change.id for change in changes])
+    told = told_by(store)
+    if isinstance(told, Chronicler):
+        return await told.known(changes[0].scope.tenant, [change.id for change in changes])
     if not isinstance(store, Historian):
         return {}
     return {
@@ -24,8 +26,9 @@ async def taken_in(changes: Sequence[Change], store: Store) -> list[str]:
     first = {put.record.id: change for change in changes for put in change.put if put.base is Base.NOTHING}
     if not first:
         return []
-    if isinstance(store, Chronicler):
-        origins = await store.origins(changes[0].scope.tenant, list(first))
+    told = told_by(store)
+    if isinstance(told, Chronicler):
+        origins = await told.origins(changes[0].scope.tenant, list(first))
         return [id for id, by in origins.items() if by != first[id].id]
     taken: list[str] = []
     for id, change in first.items():

@@ -67,10 +67,14 @@ async def land(
 ) -> Landed:
     """Live through the changes, a group at a time. A failing store stops it, a failing change does not."""
     lander = _Lander(tools, landing)
-    async for group in _groups(changes):
-        await lander.group(group)
-        tell(lander.landed.seen)
-    await lander.settled()
+    try:
+        async for group in _groups(changes):
+            await lander.group(group)
+            tell(lander.landed.seen)
+        await lander.settled()
+    finally:
+        await lander.halted()
+    tell(lander.landed.seen)
     return lander.landed
 
 
@@ -92,6 +96,8 @@ class _Lander:
         self._settling = Settling(tools, landing.on_conflict)
         self.landed = Landed(batch=landing.batch)
         self._writing: asyncio.Task[None] | None = None
+        self._before: asyncio.Task[None] | None = None
+        self._embedder = asyncio.Lock()
 
     async def group(self, group: Sequence[Change]) -> None:
         changes, known = await self._named([remapped(change, self._landing) for change in group])
@@ -167,16 +173,32 @@ class _Lander:
         self.landed.redacted += sum(bool(clean.secrets) for clean in done)
 
     async def _write(self, allowed: Sequence[Clean]) -> None:
-        """All of them embedded at once, while those before them are written; then written in their order."""
-        ready = await embedded([clean.change for clean in allowed], self._tools)
-        await self.settled()
-        self._writing = asyncio.create_task(self._written(allowed, ready))
+        """Send them on their way: while the last two groups are on theirs, the embedder never waits."""
+        if self._before is not None:
+            await self._before
+        self._before = self._writing
+        self._writing = asyncio.create_task(self._sent(allowed, self._before))
+
+    async def _sent(self, allowed: Sequence[Clean], before: asyncio.Task[None] | None) -> None:
+        """All of them embedded at once, then written behind those before them, in their order."""
+        async with self._embedder:
+            ready = await embedded([clean.change for clean in allowed], self._tools)
+        if before is not None:
+            await before
+        await self._written(allowed, ready)
 
     async def settled(self) -> None:
         """Everything that was begun is done; raises what was in its way."""
-        writing, self._writing = self._writing, None
+        writing, self._writing, self._before = self._writing, None, None
         if writing is not None:
             await writing
+
+    async def halted(self) -> None:
+        """Nothing is on its way any more; what was not settled is given up."""
+        left = [task for task in (self._before, self._writing) if task is not None]
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
     async def _written(self, allowed: Sequence[Clean], ready: Sequence[Change]) -> None:
         entries = [self._entries(clean, change) for clean, change in zip(allowed, ready, strict=True)]

@@ -4,7 +4,8 @@ import hashlib
 import json
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, get_type_hints
 
 from memorywire.model.change import Base, Change, End, EndReason, Put
@@ -45,6 +46,15 @@ def opened(line: bytes, number: int) -> dict[str, Json]:
     if not isinstance(said, dict):
         raise InvalidRequest(f"line {number} is not a JSON object", field="file")
     return said
+
+
+def lines_of(path: Path, kind: str) -> Iterator[dict[str, Json]]:
+    """The lines of one kind, in their order; only they, and those that speak of it, are taken apart."""
+    mark = f'"kind":"{kind}"'.encode()
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if mark in line and (said := opened(line, number))["kind"] == kind:
+                yield said
 
 
 def change_line(change: Change) -> dict[str, Json]:

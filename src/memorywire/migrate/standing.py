@@ -5,6 +5,7 @@ from pathlib import Path
 
 from memorywire.engine.ledger import entry_about
 from memorywire.engine.tools import Tools
+from memorywire.governance.policy import with_rules
 from memorywire.journal.contract import Act, Edition
 from memorywire.journal.entries import Entry
 from memorywire.migrate.arriving import Clean, cleaned
@@ -19,6 +20,13 @@ class Overseen:
 
     proposals: int = 0
     rules: str = "none"
+
+
+def refuse_unsound_rules(path: Path, tools: Tools) -> None:
+    """Rules that could not be in force here would stop every request: nothing is taken from such a file."""
+    edition = rules_in(path)
+    if edition is not None and tools.office is not None:
+        with_rules(tools.office.rulebook.base, edition.rules)
 
 
 async def settle_in(path: Path, tools: Tools, tenant: str, *, dry_run: bool) -> Overseen:

@@ -50,8 +50,8 @@ def _object(line: str, number: int) -> Mapping[str, Json]:
 
 
 def plain(value: Json) -> Json:
-    """What was kept as JSON in a text, or the text."""
-    if not isinstance(value, str):
+    """What was kept as JSON in a text or in bytes; else the value."""
+    if not isinstance(value, str | bytes):
         return value
     try:
         return json.loads(value)

@@ -2,13 +2,13 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from memorywire.migrate.chronicle import kept_so
 from memorywire.migrate.names import derived
-from memorywire.model.change import Change
+from memorywire.model.change import Base, Change, Put
 from memorywire.model.record import Json, MemoryType, Record, Scope
 
 _SECONDS_UP_TO = 100_000_000_000  # a moment below this is in seconds: as milliseconds it would be 1973
@@ -25,7 +25,10 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """One memory of another product: `key` is what it is called there."""
+    """One memory of another product: `key` is what it is called there.
+
+    `earlier` is what it said before, oldest first, each with the moment since when.
+    """
 
     key: str
     content: str | Mapping[str, Json]
@@ -41,6 +44,7 @@ class Found:
     tags: tuple[str, ...] = ()
     confidence: float = 1.0
     metadata: Mapping[str, Json] = field(default_factory=dict)
+    earlier: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +62,20 @@ def source(
     """A source whose memories get ids of their product's names for them."""
 
     def changes() -> Iterator[Change]:
-        return (kept_so(_record(one, product, origin.scope)) for one in found() if one.content)
+        for one in found():
+            if one.content:
+                yield from _lived(one, _record(one, product, origin.scope))
 
     return Source(name=named(product, origin), changes=changes, losses=losses)
+
+
+def _lived(found: Found, record: Record) -> Iterator[Change]:
+    """A change for each thing that a memory said, one after the other."""
+    said = [replace(record, content=words, updated_at=at) for words, at in found.earlier]
+    for number, version in enumerate((*said, record), start=1):
+        change = kept_so(version)
+        put = Put(record=replace(change.put[0].record, version=number), base=Base.LIVE)
+        yield change if number == 1 else replace(change, put=(put,))
 
 
 def named(product: str, origin: Origin) -> str:

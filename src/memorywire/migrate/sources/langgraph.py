@@ -1,16 +1,19 @@
-"""The items of a LangGraph SqliteStore."""
+"""The items of a LangGraph store, in SQLite or in Postgres."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from memorywire.migrate.sources.documents import table
 from memorywire.migrate.sources.found import Found, Origin, Source, moment, source
 from memorywire.migrate.sources.rows import rows, tables
+from memorywire.model.record import Json
 
 WANTED = "the file of a SqliteStore, with its table `store`"
 
-_ITEMS = "SELECT * FROM store ORDER BY prefix, key"
+ITEMS = "SELECT * FROM store ORDER BY prefix, key"
+LOSSES = ("vectors: they are made anew here", "that reading an item postpones its end")
+
 _WORDS = ("content", "text", "memory", "data")
 
 
@@ -20,12 +23,12 @@ def recognises(path: Path) -> bool:
 
 
 def read(origin: Origin) -> Source:
-    losses = ("vectors: they are made anew here", "that reading an item postpones its end")
-    return source("langgraph", origin, lambda: _found(origin.path), losses)
+    return source("langgraph", origin, lambda: items(rows(origin.path, ITEMS)), LOSSES)
 
 
-def _found(path: Path) -> Iterator[Found]:
-    for row in rows(path, _ITEMS):
+def items(found: Iterable[Mapping[str, Json]]) -> Iterator[Found]:
+    """What the rows of the table `store` say."""
+    for row in found:
         value = table(row["value"])
         words = next((value[name] for name in _WORDS if isinstance(value.get(name), str)), None)
         at = moment(row["created_at"], 0)

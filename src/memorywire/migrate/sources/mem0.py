@@ -1,17 +1,21 @@
-"""The memories of a local mem0: its Qdrant folder, or its history database where there is nothing else."""
+"""The memories of a local mem0: its Qdrant or Faiss folder, or its history where there is nothing else."""
 
 import io
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from memorywire.migrate.sources.documents import document
 from memorywire.migrate.sources.found import Found, Origin, Source, moment, source
 from memorywire.migrate.sources.rows import rows, tables
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
 
-WANTED = "the folder of its Qdrant (with meta.json), the folder above it, or history.db"
+WANTED = "the folder of its Qdrant (with meta.json) or Faiss, the folder above it, or history.db"
+
+MIGRATIONS = "mem0migrations"
+"""A collection of mem0's own notes."""
 
 _OWN = frozenset(
     {"data", "hash", "created_at", "updated_at", "user_id", "agent_id", "run_id", "text_lemmatized"}
@@ -20,23 +24,34 @@ _LATEST = """
 SELECT memory_id, new_memory, created_at, updated_at, role, actor_id, is_deleted FROM history AS one
 WHERE rowid = (SELECT max(rowid) FROM history WHERE memory_id = one.memory_id)
 """
+_SAID = """
+SELECT memory_id, new_memory, created_at, updated_at FROM history
+WHERE event IN ('ADD', 'UPDATE') AND new_memory IS NOT NULL ORDER BY rowid
+"""
 
 
 def recognises(path: Path) -> bool:
-    return bool(_collections(path)) or "history" in tables(_history(path))
+    return bool(_collections(path) or _docstores(path)) or "history" in tables(_history(path))
 
 
 def read(origin: Origin) -> Source:
     path = origin.path
-    if _collections(path):
-        losses = ("the vectors: they are made anew here", "earlier words of a memory that was updated")
-        return source("mem0", origin, lambda: _points(path), losses)
+    if _collections(path) or _docstores(path):
+        told = "history" in tables(_history(path))
+        earlier = () if told else ("earlier words of a memory that was updated",)
+        return source(
+            "mem0", origin, lambda: _points(path), ("the vectors: they are made anew here", *earlier)
+        )
     losses = ("whose memories they are: the history does not say", "metadata")
     return source("mem0", origin, lambda: _changes(_history(path)), losses)
 
 
 def _history(path: Path) -> Path:
-    return path / "history.db" if path.is_dir() else path
+    """The history is beside the folder of its Qdrant, or above it."""
+    if not path.is_dir():
+        return path
+    inside = path / "history.db"
+    return inside if inside.exists() else path.parent / "history.db"
 
 
 def _collections(path: Path) -> list[Path]:
@@ -44,21 +59,42 @@ def _collections(path: Path) -> list[Path]:
     if not path.is_dir():
         return []
     found = sorted(path.glob("**/collection/*/storage.sqlite"))
-    return [file for file in found if file.parent.name != "mem0migrations"]
+    return [file for file in found if file.parent.name != MIGRATIONS]
+
+
+def _docstores(path: Path) -> list[Path]:
+    """The files with the words that belong to the vectors of a Faiss index."""
+    beside = [file.with_suffix(".json") for file in sorted(path.glob("**/*.faiss"))] if path.is_dir() else []
+    return [file for file in beside if file.is_file() and file.stem != MIGRATIONS]
 
 
 def _points(path: Path) -> Iterator[Found]:
+    told = _told(_history(path))
     for file in _collections(path):
         for row in rows(file, "SELECT id, point FROM points ORDER BY id"):
             point = vars(_Reader(io.BytesIO(row["point"])).load())
-            payload = point.get("payload") or {}
-            if payload.get("data"):
-                yield _found(str(point["id"]), payload)
+            id = str(point["id"])
+            yield from memory_of(id, point.get("payload") or {}, told.get(id, ()))
+    for file in _docstores(path):
+        for id, payload in sorted(document(file, file.name)["docstore"].items()):
+            yield from memory_of(id, payload, told.get(id, ()))
 
 
-def _found(id: str, payload: Mapping[str, Json]) -> Found:
+def _told(path: Path) -> dict[str, list[tuple[str, int]]]:
+    """What each memory said, in turn, each with the moment since when."""
+    said: dict[str, list[tuple[str, int]]] = {}
+    for row in rows(path, _SAID) if "history" in tables(path) else ():
+        at = moment(row["updated_at"], moment(row["created_at"], 0))
+        said.setdefault(str(row["memory_id"]), []).append((str(row["new_memory"]), at))
+    return said
+
+
+def memory_of(id: str, payload: Mapping[str, Json], told: Sequence[tuple[str, int]] = ()) -> Iterator[Found]:
+    """What a point of any vector store says, if it says something, and what it said before by the history."""
+    if not payload.get("data"):
+        return
     at = moment(payload.get("created_at"), 0)
-    return Found(
+    yield Found(
         key=id,
         content=str(payload["data"]),
         at=at,
@@ -67,6 +103,7 @@ def _found(id: str, payload: Mapping[str, Json]) -> Found:
         user=payload.get("user_id"),
         session=payload.get("run_id"),
         metadata={name: value for name, value in payload.items() if name not in _OWN} | {"mem0_id": id},
+        earlier=tuple(told[:-1]) if told and told[-1][0] == payload["data"] else (),
     )
 
 

@@ -7,7 +7,8 @@ from memorywire.migrate.chronicle import kept_so
 from memorywire.migrate.sources.found import Origin, Source, named, written_at
 from memorywire.migrate.sources.pages import first, pages
 from memorywire.model.change import Change
-from memorywire.stores.markdown.sheet import Defaults
+from memorywire.model.errors import InvalidRequest
+from memorywire.stores.markdown.sheet import Broken, Defaults
 from memorywire.stores.markdown.sheet import read as read_sheet
 
 WANTED = "a folder of sheets, each with an id and an agent in its front matter"
@@ -25,5 +26,8 @@ def read(origin: Origin) -> Source:
 
 def _changes(origin: Origin) -> Iterator[Change]:
     for page in pages(origin.path):
-        at = written_at(page.path)
-        yield kept_so(read_sheet(page.text, Defaults(scope=None, id=page.path.stem, written_at=at)))
+        defaults = Defaults(scope=None, id=page.path.stem, written_at=written_at(page.path))
+        try:
+            yield kept_so(read_sheet(page.text, defaults))
+        except Broken as error:
+            raise InvalidRequest(f"{page.name}: {error}", field="file", fix="mend the sheet") from error

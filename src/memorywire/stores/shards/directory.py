@@ -61,7 +61,7 @@ class Directory:
         self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             location.primary,
             connection_class=psycopg.AsyncConnection,
-            kwargs={"autocommit": True, "prepare_threshold": None, "connect_timeout": 10},
+            kwargs={"autocommit": True, "prepare_threshold": None},
             min_size=1,
             max_size=2,
             open=False,

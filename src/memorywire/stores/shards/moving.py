@@ -136,7 +136,7 @@ class _Trip:
         await old.run("publish", None, **self._named, **self._sql)
         await old.run("make_slot", self._name)
         await new.run("subscribe", None, **self._named, source=sql.Literal(locate(source.url).primary))
-        await _until(lambda: self._holds(new, "copied", self._name))
+        await _until(lambda: self._arrives("copied", new, self._name))
 
     async def close(self) -> int:
         """No more writes at the old place; the new one has everything, and it is the same."""
@@ -145,7 +145,7 @@ class _Trip:
             await old.run("close_bucket")
             await old.run("mark_elsewhere", self._bucket)
         [(last,)] = await old.run("now_at")
-        await _until(lambda: self._holds(old, "reached", self._name | {"lsn": last}))
+        await _until(lambda: self._arrives("reached", old, self._name | {"lsn": last}))
         await self._let_go()
         for table in _TABLES:
             [here] = await old.run("fingerprint", None, table=sql.Identifier(table), **self._sql)
@@ -196,6 +196,16 @@ class _Trip:
             await place.run("drop_recalls", None, **self._by_version)
             for table in reversed(_TABLES):
                 await place.run("drop_rows", None, table=sql.Identifier(table), **self._sql)
+
+    async def _arrives(self, query: str, place: _Place, bindings: dict[str, Any]) -> bool:
+        """Whether it has; what the new place cannot take would be tried for ever."""
+        if await self._holds(self._new, "troubled", self._name):
+            raise Conflict(
+                f"bucket {self._number} has rows that its new shard cannot take, such as an id taken there",
+                field="bucket",
+                fix="the log of the new shard's server names the row: forget one of the two, then move again",
+            )
+        return await self._holds(place, query, bindings)
 
     async def _holds(self, place: _Place, query: str, bindings: dict[str, Any]) -> bool:
         return any(bool(held) for (held,) in await place.run(query, bindings))

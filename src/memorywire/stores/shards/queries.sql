@@ -125,6 +125,9 @@ DROP SUBSCRIPTION {name};
 SELECT count(*) FILTER (WHERE srsubstate = 'r') = count(*) AND count(*) > 0
 FROM pg_subscription_rel JOIN pg_subscription ON pg_subscription.oid = srsubid WHERE subname = %(name)s;
 
+-- name: troubled
+SELECT sync_error_count + apply_error_count > 0 FROM pg_stat_subscription_stats WHERE subname = %(name)s;
+
 -- name: now_at
 SELECT pg_current_wal_lsn()::text;
 

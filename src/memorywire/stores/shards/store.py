@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Self, TypeVar
 
 from memorywire.model.capabilities import Feature
@@ -28,9 +28,9 @@ _PAUSE = 0.05
 
 
 class ShardedStore:
-    """Agents over many databases; satisfies Store, Historian, Tracker, RecallCounter and Surveyor.
+    """Agents over many databases; satisfies every ability that its databases have.
 
-    No operation touches two shards. One that cannot be reached fails for its own agents alone.
+    No operation of an agent touches two shards. One that cannot be reached fails for its own agents alone.
     """
 
     name = "shards"
@@ -81,6 +81,26 @@ class ShardedStore:
     async def changes(self, scope: Scope, limit: int) -> list[Change]:
         return await self._at(scope.agent, lambda store: store.changes(scope, limit))
 
+    async def agents(self, tenant: str) -> list[str]:
+        found: list[str] = []
+        for shard in (await self._current()).shards.values():
+            own = await (await self._store(shard)).agents(tenant)
+            found += [agent for agent in own if await self._keeps(shard, agent)]
+        return sorted(found)
+
+    async def log(self, scope: Scope, after: int, limit: int) -> list[Footprint]:
+        return await self._at(scope.agent, lambda store: store.log(scope, after, limit))
+
+    async def origins(self, tenant: str, ids: Sequence[str]) -> Mapping[str, str]:
+        return _together(await self._each(lambda store: store.origins(tenant, ids)))
+
+    async def known(self, tenant: str, change_ids: Sequence[str]) -> Mapping[str, str]:
+        return _together(await self._each(lambda store: store.known(tenant, change_ids)))
+
+    async def vectors(self, tenant: str, versions: Sequence[tuple[str, int]]) -> list[bytes | None]:
+        each = await self._each(lambda store: store.vectors(tenant, versions))
+        return [next((one for one in found if one is not None), None) for found in zip(*each, strict=True)]
+
     async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
         await self._at(scope.agent, lambda store: store.touch(scope, ids, at))
 
@@ -126,6 +146,11 @@ class ShardedStore:
     async def _counted(self, agent: str, records: Sequence[Record]) -> Sequence[int]:
         return await self._at(agent, lambda store: store.recalls(records))
 
+    async def _each(self, act: Callable[[PostgresStore], Awaitable[T]]) -> list[T]:
+        """What every shard gives, so all of them must answer."""
+        shards = (await self._current()).shards.values()
+        return [await act(await self._store(shard)) for shard in shards]
+
     async def _keeps(self, shard: Shard, agent: str) -> bool:
         return (await self._current()).shard_of(bucket_of(agent)).number == shard.number
 
@@ -161,3 +186,7 @@ class ShardedStore:
             if shard.number not in self._opened:
                 self._opened[shard.number] = await PostgresStore.opened(locate(shard.url), self._space)
         return self._opened[shard.number]
+
+
+def _together(each: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    return {name: said for found in each for name, said in found.items()}

@@ -8,12 +8,12 @@ from memorywire.model.change import Change, Footprint, Version
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.where import Where
-from memorywire.stores.contract import Historian, RecallCounter, Store, Tracker
+from memorywire.stores.contract import Chronicler, Historian, RecallCounter, Store, Surveyor, Tracker
 
 T = TypeVar("T")
 
 READS = frozenset({"get", "find", "count", "search", "duplicate", "history", "footprint", "committed"})
-"""Verbs that may be asked twice at once without any harm."""
+"""Verbs that may be asked twice at once without any harm, and are answered soon: pages of a log are not."""
 
 Call: TypeAlias = Callable[[], Awaitable[T]]
 
@@ -99,6 +99,50 @@ class _Past:
         return found
 
 
+class _Log:
+    """The verbs of a chronicler."""
+
+    inner: Chronicler
+    _through: Door
+
+    async def agents(self, tenant: str) -> list[str]:
+        names: list[str] = await self._through("agents", lambda: self.inner.agents(tenant))
+        return names
+
+    async def log(self, scope: Scope, after: int, limit: int) -> list[Footprint]:
+        page: list[Footprint] = await self._through("log", lambda: self.inner.log(scope, after, limit))
+        return page
+
+    async def origins(self, tenant: str, ids: Sequence[str]) -> Mapping[str, str]:
+        found: Mapping[str, str] = await self._through("origins", lambda: self.inner.origins(tenant, ids))
+        return found
+
+    async def known(self, tenant: str, change_ids: Sequence[str]) -> Mapping[str, str]:
+        found: Mapping[str, str] = await self._through("known", lambda: self.inner.known(tenant, change_ids))
+        return found
+
+    async def vectors(self, tenant: str, versions: Sequence[tuple[str, int]]) -> list[bytes | None]:
+        found: list[bytes | None] = await self._through(
+            "vectors", lambda: self.inner.vectors(tenant, versions)
+        )
+        return found
+
+
+class _Survey:
+    """The verbs of a surveyor."""
+
+    inner: Surveyor
+    _through: Door
+
+    async def owners(self, tenant: str) -> list[tuple[str, int]]:
+        found: list[tuple[str, int]] = await self._through("owners", lambda: self.inner.owners(tenant))
+        return found
+
+    async def newest(self, where: Where, before: str | None, limit: int) -> list[Record]:
+        found: list[Record] = await self._through("newest", lambda: self.inner.newest(where, before, limit))
+        return found
+
+
 class _Use:
     """The verb of a tracker."""
 
@@ -120,7 +164,13 @@ class _Counts:
         return counts
 
 
-_ABILITIES: tuple[tuple[type, type], ...] = ((Historian, _Past), (Tracker, _Use), (RecallCounter, _Counts))
+_ABILITIES: tuple[tuple[type, type], ...] = (
+    (Historian, _Past),
+    (Chronicler, _Log),
+    (Surveyor, _Survey),
+    (Tracker, _Use),
+    (RecallCounter, _Counts),
+)
 
 
 def around(

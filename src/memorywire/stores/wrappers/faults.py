@@ -3,12 +3,13 @@
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, TypeAlias
 
 from memorywire.model.errors import StoreUnavailable
 from memorywire.model.query import Scored
+from memorywire.model.values import dataclass
 from memorywire.stores.contract import Store
 from memorywire.stores.wrappers.around import Call, around
 

@@ -28,6 +28,8 @@ def with_seal(store: Store, key: bytes) -> Store:
 
     async def door(verb: str, call: Call[Any]) -> Any:
         answer = await call()
+        if verb == "vectors":  # they stand beside what was asked for, gaps too
+            return answer
         opened = _opened(answer, key)
         if verb == "search" and len(opened) < len(answer):
             raise StoreCorrupt(f"{len(answer) - len(opened)} of its memories do not carry our seal")

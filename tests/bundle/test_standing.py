@@ -1,0 +1,134 @@
+"""Rules and ledgers travel with the memories: rules give way to ours, ledgers stay evidence of elsewhere."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memorywire import Memory
+from memorywire.engine.rules import set_rules
+from memorywire.engine.tools import Tools
+from memorywire.journal.audit import examine
+from memorywire.journal.backup import backup
+from memorywire.journal.export import verify_export
+from memorywire.journal.sqlite import SqliteJournal
+from memorywire.migrate.evidence import verified
+from memorywire.migrate.lines import lines_of
+from memorywire.model.errors import CapabilityUnsupported, InvalidRequest
+from memorywire.model.record import DEFAULT_TENANT
+from memorywire.model.rulings import SetRules
+from tests.bundle.story import exported, imported, lived, on, resealed
+
+RULE: dict[str, Any] = {
+    "name": "hold chatter",
+    "operation": ["remember"],
+    "source": ["chat*"],
+    "verdict": "hold",
+}
+
+
+def test_rules_travel_and_hold_where_nobody_gave_any(tmp_path: Path) -> None:
+    one = tmp_path / "one.jsonl"
+
+    async def before(memory: Memory, tools: Tools) -> None:
+        await set_rules(SetRules(rules=(RULE,)), tools)
+        await exported(one, tools)
+
+    async def after(memory: Memory, tools: Tools) -> None:
+        assert (await memory.remember("said freely", source="chat 1")).status == "committed"
+        assert (await imported(one, tools))["rules"] == "imported"
+        assert (await memory.remember("said in a chat", source="chat 1")).status == "staged"
+        assert (await imported(one, tools))["rules"] == "already"
+        assert len(await tools.governance.journal.editions()) == 1
+
+    async def with_rules_of_its_own(memory: Memory, tools: Tools) -> None:
+        await set_rules(SetRules(rules=(RULE | {"verdict": "allow"},)), tools)
+        assert (await imported(one, tools))["rules"] == "kept ours"
+        assert (await memory.remember("said in a chat", source="chat 1")).status == "committed"
+
+    async def unseen(memory: Memory, tools: Tools) -> None:
+        assert (await imported(one, tools, dry_run=True))["rules"] == "imported"
+        assert await tools.governance.journal.edition() is None
+
+    on("sqlite://", before)
+    on("sqlite://", after)
+    on("sqlite://", with_rules_of_its_own)
+    on("sqlite://", unseen)
+
+
+def _with_ledger(folder: Path) -> Path:
+    path = folder / "one.jsonl"
+
+    async def story(memory: Memory, tools: Tools) -> None:
+        await lived(memory)
+        await exported(path, tools, ledger=True)
+
+    on(f"sqlite:///{folder}/source.db", story)
+    return path
+
+
+async def _own(tools: Tools) -> Any:
+    """What the verifier says of the ledger of this house."""
+    journal = tools.governance.journal
+    assert isinstance(journal, SqliteJournal)
+    return (await journal.file.read(lambda db: examine(db, journal.notary))).report
+
+
+def test_a_ledger_comes_along_proven_and_stays_apart_from_ours(tmp_path: Path) -> None:
+    path, again = _with_ledger(tmp_path), tmp_path / "again.jsonl"
+
+    async def story(memory: Memory, tools: Tools) -> None:
+        answer = await imported(path, tools)
+        [ledger] = answer["ledgers"]
+        assert ledger["entries"] == ledger["sealed"] > 12
+        [kept] = (tmp_path / "target.db-ledgers").iterdir()
+        assert kept.name == f"{ledger['sha256']}.jsonl"
+        assert verify_export(kept.read_text(encoding="utf-8").splitlines()).ok
+        own = await _own(tools)
+        assert own.ok
+        assert own.origin != ledger["origin"]
+        await imported(path, tools)
+        seen = await tools.governance.journal.about(DEFAULT_TENANT, answer["batch"])
+        assert [one["details"]["ledger"] for one in seen if one["kind"] == "evidence"] == [ledger]
+        await exported(again, tools, ledger=True)
+
+    on(f"sqlite:///{tmp_path}/target.db", story)
+    backup(tmp_path / "target.db", tmp_path / "copy.db")
+    assert len(list((tmp_path / "copy.db-ledgers").iterdir())) == 1
+    [first] = verified(path)
+    ours, theirs = verified(again)
+    assert theirs == first
+    assert ours.origin != theirs.origin
+    assert {line["of"] for line in lines_of(again, "ledger")} == {1, 2}
+
+
+def test_a_ledger_that_was_altered_is_refused_unless_it_is_left_out(tmp_path: Path) -> None:
+    path = _with_ledger(tmp_path)
+
+    def alter(lines: list[dict[str, Any]]) -> None:
+        last = [line for line in lines if line["kind"] == "ledger"][-1]
+        last["line"] = last["line"].replace("forget", "recall")
+
+    resealed(path, alter)
+
+    async def story(memory: Memory, tools: Tools) -> None:
+        with pytest.raises(InvalidRequest, match="does not hold: entry") as caught:
+            await imported(path, tools)
+        assert "--without-ledger" in str(caught.value.fix)
+        assert (await memory.list()).total == 0
+        assert (await imported(path, tools, ledger=False))["ledgers"] == []
+        assert (await memory.list()).total > 0
+
+    on(f"sqlite:///{tmp_path}/target.db", story)
+
+
+def test_a_ledger_needs_a_disk_and_speaks_of_everybody(tmp_path: Path) -> None:
+    path = _with_ledger(tmp_path)
+
+    async def in_memory(memory: Memory, tools: Tools) -> None:
+        with pytest.raises(CapabilityUnsupported, match="signs nothing"):
+            await exported(tmp_path / "x.jsonl", tools, ledger=True)
+        answer = await imported(path, tools)
+        assert (len(answer["ledgers"]), "no place" in answer["losses"][0]) == (1, True)
+
+    on("sqlite://", in_memory)

@@ -1,0 +1,118 @@
+"""Files that people or programs have spoilt are refused with what is wrong, and nothing of them comes in."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memorywire import Memory
+from memorywire.engine.tools import Tools
+from memorywire.migrate.readable import write_readable
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.record import DEFAULT_TENANT
+from tests.bundle.story import imported, on
+
+Spoil = Callable[[Path], None]
+
+
+def _written(folder: Path, format_: str) -> Path:
+    path = folder / ("memories.csv" if format_ == "csv" else "memories")
+
+    async def story(memory: Memory, tools: Tools) -> None:
+        await memory.remember("Ana likes tea", id="one", tags=["t"])
+        await memory.remember("Ben likes coffee", id="two")
+        await write_readable(path, format_, tools.store, DEFAULT_TENANT, ("agent",))
+
+    on("memory://", story)
+    return path
+
+
+def _edited(pattern: str, old: str, new: str) -> Spoil:
+    def spoil(path: Path) -> None:
+        file = path if path.is_file() else path / pattern
+        text = file.read_text(encoding="utf-8")
+        assert old in text
+        file.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+    return spoil
+
+
+def _a_moment_that_is_none(path: Path) -> None:
+    name, *rows = path.read_text(encoding="utf-8").splitlines()
+    cells = rows[0].split(",")
+    cells[name.split(",").index("created_at")] = '"""soon"""'
+    path.write_text("\n".join([name, ",".join(cells), *rows[1:]]), encoding="utf-8")
+
+
+def _cut_off(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.read_bytes().index(b"\n") + 20])
+
+
+def _not_utf_8(path: Path) -> None:
+    path.write_bytes(path.read_bytes().replace(b"tea", b"\xff\xfe"))
+
+
+def _another_with_its_id(path: Path) -> None:
+    one = path / "agent" / "one.md"
+    text = one.read_text(encoding="utf-8")
+    (path / "agent" / "three.md").write_text(text.replace("tea", "poison"), encoding="utf-8")
+
+
+SPOILT: dict[str, tuple[str, Spoil, str]] = {
+    "csv-moment": ("csv", _a_moment_that_is_none, "memory 1 has not the form .*created_at"),
+    "csv-cut-off": ("csv", _cut_off, "lacks|form"),
+    "csv-not-utf-8": ("csv", _not_utf_8, "not UTF-8"),
+    "markdown-type": (
+        "markdown",
+        _edited("agent/one.md", "type: semantic", "type: magic"),
+        r"agent/one\.md: type",
+    ),
+    "markdown-twins": ("markdown", _another_with_its_id, "has the id one, which another one has too"),
+    "markdown-not-utf-8": ("markdown", lambda path: _not_utf_8(path / "agent" / "one.md"), "not UTF-8"),
+    "okf-moment": ("okf", _edited("agent/two.md", '"created_at": ', '"created_at": "soon", "x": '), "form"),
+    "okf-twins": ("okf", _another_with_its_id, "has the id one, which another one has too"),
+}
+
+
+@pytest.mark.parametrize("case", SPOILT)
+def test_it_is_refused_and_nothing_comes_in(tmp_path: Path, case: str) -> None:
+    format_, spoil, said = SPOILT[case]
+    path = _written(tmp_path, format_)
+    spoil(path)
+
+    async def story(memory: Memory, tools: Tools) -> None:
+        with pytest.raises(InvalidRequest, match=said):
+            await imported(path, tools)
+        assert (await memory.list()).total == 0
+
+    on("sqlite://", story)
+
+
+@pytest.mark.parametrize("format_", ["csv", "markdown", "okf"])
+def test_one_that_nobody_spoilt_comes_in_and_a_row_that_is_there_twice_once(
+    tmp_path: Path, format_: str
+) -> None:
+    path = _written(tmp_path, format_)
+    if format_ == "csv":
+        rows = path.read_text(encoding="utf-8").splitlines()
+        path.write_text("\n".join([*rows, rows[-1]]), encoding="utf-8")
+
+    async def story(memory: Memory, tools: Tools) -> None:
+        assert (await imported(path, tools))["memories"] == 2
+        assert (await memory.list()).total == 2
+
+    on("sqlite://", story)
+
+
+def test_a_graph_that_lacks_something_is_refused_whole(tmp_path: Path) -> None:
+    whole = {"type": "entity", "name": "Ana", "entityType": "person", "observations": ["likes tea"]}
+    path = tmp_path / "memory.json"
+    path.write_text("\n".join(map(json.dumps, [whole, {"type": "entity", "name": "Ben"}])), encoding="utf-8")
+
+    async def story(memory: Memory, tools: Tools) -> None:
+        with pytest.raises(InvalidRequest, match="behind memory 1, something lacks 'entityType'"):
+            await imported(path, tools)
+        assert (await memory.list()).total == 0
+
+    on("sqlite://", story)

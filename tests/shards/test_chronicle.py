@@ -1,0 +1,36 @@
+"""The past of agents on two shards leaves them in one bundle, and comes in elsewhere as it was."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from memorywire import Memory
+from memorywire.engine.tools import Tools
+from tests.bundle.story import exported, imported, lived, on
+from tests.engine.quick import Quick
+from tests.shards.spread import spread
+
+
+def test_agents_of_two_shards_leave_in_one_bundle_with_their_past(
+    urls: tuple[str, str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMORYWIRE_HOME", str(tmp_path / "home"))
+    one, other = tmp_path / "one.jsonl", tmp_path / "other.jsonl"
+
+    async def story() -> None:
+        await spread(*urls)
+        for agent in ("ana", "ben", "chloe"):
+            async with Memory(agent, [f"shards+{urls[0]}"], policy="open", embedder=Quick()) as memory:
+                await lived(memory, 9)
+                bundle = await exported(one, (await memory._open()).tools, vectors=True)
+        assert bundle.manifest["history"] is True
+        assert bundle.manifest["agents"] == ["ana", "ben", "chloe"]
+
+    async def elsewhere(memory: Memory, tools: Tools) -> None:
+        assert (await imported(one, tools))["problems"] == []
+        await exported(other, tools, vectors=True)
+
+    asyncio.run(story())
+    on("sqlite://", elsewhere)
+    assert one.read_bytes() == other.read_bytes()
