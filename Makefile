@@ -6,7 +6,7 @@ PIP    := $(PY) -m pip --quiet --disable-pip-version-check --no-input
 SOURCES := $(shell find packages/minilm -name '*.py' -o -name '*.[ch]' -o -name '*.toml' -o -name '*.bin' -o -name '*.txt')
 
 # Folders whose tests start many processes or run for long; `check` leaves them to `test`.
-SLOW   := $(addprefix tests/,cli console embed http markdown mcp postgres remote shards sqlite stores vendors)
+SLOW   := $(addprefix tests/,cli console contracts embed http layer markdown mcp postgres remote shards sqlite stores vendors)
 UNIT   := $(filter-out $(SLOW) tests/__pycache__, $(wildcard tests/*))
 
 .DEFAULT_GOAL := help
