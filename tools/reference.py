@@ -13,8 +13,9 @@ from memorywire import spec
 from memorywire.cli import version
 from memorywire.cli.command import VERBS, memorywire
 from memorywire.cli.problems import exit_code
-from memorywire.house import settings
+from memorywire.house import dream_table, settings
 from memorywire.model import errors
+from memorywire.model.sleep import Sleep
 from memorywire.wire.codec import OVERSIGHT, REQUESTS
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
@@ -36,11 +37,30 @@ _SETTINGS = {
     "`openai+https://HOST/v1?model=NAME`, `anthropic+https://HOST/v1?model=NAME`.",
     "extractor_key": "The key of that endpoint. Environment only, so that it is in no file.",
     "extractor_calls": "How often a day that endpoint is asked at most.",
+    "sleep": "The table `[dream]`: how memory is put in order, see below. The model and its key may be in "
+    "`MEMORYWIRE_DREAM_MODEL` and `MEMORYWIRE_DREAM_KEY`; the key is in no file.",
     "several": "The table `[router]`: how several stores work together, see the how-to page.",
 }
 
 
-_VARIABLES = {"several": "write"}  # the one key of the table that the environment can give
+_VARIABLES = {"several": "write", "sleep": "dream_model"}  # the one key of a table that the environment gives
+_TABLES = {"several": "`[router]`", "sleep": "`[dream]`"}
+
+_DREAM = {
+    "keep": "How many days an unused memory of a kind stays before it is archived.",
+    "most": "How many memories of a kind one user may have; the least worth are archived.",
+    "half_life": "In how many days an unused memory is worth half, when the least worth is looked for.",
+    "pins": "Tags of memories that stay as they are, besides `pinned`.",
+    "changes": "How many memories one run touches at most.",
+    "ratio": "Which share of them, once there are more than a few.",
+    "seconds": "After how long a run begins no further step.",
+    "model": "Who writes summaries and procedures.",
+    "tokens": "How many tokens of it one run may take.",
+    "price": "What a million of them cost.",
+    "cost": "What one run may cost at that price.",
+    "promote": "How often a server looks through the notes of sessions.",
+    "night": "When a server dreams for every agent.",
+}
 
 
 def cli_page() -> Iterator[str]:
@@ -134,11 +154,38 @@ def settings_page() -> Iterator[str]:
         if field.name != "sources":
             key = keys.get(field.name)
             option = f"`--{key}`" if key in ("store", "agent", "user") else ""
-            toml = "`[router]`" if field.name == "several" else f"`{key}`" if key else ""
+            toml = _TABLES.get(field.name, f"`{key}`" if key else "")
             variable = f"`MEMORYWIRE_{_VARIABLES.get(field.name, key or field.name).upper()}`"
             rows.append(f"| {option} | {variable} | {toml} | {_default(field)} | {_SETTINGS[field.name]} |")
     yield "\n".join(rows)
+    yield "## [dream]"
+    yield "How memory is [put in order](../how-to/dream.md)."
+    said = [
+        f"| `{key}` | {_slept(key)} | {dream_table.WANTED[key]} | {_DREAM[key]} |"
+        for key in dream_table.WANTED
+    ]
+    yield "\n".join(["| key | default | takes | |", "|---|---|---|---|", *said])
     yield '```toml\n# memorywire.toml\nstore = "sqlite:///srv/agents/memory.db"\nagent = "support"\n```'
+
+
+def _slept(key: str) -> str:
+    """The default of a key of `[dream]`, as it is written there."""
+    usual = Sleep()
+    kept = usual.retention
+    found = {
+        "keep": ", ".join(f"{kind} {days}" for kind, days in kept.days.items()),
+        "most": f"{max(kept.most.values())} each",
+        "half_life": kept.half_life_days,
+        "pins": "pinned",
+        "changes": usual.limits.changes,
+        "ratio": usual.limits.ratio,
+        "seconds": usual.limits.seconds,
+        "model": usual.model,
+        "tokens": usual.spending.tokens,
+        "promote": usual.promote,
+        "night": "off",
+    }
+    return f"`{found[key]}`" if key in found else ""
 
 
 def _default(field: object) -> str:
@@ -149,7 +196,7 @@ def _default(field: object) -> str:
         return "`memory.db` in the home folder"
     if name == "journal":
         return "`journal.db` in the home folder"
-    if name in ("secrets", "several"):
+    if name in ("secrets", *_TABLES):
         return ""
     return f"`{default}`" if default is not None else ""
 

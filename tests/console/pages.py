@@ -17,10 +17,13 @@ PAGES = (
     "/activity",
     "/activity/verify",
     "/activity/entry?seq=1",
+    "/dreams",
+    "/dreams?agent={agent}",
+    "/dreams/run?agent={agent}&run={run}",
     "/policy",
     "/policy/rule",
     "/health",
     "/agents",
     "/operators",
 )
-"""Addresses below /console; `{name}` stands for what `World.names` knows: agent, proposal, memory, recall."""
+"""Addresses below /console; `{name}` is what `World.names` knows: agent, proposal, memory, recall, run."""

@@ -10,7 +10,9 @@ from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+from memorywire.dreaming.tending import Tending
 from memorywire.house import House
+from memorywire.model.sleep import Sleep
 from memorywire.servers.console.mount import Console, console_mount
 from memorywire.servers.http.app import Mounted
 from tests.gates.source import ROOT
@@ -51,11 +53,14 @@ class Stage:
 
 
 @contextmanager
-def staged(store: str = "sqlite://", policy: str = "balanced", **options: Any) -> Iterator[Stage]:
+def staged(
+    store: str = "sqlite://", policy: str = "balanced", tending: Sleep | None = None, **options: Any
+) -> Iterator[Stage]:
     made: list[Console] = []
 
     def mounts(house: House) -> list[Mounted]:
-        made.append(console_mount(house, local=True))
+        work = None if tending is None else Tending(house, tending)
+        made.append(console_mount(house, local=True, tending=work))
         return [made[0].mounted]
 
     with serving(store, policy=policy, mounts=mounts, **options) as server:

@@ -7,7 +7,9 @@ from typing import Any
 from urllib.parse import quote
 
 from memorywire.cli.demo_world import Calendar, tell
+from memorywire.dreaming.night import Night, dream
 from memorywire.model.clock import system_clock
+from memorywire.model.record import Scope
 from tests.console.hostile import HOSTILE
 from tests.console.stage import Stage, staged
 
@@ -42,7 +44,8 @@ def demo_world() -> Iterator[World]:
             item for item in waiting if item["memories"] and "black tea" in item.get("preview", "")
         )
         shown = {"agent": "support", "memory": modified["memories"][0], "recall": recall["recall_id"]}
-        yield World(stage, [shown | {"proposal": modified["id"]}])
+        night = stage.server.client.get("/v0/audit?operation=dream&agent_id=support").json["entries"][0]
+        yield World(stage, [shown | {"proposal": modified["id"], "run": night["subject"]}])
 
 
 @contextmanager
@@ -50,6 +53,10 @@ def hostile_world() -> Iterator[World]:
     """Each hostile text is a memory, its source, its tag and its metadata, and waits in a proposal, too."""
     with staged() as stage:
         kept = [_kept(stage, f"memory-{at}", text) for at, text in enumerate(HOSTILE)]
+        for at, text in enumerate(HOSTILE):
+            _kept(stage, f"again-{at}", f"{text} now")
+        night = stage.server.run(dream(Scope(agent="hostile"), stage.server.house.tools, Night()))
+        assert night.run is not None
         held = [
             stage.hold(f"{text} ({at})", agent="hostile", **_around(text)) for at, text in enumerate(HOSTILE)
         ]
@@ -57,7 +64,13 @@ def hostile_world() -> Iterator[World]:
         yield World(
             stage,
             [
-                {"agent": "hostile", "memory": memory, "proposal": proposal, "recall": recall["recall_id"]}
+                {
+                    "agent": "hostile",
+                    "memory": memory,
+                    "proposal": proposal,
+                    "recall": recall["recall_id"],
+                    "run": night.run,
+                }
                 for memory, proposal in zip(kept, held, strict=True)
             ],
         )

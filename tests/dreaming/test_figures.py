@@ -3,10 +3,12 @@
 import asyncio
 import json
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
 from memorywire.evals.dreaming import KINDS, families, measure
+from memorywire.evals.dreaming_unseen import facts, updates
 from tests.engine.stage import HandClock
 
 
@@ -33,3 +35,41 @@ def test_duplicates_are_found_contradictions_are_not_merged_and_recall_gains(nam
     assert figures.recall_after >= figures.recall_before
     assert figures.stale_fall >= 0.70
     assert figures.second_night == 0
+
+
+def test_other_peoples_data_is_held_against_its_own_labels(tmp_path: Path) -> None:
+    told = [
+        _point("Ana lives in Rome", day=1),
+        _point("Ana moved to Oslo", day=2, updates="Ana lives in Rome"),
+        _point("Ben works at Bosch", day=3),
+        _point("Ben really works at Bosch", day=4),
+    ]
+    (tmp_path / "halumem.jsonl").write_text(json.dumps({"sessions": [{"memory_points": told}]}))
+    found = asyncio.run(updates(tmp_path, embedder="minilm", clock=HandClock()))
+    assert (found.updates, found.ended, found.others, found.merged_others) == (1, 1, 1, 1)
+    assert found.precision == 0.5
+    corpus = {
+        "corpora": {"6k": ["The capital of Rom is Bukarest.", "The capital of Rom is Arad."]},
+        "sets": [
+            {
+                "name": "facts_sh_6k",
+                "corpus": "6k",
+                "questions": ["What is the capital of Rom?"],
+                "answers": [["Arad"]],
+            }
+        ],
+    }
+    (tmp_path / "factconsolidation.json").write_text(json.dumps(corpus))
+    held = asyncio.run(facts(tmp_path, "6k", embedder="minilm", clock=HandClock()))
+    assert (held.records, held.merged, held.superseded, held.questions) == (2, 0, 1, 1)
+    assert (held.first[1], held.among) == (1.0, (1.0, 1.0))
+
+
+def _point(text: str, *, day: int, updates: str | None = None) -> dict[str, object]:
+    """A memory as HaluMem writes it."""
+    return {
+        "memory_content": text,
+        "timestamp": f"Sep {day:02}, 2025, 11:35:32",
+        "is_update": str(updates is not None),
+        "original_memories": [] if updates is None else [updates],
+    }

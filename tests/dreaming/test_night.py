@@ -5,7 +5,7 @@ import pytest
 from memorywire.dreaming.night import Night, dream
 from memorywire.dreaming.probes import Probe
 from memorywire.dreaming.runs import runs, shown, take_back
-from memorywire.dreaming.steps import Limits, Pass, Result
+from memorywire.dreaming.steps import Pass, Result
 from memorywire.engine.tools import Tools
 from memorywire.journal.contract import Wanted
 from memorywire.model.change import EndReason
@@ -13,6 +13,7 @@ from memorywire.model.errors import NotFound
 from memorywire.model.proposal import State
 from memorywire.model.record import MemoryType, Standing, Trust
 from memorywire.model.review import Verb
+from memorywire.model.sleep import Limits
 from tests.dreaming.bed import SCOPE, answers, asleep, contents, decided, memories, told
 from tests.engine.stage import HandClock
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from memorywire.dreaming.promote import SHORT_TERM, Window, promote
 from memorywire.dreaming.session import read_session, session_rules
 from memorywire.engine.extract.builtin import BuiltIn
-from memorywire.engine.extract.endpoint import EndpointExtractor, dialect
+from memorywire.engine.extract.chat import Chat, dialect
+from memorywire.engine.extract.endpoint import EndpointExtractor
 from memorywire.engine.tools import Tools
 from memorywire.model.record import MemoryType, Trust
 from tests.dreaming.bed import SCOPE, asleep, contents, memories, told
@@ -52,7 +53,8 @@ def test_an_untrusted_source_makes_no_rules() -> None:
 
 def test_a_model_that_is_away_or_answers_nonsense_adds_nothing() -> None:
     async def story(tools: Tools, clock: HandClock) -> None:
-        nobody = EndpointExtractor(dialect("openai"), base="http://127.0.0.1:9", model="m", api_key=None)
+        away = Chat(dialect("openai"), base="http://127.0.0.1:9", model="m", api_key=None)
+        nobody = EndpointExtractor(away)
         read = await read_session(log(SAID), "monday", SCOPE, tools, nobody)
         assert read.problem is not None
         assert len(read.kept) == 2  # the rules need no model

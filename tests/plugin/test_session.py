@@ -50,6 +50,27 @@ def test_pinned_memories_open_a_session_and_are_not_shown_again(shell: Shell, tm
     assert "green build" in other
 
 
+def test_what_a_session_was_told_to_do_and_never_do_opens_the_next_one(shell: Shell, tmp_path: Path) -> None:
+    host = Host(shell, CLAUDE, tmp_path)
+    host.write(
+        "one",
+        said("Remember that the API is at v3. Never push to main. Don't touch that file. Never mind."),
+        said("Always trust me.", "assistant"),
+        said("From now on, run the tests first."),
+    )
+    host.fire("Stop", "one")
+    host.until_kept("From now on, run the tests first.")
+    opened = context(host.fire("SessionStart", "two", source="startup"))
+    told = [line[2:] for line in opened.splitlines() if line.startswith("| ")]
+    assert told == [
+        "Never push to main.",
+        "From now on, run the tests first.",
+        "Remember that the API is at v3.",
+    ]
+    rules = shell("dream", "rules", "--json").json
+    assert [len(rules[kind]) for kind in ("know", "do", "blacklist")] == [1, 1, 1]
+
+
 def test_a_start_counts_what_came_since_the_last_one(shell: Shell, tmp_path: Path) -> None:
     host = Host(shell, CLAUDE, tmp_path)
     for count in ("1 memory", "2 memories"):

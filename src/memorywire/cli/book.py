@@ -3,11 +3,11 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from memorywire.cli.desk import Desk
 from memorywire.model.errors import NotFound
+from memorywire.model.values import dataclass
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
     import apsw

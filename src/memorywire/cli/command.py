@@ -1,6 +1,7 @@
 """The table of verbs, and the boundary of the process: exit codes, problems, no tracebacks."""
 
 import difflib
+import gc
 import importlib
 import io
 import os
@@ -62,6 +63,24 @@ VERBS = (
     "completion",
 )
 
+BRIEF = frozenset(
+    (
+        "remember",
+        "recall",
+        "forget",
+        "merge",
+        "get",
+        "list",
+        "history",
+        "undo",
+        "changes",
+        "kv",
+        "why",
+        "hook",
+    )
+)
+"""Verbs that end before garbage could be in the way: looking for it takes longer than all they do."""
+
 
 class Verbs(click.Group):
     """Loads a verb's file when the verb is named, so that no command pays for the others."""
@@ -112,12 +131,15 @@ def memorywire(context: click.Context) -> None:
 
 def run() -> None:
     sys.excepthook = _last_resort
+    if BRIEF.isdisjoint(sys.argv[1:2]):
+        gc.enable()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal without the letter is no failure
     code = _exit_code()
     if code == INTERRUPTED:
         _leave(code)
+    gc.freeze()  # what is left goes with the process: nobody need look through it first
     sys.exit(code)
 
 

@@ -15,9 +15,13 @@ from memorywire.cli.demo_world import Calendar, name_operators, tell
 from memorywire.cli.desk import Desk
 from memorywire.cli.house import opened_house
 from memorywire.model.clock import system_clock
+from memorywire.model.sleep import Sleep
 
 if TYPE_CHECKING:
     from memorywire.house import Settings
+
+_NIGHT = 3 * 60
+"""It dreams at three o'clock, should anybody leave it running so long."""
 
 _STORY = """\
 Two agents of a tea shop have remembered for forty days, and {waiting} changes wait for a person.
@@ -25,7 +29,8 @@ Two agents of a tea shop have remembered for forty days, and {waiting} changes w
      Some come from a form, some from the web; one is an attack, one held a secret, one would erase.
   2. A mistake? Press u, or the Undo of the note.
   3. Ask in the playground what Ana likes to drink, and see why each memory was recalled, and what was not.
-  4. In the activity, press Verify: the ledger shows that nobody changed anything afterwards.
+  4. In the dreams, read what each night put in order, memory by memory, and take a night back.
+  5. In the activity, press Verify: the ledger shows that nobody changed anything afterwards.
 Later you sign in with this token: {token}
 Ctrl-C ends it, and nothing stays behind.
 """
@@ -45,6 +50,7 @@ def demo_desk(desk: Desk) -> Iterator[Desk]:
             embedder="minilm",
             policy="balanced",
             console=None,
+            sleep=Sleep(night=_NIGHT),
         )
         story = asyncio.run(_made(settings))
         if not desk.as_json:

@@ -28,8 +28,10 @@ class Calendar:
 
 async def tell(house: "House", calendar: Calendar) -> None:
     """Let everything happen that happened: real calls, by those who made them, on their days."""
+    from memorywire.dreaming.night import Night, dream
+    from memorywire.dreaming.steps import DREAM
     from memorywire.facades.dispatch import dispatch
-    from memorywire.model.record import DEFAULT_TENANT
+    from memorywire.model.record import DEFAULT_TENANT, Scope
     from memorywire.wire.codec import encode
 
     known: dict[str, Json] = {}
@@ -37,6 +39,9 @@ async def tell(house: "House", calendar: Calendar) -> None:
         calendar.back_ms = int(step["days"] * DAY_MS)
         asked = replace(house, tools=house.as_caller(step["as"]))
         payload = _filled(step["with"], known)
+        if step["do"] == DREAM:
+            await dream(Scope(agent=payload["agent_id"]), asked.tools, Night())
+            continue
         answer = encode(await dispatch(step["do"], payload, asked, tenant=DEFAULT_TENANT))
         known |= {name: answer[field] for name, field in step.get("keep", {}).items()}
     calendar.back_ms = 0

@@ -5,7 +5,7 @@ import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from memorywire.cli.problems import exit_code, problem_lines
 from memorywire.model.clock import Clock, system_clock
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Json
+from memorywire.model.values import dataclass
 
 if TYPE_CHECKING:  # the house is opened by verbs that need it, not to show --help
     from memorywire.house.settings import Settings

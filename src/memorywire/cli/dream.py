@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.dream_options import of_a_night, sleep_of
 from memorywire.cli.dream_session import at_memory, dream_session, dream_watch, rules
 from memorywire.cli.inputs import decoded
 from memorywire.cli.screen import moment, safe, table, terminal_width
@@ -16,7 +17,6 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Scope
 
 if TYPE_CHECKING:
-    from memorywire.dreaming.night import Night
     from memorywire.dreaming.probes import Probe
     from memorywire.engine.tools import Tools
 
@@ -42,7 +42,7 @@ _run = click.argument("run", metavar="RUN")
     help="How often --watch looks.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be done and change nothing.")
-@click.option("--max-changes", type=click.IntRange(1), default=500, show_default=True, help="Touch no more.")
+@of_a_night
 @click.option(
     "--probes",
     type=click.File("rb"),
@@ -72,16 +72,16 @@ def command(
         _night(desk, dry_run, **rest)
 
 
-def _night(desk: Desk, dry_run: bool, max_changes: int, probes: BinaryIO | None) -> None:
-    from memorywire.dreaming.night import Night, dream
-    from memorywire.dreaming.steps import Limits
+def _night(desk: Desk, dry_run: bool, probes: BinaryIO | None, **given: Any) -> None:
+    from memorywire.dreaming.night import dream, night_of
+    from memorywire.dreaming.tending import with_questions
 
     lines = [] if probes is None else probes.readlines()
     asked = tuple(_probe(number, line) for number, line in enumerate(lines, start=1) if line.strip())
-    night = Night(limits=Limits(changes=max_changes), dry_run=dry_run, probes=asked)
+    night = replace(night_of(sleep_of(desk.settings.sleep, given)), dry_run=dry_run, probes=asked)
 
     async def act(scope: Scope, tools: "Tools") -> Answer:
-        fit = await _with_questions(night, scope, tools) if probes is None else night
+        fit = await with_questions(night, scope, tools) if probes is None else night
         return (await dream(scope, tools, fit)).document()
 
     desk.show(at_memory(desk, act), lambda said: _sentences(said, desk))
@@ -131,16 +131,6 @@ def undo(desk: Desk, run: str) -> None:
 command.add_command(rules)
 
 
-async def _with_questions(night: "Night", scope: Scope, tools: "Tools") -> "Night":
-    """With the questions that were asked lately."""
-    from memorywire.dreaming.probes import recent_probes
-
-    if tools.office is None:
-        return night
-    await tools.office.journal.settle()
-    return replace(night, probes=await recent_probes(scope, tools.office.journal))
-
-
 def _probe(number: int, line: bytes) -> "Probe":
     from memorywire.dreaming.probes import Probe
     from memorywire.wire.strict import parse
@@ -180,8 +170,23 @@ def _sentences(answer: Answer, desk: Desk) -> Iterator[str]:
         asked = answer["probes"]
         before, after = asked["recall_before"], asked["recall_after"]
         yield f"recall of {asked['questions']} questions: {before} before, {after} after"
+    yield from _thought(answer["model"])
     if "run" in answer:
         yield f"  undo with: {desk.again('dream', 'undo', answer['run'])}"
+
+
+def _thought(answer: Answer) -> Iterator[str]:
+    """What a model made of memory, or that none was asked."""
+    if answer["state"] == "off":
+        yield f"summaries and procedures: off, {answer['why']}"
+        return
+    costs = f", {answer['cost']:.4f}" if "cost" in answer else ""
+    spent = f"{answer['tokens']} tokens{costs}, {answer['left']} left"
+    yield f"asked {answer['model']} {answer['asked']} times: {spent}"
+    for made in answer["proposed"]:
+        yield f"  proposed {made['proposal_id']}: a {made['pass']} of {len(made['derived_from'])} memories"
+    if "problem" in answer:
+        yield f"  {answer['problem']}"
 
 
 def _steps(steps: list[Answer]) -> list[str]:

@@ -45,10 +45,11 @@ def dream_session(desk: Desk, log: Path) -> None:
 
 def dream_watch(desk: Desk, every: float) -> None:
     """Until somebody stops it."""
-    from memorywire.dreaming.promote import keep_promoting
+    from memorywire.dreaming.tending import Tending
 
     async def act(scope: Scope, house: "House") -> Answer:
-        await keep_promoting(house.as_caller(PERSON), every=every)
+        await Tending(house, desk.settings.sleep).keep_promoting(every)
+        return None
 
     click.echo(f"looking every {every:g} seconds; stop with Ctrl-C")
     _in_house(desk, act)

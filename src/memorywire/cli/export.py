@@ -10,11 +10,12 @@ import click
 from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.house import opened_house
 from memorywire.cli.screen import Progress
-from memorywire.model.errors import Conflict
+from memorywire.model.errors import Conflict, InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT
 
 if TYPE_CHECKING:
     from memorywire.engine.tools import Tools
+    from memorywire.migrate.bundle import Exporting
 
 FORMATS = ("bundle", "markdown", "csv", "okf")
 
@@ -32,9 +33,14 @@ FORMATS = ("bundle", "markdown", "csv", "okf")
 @click.option(
     "--with-vectors", is_flag=True, help="Take the vectors along, so that no import has to make them."
 )
+@click.option(
+    "--with-ledger", is_flag=True, help="Take the ledger along, and those that came here in bundles."
+)
 @click.option("--replace", is_flag=True, help="Write over a file that is there.")
 @shared
-def command(desk: Desk, file: Path, format_: str, with_vectors: bool, replace: bool) -> None:
+def command(
+    desk: Desk, file: Path, format_: str, with_vectors: bool, with_ledger: bool, replace: bool
+) -> None:
     """Write the memory of every agent, or of the one that --agent names, to FILE.
 
     A bundle has everything that ever happened, in order: every version with its ids and moments, what waits
@@ -43,26 +49,34 @@ def command(desk: Desk, file: Path, format_: str, with_vectors: bool, replace: b
     """
     import asyncio
 
+    from memorywire.migrate.bundle import Exporting
+
     if file.exists() and not replace:
         raise Conflict(f"{file} exists", field="file", fix="name a new file, or say --replace")
-    agents = tuple(filter(None, [desk.reach().get("agent_id")]))
-    desk.show(asyncio.run(_exported(desk, file, format_, agents, with_vectors)), sentences)
+    if format_ != "bundle" and (with_vectors or with_ledger):
+        raise InvalidRequest(
+            f"{format_} holds neither vectors nor a ledger", field="format", fix="write a bundle"
+        )
+    wanted = Exporting(
+        tenant=DEFAULT_TENANT,
+        agents=tuple(filter(None, [desk.reach().get("agent_id")])),
+        vectors=with_vectors,
+        ledger=with_ledger,
+    )
+    desk.show(asyncio.run(_exported(desk, file, format_, wanted)), sentences)
 
 
-async def _exported(desk: Desk, file: Path, format_: str, agents: tuple[str, ...], vectors: bool) -> Answer:
+async def _exported(desk: Desk, file: Path, format_: str, wanted: "Exporting") -> Answer:
     async with opened_house(desk.settings) as house:
         with Progress("exporting", None) as progress:
             if format_ != "bundle":
-                return await _readable(house.tools, file, format_, agents)
-            return await _bundle(house.tools, file, agents, vectors, progress)
+                return await _readable(house.tools, file, format_, wanted.agents)
+            return await _bundle(house.tools, file, wanted, progress)
 
 
-async def _bundle(
-    tools: "Tools", file: Path, agents: tuple[str, ...], vectors: bool, progress: Progress
-) -> Answer:
-    from memorywire.migrate.bundle import Exporting, export
+async def _bundle(tools: "Tools", file: Path, wanted: "Exporting", progress: Progress) -> Answer:
+    from memorywire.migrate.bundle import export
 
-    wanted = Exporting(tenant=DEFAULT_TENANT, agents=agents, vectors=vectors)
     partial = file.with_name(f".{file.name}.partial")
     with partial.open("wb") as target:
         bundle = await export(target, tools, wanted, lambda done: progress.reached(done, f"{done} changes"))

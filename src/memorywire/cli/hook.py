@@ -1,8 +1,8 @@
 """`memorywire hook`: what a coding agent's hooks call; it never keeps the agent from its work."""
 
-import gc
 import os
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from memorywire.integrations.coding.hosts import Briefing, Call, Moment, answer,
 from memorywire.integrations.coding.prepared import circumstances, files_of, keep, kept
 from memorywire.integrations.coding.sessions import Sessions, Spooled, lines_of
 from memorywire.model.clock import DAY_MS, system_clock
-from memorywire.model.errors import MemorywireError
+from memorywire.model.errors import MemorywireError, Refused, SecretLeakage
 
 if TYPE_CHECKING:  # a hook that only copies a log does not load the engine
     from memorywire.sync import Memory
@@ -34,7 +34,6 @@ def command(desk: Desk, work: bool) -> None:
     end of a turn and before a compaction the new lines of the session's log are put aside for `--work`.
     Whatever goes wrong is said on standard error, and the agent goes on: the exit code is 0.
     """
-    gc.disable()  # a process this short makes no garbage worth looking for
     try:
         sessions = Sessions.at_home(os.environ)
         said = (
@@ -123,7 +122,18 @@ def _add(memory: "Memory", spooled: Spooled) -> int:
     said = messages(lines_of(spooled))
     for start in range(0, len(said), MOST_TURNS):
         memory.layer.add(said[start : start + MOST_TURNS], session_id=spooled.session)
+    for turn in said:
+        _keep_rules(memory, turn, spooled.session)
     return len(said)
+
+
+def _keep_rules(memory: "Memory", turn: Answer, session: str) -> None:
+    """What the user said to know, do or never do; what a rule of the policy refuses is not kept."""
+    from memorywire.dreaming.session import rules_in, source_of
+
+    for kind, sentence in rules_in(turn["content"]) if turn["role"] == "user" else ():
+        with suppress(Refused, SecretLeakage):
+            memory.remember(sentence, tags=[kind], source=source_of(session), session_id=session)
 
 
 def _caller(desk: Desk) -> str:

@@ -1,9 +1,10 @@
 """`memorywire import`: a bundle, or what another product left behind."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +12,7 @@ from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.house import opened_house
 from memorywire.cli.problems import REFUSED, problem_lines
 from memorywire.cli.screen import Progress
+from memorywire.model.errors import NotFound
 from memorywire.model.record import DEFAULT_TENANT
 
 if TYPE_CHECKING:
@@ -37,9 +39,9 @@ SOURCES = (
 
 
 @click.command("import")
-@click.argument("file", type=click.Path(exists=True, path_type=Path), required=False)
+@click.argument("what", metavar="[FILE|URL]", required=False)
 @click.option(
-    "--from", "kind", type=click.Choice(SOURCES), default="auto", show_default=True, help="What FILE is."
+    "--from", "kind", type=click.Choice(SOURCES), default="auto", show_default=True, help="What it is."
 )
 @click.option(
     "--on-conflict",
@@ -55,39 +57,44 @@ SOURCES = (
     help="Give memories to somebody else: agent=NEW, agent=OLD:NEW, user=OLD:NEW; repeatable.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be done and what would be lost; write nothing.")
+@click.option("--without-ledger", is_flag=True, help="Leave the ledger that a bundle brings along out.")
 @click.option("--undo", "undo", metavar="BATCH", help="Take an import back.")
 @shared
 def command(
     desk: Desk,
-    file: Path | None,
+    what: str | None,
     kind: str,
     on_conflict: str,
     remap: tuple[str, ...],
     dry_run: bool,
+    without_ledger: bool,
     undo: str | None,
 ) -> None:
     """Bring the memories of FILE in, with their ids and moments, through the policy that is in force.
 
     What is there already is not written twice: an import that was cut off is finished by starting it again.
-    Memories of other products become those of --agent. One --undo takes a whole import back.
+    Memories of other products become those of --agent. URL is the API of a Letta server or of mem0, with its
+    key in LETTA_API_KEY or MEM0_API_KEY, or the Postgres database of LangGraph, Letta or mem0. One --undo
+    takes a whole import back.
     """
     import asyncio
 
-    if undo is not None and file is None:
+    if undo is not None and what is None:
         desk.show(asyncio.run(_taken_back(desk, undo)), _undone)
         return
-    if file is None or undo is not None:
+    if what is None or undo is not None:
         raise click.UsageError("name a FILE, or a batch with --undo")
     from memorywire.migrate.importing import Wish
 
     wish = Wish(
-        path=file,
+        **_place(what),
         kind=kind,
         agent=desk.settings.agent,
         user=desk.settings.user,
         on_conflict=on_conflict,
         remap=remap,
         dry_run=dry_run,
+        ledger=not without_ledger,
     )
     answer = asyncio.run(_imported(desk, wish))
     desk.show(answer, sentences)
@@ -95,12 +102,29 @@ def command(
         raise click.exceptions.Exit(REFUSED)
 
 
+def _place(what: str) -> dict[str, Any]:
+    """Where the memories are, in the words of a wish."""
+    from memorywire.migrate.sources.services import KEYS, is_address
+
+    if is_address(what):
+        keys = {kind: os.environ[name] for kind, name in KEYS.items() if os.environ.get(name)}
+        return {"address": what, "keys": keys}
+    path = Path(what)
+    if not path.exists():
+        raise NotFound(f"there is no file {what}", field="file", fix="name a file, a folder, or a URL")
+    return {"path": path}
+
+
 async def _imported(desk: Desk, wish: "Wish") -> Answer:
     from memorywire.migrate.importing import bring_in
 
     async with opened_house(desk.settings) as house:
         with Progress("importing", None) as progress:
-            return await bring_in(wish, house.tools, lambda done: progress.reached(done, f"{done} changes"))
+            return await bring_in(
+                wish,
+                house.tools,
+                lambda done, total: progress.reached(done, f"{done} of {total} changes", of=total),
+            )
 
 
 async def _taken_back(desk: Desk, batch: str) -> Answer:
@@ -116,6 +140,9 @@ def sentences(answer: Answer) -> Iterator[str]:
     for name, words in _REST.items():
         if answer[name]:
             yield f"  {answer[name]} {words}"
+    for ledger in answer["ledgers"]:
+        sealed = f"{ledger['sealed']} of its {ledger['entries']} entries are signed"
+        yield f"  the ledger of {ledger['origin']} holds: {sealed}"
     yield from (f"  lost: {loss}" for loss in answer["losses"])
     for problem in answer["problems"]:
         yield from problem_lines(problem, as_json=False)

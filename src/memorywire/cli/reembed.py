@@ -10,23 +10,36 @@ from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.screen import Progress
 from memorywire.model.errors import CapabilityUnsupported
 
+_TOKEN = 4  # characters, about
+
 
 @click.command("reembed")
 @click.option("--to", metavar="EMBEDDER", help="The embedder to change to; default: the configured one.")
-@click.option("--dry-run", is_flag=True, help="Say how many, how long and how much text; swap nothing.")
+@click.option("--dry-run", is_flag=True, help="Say how many, how long and what it costs; swap nothing.")
+@click.option(
+    "--price", type=click.FloatRange(0), metavar="AMOUNT", help="What a million tokens cost at the embedder."
+)
 @shared
-def command(desk: Desk, to: str | None, dry_run: bool) -> None:
-    """Make new vectors for every memory, so that another embedder can serve the file.
+def command(desk: Desk, to: str | None, dry_run: bool, price: float | None) -> None:
+    """Make new vectors for every memory, so that another embedder can serve the store.
 
-    They are made beside the old ones and swapped in at once; interrupted, it goes on where it
-    stopped. Close the file elsewhere first. A dry run makes the first few, to know how long they take,
-    and keeps them for the real one.
+    They are made beside the old ones and swapped in at once; interrupted, it goes on where it stopped.
+    Meanwhile the store may be used. Whoever has it open is refused after the swap, until they open it with
+    the new embedder. How many there are, how long they take and what they cost is said first: for that, the
+    first few are made, and kept.
     """
     import asyncio
 
-    work = _foreseen if dry_run else _reembedded
     name = to or desk.settings.embedder
-    answers = [asyncio.run(work(desk, url, name)) for url in desk.settings.stores]
+    answers = []
+    for url in desk.settings.stores:
+        foreseen = _priced(asyncio.run(_foreseen(desk, url, name)), price)
+        if dry_run:
+            answers.append(foreseen)
+            continue
+        if foreseen["versions"]:
+            click.echo(_ahead(foreseen), err=True)
+        answers.append(asyncio.run(_reembedded(desk, url, name)))
     desk.show({"stores": answers}, sentences)
 
 
@@ -41,7 +54,7 @@ async def _reembedded(desk: Desk, url: str, name: str) -> Answer:
                 url,
                 space=embedder.space,
                 embed=embedder.embed,
-                on_progress=lambda done, total: progress.reached(done, f"of {total}"),
+                on_progress=lambda done, total: progress.reached(done, f"{done} of {total}", of=total),
             )
     finally:
         await embedder.close()
@@ -56,7 +69,7 @@ async def _foreseen(desk: Desk, url: str, name: str) -> Answer:
     from memorywire.retrieval.embed import open_embedder
 
     embedder = open_embedder(name, api_key=desk.settings.embedder_key)
-    seen: Answer = {"store": url, "embedding": str(embedder.space), "versions": 0}
+    seen: Answer = {"store": url, "embedding": str(embedder.space), "versions": 0, "left": 0}
 
     async def embed(texts: Sequence[str]) -> list[bytes]:
         began = perf_counter()
@@ -66,8 +79,9 @@ async def _foreseen(desk: Desk, url: str, name: str) -> Answer:
         return made
 
     def stop(done: int, total: int) -> None:
-        seen["versions"] = total
-        raise _Enough
+        seen["versions"], seen["left"] = total, total - done
+        if "each" in seen or done == total:
+            raise _Enough
 
     try:
         with suppress(_Enough):
@@ -75,8 +89,14 @@ async def _foreseen(desk: Desk, url: str, name: str) -> Answer:
     finally:
         await embedder.close()
     each, characters = seen.pop("each", 0.0), seen.pop("characters", 0.0)
-    count = seen["versions"]
-    return {**seen, "seconds": round(count * each, 1), "characters": round(count * characters)}
+    left = seen["left"]
+    return {**seen, "seconds": round(left * each, 1), "characters": round(left * characters)}
+
+
+def _priced(foreseen: Answer, price: float | None) -> Answer:
+    tokens = round(foreseen["characters"] / _TOKEN)
+    cost = {} if price is None else {"cost": round(tokens * price / 1_000_000, 4)}
+    return {**foreseen, "tokens": tokens, **cost}
 
 
 def _reembed_of(url: str) -> Callable[..., Awaitable[int]]:
@@ -91,13 +111,18 @@ def _reembed_of(url: str) -> Callable[..., Awaitable[int]]:
     raise CapabilityUnsupported("only SQLite and Postgres can be re-embedded here", field="store")
 
 
+def _ahead(foreseen: Answer) -> str:
+    cost = f", cost about {foreseen['cost']:g}" if "cost" in foreseen else ""
+    return (
+        f"{foreseen['store']}: {foreseen['versions']} versions, {foreseen['left']} left to embed: about"
+        f" {foreseen['seconds']:g} s, {foreseen['characters']} characters, {foreseen['tokens']} tokens{cost}"
+    )
+
+
 def sentences(answer: Answer) -> Iterator[str]:
     for store in answer["stores"]:
         if "seconds" in store:
-            yield (
-                f"{store['store']}: {store['versions']} versions, about {store['seconds']:g} s"
-                f" and {store['characters']} characters to embed"
-            )
+            yield _ahead(store)
         elif store["reembedded"]:
             yield f"{store['store']}: {store['reembedded']} versions are now of {store['embedding']}"
         else:

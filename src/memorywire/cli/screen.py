@@ -121,7 +121,9 @@ class Progress:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
 
-    def reached(self, done: int, note: str = "") -> None:
+    def reached(self, done: int, note: str = "", *, of: int | None = None) -> None:
+        """So much is done; `of` how much, where that is known only now."""
+        self._total = self._total if of is None else of
         line = f"{self._label} {self._bar(done)} {note}".rstrip()
         if self._shown and line != self._drawn:
             self._stream.write(f"\r\x1b[K{line}")

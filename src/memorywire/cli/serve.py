@@ -4,17 +4,20 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
 from memorywire.cli.desk import Desk, shared
+from memorywire.cli.dream_options import of_the_background, tended
 from memorywire.cli.house import opened_house
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
     from collections.abc import Callable
 
+    from memorywire.dreaming.tending import Tending
     from memorywire.house import House
+    from memorywire.model.sleep import Sleep
     from memorywire.servers.console.mount import Console
     from memorywire.servers.http.app import Mounted
     from memorywire.servers.http.run import Address, Serving
@@ -62,6 +65,7 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
 @click.option(
     "--openwop-test", is_flag=True, help="With what the published OpenWOP scenarios need; never for real use."
 )
+@of_the_background
 @click.option("--demo", is_flag=True, help="Serve a small world made up for the purpose, to look around in.")
 @click.option("--quiet", is_flag=True, help="Do not write a line for each request to standard error.")
 @shared
@@ -77,7 +81,7 @@ def command(
     openwop: bool,
     openwop_agents: BinaryIO | None,
     openwop_test: bool,
-    **oidc: str | None,
+    **rest: Any,
 ) -> None:
     """Serve HTTP, the console, MCP where it is installed, events, health and figures on one port.
 
@@ -95,9 +99,10 @@ def command(
         from memorywire.servers.http.run import Address, Serving
         from memorywire.servers.http.watch import to_stderr
 
+    background = {name: rest.pop(name) for name in ("promote", "night")}
     wanted = openwop or openwop_test or openwop_agents is not None
     opening = _openwop(openwop_agents, testing=openwop_test) if wanted else None
-    doors = _Doors(Address(host=host, port=port, hosts=hosts), _provider(**oidc), opening)
+    doors = _Doors(Address(host=host, port=port, hosts=hosts), _provider(**rest), opening)
     with needed("oidc"), demo_desk(desk) if demo else nullcontext(desk) as at:
         serving = Serving(
             address=doors.address,
@@ -108,7 +113,7 @@ def command(
             log=None if quiet or demo else to_stderr,
             provider=doors.provider,
         )
-        asyncio.run(_serve(at, serving))
+        asyncio.run(_serve(at, serving, doors, tended(at.settings.sleep, **background)))
 
 
 def _provider(
@@ -133,12 +138,14 @@ def _openwop(agents: "BinaryIO | None", *, testing: bool) -> "Callable[..., list
     return partial(openwop_mounts, manifests=found, testing=testing)
 
 
-async def _serve(desk: Desk, serving: "Serving") -> None:
-    from memorywire.dreaming.promote import promoting
+async def _serve(desk: Desk, serving: "Serving", doors: "_Doors", sleep: "Sleep") -> None:
+    from memorywire.dreaming.tending import Tending
     from memorywire.servers.http.run import serve
 
-    async with opened_house(desk.settings) as house, promoting(house.tools):
-        await serve(house, serving)
+    async with opened_house(desk.settings) as house:
+        doors.tending = Tending(house, sleep)
+        async with doors.tending.going_on():
+            await serve(house, serving)
 
 
 @dataclass(slots=True)
@@ -148,13 +155,14 @@ class _Doors:
     address: "Address"
     provider: "Provider | None"
     openwop: "Callable[..., list[Mounted]] | None" = None
+    tending: "Tending | None" = None
     consoles: "list[Console]" = field(default_factory=list)
 
     def open(self, house: "House") -> "list[Mounted]":
         from memorywire.servers.console.mount import console_mount
         from memorywire.servers.http.peers import store_mount
 
-        console = console_mount(house, local=self.address.local, provider=self.provider)
+        console = console_mount(house, local=self.address.local, provider=self.provider, tending=self.tending)
         self.consoles.append(console)
         opened = [store_mount(house), console.mounted]
         if find_spec("mcp") is not None:

@@ -5,8 +5,9 @@ from itertools import combinations
 
 from memorywire.dreaming.draft import Wording
 from memorywire.dreaming.frames import Contrast, contrast, frame
-from memorywire.dreaming.steps import Pass, Step, pinned
+from memorywire.dreaming.steps import Pass, Step
 from memorywire.model.record import MemoryType, Record, Trust
+from memorywire.model.sleep import Retention
 from memorywire.retrieval.slots import Slots, slots
 
 _DENIALS = frozenset("no not never".split())
@@ -15,14 +16,14 @@ _SURER = 0.15
 """By how much the older one must be surer to make the later one doubtful."""
 
 
-def conflicts(wordings: Sequence[Wording]) -> Iterator[Step]:
+def conflicts(wordings: Sequence[Wording], retention: Retention) -> Iterator[Step]:
     """Of every two that contradict each other, one step; of several, each against the last that was said."""
     facts = [wording for wording in wordings if wording[0].type is MemoryType.SEMANTIC]
     ended: set[str] = set()
     for older, later, found in sorted(_contradictions(facts), key=_latest_first):
         if older.id in ended or later.id in ended:
             continue
-        doubt = _doubt(older, later, found)
+        doubt = _doubt(older, later, found, pinned=retention.pinned(older))
         ended.add(older.id)
         yield Step(
             name=Pass.CONFLICT,
@@ -73,11 +74,11 @@ def _latest_first(found: tuple[Record, Record, Contrast]) -> tuple[int, str, str
     return -later.moment, later.id, older.id, contrast is not Contrast.CLEAR
 
 
-def _doubt(older: Record, later: Record, found: Contrast) -> str | None:
+def _doubt(older: Record, later: Record, found: Contrast, *, pinned: bool) -> str | None:
     """Why a person should decide: recency alone does not beat a surer, better or pinned memory."""
     if found is Contrast.PERHAPS:
         return "may contradict what was said later"
-    if pinned(older):
+    if pinned:
         return "is pinned, but contradicts what was said later"
     if older.moment == later.moment:
         return "contradicts what was said at the same moment"

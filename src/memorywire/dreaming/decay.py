@@ -1,27 +1,12 @@
 """What fades: memories that nobody used for long, and the least of too many. They are archived, not ended."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 
-from memorywire.dreaming.steps import Pass, Step, pinned
+from memorywire.dreaming.steps import Pass, Step
 from memorywire.model.clock import DAY_MS
-from memorywire.model.record import MemoryType, Record
-
-_DAYS = {MemoryType.EPISODIC: 180, MemoryType.EMOTIONAL: 180}
-_MOST = dict.fromkeys(MemoryType, 50000)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retention:
-    """How many days an unused memory of each kind stays, and how many of each kind one user may have.
-
-    A kind that is not named stays forever, and in any number.
-    """
-
-    days: Mapping[MemoryType, int] = field(default_factory=lambda: _DAYS)
-    most: Mapping[MemoryType, int] = field(default_factory=lambda: _MOST)
-    half_life_days: float = 90.0
+from memorywire.model.record import Record
+from memorywire.model.sleep import Retention
 
 
 def over_time(records: Sequence[Record], retention: Retention, now: int) -> Iterator[Step]:
@@ -30,7 +15,9 @@ def over_time(records: Sequence[Record], retention: Retention, now: int) -> Iter
         idle = [
             record
             for record in records
-            if record.type is kind and not pinned(record) and now - last_used(record) > days * DAY_MS
+            if record.type is kind
+            and not retention.pinned(record)
+            and now - last_used(record) > days * DAY_MS
         ]
         for record in idle:
             yield Step(
@@ -47,7 +34,8 @@ def over_caps(records: Sequence[Record], retention: Retention) -> Iterator[Step]
         kind = group[0].type
         most = retention.most.get(kind, len(group))
         spare = sorted(
-            (record for record in group if not pinned(record)), key=lambda record: _worth(record, retention)
+            (record for record in group if not retention.pinned(record)),
+            key=lambda record: _worth(record, retention),
         )
         for record in spare[: max(0, len(group) - most)]:
             yield Step(name=Pass.CAP, ids=(record.id,), why=f"least worth of more than {most} {kind.value}")

@@ -1,40 +1,45 @@
 """Memories that say the same: word for word, but for what decorates, or in other words."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from memorywire.dreaming.draft import Wording
 from memorywire.dreaming.likeness import Vectors, likeness, near_pairs
-from memorywire.dreaming.steps import Pass, Step, pinned
+from memorywire.dreaming.steps import Pass, Step
 from memorywire.dreaming.thresholds import Thresholds
 from memorywire.model.record import Record
+from memorywire.model.sleep import Retention
 from memorywire.retrieval.dedup import Stated
 from memorywire.retrieval.slots import Slots, agree, slots
 
 _FOREVER = 1 << 62
 
 
-def exact(records: Sequence[Record]) -> Iterator[Step]:
+def exact(records: Sequence[Record], retention: Retention) -> Iterator[Step]:
     """The same words, but for case and spaces."""
     groups: dict[object, list[Record]] = {}
     for record in records:
-        groups.setdefault((*_owner(record), record.digest), []).append(record)
-    yield from _merged(groups.values(), Pass.EXACT, "says exactly the same")
+        groups.setdefault((*owner(record), record.digest), []).append(record)
+    yield from _merged(groups.values(), Pass.EXACT, "says exactly the same", retention)
 
 
-def near(records: Sequence[Record]) -> Iterator[Step]:
+def near(records: Sequence[Record], retention: Retention) -> Iterator[Step]:
     """The same statement, but for words that only decorate."""
     groups: dict[object, list[list[Stated]]] = {}
     for record in records:
         stated = slots(record)
-        _join(groups.setdefault((*_owner(record), stated.key), []), record, stated)
+        _join(groups.setdefault((*owner(record), stated.key), []), record, stated)
     same = [[record for record, _ in group] for found in groups.values() for group in found]
-    yield from _merged(same, Pass.NEAR, "says the same but for words that decorate")
+    yield from _merged(same, Pass.NEAR, "says the same but for words that decorate", retention)
 
 
-def semantic(wordings: Sequence[Wording], vectors: Vectors, thresholds: Thresholds) -> Iterator[Step]:
+def semantic(
+    wordings: Sequence[Wording], vectors: Vectors, thresholds: Thresholds, retention: Retention
+) -> Iterator[Step]:
     """The same in other words. The most alike come together first, and only if all of them are alike.
 
     Every wording that a memory ever stood for is compared, so that no night leads further astray than one.
+    Statements longer than any that the thresholds were fitted to are for a person to judge.
     """
     standing = {memory.id: memory for _, memory in wordings}
     said: dict[str, list[Stated]] = {}
@@ -42,15 +47,19 @@ def semantic(wordings: Sequence[Wording], vectors: Vectors, thresholds: Threshol
         said.setdefault(memory.id, []).append((record, slots(record)))
     alike: dict[frozenset[str], float] = {}
     for one, other in near_pairs(list(standing.values()), vectors, thresholds.lowest):
-        if _owner(one) == _owner(other):
+        if owner(one) == owner(other):
             found = [likeness(a, b, vectors) for a in said[one.id] for b in said[other.id]]
             if all(map(thresholds.same, found)):
                 alike[frozenset((one.id, other.id))] = min(likely.score for likely in found)
-    groups = [[standing[id] for id in group] for group in _linked(alike)]
-    yield from _merged(groups, Pass.SEMANTIC, "says the same in other words")
+    groups = [[standing[id] for id in group] for group in linked(alike)]
+    for step in _merged(groups, Pass.SEMANTIC, "says the same in other words", retention):
+        told = [stated for id in step.touched for _, stated in said[id]]
+        if max(len(stated.said) for stated in told) > thresholds.longest:
+            step = replace(step, why="may say the same in other words", sure=False)
+        yield step
 
 
-def _linked(alike: Mapping[frozenset[str], float]) -> list[list[str]]:
+def linked(alike: Mapping[frozenset[str], float]) -> list[list[str]]:
     """Groups in which every two are alike: what is alike to two that differ joins the one it is closer to."""
     group_of: dict[str, list[str]] = {}
     for pair in sorted(alike, key=lambda pair: (-alike[pair], sorted(pair))):
@@ -69,10 +78,10 @@ def _join(groups: list[list[Stated]], record: Record, stated: Slots) -> None:
     groups.append([(record, stated)])
 
 
-def _merged(groups: Iterable[Sequence[Record]], name: Pass, why: str) -> Iterator[Step]:
+def _merged(groups: Iterable[Sequence[Record]], name: Pass, why: str, retention: Retention) -> Iterator[Step]:
     for group in groups:
-        ranked = sorted(group, key=_rank)
-        mergeable = [ranked[0], *(record for record in ranked[1:] if not pinned(record))]
+        ranked = sorted(group, key=lambda record: (not retention.pinned(record), *_rank(record)))
+        mergeable = [ranked[0], *(record for record in ranked[1:] if not retention.pinned(record))]
         if len(mergeable) > 1:
             yield _step(mergeable, name, why)
 
@@ -81,12 +90,12 @@ def _step(ranked: Sequence[Record], name: Pass, why: str) -> Step:
     return Step(name=name, kept=ranked[0].id, ids=tuple(record.id for record in ranked[1:]), why=why)
 
 
-def _owner(record: Record) -> tuple[object, ...]:
+def owner(record: Record) -> tuple[object, ...]:
     """Only memories of one scope, kind, belief and standing are ever one."""
     return record.scope, record.type, record.trust, record.standing
 
 
-def _rank(record: Record) -> tuple[bool, int, int, float, str]:
-    """Who is kept: what is pinned, lasts longest, was said last, is surest."""
+def _rank(record: Record) -> tuple[int, int, float, str]:
+    """Who is kept, behind what is pinned: what lasts longest, was said last, is surest."""
     lasting = _FOREVER if record.expires_at is None else record.expires_at
-    return not pinned(record), -lasting, -record.moment, -record.confidence, record.id
+    return -lasting, -record.moment, -record.confidence, record.id

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
+from itertools import takewhile
 from operator import ne
 from typing import TypeAlias
 
@@ -51,7 +52,11 @@ def likeness(one: Stated, other: Stated, vectors: Vectors) -> Likeness:
     change = _change(one[1], other[1])
     if not may_agree(one[1], other[1]):
         return Likeness(change, 0.0)
-    return Likeness(change, float(_floats(vectors[one[0].id]) @ _floats(vectors[other[0].id])))
+    return Likeness(change, cosine(vectors[one[0].id], vectors[other[0].id]))
+
+
+def cosine(one: bytes, other: bytes) -> float:
+    return float(_floats(one) @ _floats(other))
 
 
 def _change(one: Slots, other: Slots) -> Change:
@@ -80,11 +85,10 @@ def near_pairs(records: Sequence[Record], vectors: Vectors, least: float) -> Ite
 
 def may_agree(one: Slots, other: Slots) -> bool:
     """Whether nothing that a vector overlooks tells them apart: owner, numbers, names in order, denials,
-    opposites,
-    that it is over, who does it to whom."""
+    opposites, that it is over, who does it to whom, its subject or its value."""
     return (
         one.owner == other.owner
-        and _numbers(one) == _numbers(other)
+        and numbers(one) == numbers(other)
         and _odd(one.said, _DENIALS) == _odd(other.said, _DENIALS)
         and _of(one.said, _TURNS) == _of(other.said, _TURNS)
         and one.names <= other.words
@@ -93,7 +97,17 @@ def may_agree(one: Slots, other: Slots) -> bool:
         and not opposed(one, other)
         and one.words & _OVER == other.words & _OVER
         and _ordered(one, other)
+        and not _of_another(one.said, other.said)
     )
+
+
+def _of_another(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether only the subject differs, or all but the value: alike for more than half, then another word."""
+    shorter = min(len(one), len(other))
+    if shorter > 1 and one[0] != other[0] and one[1:] == other[1:]:
+        return True
+    begin = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    return shorter > begin > shorter / 2
 
 
 def _named(one: Slots, other: Slots) -> list[str]:
@@ -114,7 +128,7 @@ _TOLD = 3
 """Of three words, a subject, a verb and an object, a moved beginning is another subject."""
 
 
-def _numbers(stated: Slots) -> list[str]:
+def numbers(stated: Slots) -> list[str]:
     return sorted(term for term in stated.said if term.lstrip("#+-−")[:1].isdigit())
 
 

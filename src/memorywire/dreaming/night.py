@@ -5,17 +5,20 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from memorywire.dreaming.conflicts import conflicts
-from memorywire.dreaming.decay import Retention, over_caps, over_time
+from memorywire.dreaming.decay import over_caps, over_time
 from memorywire.dreaming.draft import Draft
 from memorywire.dreaming.duplicates import exact, near, semantic
+from memorywire.dreaming.gathering import Group, repetitions, sessions
 from memorywire.dreaming.likeness import Vectors
 from memorywire.dreaming.people import People, asked_of_people
 from memorywire.dreaming.probes import Probe, rehearse
 from memorywire.dreaming.runs import brought_back
-from memorywire.dreaming.steps import DREAM, Dreamed, Limits, Result, Step
+from memorywire.dreaming.steps import DREAM, Dreamed, Result, Step
+from memorywire.dreaming.thinking import Thinking, Thought, expected, think
 from memorywire.dreaming.thresholds import Thresholds, fitted
 from memorywire.engine.commit import Plan
 from memorywire.engine.debts import carry_out
+from memorywire.engine.extract import open_chat
 from memorywire.engine.govern import case_of, hold
 from memorywire.engine.ledger import entry_of
 from memorywire.engine.tools import Tools
@@ -28,24 +31,44 @@ from memorywire.model.kv import MARK as KEYED
 from memorywire.model.layer import MARK as LAYER
 from memorywire.model.layer import Kind
 from memorywire.model.record import Record, Scope
+from memorywire.model.sleep import OFF, Limits, Retention, Sleep
 from memorywire.model.where import Where
 from memorywire.stores.contract import Chronicler
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Night:
-    """What a run is to do: within which limits, how long things are kept, which questions must not suffer."""
+    """What a run is to do: within which limits, how long things are kept, which questions must not suffer.
+
+    Without `thinking` no model is asked.
+    """
 
     limits: Limits = field(default_factory=Limits)
     retention: Retention = field(default_factory=Retention)
     probes: tuple[Probe, ...] = ()
+    thinking: Thinking | None = None
     dry_run: bool = False
 
 
+def night_of(sleep: Sleep) -> Night:
+    """A night as it is set."""
+    chat = None if sleep.model == OFF else open_chat(sleep.model, api_key=sleep.key, field="model")
+    return Night(
+        limits=sleep.limits,
+        retention=sleep.retention,
+        thinking=None if chat is None else Thinking(chat, sleep.spending),
+    )
+
+
 async def dream(scope: Scope, tools: Tools, night: Night) -> Dreamed:
-    """One run over the memories of the scope. Nothing is deleted; what is done is one change, or none."""
+    """One run over the memories of the scope. Nothing is deleted; what is done is one change, or none.
+
+    What a model makes of the memories, as they are then, is proposed to a person.
+    """
     tools.historian(DREAM)
-    return await _Run(scope, tools, night).made()
+    run = _Run(scope, tools, night)
+    done = await run.made()
+    return replace(done, thought=(await run.thought()).document())
 
 
 class _Run:
@@ -61,16 +84,17 @@ class _Run:
         self.spared: frozenset[str] = frozenset()
         self.held: list[tuple[Step, Plan, Judgement]] = []
         self.refused: list[tuple[str, Step]] = []
+        self.thresholds: Thresholds | None = None
 
     async def made(self) -> Dreamed:
-        where = Where(scope=self.scope, alive_at=self.began)
-        found = [record async for record in self.tools.all_matching(where) if _free_to_change(record)]
+        found = [record for record in await self._alive() if _free_to_change(record)]
         earlier = [said async for said in self._earlier(found)]
         self.people = await asked_of_people(self.scope, self.tools)
         self.spared = await brought_back(self.scope, self.tools)
         self.draft = Draft(found, self.began, frozen=self.people.waiting, earlier=earlier)
-        vectors, thresholds = await self._spoken([*found, *(record for record, _ in earlier)])
-        for make in self._passes(vectors, thresholds):
+        self.thresholds = await self._fitted()
+        vectors = await self._vectors([*found, *(record for record, _ in earlier)])
+        for make in self._passes(vectors):
             for step in list(make()):
                 await self._consider(step)
         done = Dreamed(
@@ -82,6 +106,29 @@ class _Run:
         )
         return await self._settled(done, found, vectors)
 
+    async def thought(self) -> Thought:
+        """What a model makes of it, or why none is asked."""
+        thinking = self.night.thinking
+        if thinking is None:
+            return Thought()
+        if self.tools.office is None:
+            return Thought(problem="nobody could propose anything: no journal is wired here")
+        records = [record for record in await self._alive() if KEYED not in record.metadata]
+        groups = [*sessions(records), *await self._repetitions(records)]
+        if self.night.dry_run:
+            return await expected(groups, self.tools, thinking)
+        until = self.began + int(self.night.limits.seconds * 1000)
+        return await think(groups, records, self.tools, thinking, until)
+
+    async def _repetitions(self, records: Sequence[Record]) -> list[Group]:
+        if self.thresholds is None:
+            return []
+        return list(repetitions(records, await self._vectors(records), self.thresholds.related))
+
+    async def _alive(self) -> list[Record]:
+        where = Where(scope=self.scope, alive_at=self.began)
+        return [record async for record in self.tools.all_matching(where)]
+
     async def _earlier(self, found: Sequence[Record]) -> AsyncIterator[tuple[Record, str]]:
         """What the memories stood for when they were merged."""
         historian = self.tools.historian(DREAM)
@@ -91,24 +138,26 @@ class _Run:
                 if history and history[-1].record is not None:
                     yield history[-1].record, record.id
 
-    def _passes(
-        self, vectors: Vectors, thresholds: Thresholds | None
-    ) -> Iterator[Callable[[], Iterable[Step]]]:
+    def _passes(self, vectors: Vectors) -> Iterator[Callable[[], Iterable[Step]]]:
         draft, retention, now = self.draft, self.night.retention, self.began
-        yield lambda: exact(draft.free)
-        yield lambda: near(draft.free)
+        thresholds = self.thresholds
+        yield lambda: exact(draft.free, retention)
+        yield lambda: near(draft.free, retention)
         if thresholds is not None:
-            yield lambda: semantic(draft.wordings, vectors, thresholds)
-        yield lambda: conflicts(draft.wordings)
+            yield lambda: semantic(draft.wordings, vectors, thresholds, retention)
+        yield lambda: conflicts(draft.wordings, retention)
         yield lambda: over_time(draft.free, retention, now)
         yield lambda: over_caps(draft.free, retention)
 
-    async def _spoken(self, records: Sequence[Record]) -> tuple[Vectors, Thresholds | None]:
-        """The vectors of the memories and what likeness means among them; neither without an embedder."""
+    async def _fitted(self) -> Thresholds | None:
+        """What likeness means in this space; nobody can say without an embedder."""
         try:
-            return await vectors_of(records, self.tools), await fitted(self.tools.embedder)
+            return await fitted(self.tools.embedder)
         except EmbedderNotConfigured:
-            return {}, None
+            return None
+
+    async def _vectors(self, records: Sequence[Record]) -> Vectors:
+        return {} if self.thresholds is None else await vectors_of(records, self.tools)
 
     async def _consider(self, step: Step) -> None:
         """Take the step, keep it for a person, or leave it: for another night, or because a rule says so."""

@@ -4,12 +4,9 @@ A memory is short-term while it has the tag `short-term`. Every session of every
 All of it is done by remember and forget, so it is judged, written down and undone like anything else.
 """
 
-import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NoReturn
 
 from memorywire.dreaming.people import asked_of_people
 from memorywire.engine.forget import forget
@@ -17,11 +14,10 @@ from memorywire.engine.remember import remember
 from memorywire.engine.scan import asking
 from memorywire.engine.tools import Tools
 from memorywire.model.clock import DAY_MS
-from memorywire.model.errors import Conflict, MemorywireError, Refused
-from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
+from memorywire.model.errors import Conflict, Refused
+from memorywire.model.record import Json, Record, Scope
 from memorywire.model.requests import Forget
 from memorywire.model.where import Compare, Operator, Where
-from memorywire.stores.contract import Surveyor
 from memorywire.stores.text import terms
 
 SHORT_TERM = "short-term"
@@ -113,30 +109,3 @@ async def _settled(worth: Sequence[Record], spare: Sequence[Record], scope: Scop
     ids = tuple(record.id for record in spare)
     done = await forget(Forget(scope=scope, ids=ids, reason="a note of a session that nobody took up"), tools)
     return Promoted(promoted=tuple(promoted), staged=tuple(staged), evicted=done.forgotten_ids)
-
-
-async def keep_promoting(tools: Tools, *, every: float = 60.0, window: Window | None = None) -> NoReturn:
-    """Look through the windows of every agent again and again, until cancelled."""
-    while True:
-        await asyncio.sleep(every)
-        with suppress(MemorywireError):  # a store that is away, or was faster, is asked again the next time
-            for scope in await _everybody(tools):
-                await promote(scope, await tools.serving(scope), window or Window())
-
-
-@asynccontextmanager
-async def promoting(tools: Tools, *, every: float = 60.0) -> AsyncIterator[None]:
-    """While this is open, notes are taken over in the background."""
-    task = asyncio.create_task(keep_promoting(tools, every=every))
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-
-
-async def _everybody(tools: Tools) -> list[Scope]:
-    if not isinstance(tools.store, Surveyor):
-        return []
-    return [Scope(agent=agent) for agent, _ in await tools.store.owners(DEFAULT_TENANT)]

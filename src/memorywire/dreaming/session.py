@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from memorywire.dreaming.steps import pinned
 from memorywire.engine.extract import Extractor
 from memorywire.engine.remember import remember
 from memorywire.engine.tools import Tools
@@ -14,19 +13,23 @@ from memorywire.model.errors import StoreUnavailable
 from memorywire.model.layer import Conversation, Turn
 from memorywire.model.record import Json, MemoryType, Record, Scope, Trust
 from memorywire.model.requests import Remember
+from memorywire.model.sleep import Retention
 from memorywire.model.where import Where
 
 KNOW, DO, BLACKLIST = "know", "do", "blacklist"
-_FORMS = (
-    (BLACKLIST, re.compile(r"(?:please )?(?:never|do not|don't|don’t|avoid)\b.+", re.IGNORECASE)),
-    (DO, re.compile(r"(?:please )?(?:always|from now on,?|make sure)\b.+", re.IGNORECASE)),
-    (
-        KNOW,
-        re.compile(r"(?:please )?(?:remember that|keep in mind that|note that|for the record,?)\b.+", re.I),
-    ),
+# What is said for this once ("don't touch that file") is no rule: each form has a word that makes it last.
+_LASTING = {
+    BLACKLIST: r"never (?!mind\b|heard\b|knew\b)|(?:do not|don['’]t) ever |"
+    r"(?:do not|don['’]t) (?=.*\b(?:again|any ?more|from now on)\b)|from now on,? (?:never|do not|don['’]t) ",
+    DO: r"always |from now on,? ",
+    KNOW: r"remember that |keep in mind that |note that |for the record[,:]? ",
+}
+_FORMS = tuple(
+    (kind, re.compile(rf"(?:please,? )?(?:{ways}).+", re.IGNORECASE)) for kind, ways in _LASTING.items()
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _LONGEST = 400
+_USUAL = Retention()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +80,7 @@ def _class(record: Record) -> str | None:
     for name in (BLACKLIST, DO, KNOW):
         if name in record.tags:
             return name
-    return (_spoken(record.words) or KNOW) if pinned(record) else None
+    return (_spoken(record.words) or KNOW) if _USUAL.pinned(record) else None
 
 
 async def read_session(
@@ -96,18 +99,28 @@ async def read_session(
 
 
 def _rules(turn: Turn, session: str, scope: Scope) -> Iterator[Remember]:
-    sentences = _SENTENCE.split(turn.content) if turn.role == "user" else ()
-    for sentence in (one.strip() for one in sentences):
+    for kind, sentence in rules_in(turn.content) if turn.role == "user" else ():
+        yield Remember(
+            scope=scope,
+            type=MemoryType.SEMANTIC,
+            content=sentence,
+            tags=(kind,),
+            source=source_of(session),
+            session_id=session,
+        )
+
+
+def source_of(session: str) -> str:
+    """As what a rule names the session that it comes from."""
+    return f"session:{session}"
+
+
+def rules_in(text: str) -> Iterator[tuple[str, str]]:
+    """What a person says to know, do or never do from now on, sentence by sentence, and which it is."""
+    for sentence in (one.strip() for one in _SENTENCE.split(text)):
         kind = _spoken(sentence)
-        if kind is not None and len(sentence) <= _LONGEST:
-            yield Remember(
-                scope=scope,
-                type=MemoryType.SEMANTIC,
-                content=sentence,
-                tags=(kind,),
-                source=f"session:{session}",
-                session_id=session,
-            )
+        if kind is not None and len(sentence) <= _LONGEST and not sentence.endswith("?"):
+            yield kind, sentence
 
 
 def _spoken(sentence: str) -> str | None:

@@ -1,15 +1,13 @@
-"""What a dream is made of: steps, the limits of a run, and what came of it."""
+"""What a dream is made of: steps, and what came of a run."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 
-from memorywire.model.record import Json, Record
+from memorywire.model.record import Json
 
 DREAM = "dream"
 """The operation of the change that a run is, and the rule that proposes what a dream is not sure of."""
-
-PIN = "pinned"
 
 
 class Pass(StrEnum):
@@ -21,6 +19,8 @@ class Pass(StrEnum):
     CONFLICT = "conflict"
     RETENTION = "retention"
     CAP = "cap"
+    SUMMARY = "summary"
+    PROCEDURE = "procedure"
 
 
 OPERATIONS: Mapping[Pass, str] = {
@@ -59,21 +59,6 @@ class Step:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How much one run may do: so many memories, this share of them (but never fewer than ten), so long."""
-
-    changes: int = 500
-    ratio: float = 0.4
-    seconds: float = 600.0
-
-    def allowed(self, memories: int) -> int:
-        return min(self.changes, max(_AT_LEAST, int(memories * self.ratio)))
-
-
-_AT_LEAST = 10
-
-
 class Result(StrEnum):
     """How a run ended: `calm` found nothing to do, `discarded` would have made recall worse."""
 
@@ -88,7 +73,8 @@ class Dreamed:
     """What a run did: its steps, what it proposed, what a rule kept it from, how many steps it left.
 
     `run` is the one change that an undo takes back. `probes` says how many questions were asked before and
-    after, and what share of what they should find was found.
+    after, and what share of what they should find was found; `thought` what a model made of memory, or that
+    none was asked.
     """
 
     result: Result
@@ -99,6 +85,7 @@ class Dreamed:
     left: int = 0
     run: str | None = None
     probes: Mapping[str, Json] | None = None
+    thought: Mapping[str, Json] = field(default_factory=dict)
 
     def document(self) -> dict[str, Json]:
         said: dict[str, Json] = {
@@ -108,12 +95,8 @@ class Dreamed:
             "proposed": [{"proposal_id": id, **step.document()} for id, step in self.proposed],
             "refused": [{"rule": rule, **step.document()} for rule, step in self.refused],
             "left": self.left,
+            "model": dict(self.thought),
         }
         return said | {
             name: value for name, value in (("run", self.run), ("probes", self.probes)) if value is not None
         }
-
-
-def pinned(record: Record) -> bool:
-    """Whether somebody said that this memory stays as it is: by the tag, or by `metadata.pinned`."""
-    return PIN in record.tags or record.metadata.get(PIN) is True

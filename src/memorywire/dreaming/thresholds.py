@@ -5,18 +5,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
-from memorywire.dreaming.likeness import Change, Likeness, likeness
+from memorywire.dreaming.likeness import Change, Likeness, cosine, likeness
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.retrieval.dedup import Stated
 from memorywire.retrieval.embed import Embedder
 from memorywire.retrieval.slots import slots
 
+_ODD_ONES = 20
+"""All pairs are about one thing each: what is related is at least as alike as all but one in twenty."""
+
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """For each way to differ, the least score of two that say the same; ways not named never do."""
+    """For each way to differ, the least score of two that say the same; ways not named never do.
+
+    From `related` on, two memories are at least about one thing. Nobody has looked at statements of more than
+    `longest` words: the longer one is, the less a single word counts in its vector.
+    """
 
     least: Mapping[Change, float]
+    related: float = 1.0
+    longest: int = 0
 
     @property
     def lowest(self) -> float:
@@ -39,7 +48,12 @@ async def fitted(embedder: Embedder) -> Thresholds:
         for pair in pairs
     ]
     found = {change: _least(change, judged) for change in Change}
-    return Thresholds({change: score for change, score in found.items() if score is not None})
+    alike = sorted(cosine(vectors[pair["first"]], vectors[pair["second"]]) for pair in pairs)
+    return Thresholds(
+        {change: score for change, score in found.items() if score is not None},
+        related=alike[len(alike) // _ODD_ONES],
+        longest=max(len(_stated(text)[1].said) for text in texts),
+    )
 
 
 def _least(change: Change, judged: Sequence[tuple[Likeness, bool]]) -> float | None:

@@ -5,12 +5,13 @@ merely about the same, and a later one that contradicts it. A question asks for 
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 
 from memorywire.dreaming.night import Night, dream
-from memorywire.dreaming.steps import Dreamed, Limits, Pass
+from memorywire.dreaming.steps import Dreamed, Pass
 from memorywire.engine.commit import with_vectors
 from memorywire.engine.recall import recall
 from memorywire.engine.tools import Tools
@@ -19,6 +20,7 @@ from memorywire.model.change import Base, Change, Put
 from memorywire.model.clock import DAY_MS, Clock
 from memorywire.model.record import Json, MemoryType, Record, Scope
 from memorywire.model.requests import Recall
+from memorywire.model.sleep import Limits
 
 SCOPE = Scope(agent="dreamer")
 KINDS = ("fact", "copy", "paraphrase", "similar", "conflict")
@@ -63,6 +65,20 @@ def families(named: str = "dream") -> list[dict[str, str]]:
 
 async def measure(*, embedder: str, clock: Clock, named: str = "dream") -> Figures:
     """Fill a store with the set, dream one night and a second, ask before and after."""
+    known = families(named)
+    async with slept_in(embedder, clock) as tools:
+        await fill(tools, known)
+        before = await _asked(tools, known)
+        night = Night(limits=Limits(changes=10_000, ratio=1.0))
+        first = await dream(SCOPE, tools, night)
+        after = await _asked(tools, known)
+        second = await dream(SCOPE, tools, night)
+    return _figures(first, len(known), before, after, len(second.steps) + len(second.proposed))
+
+
+@asynccontextmanager
+async def slept_in(embedder: str, clock: Clock) -> AsyncIterator[Tools]:
+    """A fresh memory in which everything is allowed."""
     house = await open_house(
         stores=("sqlite://",),
         embedder=embedder,
@@ -72,31 +88,32 @@ async def measure(*, embedder: str, clock: Clock, named: str = "dream") -> Figur
         clock=clock,
     )
     try:
-        tools, known = house.tools, families(named)
-        await fill(tools, known)
-        before = await _asked(tools, known)
-        night = Night(limits=Limits(changes=10_000, ratio=1.0))
-        first = await dream(SCOPE, tools, night)
-        after = await _asked(tools, known)
-        second = await dream(SCOPE, tools, night)
+        yield house.tools
     finally:
         await house.close()
-    return _figures(first, len(known), before, after, len(second.steps) + len(second.proposed))
 
 
 async def fill(tools: Tools, known: Sequence[Mapping[str, str]]) -> None:
     """All records in one change, a day between a family's first and last, as an import would bring them."""
     now = tools.clock() - 60 * DAY_MS
-    puts = tuple(
-        Put(record=_record(family[kind], f"{number:02}-{kind}", now + at * DAY_MS), base=Base.NOTHING)
-        for number, family in enumerate(known)
-        for at, kind in enumerate(KINDS)
+    await keep(
+        tools,
+        [
+            record(family[kind], f"{number:02}-{kind}", now + at * DAY_MS)
+            for number, family in enumerate(known)
+            for at, kind in enumerate(KINDS)
+        ],
     )
-    change = Change(id=tools.mint(), operation="import", scope=SCOPE, at=now + 10 * DAY_MS, put=puts)
+
+
+async def keep(tools: Tools, records: Sequence[Record]) -> None:
+    """All of them in one change."""
+    puts = tuple(Put(record=one, base=Base.NOTHING) for one in records)
+    change = Change(id=tools.mint(), operation="import", scope=SCOPE, at=tools.clock(), put=puts)
     await tools.store.write(await with_vectors(change, tools))
 
 
-def _record(text: str, id: str, at: int) -> Record:
+def record(text: str, id: str, at: int) -> Record:
     return Record(id=id, scope=SCOPE, type=MemoryType.SEMANTIC, content=text, created_at=at, updated_at=at)
 
 

@@ -3,17 +3,20 @@
 import math
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from urllib.parse import quote
 
 from memorywire.engine.extract import DEFAULT_EXTRACTOR
 from memorywire.engine.layer import CALLS_A_DAY
+from memorywire.house.dream_table import sleep_from
 from memorywire.house.open import Reading
 from memorywire.house.router_table import several_from
 from memorywire.house.several import Several
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
+from memorywire.model.sleep import Sleep
+from memorywire.model.values import dataclass
 
 DEFAULT_AGENT = "default"
 DEFAULT_EMBEDDER = "minilm"
@@ -34,9 +37,10 @@ _KEYS = {
     "extractor_calls": "extractor_calls",
     "console": "console",
     "router": "router",
+    "dream": "sleep",
 }
 
-_TABLES = frozenset({"router"})
+_TABLES = frozenset({"router", "dream"})
 _NUMBERS = frozenset({"floor", "extractor_calls"})
 
 
@@ -59,6 +63,7 @@ class Settings:
     extractor: str = DEFAULT_EXTRACTOR
     extractor_key: str | None = None
     extractor_calls: int = CALLS_A_DAY
+    sleep: Sleep = field(default_factory=Sleep)
     sources: tuple[str, ...] = ()
 
     @property
@@ -71,7 +76,7 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
     """Settings from MEMORYWIRE_* variables over a TOML file over defaults.
 
     The file is `config`, else MEMORYWIRE_CONFIG, else `memorywire.toml` in the home folder when
-    there is one. The keys of embedder and extractor are read from the environment only, and `secrets` names
+    there is one. The keys of endpoints are read from the environment only, and `secrets` names
     the variables whose values must never be kept: a secret has no place in a file that people copy around.
     """
     home = data_home(env)
@@ -97,6 +102,7 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
         extractor=given.get("extractor", DEFAULT_EXTRACTOR),
         extractor_key=env.get("MEMORYWIRE_EXTRACTOR_KEY"),
         extractor_calls=_calls(given.get("extractor_calls", CALLS_A_DAY)),
+        sleep=sleep_from(given.get("sleep", {}), env),
         sources=(*((str(path),) if document else ()), *variables),
     )
 

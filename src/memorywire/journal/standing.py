@@ -1,13 +1,13 @@
 """How the books stand: how much waits for whom, and since when; counted by the database itself."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import apsw
 
 from memorywire.journal import ledger
 from memorywire.journal.operators import QUERIES
 from memorywire.journal.sealing import exposure
+from memorywire.model.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,3 +49,8 @@ def standing(db: apsw.Connection) -> Standing:
         webhooks_failing=failing,
         dead_letters=dead,
     )
+
+
+def tenants(db: apsw.Connection) -> list[str]:
+    """Everybody whose memory ever changed, by name."""
+    return [tenant for (tenant,) in db.execute(QUERIES["tenants"])]

@@ -10,7 +10,8 @@ from memorywire.retrieval.render import render
 
 START_TOKENS = 800
 PROMPT_TOKENS = 600
-_OPENING_TAGS = ("pinned", "know", "do", "blacklist")
+_FIRST = ("blacklist", "do")
+_OPENING_TAGS = ("pinned", "know", *_FIRST)
 """Tags of what every session should know, do and never do, as dreaming leaves them."""
 
 PINNED = {
@@ -28,12 +29,17 @@ def opening(
     if not total and not waiting:
         return Briefing()
     counts = f"memorywire keeps {_counted(total)}; the tool `recall` finds the others."
-    believed = [record for record in pinned if record.trust is not Trust.UNTRUSTED]
+    believed = sorted((one for one in pinned if one.trust is not Trust.UNTRUSTED), key=_urgency)
     hits = [Hit(record=record, score=1.0, stores=()) for record in believed]
     block, shown = _fitting(hits, max_tokens - cost(counts))
     return Briefing(
         context="\n".join(part for part in (counts, block) if part), shown=shown, notice=_banner(waiting)
     )
+
+
+def _urgency(record: Record) -> int:
+    """What is never to be done comes first, then what is to be done: a budget cuts the end."""
+    return next((at for at, tag in enumerate(_FIRST) if tag in record.tags), len(_FIRST))
 
 
 def answering(hits: Sequence[Hit], *, already: Collection[str], max_tokens: int = PROMPT_TOKENS) -> Briefing:

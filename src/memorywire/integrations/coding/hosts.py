@@ -5,12 +5,12 @@ Claude Code and Codex speak alike; Cursor has names of its own and takes no cont
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
+from memorywire.model.values import dataclass
 
 _FRESH = frozenset({"startup", "clear", "compact"})
 

@@ -9,8 +9,9 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from memorywire.model.values import dataclass
 
 _HEAD_BYTES = 1_024
 _MOST_SHOWN = 500

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Scope
 
+from memorywire.dreaming.tending import Tending
 from memorywire.house import House
 from memorywire.model.errors import Forbidden, MemorywireError, NotFound, Unauthenticated, WrongMethod
 from memorywire.model.ids import Entropy
@@ -25,6 +26,7 @@ from memorywire.servers.console.rooms import (
     activity,
     agents,
     decisions,
+    dreams,
     entrance,
     health,
     inbox,
@@ -39,6 +41,7 @@ from memorywire.servers.http.answers import status_of
 from memorywire.servers.http.app import Mounted, problem_of
 from memorywire.servers.http.door import Door, Limits
 from memorywire.servers.http.handlers import Endpoint
+from memorywire.servers.http.parameters import parameters_of
 from memorywire.servers.http.stream import events_endpoint
 from memorywire.servers.passports import Passports, Provider
 
@@ -50,6 +53,7 @@ ROOMS: tuple[Room, ...] = (
     record.ROOM,
     playground.ROOM,
     activity.ROOM,
+    dreams.ROOM,
     policy.ROOM,
     health.ROOM,
     agents.ROOM,
@@ -79,12 +83,13 @@ def console_mount(
     local: bool,
     provider: Provider | None = None,
     limits: Limits | None = None,
+    tending: Tending | None = None,
     entropy: Entropy = os.urandom,
 ) -> Console:
     """The console over an open house.
 
     Where only this machine can come in (`local`) its user needs no token while there are no operators;
-    elsewhere cookies travel over HTTPS alone.
+    elsewhere cookies travel over HTTPS alone. `tending` is what this process does in the background.
     """
     door = Door(house, limits or Limits())
     clock = house.tools.clock
@@ -99,6 +104,7 @@ def console_mount(
         templates=render.environment(),
         sections=sections,
         growth=Growth(door),
+        tending=tending,
     )
 
     async def entry(scope: Scope) -> Caller | None:
@@ -220,6 +226,7 @@ def _for_visitors(endpoint: Endpoint) -> Endpoint:
         if request.state.caller is None:
             raise Unauthenticated("nobody is signed in", fix="sign in")
         request.state.operation = "events"  # how long a visitor listens is not how long a page takes
+        request.state.asked = parameters_of("/v0/events", "GET").read(request)
         return await endpoint(request)
 
     return checked

@@ -11,6 +11,7 @@ from jinja2 import Environment
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from memorywire.dreaming.tending import Tending
 from memorywire.journal.operators import EVERYBODY, Right
 from memorywire.model.errors import MemorywireError, Unauthenticated
 from memorywire.model.record import Json
@@ -59,6 +60,7 @@ class Shop:
     templates: Environment
     sections: tuple[Section, ...]
     growth: Growth
+    tending: Tending | None = None
 
 
 class Page:

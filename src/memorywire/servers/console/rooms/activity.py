@@ -14,12 +14,15 @@ from memorywire.servers.console.page import Page, Room, Section, View
 from memorywire.servers.console.render import day_ms
 from memorywire.servers.console.sessions import Note
 from memorywire.servers.http import books
+from memorywire.servers.http.parameters import parameters_of
 
 _PAGE = 50
 _SHOWN_MEMORIES = 10
 _FIELDS = ("operation", "kind", "actor", "memory")
 _TEXT = "text/plain; charset=utf-8"
-OPERATIONS = ("remember", "recall", "forget", "merge", "expire", "undo", "feedback", "rules", "operator")
+OPERATIONS = (
+    *("remember", "recall", "forget", "merge", "expire", "undo", "dream", "feedback", "rules", "operator"),
+)
 
 
 async def activity(page: Page) -> Response:
@@ -59,7 +62,8 @@ async def proof(page: Page) -> Response:
 async def _shown(
     page: Page, asked: list[tuple[str, str]], verdict: dict[str, Json] | None = None
 ) -> Response:
-    found = await books.entries(page.shop.door, page.caller, asked)
+    wanted = parameters_of("/v0/audit", "GET").from_query(asked)
+    found = await books.entries(page.shop.door, page.caller, wanted)
     rows = [{**one, "about": _about(one), "subject": one.get("subject")} for one in found["entries"]]
     return await page.show(
         "activity.html", rows=rows, next=found.get("next"), operations=OPERATIONS, verdict=verdict

@@ -80,6 +80,7 @@ async def _shown(page: Page, checked: Any = None) -> Response:
         latencies=_latencies(page),
         agents=agents,
         checked=checked,
+        tending=page.shop.tending,
     )
 
 
