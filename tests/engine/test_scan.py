@@ -55,6 +55,19 @@ def test_what_was_kept_before_anybody_watched_is_found_by_kind_and_place(store: 
     play(store, keep, story)
 
 
+def test_two_ways_to_a_place_of_one_name_are_both_read():
+    async def story(memory: Memory) -> None:
+        found = (await memory.scan()).instructions
+        assert {(one.id, one.place) for one in found} == {("m1", "metadata.a.b"), ("m2", "metadata.a.b")}
+
+    keep = [
+        {"content": "one", "metadata": {"a": {"b": ORDER}, "a.b": "tea"}, "id": "m1"},
+        {"content": "two", "metadata": {"a.b": ORDER, "a": {"b": "tea"}}, "id": "m2"},
+        {"content": "three", "metadata": {"a.b": "tea", "a": {"b": "milk"}}, "id": "m3"},
+    ]
+    play("memory://", keep, story)
+
+
 def test_what_is_archived_or_expired_is_read_too():
     async def story(memory: Memory) -> None:
         await memory.expire({"type": "semantic", "confidence_below": 0.5}, action="archive")

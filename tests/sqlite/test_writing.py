@@ -50,13 +50,30 @@ def test_writes_that_wait_together_are_committed_together(tmp_path: Path) -> Non
         async with opened(tmp_path / "m.db", connect=_counting) as store:
             before = _Counting.begun
             sequences = await asyncio.gather(*(keep_one(store, record) for record in kept))
-            assert 400 / 64 <= _Counting.begun - before < 200
+            assert 400 / 256 <= _Counting.begun - before < 200
             assert sorted(sequences) == list(range(min(sequences), min(sequences) + 400))
             assert await store.count(everything(scope)) == 400
             assert len(await store.get(scope, [record.id for record in kept])) == 400
 
     async def keep_one(store: Any, record: Any) -> int:
         return await store.write(a_change(scope, beginning(record, a_vector(1))))
+
+    run(main())
+
+
+def test_what_was_handed_in_a_moment_before_the_file_is_closed_is_kept(tmp_path: Path) -> None:
+    scope = a_scope()
+
+    async def main() -> None:
+        async with opened(tmp_path / "m.db") as store:
+            writing = asyncio.create_task(keep(store, a_record(scope, id="a")))
+            await asyncio.sleep(0)  # it is handed in, and no more
+            await store.close()
+            await writing
+            with pytest.raises(StoreUnavailable):
+                await keep(store, a_record(scope, id="b"))
+        async with opened(tmp_path / "m.db") as store:
+            assert ids(await store.find(everything(scope))) == ["a"]
 
     run(main())
 

@@ -1,11 +1,15 @@
 """Setting a memory aside: it is kept and can be read by its id, and answers no question any more."""
 
-from memorywire.engine.commit import Plan
+from dataclasses import replace
+
+from memorywire.engine.commit import Plan, Submitted
 from memorywire.engine.expire import with_standing
+from memorywire.engine.remember import remember
 from memorywire.engine.tools import Tools
+from memorywire.model.answers import Remembered
 from memorywire.model.change import Change
 from memorywire.model.record import Record, Standing
-from memorywire.model.requests import Forget
+from memorywire.model.requests import Forget, Remember
 
 
 async def set_aside(record: Record, tools: Tools) -> None:
@@ -19,3 +23,15 @@ async def set_aside(record: Record, tools: Tools) -> None:
         put=(with_standing(record, Standing.ARCHIVED, now),),
     )
     await tools.submit(Plan(change=change, request=Forget(scope=record.scope, ids=(record.id,))))
+
+
+async def keep_aside(request: Remember, tools: Tools) -> Remembered:
+    """Remember something that answers no question from its first moment, also when a person has to agree."""
+
+    async def aside(plan: Plan, _: Tools) -> Submitted:
+        barred = [replace(put.record, standing=Standing.ARCHIVED) for put in plan.change.put]
+        puts = zip(plan.change.put, barred, strict=True)
+        change = replace(plan.change, put=tuple(replace(put, record=record) for put, record in puts))
+        return await tools.submit(replace(plan, change=change))
+
+    return await remember(request, replace(tools, corridor=aside))

@@ -1,17 +1,19 @@
 """Asking for candidates: of one store as it ranks them, of several fused, checked and measured here."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from memorywire.engine.believe import Believed, believe, trusted
 from memorywire.engine.spread import anchor_of
 from memorywire.engine.tools import Tools
+from memorywire.engine.wording import embedded, searching
 from memorywire.model.answers import Outcome
 from memorywire.model.capabilities import Feature
 from memorywire.model.errors import StoreUnavailable
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
 from memorywire.model.requests import Recall
+from memorywire.model.values import dataclass
 from memorywire.retrieval.fuse import Fused, Ranking, Rules, fuse
 from memorywire.stores.contract import Fanned, Found
 from memorywire.stores.ranking import cosine, floats
@@ -58,12 +60,17 @@ class Asked:
         return replace(scored, score=self.fused[scored.record.id], signals=signals)
 
 
-async def ask(query: Query, limit: int, request: Recall, tools: Tools) -> Asked:
-    """The best candidates of all stores; the past is asked of one, because only one can check it."""
+async def ask(question: Query, limit: int, request: Recall, tools: Tools) -> Asked:
+    """The best candidates of all stores; the past is asked of one, because only one can check it.
+
+    The question is embedded on the way.
+    """
     if isinstance(tools.store, Fanned) and request.as_of is None:
+        query = await embedded(question, tools.embedder, tools.rests)
         return await _ask_each(query, max(limit, _LEAST), request, tools.store, tools)
     name = tools.names[0]
-    candidates = await tools.timed(name, tools.store.search(query, limit))
+    search = await searching(question, limit, tools.store, tools.embedder, tools.rests)
+    candidates = await tools.timed(name, search)
     return Asked(candidates=candidates, outcomes=(Outcome(store=name, count=len(candidates)),))
 
 

@@ -7,7 +7,7 @@ was written before there was a register, the first child that keeps history.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from memorywire.engine.spread import anchor_of
 from memorywire.engine.tools import Tools
@@ -16,6 +16,7 @@ from memorywire.model.capabilities import Feature
 from memorywire.model.errors import StoreError
 from memorywire.model.query import Scored
 from memorywire.model.record import Record
+from memorywire.model.values import dataclass
 from memorywire.model.where import Where
 from memorywire.stores.contract import Fanned, Found, Store
 

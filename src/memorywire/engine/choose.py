@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from memorywire.model.query import Scored
 from memorywire.model.requests import Dedup, DedupMode, RankWeights, Recall
+from memorywire.model.values import dataclass
 from memorywire.retrieval.dedup import lookalikes, repeats, statement
 from memorywire.retrieval.embed import Embedder
 from memorywire.retrieval.pack import pack

@@ -1,13 +1,12 @@
 """Before anything is planned, embedded or kept: secrets leave the request, and its origin is weighed."""
 
-from dataclasses import dataclass, replace
-
 from memorywire.engine.tools import Tools, unsupported
 from memorywire.governance.policy import trust_of
 from memorywire.governance.redact import redact_remember
 from memorywire.model.errors import NotFound
 from memorywire.model.record import Trust
 from memorywire.model.requests import Remember
+from memorywire.model.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +28,12 @@ async def weighed(redacted: Cleaned, tools: Tools) -> Cleaned:
     request = redacted.request
     if tools.office is None:
         _refuse_what_is_not_wired(request)
-        return replace(redacted, trust=request.trust or Trust.STANDARD)
-    policy = await tools.office.rulebook.policy()
-    asked = [] if request.trust is None else [request.trust]
-    granted = trust_of(request.source, policy)
-    return replace(redacted, trust=Trust.lowest(granted, *asked, *await _origins(request, tools)))
+        trust = request.trust or Trust.STANDARD
+    else:
+        asked = [] if request.trust is None else [request.trust]
+        granted = trust_of(request.source, await tools.office.rulebook.policy())
+        trust = Trust.lowest(granted, *asked, *await _origins(request, tools))
+    return Cleaned(request=request, secrets=redacted.secrets, trust=trust)
 
 
 def without_secrets(request: Remember, tools: Tools) -> Cleaned:

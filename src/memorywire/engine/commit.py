@@ -1,12 +1,13 @@
 """The one corridor: a planned change is judged, embedded outside any transaction, then committed whole."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from memorywire.model.answers import Outcome, Status
 from memorywire.model.change import Change
 from memorywire.model.requests import Request
+from memorywire.model.values import dataclass
 
 if TYPE_CHECKING:  # tools name the corridor they lead through
     from memorywire.engine.tools import Tools

@@ -24,6 +24,8 @@ from memorywire.model.proposal import Proposal
 from memorywire.model.record import Json, Record
 from memorywire.model.requests import Remember
 
+_SILENT = frozenset({int, float, bool, type(None)})  # what says nothing
+
 
 async def governed(plan: Plan, tools: Tools) -> Submitted:
     """What policy makes of the plan; every outcome is in the ledger before it is answered."""
@@ -36,8 +38,7 @@ async def governed(plan: Plan, tools: Tools) -> Submitted:
         raise _refusal(judgement)
     if judgement.verdict is Verdict.HOLD:
         return await hold(plan, case, judgement, policy, tools)
-    act = _committed_act(plan, judgement, policy, tools)
-    return await carry_out(plan.change, replace(act, unsaid=await unsaid(plan.change, tools)), tools)
+    return await carry_out(plan.change, await _committed_act(plan, judgement, policy, tools), tools)
 
 
 def _refusal(judgement: Judgement) -> MemorywireError:
@@ -72,25 +73,25 @@ async def case_of(plan: Plan, tools: Tools, policy: Policy) -> Case:
 
 def places(record: Record) -> Mapping[str, str]:
     """Everything a memory says, by place."""
-    said = {"content": record.content if isinstance(record.content, str) else ""}
-    deep: dict[str, Json] = {"metadata": record.metadata, "tags": record.tags}
-    if not isinstance(record.content, str):
-        deep["content"] = record.content
-    if record.source is not None:
-        said["source"] = record.source
-    for place, value in deep.items():
-        said |= dict(_texts(value, place))
-    return {place: text for place, text in said.items() if text}
+    said: dict[str, str] = {}
+    _tell(record.content, "content", said)
+    _tell(record.source, "source", said)
+    _tell(record.metadata, "metadata", said)
+    _tell(record.tags, "tags", said)
+    return said
 
 
-def _texts(value: Json, place: str) -> list[tuple[str, str]]:
+def _tell(value: Json, place: str, said: dict[str, str]) -> None:
     if isinstance(value, str):
-        return [(place, value)]
-    if isinstance(value, Mapping):
-        return [found for key, inner in value.items() for found in _texts(inner, f"{place}.{key}")]
-    if isinstance(value, list | tuple):
-        return [found for at, inner in enumerate(value) for found in _texts(inner, f"{place}[{at}]")]
-    return []
+        if value:  # two ways may lead to a place of one name
+            said[place] = f"{said[place]}\n{value}" if place in said else value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            if type(inner) not in _SILENT:
+                _tell(inner, f"{place}.{key}", said)
+    elif isinstance(value, list | tuple):
+        for at, inner in enumerate(value):
+            _tell(inner, f"{place}[{at}]", said)
 
 
 async def _similar(records: tuple[Record, ...], tools: Tools) -> tuple[str, ...]:
@@ -160,13 +161,14 @@ async def _write_down_refusal(change: Change, judgement: Judgement, tools: Tools
     await tools.governance.journal.write(Act(entries=(entry,)))
 
 
-def _committed_act(plan: Plan, judgement: Judgement, policy: Policy, tools: Tools) -> Act:
+async def _committed_act(plan: Plan, judgement: Judgement, policy: Policy, tools: Tools) -> Act:
     change = plan.change
     secrets = [list(found) for found in plan.secrets] or None
     return Act(
         entries=(entry_of(change, "committed", tools, rule=judgement.rule, secrets=secrets),),
         ruled=((change.scope, judgement.rule, change.id),) if _is_learned(judgement, policy) else (),
         erased=tuple((change.scope, id) for id in change.erase),
+        unsaid=await unsaid(change, tools),
     )
 
 

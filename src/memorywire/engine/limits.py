@@ -1,16 +1,18 @@
 """Bounds that no schema can express."""
 
-import json
 from collections.abc import Mapping
 
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.kv import size_of
 from memorywire.model.record import Json
 from memorywire.model.requests import METADATA_BYTES_MAX
 
 
 def refuse_large(metadata: Mapping[str, Json], field: str) -> None:
     """Stop, naming the field to blame, before a memory gets more metadata than it may have."""
-    size = len(json.dumps(metadata, ensure_ascii=False, separators=(",", ":")).encode())
+    if not metadata:
+        return
+    size = size_of(metadata)
     if size > METADATA_BYTES_MAX:
         raise InvalidRequest(
             f"the metadata would be {size} bytes of JSON, {METADATA_BYTES_MAX} are allowed",

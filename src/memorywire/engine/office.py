@@ -1,12 +1,13 @@
 """Who answers for a change: the policy that judges it, the redactor before it, the journal that keeps it."""
 
-from dataclasses import dataclass
+import asyncio
 
 from memorywire.engine.purse import Purse
 from memorywire.governance.policy import Policy, with_rules
 from memorywire.governance.redact import Redactor
 from memorywire.journal.contract import Journal
 from memorywire.model.clock import Clock
+from memorywire.model.values import dataclass
 
 LOCAL = "local"
 """The caller when nobody had to say who they are: the one user of this machine."""
@@ -34,14 +35,23 @@ class Rulebook:
         self._clock = clock
         self._policy = base
         self._read_at: int | None = None
+        self._reading = asyncio.Lock()
 
     async def policy(self) -> Policy:
-        now = self._clock()
-        if self._read_at is None or not 0 <= now - self._read_at < _FRESH_MS:
-            edition = await self._journal.edition()
-            self._policy = self.base if edition is None else with_rules(self.base, edition.rules)
-            self._read_at = now
+        if not self._is_fresh():
+            async with self._reading:
+                if not self._is_fresh():  # else whoever was before us has read it
+                    await self._read()
         return self._policy
+
+    def _is_fresh(self) -> bool:
+        return self._read_at is not None and 0 <= self._clock() - self._read_at < _FRESH_MS
+
+    async def _read(self) -> None:
+        now = self._clock()
+        edition = await self._journal.edition()
+        self._policy = self.base if edition is None else with_rules(self.base, edition.rules)
+        self._read_at = now
 
     def forget(self) -> None:
         """Read again what is in force, because this process changed it."""

@@ -4,7 +4,6 @@ from memorywire.engine.expire import expire
 from memorywire.engine.forget import forget
 from memorywire.engine.merge import merge
 from memorywire.engine.reads import changes, get, history, list_
-from memorywire.engine.recall import recall
 from memorywire.engine.remember import remember
 from memorywire.engine.tools import Tools
 from memorywire.engine.undo import undo
@@ -31,6 +30,8 @@ async def perform(request: Request, usual: Tools) -> Answer:
         case Remember():
             return await remember(request, tools)
         case Recall():
+            from memorywire.engine.recall import recall  # whoever keeps a memory need not load how to rank
+
             return await recall(request, tools)
         case Forget():
             return await forget(request, tools)

@@ -18,7 +18,7 @@ from memorywire.model.where import Where
 from memorywire.retrieval.admit import Admission, admit
 from memorywire.retrieval.hops import follow, linked
 from memorywire.retrieval.joined import things
-from memorywire.retrieval.names import asks_more, names, without_names
+from memorywire.retrieval.names import asks_more, names
 from memorywire.retrieval.rank import RECALLS, counts_recalls
 from memorywire.retrieval.when import stretches
 from memorywire.stores.contract import RecallCounter, Tracker
@@ -31,7 +31,7 @@ async def recall(request: Recall, tools: Tools, choosing: Choosing = choose) -> 
     _refuse_what_is_not_wired(request, tools)
     await permit(request, tools)
     started = tools.clock()
-    query = await _query(request, tools, started)
+    query = _query(request, started)
     asked = await ask(query, pool(request, _NEAR_MISSES), request, tools)
     candidates = await _counted(asked.candidates, tools) if _by_use(request) else asked.candidates
     admission = admit(
@@ -65,17 +65,13 @@ async def recall(request: Recall, tools: Tools, choosing: Choosing = choose) -> 
     )
 
 
-async def _query(request: Recall, tools: Tools, now: int) -> Query:
-    rest = without_names(request.query)
-    texts = [request.query] if rest is None else [request.query, rest]
-    vector, *nameless = await tools.embedder.embed(texts)
+def _query(request: Recall, now: int) -> Query:
+    """The question, not embedded yet."""
     return Query(
         where=_where(request, now),
         text=request.query,
-        vector=vector,
         times=stretches(request.query, now),
         names=names(request.query),
-        nameless=nameless[0] if nameless else None,
     )
 
 

@@ -6,7 +6,7 @@ What remains and reads like an instruction is archived, where no recall finds it
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from memorywire.engine.debts import carry_out
 from memorywire.engine.govern import places
@@ -18,6 +18,7 @@ from memorywire.journal.contract import Act
 from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
 from memorywire.model.record import Record, Standing, Trust
 from memorywire.model.recovery import Cause, Deed, Recover, Recovered, Step
+from memorywire.model.values import dataclass
 from memorywire.model.where import Where
 
 _MOST = 1_000_000

@@ -10,6 +10,7 @@ from memorywire.engine.tools import Tools
 from memorywire.model.answers import Redacted, Remembered
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.errors import Conflict, Duplicate, InvalidRequest, NotFound
+from memorywire.model.kv import is_entry
 from memorywire.model.record import MemoryType, Record, Trust
 from memorywire.model.requests import Remember
 from memorywire.procedures.parse import check
@@ -59,7 +60,7 @@ def _refuse_unsound(request: Remember) -> None:
 async def _remember_once(asked: Cleaned, tools: Tools, vector: bytes | None) -> Remembered:
     request, now = asked.request, tools.clock()
     current = await _current(request, tools)
-    record = replace(_record(request, request.id or tools.mint(), now), trust=asked.trust)
+    record = _record(request, request.id or tools.mint(), now, asked.trust)
     if current is not None:
         record = _next_version(record, current, request.if_version)
     replaced = await _superseded(request, tools)
@@ -102,7 +103,7 @@ def draft(request: Remember) -> Record:
     return _record(request, "", 0)
 
 
-def _record(request: Remember, id: str, now: int) -> Record:
+def _record(request: Remember, id: str, now: int, trust: Trust = Trust.STANDARD) -> Record:
     """The first version of what is to be kept."""
     return Record(
         id=id,
@@ -120,6 +121,7 @@ def _record(request: Remember, id: str, now: int) -> Record:
         updated_at=now,
         supersedes=request.supersedes,
         derived_from=request.derived_from,
+        trust=trust,
     )
 
 
@@ -144,6 +146,8 @@ def _next_version(fresh: Record, current: Record, if_version: int | None) -> Rec
             field="if_version",
             fix="read it again and decide on the current version",
         )
+    if if_version is not None and is_entry(current) and not is_entry(fresh):
+        raise Conflict(f"{current.id} is the value of a key", field="id", fix="set it by its key")
     return following
 
 

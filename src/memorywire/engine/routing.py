@@ -1,10 +1,11 @@
 """How several stores are one memory: when a write counts, and whom a recall believes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from memorywire.model.requests import Fusion
+from memorywire.model.values import dataclass
 
 
 class WritePolicy(StrEnum):

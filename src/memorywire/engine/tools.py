@@ -2,16 +2,18 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import field, replace
 from typing import TypeAlias, TypeVar
 
 from memorywire.engine.commit import Corridor, Plan, Submitted, straight
 from memorywire.engine.office import Office
 from memorywire.engine.routing import ALONE, Routing
+from memorywire.engine.wording import Rests
 from memorywire.model.clock import Clock
 from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.ids import IdMint
 from memorywire.model.record import Record, Scope
+from memorywire.model.values import dataclass
 from memorywire.model.where import Where
 from memorywire.retrieval.admit import Floors
 from memorywire.retrieval.embed import Embedder
@@ -42,7 +44,7 @@ class Tools:
     """A store, an embedder and the floors of its space, a clock, a mint; how several stores are one.
 
     `watching` is told how long stores take for the `operation` in whose hands the tools are. `placing` knows
-    whose memories are in another store.
+    whose memories are in another store, `rests` what questions asked lately.
     """
 
     store: Store
@@ -56,6 +58,7 @@ class Tools:
     operation: str = "other"
     watching: Watching = unwatched
     placing: Placing = nowhere_else
+    rests: Rests = field(default_factory=Rests)
 
     @property
     def names(self) -> tuple[str, ...]:

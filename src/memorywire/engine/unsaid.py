@@ -9,9 +9,10 @@ from memorywire.stores.contract import Historian
 
 async def unsaid(change: Change, tools: Tools) -> tuple[tuple[Scope, str], ...]:
     """Whose words, by digest, the change takes away: of every version that can still be read."""
-    scope = change.scope
-    wanted = Wanted(tenant=scope.tenant, agent=scope.agent)
-    if not change.erase or not await tools.governance.journal.count(wanted):
+    if not change.erase:
+        return ()
+    wanted = Wanted(tenant=change.scope.tenant, agent=change.scope.agent)
+    if not await tools.governance.journal.count(wanted):
         return ()
     return tuple({(record.scope, record.digest) for record in await _versions(change, tools)})
 

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from memorywire.governance.rules import mapping, unknown_key
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import BudgetExceeded, InvalidRequest
 from memorywire.model.record import Json
+from memorywire.model.values import dataclass
 
 Slices: TypeAlias = tuple[tuple[int, int], ...]
 

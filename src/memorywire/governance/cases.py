@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from memorywire.governance.patterns import fits, folded, names
 from memorywire.governance.rules import ABOUT_RECORDS, Condition, Operation, Rule, Verdict
 from memorywire.model.record import Json, MemoryType, Record, Scope, Trust
+from memorywire.model.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,17 +67,11 @@ def matches(rule: Rule, case: Case) -> bool:
     named = rule.when.operation
     if case.operation not in named and (named or case.operation == Operation.RECALL):
         return False
-    if not about_records(rule.when):
+    if not rule.when.about_records:
         return _meets(rule.when, case, None)
     memories = case.records or case.ending
     met = (_meets(rule.when, case, record) for record in memories)
     return bool(memories) and (all(met) if rule.verdict is Verdict.ALLOW else any(met))
-
-
-def about_records(when: Condition) -> bool:
-    """Whether the condition asks anything of single memories."""
-    inner = when.unless.given.keys() if when.unless else set()
-    return not ABOUT_RECORDS.isdisjoint(when.given.keys() | inner)
 
 
 def _meets(when: Condition, case: Case, record: Record | None) -> bool:

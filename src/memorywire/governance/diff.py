@@ -3,12 +3,13 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from memorywire.governance.segments import Segment, segments
 from memorywire.governance.visible import visible, visible_json
 from memorywire.model.change import Change
 from memorywire.model.record import Json, Record
+from memorywire.model.values import dataclass
 
 _PLAIN_FIELDS = (
     *("type", "confidence", "source", "trust", "session_id", "tags", "occurred_at", "expires_at"),

@@ -3,7 +3,7 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from itertools import product
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from memorywire.governance.cases import Case
 from memorywire.governance.patterns import folded
 from memorywire.governance.rules import Condition, Operation, Rule, Verdict
 from memorywire.model.record import Json, MemoryType, Trust
+from memorywire.model.values import dataclass
 
 THRESHOLD = 5
 

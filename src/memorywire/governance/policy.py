@@ -2,14 +2,14 @@
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import cache, lru_cache
 from itertools import combinations
 from typing import TypeVar
 
 from memorywire.governance.budgets import Budget, budget_from, budget_to
-from memorywire.governance.cases import Case, about_records, matches
+from memorywire.governance.cases import Case, matches
 from memorywire.governance.patterns import fits, names
 from memorywire.governance.profiles import Profile, profile_text
 from memorywire.governance.rules import (
@@ -35,6 +35,7 @@ from memorywire.governance.rules import (
 )
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json, Scope, Trust
+from memorywire.model.values import dataclass
 
 __all__ = [
     "Backtest",
@@ -124,8 +125,9 @@ def judge(case: Case, policy: Policy) -> Judgement:
 
     What the request itself demands and what is done about secrets can only tighten that.
     """
-    demands = (_approval(case), _by_rules(case, policy), _by_secrets(case, policy), _by_intent(case))
-    return max((one for one in demands if one is not None), key=lambda one: one.verdict.tightness)
+    asked = (_approval(case), _by_rules(case, policy), _by_secrets(case, policy), _by_intent(case))
+    demands = [one for one in asked if one is not None]
+    return demands[0] if len(demands) == 1 else max(demands, key=lambda one: one.verdict.tightness)
 
 
 def trust_of(source: str | None, policy: Policy) -> Trust:
@@ -329,7 +331,7 @@ def _refuse_shadowed(rules: Sequence[Rule]) -> None:
     for earlier, later in combinations((rule for rule in rules if rule.enabled), 2):
         # An allow speaks of whole changes, a hold of any memory in one: only the same kind surely covers it.
         partial = earlier.verdict is Verdict.ALLOW is not later.verdict
-        if partial and about_records(earlier.when):
+        if partial and earlier.when.about_records:
             continue
         if not earlier.learned and implies(later.when, earlier.when):
             raise InvalidRequest(

@@ -1,7 +1,8 @@
 """The shipped profiles, as the documents they are."""
 
 from enum import StrEnum
-from importlib.resources import files
+
+from memorywire.model.packaged import folder
 
 
 class Profile(StrEnum):
@@ -14,4 +15,4 @@ class Profile(StrEnum):
 
 def profile_text(profile: Profile) -> str:
     """The TOML of a shipped profile."""
-    return (files("memorywire.governance") / "profiles" / f"{profile}.toml").read_text(encoding="utf-8")
+    return (folder("memorywire.governance") / "profiles" / f"{profile}.toml").read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
 """Rules as data: conditions and a verdict, read from TOML tables or JSON objects in the same words."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, TypeAlias, TypeVar
@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 from memorywire.governance.patterns import fits, folded, names
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json, MemoryType, Trust
+from memorywire.model.values import dataclass
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -75,12 +76,16 @@ class Condition:
     affects_at_least: int | None = None
     unless: "Condition | None" = None
     given: Mapping[str, Any] = field(init=False, repr=False, compare=False)
+    about_records: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Gather in `given` the conditions that are set, by name, because every request asks for them."""
+        """Gather in `given` the conditions that are set, by name, because every request asks for them; and
+        whether any of them is asked of single memories."""
         values = {part.name: getattr(self, part.name) for part in fields(self) if part.init}
         given = {name: value for name, value in values.items() if value is not None and value != ()}
+        inner = set() if self.unless is None else self.unless.given.keys()
         object.__setattr__(self, "given", given)
+        object.__setattr__(self, "about_records", not ABOUT_RECORDS.isdisjoint(given.keys() | inner))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,6 @@
 """What an auditor asks of a ledger and the files beside it, in one snapshot of the database."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import apsw
 
@@ -15,6 +14,7 @@ from memorywire.journal.sealing import sealed_size
 from memorywire.journal.verify import Report, verify
 from memorywire.model.errors import NotFound
 from memorywire.model.record import Record
+from memorywire.model.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

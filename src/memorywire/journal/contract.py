@@ -1,7 +1,6 @@
 """The journal contract: everything that is written down together is one `Act`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from memorywire.journal.entries import Entry
@@ -9,6 +8,7 @@ from memorywire.journal.known import Known
 from memorywire.model.change import Change
 from memorywire.model.proposal import Debt, Proposal, RecallNote, State
 from memorywire.model.record import Json, Scope
+from memorywire.model.values import dataclass
 from memorywire.stores.contract import Store
 
 

@@ -3,20 +3,24 @@
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, field, fields
+from json.encoder import encode_basestring as quoted
+from operator import attrgetter
 
 from memorywire.journal.canonical import canonical, encoded
 from memorywire.model.change import Change
 from memorywire.model.ids import Entropy
 from memorywire.model.record import Json, Record, Scope
+from memorywire.model.values import dataclass
 
 _SALT_BYTES = 16
 _NOT_SAID = {"scope", "recalled_at"}  # the first is written out, the second is no part of a version
-_SAID = tuple(
-    (known.name, known.default_factory() if known.default_factory is not MISSING else known.default)
-    for known in fields(Record)
-    if known.name not in _NOT_SAID
+_KEPT = tuple(known for known in fields(Record) if known.name not in _NOT_SAID)
+_SAID = tuple(known.name for known in _KEPT)
+_USUAL = tuple(
+    known.default_factory() if known.default_factory is not MISSING else known.default for known in _KEPT
 )
+_told = attrgetter(*_SAID)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,27 +73,23 @@ class Draft:
 
 
 def draft(entry: Entry, entropy: Entropy = os.urandom) -> Draft:
-    """All of the work that needs no database, so that little is left to do in a transaction."""
-    tenant = entry.scope.tenant
-    salts = tuple(Salt(tenant, c.memory, c.version, entropy(_SALT_BYTES)) for c in entry.contents)
-    before: dict[str, Json] = {
-        "actor": entry.actor,
-        "agent": entry.scope.agent,
-        "at": entry.at,
-        "kind": entry.kind,
-        "operation": entry.operation,
-    }
+    """All of the work that needs no database, so that little is left to do in a transaction.
+
+    The text is what `canonical` would make of it: names sort, and "seq" has its place between two halves.
+    """
+    scope, salts = entry.scope, []
+    head = f'{{"actor":{quoted(entry.actor)},"agent":{quoted(scope.agent)},"at":{entry.at}'
     if entry.contents:
-        before["commitments"] = [_commitment(c, s) for c, s in zip(entry.contents, salts, strict=True)]
+        salts = [Salt(scope.tenant, c.memory, c.version, entropy(_SALT_BYTES)) for c in entry.contents]
+        head += f',"commitments":[{",".join(map(_commitment, entry.contents, salts))}]'
     if entry.details:
-        before["details"] = entry.details
-    after = {"subject": entry.subject, "tenant": tenant, "user": entry.scope.user}
-    said = {name: value for name, value in after.items() if value is not None}
-    # Names sort, and "seq" has its place between these two halves.
-    head = f'{canonical(before)[:-1]},"seq":'
-    tail = f",{canonical(said)[1:]}"
+        head += f',"details":{canonical(entry.details)}'
+    head += f',"kind":{quoted(entry.kind)},"operation":{quoted(entry.operation)},"seq":'
+    subject = "" if entry.subject is None else f',"subject":{quoted(entry.subject)}'
+    user = "" if scope.user is None else f',"user":{quoted(scope.user)}'
+    tail = f'{subject},"tenant":{quoted(scope.tenant)}{user}}}'
     encoded(head + tail)
-    return Draft(head, tail, salts)
+    return Draft(head, tail, tuple(salts))
 
 
 def commitment(salt: bytes, digest: bytes) -> str:
@@ -110,14 +110,13 @@ def record_digest(record: Record) -> bytes:
 
     What has its default value is left out, so that a field added later changes no older digest.
     """
-    said = {name: value for name, default in _SAID if (value := getattr(record, name)) != default}
-    whose = {"tenant": record.scope.tenant, "agent": record.scope.agent, "user": record.scope.user}
-    return hashlib.sha256(encoded(canonical(said | whose))).digest()
+    told = zip(_SAID, _USUAL, _told(record), strict=True)
+    said = {name: value for name, usual, value in told if value is not usual and value != usual}
+    scope = record.scope
+    said |= {"agent": scope.agent, "tenant": scope.tenant, "user": scope.user}
+    return hashlib.sha256(encoded(canonical(said))).digest()
 
 
-def _commitment(content: Content, salt: Salt) -> dict[str, Json]:
-    return {
-        "digest": commitment(salt.salt, content.digest),
-        "id": content.memory,
-        "version": content.version,
-    }
+def _commitment(content: Content, salt: Salt) -> str:
+    digest = commitment(salt.salt, content.digest)
+    return f'{{"digest":"{digest}","id":{quoted(content.memory)},"version":{content.version}}}'

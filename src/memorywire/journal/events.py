@@ -1,12 +1,12 @@
 """What happened, as events without content: read from the ledger, in its order, from any place in it."""
 
 import json
-from dataclasses import dataclass
 
 import apsw
 
 from memorywire.journal.operators import QUERIES
 from memorywire.model.record import Json
+from memorywire.model.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

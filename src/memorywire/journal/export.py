@@ -8,7 +8,7 @@ hashes; a part of one carries inclusion proofs, and says nothing about entries t
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +20,7 @@ from memorywire.journal.notes import Checkpoint, Verifier, parse_checkpoint, par
 from memorywire.journal.verify import Fault, Report, compared, unsigned, verify
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
+from memorywire.model.values import dataclass
 
 T = TypeVar("T")
 

@@ -1,8 +1,7 @@
 """What the register of memories says of one of them."""
 
-from dataclasses import dataclass
-
 from memorywire.model.record import Scope
+from memorywire.model.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ Every function works inside the caller's transaction.
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from memorywire.journal.canonical import canonical
 from memorywire.journal.entries import Draft
 from memorywire.journal.merkle import HASH_BYTES, leaf_hash
 from memorywire.model.record import Json, Scope
+from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.sql import Document
 
 QUERIES = Document(__package__, "queries_ledger.sql")

@@ -1,8 +1,9 @@
 """The Merkle tree of a growing log (RFC 9162, section 2.1): roots, proofs, and how to check them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
+
+from memorywire.model.values import dataclass
 
 HASH_BYTES = 32
 EMPTY = sha256(b"").digest()

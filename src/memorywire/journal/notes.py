@@ -8,11 +8,12 @@ import binascii
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 
 from memorywire.journal.merkle import HASH_BYTES
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.values import dataclass
 
 _ED25519 = b"\x01"
 _ID_BYTES = 4

@@ -10,7 +10,7 @@ import hashlib
 import hmac
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 import apsw
@@ -18,6 +18,7 @@ import apsw
 from memorywire.model.codec import dumps, loads
 from memorywire.model.errors import Conflict, InvalidRequest, NotFound
 from memorywire.model.ids import Entropy
+from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.sql import Document
 
 QUERIES = Document(__package__, "queries_doors.sql")

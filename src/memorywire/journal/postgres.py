@@ -6,7 +6,6 @@ thread, and each of its statements on the event loop that owns the connection.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -16,12 +15,14 @@ from psycopg import AsyncClientCursor, errors
 
 from memorywire.journal import ledger
 from memorywire.journal.dialect import OWN, in_postgres
+from memorywire.journal.listening import Listener
 from memorywire.journal.notary import Notary
 from memorywire.journal.schema import bring_up_to_date, is_up_to_date
 from memorywire.journal.sqlite import SqliteJournal, adopt
 from memorywire.model.change import Change
 from memorywire.model.clock import Clock
 from memorywire.model.errors import StoreUnavailable
+from memorywire.model.values import dataclass
 from memorywire.stores.contract import Store
 from memorywire.stores.postgres.database import Connection, Database
 from memorywire.stores.postgres.rows import kept, said
@@ -239,11 +240,20 @@ class PostgresJournal(SqliteJournal):
         )
         self._own = store
         self._books = file
+        self._listener = Listener(store.database)
+
+    @property
+    def heard(self) -> int:
+        return self._listener.heard
+
+    async def news(self, heard: int, seconds: float) -> None:
+        await self._listener.wait(heard, seconds)
 
     def shares(self, store: Store) -> bool:
         return store is self._own
 
     async def close(self) -> None:
+        await self._listener.close()
         await super().close()
         await self._books.close()
 

@@ -13,6 +13,9 @@ WHERE state = 'pending' AND due_at <= :now ORDER BY due_at, position LIMIT 1;
 -- name: lease_ingest
 UPDATE ingest SET due_at = :until WHERE id = :id AND state = 'pending' AND due_at = :due_at;
 
+-- name: note_ingest
+UPDATE ingest SET facts = :facts WHERE id = :id AND state = 'pending';
+
 -- name: put_off_ingest
 UPDATE ingest SET tries = :tries, due_at = :due_at, error = :error WHERE id = :id AND state = 'pending';
 

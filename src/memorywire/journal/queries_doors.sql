@@ -86,3 +86,13 @@ SELECT store, count(*), min(at) FROM debt GROUP BY store ORDER BY store;
 
 -- name: webhooks_standing
 SELECT count(*) FILTER (WHERE tries > 0), (SELECT count(*) FROM dead_letter) FROM webhook;
+
+-- Every tenant of whom the ledger says anything about a memory: one step of the index each, however many entries.
+
+-- name: tenants
+WITH RECURSIVE found (tenant) AS (
+  SELECT min(tenant) FROM ledger_salt
+  UNION ALL
+  SELECT (SELECT min(later.tenant) FROM ledger_salt AS later WHERE later.tenant > found.tenant)
+  FROM found WHERE found.tenant IS NOT NULL
+) SELECT tenant FROM found WHERE tenant IS NOT NULL;

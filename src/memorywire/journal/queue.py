@@ -4,17 +4,20 @@ Every function works inside the caller's transaction.
 """
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import apsw
 
 from memorywire.journal.rows import scope_row
-from memorywire.model.codec import dumps, loads
-from memorywire.model.layer import Conversation, Event, EventState
+from memorywire.model.codec import dump, dumps, load, loads
+from memorywire.model.layer import Conversation, Event, EventState, Fact
 from memorywire.model.record import Scope
 from memorywire.stores.sqlite.sql import Document
 
 QUERIES = Document(__package__, "queries_contracts.sql")
+
+_FOUND = "found"
 
 
 def add(db: apsw.Connection, event: Event) -> None:
@@ -41,7 +44,12 @@ def lease(db: apsw.Connection, now: int, until: int) -> Event | None:
         return None
     found = _event(row)
     db.execute(QUERIES["lease_ingest"], {"id": found.id, "due_at": found.due_at, "until": until})
-    return found
+    return found if db.changes() else None
+
+
+def note(db: apsw.Connection, id: str, found: Sequence[Fact]) -> None:
+    """These facts are in it: whoever goes on with it need not read it again, and would not find others."""
+    db.execute(QUERIES["note_ingest"], {"id": id, "facts": json.dumps({_FOUND: list(map(dump, found))})})
 
 
 def put_off(db: apsw.Connection, id: str, *, tries: int, due_at: int, error: str) -> None:
@@ -82,4 +90,5 @@ def _event(row: tuple[Any, ...]) -> Event:
         error=error,
         caller=caller,
         conversation=None if turns is None else loads(Conversation, turns),
+        found=tuple(load(Fact, fact) for fact in led[_FOUND]) if _FOUND in led else None,
     )

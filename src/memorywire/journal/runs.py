@@ -5,7 +5,7 @@ Every function works inside the caller's transaction.
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -13,6 +13,7 @@ import apsw
 
 from memorywire.model.errors import Conflict
 from memorywire.model.record import Json, Scope
+from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.sql import Document
 
 QUERIES = Document(__package__, "queries_runs.sql")

@@ -2,12 +2,12 @@
 
 import re
 from functools import cache
-from importlib.resources import files
 
 import apsw
 
 from memorywire.journal.rows import QUERIES
 from memorywire.model.errors import StoreNewer
+from memorywire.model.packaged import folder
 
 _NUMBERED = re.compile(r"(\d{4})_\w+\.sql")
 
@@ -15,8 +15,8 @@ _NUMBERED = re.compile(r"(\d{4})_\w+\.sql")
 @cache
 def migrations() -> tuple[tuple[int, str], ...]:
     """The numbered scripts this release knows, in order."""
-    folder = files(__package__) / "migrations"
-    scripts = ((_NUMBERED.fullmatch(file.name), file) for file in folder.iterdir())
+    found = (folder(__package__) / "migrations").iterdir()
+    scripts = ((_NUMBERED.fullmatch(file.name), file) for file in found)
     return tuple(sorted((int(name[1]), file.read_text(encoding="utf-8")) for name, file in scripts if name))
 
 

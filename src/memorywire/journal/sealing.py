@@ -1,7 +1,6 @@
 """When the ledger is due for a signature, and what is signed: a frontier that grows with the log."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import apsw
@@ -11,6 +10,7 @@ from memorywire.journal.merkle import HASH_BYTES, Edge
 from memorywire.journal.notary import Notary
 from memorywire.journal.notes import Checkpoint
 from memorywire.model.errors import StoreCorrupt
+from memorywire.model.values import dataclass
 
 T = TypeVar("T")
 

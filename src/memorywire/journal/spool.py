@@ -7,7 +7,6 @@ moment can lose it.
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
@@ -19,6 +18,7 @@ from memorywire.journal.rows import QUERIES, recall_row
 from memorywire.model.codec import dumps, loads
 from memorywire.model.errors import StoreUnavailable
 from memorywire.model.proposal import RecallNote
+from memorywire.model.values import dataclass
 
 _PRIVATE = 0o600
 

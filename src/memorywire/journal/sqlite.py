@@ -5,7 +5,6 @@ import asyncio
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import apsw
@@ -35,6 +34,7 @@ from memorywire.model.clock import Clock
 from memorywire.model.errors import Conflict
 from memorywire.model.proposal import Debt, Proposal, RecallNote
 from memorywire.model.record import Json, Scope
+from memorywire.model.values import dataclass
 from memorywire.stores.contract import Store
 from memorywire.stores.postgres import is_postgres
 from memorywire.stores.sqlite import SqliteStore
@@ -194,6 +194,15 @@ class SqliteJournal:
         return await self.file.read(
             lambda db: [(at, count) for at, count in db.execute(QUERIES["handed_out"], wanted)]
         )
+
+    @property
+    def heard(self) -> int:
+        """A number that grows with what is announced of other processes' commits: nothing, by a file."""
+        return 0
+
+    async def news(self, heard: int, seconds: float) -> None:
+        """Wait until more than that is heard, and so many seconds where nothing can be."""
+        await asyncio.sleep(seconds)
 
     async def close(self) -> None:
         """Write what is noted and sign what is not signed; a shared file is closed by its store."""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 
 from memorywire.journal.ledger import GENESIS, Row, linked
@@ -11,6 +11,7 @@ from memorywire.journal.notes import Checkpoint, Verifier
 from memorywire.journal.sealing import origin_of
 from memorywire.journal.trust import Keyring
 from memorywire.model.record import Json
+from memorywire.model.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

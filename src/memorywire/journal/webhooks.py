@@ -4,12 +4,12 @@ Every function works inside the caller's transaction.
 """
 
 import json
-from dataclasses import dataclass
 
 import apsw
 
 from memorywire.journal.operators import EVERYBODY, QUERIES
 from memorywire.model.errors import NotFound
+from memorywire.model.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

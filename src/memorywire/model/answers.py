@@ -1,13 +1,13 @@
 """What comes back: receipts for writes, hits for recalls, an outcome for every store asked."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
 from memorywire.model.change import Change, Version
 from memorywire.model.record import Record
 from memorywire.model.requests import Action, Fusion, Strategy
+from memorywire.model.values import dataclass
 
 
 class Status(StrEnum):

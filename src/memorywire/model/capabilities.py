@@ -1,9 +1,9 @@
 """What is wired here, as one object from which every advertisement is projected."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from memorywire.model.space import Space
+from memorywire.model.values import dataclass
 
 
 class Feature(StrEnum):

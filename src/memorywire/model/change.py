@@ -1,9 +1,9 @@
 """Every mutation is one value: planned by an operation, committed by stores, kept as history."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from memorywire.model.record import Record, Scope
+from memorywire.model.values import dataclass
 
 
 class EndReason(StrEnum):

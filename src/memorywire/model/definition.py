@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from urllib.parse import quote
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
+from memorywire.model.values import dataclass
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,127}")

@@ -1,8 +1,9 @@
 """What stands in memories that are kept: secrets and instructions, by kind and place, never by value."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from memorywire.model.answers import Status
+from memorywire.model.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

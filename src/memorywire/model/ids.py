@@ -1,8 +1,8 @@
 """UUIDv7 identities: sortable by time, minted once, in the engine."""
 
+import hashlib
 import os
 import threading
-import uuid
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -11,6 +11,21 @@ from memorywire.model.clock import Clock
 Entropy: TypeAlias = Callable[[int], bytes]
 
 _COUNTER_LIMIT = 0xFFF
+_PLACES = 42  # of the last 62 bits the first 20 are for the place, these for what tells wholes apart
+_REST = (1 << _PLACES) - 1
+
+
+def written(bits: int) -> str:
+    """The 128 bits of a UUID in its usual form."""
+    digits = f"{bits:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def part_of(whole: str, place: int) -> str:
+    """The id of what stands at a place in something that was minted: always the same, and in its order."""
+    head = int(whole.replace("-", ""), 16) >> 62 << 62
+    tail = int.from_bytes(hashlib.blake2b(whole.encode(), digest_size=8).digest(), "big") & _REST
+    return written(head | place << _PLACES | tail)
 
 
 class IdMint:
@@ -32,7 +47,7 @@ class IdMint:
             moment, counter = self._advance()
         tail = int.from_bytes(self._entropy(8), "big") & 0x3FFF_FFFF_FFFF_FFFF
         bits = (moment & 0xFFFF_FFFF_FFFF) << 80 | 0x7 << 76 | counter << 64 | 0b10 << 62 | tail
-        return str(uuid.UUID(int=bits))
+        return written(bits)
 
     def _advance(self) -> tuple[int, int]:
         now = self._clock()

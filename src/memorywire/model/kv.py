@@ -1,15 +1,16 @@
 """The key-value contract as values: whose keys, what is set, what is kept, what is found."""
 
 import hashlib
-import json
-import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from memorywire.model.answers import Status
+from memorywire.model.ids import written
+from memorywire.model.jsontext import encoder
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.requests import Dedup, MinRelevance, RankWeights
+from memorywire.model.values import dataclass
 
 MARK = "kv"
 """Under this name a record's metadata says that it is an entry, and of which key."""
@@ -21,9 +22,13 @@ class OwnerKind(StrEnum):
     TENANT = "tenant"
 
 
+_KINDS = frozenset(OwnerKind)
+
 DEDUP_THRESHOLD = 0.93
 """As `memorywire calibrate --lookalikes` fits it to the default embedder; see docs/results."""
 
+_one_line = encoder()
+_listed = encoder(ensure_ascii=True, spaced=True)
 _FIXED = 0xF << 76 | 0b11 << 62
 _VERSION_8 = 0x8 << 76 | 0b10 << 62  # RFC 9562: the form of an id that is made by a rule of one's own
 
@@ -46,11 +51,11 @@ class Owner:
         user = self.id if self.kind is OwnerKind.USER else None
         return Scope(tenant=self.tenant, agent=agent, user=user)
 
-    def address(self, key: str, generation: int = 0) -> str:
+    def address(self, key: str, generation: int | str = 0) -> str:
         """The id of the record of a key. A key whose record was erased goes on in the next generation."""
-        said = json.dumps([self.tenant, self.kind.value, self.id, key, generation])
+        said = _listed([self.tenant, self.kind.value, self.id, key, generation])
         bits = int.from_bytes(hashlib.blake2b(said.encode(), digest_size=16).digest(), "big")
-        return str(uuid.UUID(int=bits & ~_FIXED | _VERSION_8))
+        return written(bits & ~_FIXED | _VERSION_8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +205,20 @@ class Reembedded:
 
 def size_of(value: Json) -> int:
     """The bytes of a value as JSON in UTF-8 without spaces."""
-    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+    return len(_one_line(value).encode())
+
+
+def is_entry(record: Record) -> bool:
+    """Whether a record keeps an entry: anybody may put something of this name into metadata of their own."""
+    mark = record.metadata.get(MARK)
+    return (
+        isinstance(mark, Mapping)
+        and isinstance(mark.get("of"), str)
+        and mark["of"] in _KINDS
+        and isinstance(mark.get("key"), str)
+        and type(mark.get("bytes")) is int
+        and isinstance(mark.get("embedded"), bool)
+    )
 
 
 def entry_of(record: Record) -> Entry:

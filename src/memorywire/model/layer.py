@@ -1,11 +1,12 @@
 """The message layer as values: turns of a conversation go in, facts come out, events tell when."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from memorywire.model.answers import Verdict
 from memorywire.model.record import Json, MemoryType, Scope
+from memorywire.model.values import dataclass
 
 MARK = "layer"
 """Under this name a memory's metadata says which kind of thing the layer kept, and of which event."""
@@ -62,7 +63,10 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """What became of a conversation that was added: `memories` are what it led to, `held` what waits."""
+    """What became of a conversation that was added: `memories` are what it led to, `held` what waits.
+
+    `found` are the facts that were read out of it, until they are memories.
+    """
 
     id: str
     scope: Scope
@@ -75,6 +79,7 @@ class Event:
     error: str | None = None
     caller: str = ""
     conversation: Conversation | None = None
+    found: tuple[Fact, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

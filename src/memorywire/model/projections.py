@@ -1,11 +1,11 @@
 """What is wired, in the words of each contract: pure readings of one `Capabilities`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from memorywire.model.capabilities import Capabilities, Feature
 from memorywire.model.record import Json
+from memorywire.model.values import dataclass
 
 LONG_TERM: Final = "long-term"
 """The backend of OpenWOP, and by its RFC 0080 also the dimension; later editions call the dimension

@@ -1,12 +1,12 @@
 """A change that waits for a person: what was asked, what it would do, why it was held, what was decided."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from memorywire.model.change import Base, Change
 from memorywire.model.record import Json, Scope, Trust
 from memorywire.model.requests import Request
+from memorywire.model.values import dataclass
 
 
 class State(StrEnum):

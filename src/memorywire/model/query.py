@@ -1,9 +1,9 @@
 """What a store is asked to rank, and what it answers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from memorywire.model.record import Record
+from memorywire.model.values import dataclass
 from memorywire.model.where import Where
 
 

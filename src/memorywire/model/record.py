@@ -1,13 +1,15 @@
 """A record: one version of one memory, and the scope it belongs to."""
 
 import hashlib
-import json
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, TypeAlias
+
+from memorywire.model.jsontext import encoder
+from memorywire.model.values import dataclass
 
 Json: TypeAlias = Any  # a JSON value; closing the recursion buys nothing that mypy could check here
 
@@ -15,8 +17,7 @@ DEFAULT_TENANT = "default"
 
 _END_OF_CALENDAR = 253_402_300_800_000  # the year 10,000
 
-# Made once: `json.dumps` would make one for every digest.
-_in_order = json.JSONEncoder(sort_keys=True).encode
+_in_order = encoder(sort_keys=True, ensure_ascii=True, spaced=True)
 
 # Written out because strftime would speak the machine's language.
 _MONTHS = "January February March April May June July August September October November December".split()
@@ -120,7 +121,11 @@ class Record:
     @property
     def words(self) -> str:
         """The content as text; of an object, its keys and strings."""
-        return self.content if isinstance(self.content, str) else " ".join(_strings(self.content))
+        if isinstance(self.content, str):
+            return self.content
+        found: list[str] = []
+        _gather(self.content, found)
+        return " ".join(found)
 
     @property
     def text(self) -> str:
@@ -155,11 +160,13 @@ def _normalised(content: Json) -> Json:
     return content
 
 
-def _strings(value: Json) -> list[str]:
+def _gather(value: Json, found: list[str]) -> None:
     if isinstance(value, str):
-        return [value]
-    if isinstance(value, Mapping):
-        return [word for key, inner in value.items() for word in (key, *_strings(inner))]
-    if isinstance(value, list | tuple):
-        return [word for inner in value for word in _strings(inner)]
-    return []
+        found.append(value)
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            found.append(key)
+            _gather(inner, found)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            _gather(inner, found)

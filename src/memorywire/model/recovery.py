@@ -1,10 +1,10 @@
 """Recovering as values: whose memories are to go, and what became of each that had to do with them."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from memorywire.model.answers import Outcome, Status
 from memorywire.model.record import Scope
+from memorywire.model.values import dataclass
 
 
 class Cause(StrEnum):

@@ -1,11 +1,12 @@
 """The requests as values; every default here is proven equal to the schema's by a test."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from memorywire.model.record import Json, MemoryType, Scope, Trust
+from memorywire.model.values import dataclass
 from memorywire.model.where import EVERYTHING, Filter
 
 

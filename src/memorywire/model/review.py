@@ -1,12 +1,13 @@
 """Reviewing as values: what a reviewer asks, and what comes back."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from memorywire.model.answers import Outcome, Status
 from memorywire.model.proposal import WAITING, Proposal, State
 from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
+from memorywire.model.values import dataclass
 
 
 class Verb(StrEnum):

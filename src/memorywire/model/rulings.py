@@ -1,13 +1,14 @@
 """Rules as people see and change them: what is asked about the policy, and what comes back."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from memorywire.model.answers import Outcome, Status
 from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
 from memorywire.model.review import Decide, Examine, Inbox, Reach
 from memorywire.model.survey import Agents, Facets, Feedback, Judged, Recalls
+from memorywire.model.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

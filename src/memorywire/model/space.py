@@ -1,6 +1,6 @@
 """The identity of an embedding space: two vectors compare only when these are equal."""
 
-from dataclasses import dataclass
+from memorywire.model.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

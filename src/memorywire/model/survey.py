@@ -1,11 +1,11 @@
 """Looking over a memory: who has one, what is in it, when it was used, and whether that helped."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from memorywire.model.record import DEFAULT_TENANT, MemoryType, Scope
 from memorywire.model.review import Reach
+from memorywire.model.values import dataclass
 from memorywire.model.where import EVERYTHING, Filter
 
 

@@ -1,11 +1,11 @@
 """Which memories a request means: `Where.matches` is the meaning of every filter in every store."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
 from memorywire.model.record import RECALLABLE, Json, MemoryType, Record, Scope, Standing
+from memorywire.model.values import dataclass
 
 
 class Operator(StrEnum):

@@ -54,22 +54,20 @@ def check(operation: str, payload: object) -> None:
     strict.check(payload)
     errors = list(_validator(f"{operation}.request").iter_errors(payload))
     if errors:
-        raise _problem(errors, operation)
+        raise problem_of(errors, spec.schema(f"{operation}.request"))
 
 
 @cache
 def _validator(name: str) -> jsonschema_rs.Draft202012Validator:
-    registry = jsonschema_rs.Registry([(schema["$id"], schema) for schema in spec.schemas().values()])
-    return jsonschema_rs.Draft202012Validator(spec.schema(name), registry=registry)
+    return jsonschema_rs.Draft202012Validator(spec.schema(name), retriever=spec.schema_at)
 
 
-def _problem(errors: list[jsonschema_rs.ValidationError], operation: str) -> InvalidRequest:
+def problem_of(errors: list[jsonschema_rs.ValidationError], schema: Json) -> InvalidRequest:
     """The most telling error: an unknown field (it explains a missing one), else the deepest."""
     error = max(errors, key=lambda e: (e.kind.name == "additionalProperties", len(e.instance_path)))
     problem = _describe(error)
     if error.kind.name == "additionalProperties" and problem.fix is None:
-        names = _property_names(spec.schema(f"{operation}.request"))
-        problem.fix = _spelling(error.kind.as_dict()["unexpected"][0], names)
+        problem.fix = _spelling(error.kind.as_dict()["unexpected"][0], _property_names(schema))
     return problem
 
 

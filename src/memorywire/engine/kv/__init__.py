@@ -1,9 +1,14 @@
 """Keys and values over the same corridor, ledger and stores as every other memory."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from memorywire.engine.kv.keys import Keys, Usage
-from memorywire.engine.kv.reading import entries, entry, stats
-from memorywire.engine.kv.searching import search
-from memorywire.engine.kv.writing import add, delete, keep, keep_each, reembed
+
+if TYPE_CHECKING:  # every house knows the usage of keys; few doors read and write them
+    from memorywire.engine.kv.reading import entries, entry, stats
+    from memorywire.engine.kv.searching import search
+    from memorywire.engine.kv.writing import add, delete, keep, keep_each, reembed
 
 __all__ = [
     "Keys",
@@ -18,3 +23,16 @@ __all__ = [
     "search",
     "stats",
 ]
+
+_ROOMS = {
+    **dict.fromkeys(("entries", "entry", "stats"), "reading"),
+    **dict.fromkeys(("search",), "searching"),
+    **dict.fromkeys(("add", "delete", "keep", "keep_each", "reembed"), "writing"),
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _ROOMS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{_ROOMS[name]}"), name)
+    return found

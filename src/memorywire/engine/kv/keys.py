@@ -1,23 +1,46 @@
 """The keys of one owner at hand: where their records are, how much they hold, whose turn it is."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import TypeAlias
 
 from memorywire.engine.tools import Tools
 from memorywire.model.change import Base
-from memorywire.model.errors import MemorywireError, QuotaExceeded
-from memorywire.model.kv import MARK, Limits, Owner
+from memorywire.model.errors import Conflict, MemorywireError, QuotaExceeded
+from memorywire.model.kv import MARK, Limits, Owner, is_entry
 from memorywire.model.record import Record, Scope, Standing
+from memorywire.model.values import dataclass
 from memorywire.model.where import And, Compare, Filter, Operator, Where
 from memorywire.stores.contract import Historian, Store
 
+Answer: TypeAlias = "asyncio.Future[Record | None]"
 
-@dataclass(slots=True)
+
 class _Turn:
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    waiting: int = 0
+    """One at a time; who is the last to go takes it off the list of turns."""
+
+    def __init__(self, turns: "dict[str, _Turn]", id: str) -> None:
+        self._turns = turns
+        self._id = id
+        self._lock = asyncio.Lock()
+        self._waiting = 0
+
+    async def __aenter__(self) -> None:
+        self._waiting += 1
+        try:
+            await self._lock.acquire()
+        except BaseException:
+            self._gone()
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._lock.release()
+        self._gone()
+
+    def _gone(self) -> None:
+        self._waiting -= 1
+        if not self._waiting:
+            del self._turns[self._id]
 
 
 class Usage:
@@ -29,49 +52,49 @@ class Usage:
 
     def __init__(self) -> None:
         self._held: dict[Owner, int] = {}
-        self._asked: dict[Scope, dict[str, asyncio.Future[Record | None]]] = {}
+        self._counting = asyncio.Lock()
+        self._asked: dict[Scope, dict[str, list[Answer]]] = {}
         self._asking: set[asyncio.Task[None]] = set()
         self._turns: dict[str, _Turn] = {}
 
-    @asynccontextmanager
-    async def turn(self, id: str) -> AsyncIterator[None]:
+    def turn(self, id: str) -> _Turn:
         """Writers of one key in this process take turns, so that they need not find out by conflicts."""
-        turn = self._turns.setdefault(id, _Turn())
-        turn.waiting += 1
-        try:
-            async with turn.lock:
-                yield
-        finally:
-            turn.waiting -= 1
-            if not turn.waiting:
-                del self._turns[id]
+        if id not in self._turns:
+            self._turns[id] = _Turn(self._turns, id)
+        return self._turns[id]
 
     async def get(self, store: Store, scope: Scope, id: str) -> Record | None:
         """The record of a key; what is asked for in the same moment is read together."""
         loop = asyncio.get_running_loop()
-        if scope not in self._asked:
-            self._asked[scope] = {}
+        asked = self._asked.get(scope)
+        if asked is None:
+            asked = self._asked[scope] = {}
             task = loop.create_task(self._read(store, scope))
             self._asking.add(task)
             task.add_done_callback(self._asking.discard)
-        return await asyncio.shield(self._asked[scope].setdefault(id, loop.create_future()))
+        answer: Answer = loop.create_future()
+        asked.setdefault(id, []).append(answer)
+        return await answer
 
     async def _read(self, store: Store, scope: Scope) -> None:
         asked = self._asked.pop(scope)
         try:
             found = {record.id: record for record in await store.get(scope, list(asked))}
         except MemorywireError as problem:
-            for answer in asked.values():
+            for answer in _waited_for(asked.values()):
                 answer.set_exception(problem)
             return
-        for id, answer in asked.items():
-            answer.set_result(found.get(id))
+        for id, answers in asked.items():
+            for answer in _waited_for([answers]):
+                answer.set_result(found.get(id))
 
     async def reserve(self, keys: "Keys", growth: int) -> None:
         """Count so many bytes more, or raise QuotaExceeded."""
         owner, most = keys.owner, keys.limits.quota_bytes
         if owner not in self._held:
-            self._held[owner] = await keys.held()
+            async with self._counting:
+                if owner not in self._held:  # else whoever was before us has counted
+                    self._held[owner] = await keys.held()
         if growth > 0 and self._held[owner] + growth > most:
             self._held[owner] = await keys.held()
             if self._held[owner] + growth > most:
@@ -86,6 +109,11 @@ class Usage:
         """What was counted did not come about, or is gone."""
         if owner in self._held:
             self._held[owner] -= growth
+
+
+def _waited_for(answers: Iterable[list[Answer]]) -> Iterator[Answer]:
+    """Those that nobody gave up meanwhile."""
+    return (answer for some in answers for answer in some if not answer.done())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,14 +151,22 @@ class Keys:
             return mine
         return And((mine, Compare(("metadata", MARK, "key"), Operator.PREFIX, prefix)))
 
+    async def every(self, prefix: str = "") -> AsyncIterator[Record]:
+        """The owner's entries whose keys begin so; anybody may have metadata that only looks like a key's."""
+        async for record in self.tools.all_matching(self.where(prefix)):
+            if is_entry(record):
+                yield record
+
     async def held(self) -> int:
         """The bytes of all values that are alive."""
-        found = self.tools.all_matching(self.where())
-        return sum([record.metadata[MARK]["bytes"] async for record in found])
+        return sum([record.metadata[MARK]["bytes"] async for record in self.every()])
 
     async def find(self, key: str) -> Place:
         """Where the key stands, by a single look: what is not there is taken never to have been."""
-        id = self.owner.address(key)
+        return await self.look(self.owner.address(key))
+
+    async def look(self, id: str) -> Place:
+        """The same, of the key whose usual id this is."""
         found = await self.usage.get(self.tools.store, self.owner.scope, id)
         return Place(id=id, base=Base.NOTHING) if found is None else _live(found)
 
@@ -138,7 +174,7 @@ class Keys:
         """Where the key stands, when its past matters: deleted ones go on, erased ones begin anew."""
         store, generation = self.tools.store, 0
         if not isinstance(store, Historian):
-            return await self.find(key)
+            return await self._without_a_past(key)
         while True:
             id = self.owner.address(key, generation)
             chain = await store.history(self.owner.scope, id)
@@ -151,6 +187,26 @@ class Keys:
                 return Place(id=id, base=Base.ENDED, number=last.number + 1)
             generation += 1
 
+    async def _without_a_past(self, key: str) -> Place:
+        """The same where nobody keeps one: what says that it is this key's, else an id that nobody had.
+
+        The usual id may have ended. Writers of one process take turns; two processes that begin such a key
+        anew at the same moment would begin it twice.
+        """
+        place = await self.find(key)
+        if place.current is not None:
+            return place
+        async for record in self.every(key):
+            if record.metadata[MARK]["key"] == key:
+                return _live(record)
+        return Place(id=self.owner.address(key, self.tools.mint()), base=Base.NOTHING)
+
 
 def _live(record: Record) -> Place:
+    if not is_entry(record):
+        raise Conflict(
+            f"the memory {record.id} stands where this key belongs, and is no value of it",
+            field="key",
+            fix="forget that memory, or use another key",
+        )
     return Place(id=record.id, base=Base.LIVE, number=record.version + 1, current=record)

@@ -21,7 +21,7 @@ async def entry(keys: Keys, key: str) -> Entry | None:
 
 async def entries(keys: Keys, prefix: str = "", *, limit: int = 100, after: str | None = None) -> Listing:
     """A page of entries in the order of their keys, those behind `after`."""
-    found = [entry_of(record) async for record in keys.tools.all_matching(keys.where(prefix))]
+    found = [entry_of(record) async for record in keys.every(prefix)]
     behind = sorted((one for one in found if after is None or one.key > after), key=lambda one: one.key)
     page = tuple(behind[:limit])
     more = len(behind) > limit
@@ -32,7 +32,7 @@ async def stats(keys: Keys) -> Stats:
     """How many entries there are, what they hold, and of which model their vectors are."""
     if Feature.VECTOR not in keys.tools.store.features:
         raise VectorUnsupported("the store keeps no vectors, so there is nothing to say about them")
-    marks = [record.metadata[MARK] async for record in keys.tools.all_matching(keys.where())]
+    marks = [record.metadata[MARK] async for record in keys.every()]
     embedded = sum(mark["embedded"] for mark in marks)
     space = keys.tools.embedder.space
     provider = _ENDPOINT if space.revision == "remote" else _BUILT_IN

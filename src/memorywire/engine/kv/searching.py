@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from memorywire.engine.choose import Chosen, choose
 from memorywire.engine.kv.keys import Keys
@@ -11,10 +11,11 @@ from memorywire.engine.recall import recall
 from memorywire.model.answers import Hit, Recalled
 from memorywire.model.capabilities import Feature
 from memorywire.model.errors import InvalidRequest, VectorUnsupported
-from memorywire.model.kv import Entry, Match, Search, Searched, entry_of
+from memorywire.model.kv import Entry, Match, Search, Searched, entry_of, is_entry
 from memorywire.model.query import Scored
 from memorywire.model.record import Record
 from memorywire.model.requests import DedupMode, RankWeights, Recall
+from memorywire.model.values import dataclass
 from memorywire.retrieval.embed import Embedder
 from memorywire.retrieval.rank import RECALLS, rank
 
@@ -48,8 +49,9 @@ class _ByValue:
     async def __call__(
         self, admitted: Sequence[Scored], request: Recall, now: int, embedder: Embedder
     ) -> Chosen:
-        said = [replace(scored, record=_said(scored.record)) for scored in admitted]
-        records = {scored.record.id: scored.record for scored in admitted}
+        entries = [scored for scored in admitted if is_entry(scored.record)]
+        said = [replace(scored, record=_said(scored.record)) for scored in entries]
+        records = {scored.record.id: scored.record for scored in entries}
         chosen = await choose(said, request, now, embedder, weighed)
         self.repeats = chosen.repeats
         return replace(chosen, hits=tuple(replace(hit, record=records[hit.record.id]) for hit in chosen.hits))

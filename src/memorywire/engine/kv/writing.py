@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from memorywire.engine.clean import Cleaned, weighed, without_secrets
@@ -25,6 +25,7 @@ from memorywire.model.errors import (
 from memorywire.model.kv import MARK, Deleted, Entry, Kept, Owner, Reembedded, Setting, entry_of, size_of
 from memorywire.model.record import MemoryType, Record
 from memorywire.model.requests import Forget, Remember
+from memorywire.model.values import dataclass
 
 T = TypeVar("T")
 
@@ -104,8 +105,7 @@ async def delete(keys: Keys, key: str) -> Deleted:
 async def reembed(keys: Keys) -> Reembedded:
     """See that every entry has a vector; those that have one keep it."""
     _refuse_without_vectors(keys)
-    bare = [record async for record in keys.tools.all_matching(keys.where())]
-    bare = [record for record in bare if not record.metadata[MARK]["embedded"]]
+    bare = [record async for record in keys.every() if not record.metadata[MARK]["embedded"]]
     settings = [_again(entry_of(record), record.content) for record in bare]
     done = [await _kept(keys, setting) for setting in settings]
     told = zip(settings, done, strict=True)
@@ -136,17 +136,18 @@ async def _in_turn(
 
     Raises Conflict when another version stands there than the one that must.
     """
-    async with keys.usage.turn(keys.owner.address(key)):
-        place = await keys.find(key)
+    id = keys.owner.address(key)
+    async with keys.usage.turn(id):
+        place = await keys.look(id)
         if if_version is not None and if_version != _version(keys, place):
             place = await keys.trace(key)  # there may be more to the key than a single look shows
         for _ in range(_ATTEMPTS - 1):
-            _refuse_another(key, if_version, _version(keys, place))
+            _refuse_another(keys, key, if_version, place)
             try:
                 return await attempt(place)
             except Conflict:
                 place = await keys.trace(key)
-        _refuse_another(key, if_version, _version(keys, place))
+        _refuse_another(keys, key, if_version, place)
         return await attempt(place)
 
 
@@ -170,7 +171,7 @@ async def _ready(keys: Keys, setting: Setting) -> _Ready:
             fix="keep the secret where secrets are kept, and its name here",
         )
     asked = await weighed(redacted, keys.tools)
-    vector, warning = await _vector(keys, setting, draft(asked.request).meaning)
+    vector, warning = await _vector(keys, asked.request) if setting.embed else (None, None)
     return _Ready(setting=setting, size=size, asked=asked, vector=vector, warning=warning)
 
 
@@ -188,13 +189,11 @@ def _fitting(keys: Keys, setting: Setting) -> int:
     return size
 
 
-async def _vector(keys: Keys, setting: Setting, meaning: str) -> tuple[bytes | None, str | None]:
+async def _vector(keys: Keys, request: Remember) -> tuple[bytes | None, str | None]:
     """The entry's vector, or why there is none now; what cannot work is raised before anything is kept."""
-    if not setting.embed:
-        return None, None
     _refuse_without_vectors(keys)
     try:
-        (vector,) = await keys.tools.embedder.embed([meaning])
+        (vector,) = await keys.tools.embedder.embed([draft(request).meaning])
     except EmbedderFailed as failure:
         return None, failure.detail
     dimension = keys.tools.embedder.space.dimension
@@ -252,16 +251,24 @@ def _planned(
         "bytes": ready.size,
         "embedded": ready.vector is not None,
     }
-    request = replace(
-        asked.request,
+    request = Remember(
+        scope=asked.request.scope,
+        type=asked.request.type,
+        content=asked.request.content,
+        source=asked.request.source,
         id=place.id,
         metadata={MARK: mark},
         expires_at=_end(setting, found, now),
         if_version=place.current.version if place.current is not None else None,
     )
-    record = replace(
-        draft(request),
+    record = Record(
         id=place.id,
+        scope=request.scope,
+        type=request.type,
+        content=request.content,
+        metadata=request.metadata,
+        source=request.source,
+        expires_at=request.expires_at,
         version=place.number,
         created_at=now if found is None else found.created_at,
         updated_at=now,
@@ -292,10 +299,10 @@ def _version(keys: Keys, place: Place) -> int:
     return 0 if found is None else found.version
 
 
-def _refuse_another(key: str, wanted: int | None, version: int) -> None:
-    if wanted is not None and wanted != version:
+def _refuse_another(keys: Keys, key: str, wanted: int | None, place: Place) -> None:
+    if wanted is not None and wanted != _version(keys, place):
         raise Conflict(
-            f"{key} is at version {version}, not {wanted}",
+            f"{key} is at version {_version(keys, place)}, not {wanted}",
             field="if_version",
             fix="read it again and decide on the current version",
         )

@@ -7,8 +7,15 @@ copied attacks, not a wall: who wrote a memory says more about it than its words
 from collections.abc import Mapping
 from functools import lru_cache
 
-from memorywire.governance.instructions.readings import decoded, disguises, hidden_text, plain, words
-from memorywire.governance.instructions.signs import marked, reserved, spoken
+from memorywire.governance.instructions.readings import (
+    decoded,
+    disguises,
+    hidden_text,
+    plain,
+    turned,
+    words,
+)
+from memorywire.governance.instructions.signs import marked, reserved, spoken, unremarkable
 
 ENCODED = "encoded"
 HIDDEN = "hidden_text"
@@ -42,7 +49,26 @@ def screen(places: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     Outside the content the name of a place was written by somebody too, so it is read like the text; and a
     name under which agents keep their own settings is a sign.
     """
+    outside = (place for place in places if not place.startswith("content"))
+    if _is_plain("\n".join(places.values())) and all(map(_is_plain_name, outside)):
+        return ()
     return tuple((sign, place) for place, text in places.items() for sign in _signs(place, text))
+
+
+def _is_plain(text: str) -> bool:
+    """Whether one reading of texts, as lines of one, shows that none of them holds a sign or a reserved name.
+
+    A line end ends a sentence, and no mark needs more around it than where a line begins: so a sign in a text
+    is one among its lines. Where letters or bytes may be put together to words, nothing is said.
+    """
+    if not text.isascii() or hidden_text(text):
+        return False
+    shown = plain(text)
+    said = words(shown)
+    return unremarkable(shown, "".join((said, *turned(said))))
+
+
+_is_plain_name = lru_cache(maxsize=1024)(_is_plain)  # the same few names come again and again
 
 
 def _signs(place: str, text: str) -> tuple[str, ...]:
@@ -53,7 +79,7 @@ def _signs(place: str, text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _named(place: str) -> frozenset[str]:
-    """The signs in the name of a place; the same few names come again and again."""
+    """The signs in the name of a place."""
     return frozenset((*instructions(place), *reserved(place)))
 
 

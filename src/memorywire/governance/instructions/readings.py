@@ -34,8 +34,8 @@ _SEPARATORS = str.maketrans(dict.fromkeys(".*_-"))
 _TAGS = range(0xE0020, 0xE007F)  # invisible doubles of the printable ASCII characters
 
 _STOP = "\x1f"  # where a sentence ends, until every other mark is gone
-_SILENT = "'’`\"“”"
-_ENDS = (". ", "! ", "? ", ": ", "; ", *"\r\n。！？；—")
+_SILENT, _MORE_SILENT = "'`\"", "’“”"
+_ENDS, _MORE_ENDS = (". ", "! ", "? ", ": ", "; ", "\r", "\n"), "。！？；—"
 
 _HIDING = (
     "[\U000e0020-\U000e007f]",
@@ -45,6 +45,8 @@ _HIDING = (
     "[\u202d\u202e]",
 )
 
+_CONCEAL = "\x1b[8m"  # how a terminal is told to show nothing
+
 _SPELLED = ("(?:[ .*_-][a-z]){6}",)
 _BASE64 = "[A-Za-z0-9+/_-]{20,}={0,2}"
 _BYTES = r"(?:(?:\\x|0x)?[0-9A-Fa-f]{2}[\s,:]?){12,}"
@@ -52,6 +54,8 @@ _PERCENT = "(?:%[0-9A-Fa-f]{2}[^%]{0,20}){3}"
 _ENTITY = "(?:&#?[0-9A-Za-z]{2,7};[^&]{0,20}){3}"
 _ESCAPE = r"(?:\\u00[0-9A-Fa-f]{2}){4}"
 _CODES = (_BASE64, _BYTES, _PERCENT, _ENTITY, _ESCAPE)
+UNREAD = (*_SPELLED, *_CODES)
+"""One of these fits, also in lower case, where ASCII says more than its words and those `turned`."""
 
 
 def plain(text: str) -> str:
@@ -62,10 +66,10 @@ def plain(text: str) -> str:
 
 def words(text: str) -> str:
     """The words of a plain text between single spaces, sentences between full stops."""
-    ended = text
-    for mark in _SILENT:
+    ended, plain_ascii = text, text.isascii()
+    for mark in _SILENT if plain_ascii else (*_SILENT, *_MORE_SILENT):
         ended = ended.replace(mark, "")
-    for mark in _ENDS:
+    for mark in _ENDS if plain_ascii else (*_ENDS, *_MORE_ENDS):
         ended = ended.replace(mark, f" {_STOP} ")
     return f" . {' '.join(ended.translate(_WORDLY).split())} . "
 
@@ -85,11 +89,16 @@ _WORDLY = _Wordly()
 
 def disguises(said: str, shown: str) -> Iterator[str]:
     """The words of a text behind each disguise of its letters; `shown` is the text they are from."""
+    if _fitting(_SPELLED, shown):
+        yield words(_spelled(shown))
+    yield from turned(said)
+
+
+def turned(said: str) -> Iterator[str]:
+    """The words behind each disguise that takes them letter by letter."""
     folded = said.translate(_LOOKALIKES)
     if folded != said:
         yield folded
-    if _fitting(_SPELLED, shown):
-        yield words(_spelled(shown))
     yield said.translate(_ROT13)
     yield said[::-1]
 
@@ -124,7 +133,7 @@ def decoded(text: str) -> Iterator[str]:
 def hidden_text(text: str) -> bool:
     """Whether characters that nobody sees say something, or break up or turn around what is seen."""
     if text.isascii():
-        return "\x1b[8m" in text
+        return _CONCEAL in text
     without_flags = _re("\U0001f3f4[\U000e0020-\U000e007e]{1,8}\U000e007f").sub("", text)
     return any(_re(pattern).search(without_flags) for pattern in _HIDING)
 

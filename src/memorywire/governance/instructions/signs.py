@@ -2,11 +2,13 @@
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Any
+
+from memorywire.governance.instructions.readings import UNREAD
+from memorywire.model.packaged import folder
+from memorywire.model.values import dataclass
 
 # What the automaton of all patterns may take. When it is full it starts again; it gives up only when a single
 # state does not fit, and then it cannot be compiled at all.
@@ -26,28 +28,51 @@ class _Table:
 
 def marked(text: str) -> set[str]:
     """The signs in a plain text as it stands."""
-    return _tables()["marks"].found(text)
+    return _marks().found(text)
 
 
 def spoken(said: str) -> set[str]:
     """The signs in the words of a text."""
-    return _tables()["phrases"].found(said)
+    return _phrases().found(said)
 
 
 def reserved(name: str) -> set[str]:
     """The sign that this is a name under which agents keep their own settings, or nothing."""
-    return _tables()["reserved"].found(name.strip().lower())
+    return _reserved().found(name.strip().lower())
+
+
+def unremarkable(shown: str, said: str) -> bool:
+    """Whether neither a plain text of ASCII nor words hold a sign, or something to be decoded first."""
+    return not (_anything().found(shown) or spoken(said))
 
 
 @cache
-def _tables() -> Mapping[str, _Table]:
-    written = tomllib.loads(files(__package__).joinpath("signs.toml").read_text("utf-8"))
-    groups = {name: f"(?:{group})" for name, group in written["words"].items()}
-    return {
-        "phrases": _compiled(written["phrases"], lambda phrase: f" {_spelt(phrase, groups)} "),
-        "marks": _compiled(written["marks"], str),
-        "reserved": _compiled(written["reserved"], lambda name: f"^(?:{name})$"),
-    }
+def _written() -> Mapping[str, Mapping[str, Any]]:
+    return tomllib.loads((folder(__package__) / "signs.toml").read_text("utf-8"))
+
+
+# Compiling a table takes long, so each waits for the first text that needs it.
+
+
+@cache
+def _phrases() -> _Table:
+    groups = {name: f"(?:{group})" for name, group in _written()["words"].items()}
+    return _compiled(_written()["phrases"], lambda phrase: f" {_spelt(phrase, groups)} ")
+
+
+@cache
+def _marks() -> _Table:
+    return _compiled(_written()["marks"], str)
+
+
+@cache
+def _reserved() -> _Table:
+    return _compiled(_written()["reserved"], lambda name: f"^(?:{name})$")
+
+
+@cache
+def _anything() -> _Table:
+    return _compiled({**_written()["marks"], **_written()["reserved"], "unread": UNREAD}, str)
 
 
 def _spelt(phrase: str, groups: Mapping[str, str]) -> str:
@@ -56,7 +81,7 @@ def _spelt(phrase: str, groups: Mapping[str, str]) -> str:
     return re.sub(r"~(\d) ", r"(?:[^ .]+ ){0,\1}", named)
 
 
-def _compiled(signs: Mapping[str, list[str]], form: Callable[[str], str]) -> _Table:
+def _compiled(signs: Mapping[str, Iterable[str]], form: Callable[[str], str]) -> _Table:
     import re2
 
     options = re2.Options()

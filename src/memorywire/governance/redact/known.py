@@ -27,6 +27,9 @@ class Known:
         self._each = {label: _compiled(pattern) for label, pattern in patterns.items()}
         self._gate = _compiled("|".join(patterns.values())) if patterns else None
 
+    def __bool__(self) -> bool:
+        return self._gate is not None
+
     def find(self, text: str) -> Iterator[Span]:
         """Every place of every value; where one holds another, both are named and the longer one wins."""
         if self._gate is None or not self._gate.search(text):

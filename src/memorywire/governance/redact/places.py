@@ -150,6 +150,9 @@ PLACES = (
 
 _PASSWORD_NAME = re.compile(rf"{_PASSWORDS}|(?:^|[^a-z])(?:pass|pw)$", re.IGNORECASE)
 _SECRET_NAME = re.compile(rf"{_SECRETS}|authorization|bearer", re.IGNORECASE)
+NAMES = rf"(?i)pass|pw|{_PASSWORDS}|{_SECRETS}|authorization|bearer"
+"""Fits every name by which `holds_a_secret` goes."""
+
 _ORDINARY_NAME = re.compile(
     r"count|limit|max|usage|used|budget|type|name|public|next|page|cursor|_at$|expir|tokeni", re.IGNORECASE
 )

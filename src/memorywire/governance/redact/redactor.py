@@ -3,15 +3,17 @@
 import base64
 import binascii
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
+from memorywire.governance.redact.gate import is_innocent
 from memorywire.governance.redact.known import Known
 from memorywire.governance.redact.places import find_placed, holds_a_secret, is_ordinary
 from memorywire.governance.redact.rules import Rank, Span, compiled, find_issued, image, legible
 from memorywire.governance.redact.shapes import find_shapes
 from memorywire.governance.redact.views import is_broken, joined, unbroken, unmasked
 from memorywire.model.record import Json
+from memorywire.model.values import dataclass
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _ENCODED = r"[A-Za-z0-9+/_-]{24,}={0,2}"
@@ -36,6 +38,11 @@ class Redactor:
         self._known = Known(known)
         self._patterns = patterns
         self._clean_names: set[str] = set()  # those of agents and users come again and again
+
+    def finds_nothing(self, names: Iterable[str | None], values: Iterable[Json]) -> bool:
+        """Whether a glance shows that neither `identifier` of the names nor `json` of the values would find
+        anything; False says nothing."""
+        return self._patterns and not self._known and is_innocent(names, values)
 
     def text(self, text: str) -> tuple[str, tuple[str, ...]]:
         """The text without its secrets, and the kinds that were found."""

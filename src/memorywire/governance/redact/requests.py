@@ -11,6 +11,8 @@ from memorywire.model.requests import Remember
 
 def redact_remember(request: Remember, redactor: Redactor) -> tuple[Remember, tuple[Finding, ...]]:
     """The request without its secrets, and what was found; a secret in an id is refused."""
+    if redactor.finds_nothing(_names(request), _said(request)):
+        return request, ()
     _refuse_in_names(request, redactor)
     found: list[Finding] = []
     clean = {
@@ -22,6 +24,15 @@ def redact_remember(request: Remember, redactor: Redactor) -> tuple[Remember, tu
         "privacy_intent": _words(request.privacy_intent, "privacy_intent", redactor, found),
     }
     return (replace(request, **clean) if found else request), tuple(found)
+
+
+def _names(request: Remember) -> tuple[str | None, ...]:
+    scope, given = request.scope, (request.id, request.idempotency_key, request.source, request.session_id)
+    return (scope.agent, scope.user, *given, *request.supersedes, *request.derived_from)
+
+
+def _said(request: Remember) -> tuple[Json, ...]:
+    return request.content, request.metadata, request.tags, request.privacy_intent
 
 
 def scan_record(record: Record, redactor: Redactor) -> tuple[Finding, ...]:

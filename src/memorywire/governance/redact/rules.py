@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 from typing import Any
 
 from memorywire.governance.redact.looks import is_placeholder
+from memorywire.model.values import dataclass
 
 
 class Rank(IntEnum):

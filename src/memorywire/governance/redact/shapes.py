@@ -52,6 +52,9 @@ _FILE = re.compile(
     re.IGNORECASE,
 )
 
+ANY_RUN = r"[A-Za-z0-9_.+/~=-]{15}"
+"""Fits in every candidate, in all that base64 could be, and in what issuers make, but for blocks of keys."""
+
 
 @cache
 def _candidates() -> Any:

@@ -4,11 +4,12 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from memorywire.governance.redact.rules import Span
+from memorywire.model.values import dataclass
 
 _TWINS = (
     "АВЕКМНОРСТУХІЈЅавекмнорстухіјѕԁһӏԛԝɡɑΑΒΕΖΗΙΚΜΝΟΡΤΥΧορν",

@@ -1,9 +1,11 @@
 """The one thread that writes: it commits whatever waits for it in one transaction."""
 
+import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import chain
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -11,6 +13,7 @@ from typing import Any, Protocol, Self
 import apsw
 
 from memorywire.model.errors import StoreBusy, StoreUnavailable
+from memorywire.model.values import dataclass
 from memorywire.stores.handover import Reply, tell
 from memorywire.stores.sqlite.connection import Patience, Pool, Work, fence, writing
 from memorywire.stores.sqlite.location import Location
@@ -18,7 +21,7 @@ from memorywire.stores.sqlite.sql import QUERIES
 
 __all__ = ["Deferred", "Work", "Writer"]
 
-_GROUP = 64
+_GROUP = 256
 _IDLE_SECONDS = 1.0
 _ERASE_SECONDS = 0.5
 
@@ -104,6 +107,7 @@ class Writer:
         self._pool = pool
         self._location = location
         self._patience = patience
+        self._gathered: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
         self._waiting: SimpleQueue[_Job | None] = SimpleQueue()  # None: look what else there is to do
         self._deferred: list[Deferred] = []
         self._door = threading.Lock()
@@ -113,12 +117,25 @@ class Writer:
         self._thread.start()
 
     def submit(self, work: Work[Any]) -> Reply:
-        """The reply to come; once submitted a work is done even if nobody waits for it."""
+        """The reply to come; once submitted a work is done even if nobody waits for it.
+
+        What coroutines submit in one turn of their event loop is handed over together: were the thread woken
+        by the first of them, the two would get into each other's way over the interpreter all along.
+        """
+        loop = asyncio.get_running_loop()
         job = _Job(work, Reply())
         with self._door:
             self._must_be_open()
-            self._waiting.put(job)
+            if loop not in self._gathered:
+                self._gathered[loop] = []
+                loop.call_soon(self._hand_over, loop)
+            self._gathered[loop].append(job)
         return job.reply
+
+    def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
+        with self._door:
+            for job in self._gathered.pop(loop, ()):
+                self._waiting.put(job)
 
     def defer(self, deferred: Deferred) -> None:
         """Look after this from now on."""
@@ -137,6 +154,9 @@ class Writer:
         """Write what waits, and end the thread."""
         with self._door:
             self._closed = True
+            for job in chain.from_iterable(self._gathered.values()):
+                self._waiting.put(job)
+            self._gathered.clear()
             self._waiting.put(None)
         self._thread.join()
 

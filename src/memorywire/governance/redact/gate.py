@@ -1,0 +1,70 @@
+"""One reading of everything a request says: where nothing fits, no rule can find anything."""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from memorywire.governance.redact.places import NAMES, PLACES
+from memorywire.governance.redact.rules import ISSUERS
+from memorywire.governance.redact.shapes import ANY_RUN
+from memorywire.governance.redact.views import is_broken, unbroken
+from memorywire.model.record import Json
+
+_MEMORY = 64 << 20
+_LINE = "\n"
+_BLOCK = "-----BEGIN "
+
+
+def is_innocent(names: Iterable[str | None], values: Iterable[Json]) -> bool:
+    """Whether no pattern could fit: the rules need not be asked one by one.
+
+    All texts are read as lines of one. No rule needs more of what stands around a secret than that a line
+    begins or ends there, so whatever fits in a text fits in its lines. More than ASCII may be a disguise that
+    has to be undone first: nothing is said of it.
+    """
+    keys = [name for name in names if name is not None]
+    said: list[str] = []
+    for value in values:
+        _gather(value, "", keys, said)
+    words, identifiers = _LINE.join(said), _LINE.join(keys)
+    if not (words.isascii() and identifiers.isascii()):
+        return False
+    return not _telling().Match(words.encode()) and not _telling_names().Match(identifiers.encode())
+
+
+def _gather(value: Json, name: str, keys: list[str], said: list[str]) -> None:
+    """Every text behind its name, and every name; what only shows across line ends, only issuers make."""
+    if isinstance(value, str):
+        text = f"{name}: {value}" if name else value
+        said.append(text)
+        if is_broken(text):
+            keys.append(unbroken(text))
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            keys.append(key)
+            _gather(inner, key, keys, said)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            _gather(inner, name, keys, said)
+
+
+@cache
+def _telling() -> Any:
+    return _any_of([ANY_RUN, _BLOCK, *(rule.pattern for rule in PLACES)])
+
+
+@cache
+def _telling_names() -> Any:
+    return _any_of([NAMES, *(rule.pattern for rule in ISSUERS)])
+
+
+def _any_of(patterns: Iterable[str]) -> Any:
+    import re2
+
+    options = re2.Options()
+    options.max_mem = _MEMORY
+    options.never_capture = True
+    either = re2.Set.SearchSet(options)
+    either.Add("|".join(f"(?:{pattern})" for pattern in patterns))
+    either.Compile()
+    return either

@@ -1,0 +1,9 @@
+"""Files that come with a package: schemas, SQL, profiles."""
+
+from importlib import import_module
+from pathlib import Path
+
+
+def folder(package: str) -> Path:
+    """Where they are. `importlib.resources` knows it too, but takes longer to load than they to read."""
+    return Path(next(iter(import_module(package).__path__)))

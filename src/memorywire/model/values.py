@@ -1,0 +1,122 @@
+"""Values: dataclasses whose methods are written when they are first called.
+
+To a type checker, and to whoever asks for its fields, `dataclass` is that of the standard library, and its
+values behave as those do. Writing the methods of one class takes half a millisecond; a process that answers
+one question loads two hundred classes and makes values of forty.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from functools import partial
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+T = TypeVar("T")
+
+_COMPARING = ("__repr__", "__eq__", "__hash__")
+_WRITTEN = ("__init__", *_COMPARING)
+_NOT_GIVEN = object()
+
+
+def _dataclass(*, kw_only: bool = False, **options: bool) -> Callable[[type[T]], type[T]]:
+    """The decorator: of frozen classes with slots the methods wait, of others they are written at once."""
+    if options == {"frozen": True, "slots": True}:
+        return partial(_value, kw_only=kw_only)
+    return dataclasses.dataclass(kw_only=kw_only, **options)
+
+
+def _value(kind: type[T], *, kw_only: bool) -> type[T]:
+    if not kind.__dict__.keys().isdisjoint(_WRITTEN):  # it has a mind of its own
+        return dataclasses.dataclass(frozen=True, slots=True, kw_only=kw_only)(kind)
+    kind.__doc__ = kind.__doc__ or kind.__name__  # else its signature is looked for, which takes long
+    bare = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(kind)
+    methods = {name: _waiting(bare, name) for name in _WRITTEN} | {
+        "__setattr__": _not_assigned,
+        "__delattr__": _not_deleted,
+        "__getstate__": _state,
+        "__setstate__": _restore,
+    }
+    for name, method in methods.items():
+        setattr(bare, name, method)
+    return bare
+
+
+def _waiting(kind: type, name: str) -> Callable[..., Any]:
+    """Stands in for a method until it is called, and has it written then."""
+
+    def method(self: object, *args: Any, **kwargs: Any) -> Any:
+        _write_init(kind) if name == "__init__" else _write_comparing(kind)
+        return getattr(kind, name)(self, *args, **kwargs)
+
+    return method
+
+
+def _write_comparing(kind: Any) -> None:
+    """By the standard library, for a twin from which they are taken over."""
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    hints = {name: field.type for name, field in fields.items()}
+    same = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
+    body: dict[str, Any] = {"__annotations__": hints, **same, **fields}
+    twin: Any = dataclasses.dataclass(init=False, unsafe_hash=True)(type(kind.__name__, (), body))
+    for name in _COMPARING:
+        setattr(kind, name, getattr(twin, name))
+
+
+def _write_init(kind: Any) -> None:
+    """As the standard library does, but a slot is set by itself and not looked up by its name again."""
+    fields = [field for field in dataclasses.fields(kind) if field.init]
+    made = [field for field in fields if field.default_factory is not dataclasses.MISSING]
+    known = {f"set_{field.name}": getattr(kind, field.name).__set__ for field in fields}
+    known |= {f"make_{field.name}": field.default_factory for field in made}
+    written = compile(_text_of_init(kind, fields), f"<{kind.__qualname__}>", "exec")
+    code = next(part for part in written.co_consts if isinstance(part, CodeType))
+    init = FunctionType(code, {**known, "not_given": _NOT_GIVEN})
+    given = [(field, _default(field)) for field in fields if _default(field) is not dataclasses.MISSING]
+    init.__defaults__ = tuple(default for field, default in given if not field.kw_only)
+    init.__kwdefaults__ = {field.name: default for field, default in given if field.kw_only}
+    init.__qualname__ = f"{kind.__qualname__}.__init__"
+    kind.__init__ = init
+
+
+def _text_of_init(kind: type, fields: Sequence[dataclasses.Field[Any]]) -> str:
+    places = [field.name for field in fields if not field.kw_only]
+    words = [field.name for field in fields if field.kw_only]
+    lines = [f"set_{field.name}(self, {_text_of_value(field)})" for field in fields]
+    ending = ["self.__post_init__()"] if hasattr(kind, "__post_init__") else []
+    head = ", ".join(["self", *places, *(["*", *words] if words else [])])
+    return f"def __init__({head}):\n " + "\n ".join([*lines, *ending] or ["pass"])
+
+
+def _text_of_value(field: dataclasses.Field[Any]) -> str:
+    name = field.name
+    if field.default_factory is dataclasses.MISSING:
+        return name
+    return f"make_{name}() if {name} is not_given else {name}"
+
+
+def _default(field: dataclasses.Field[Any]) -> object:
+    return field.default if field.default_factory is dataclasses.MISSING else _NOT_GIVEN
+
+
+def _not_assigned(self: object, name: str, value: object) -> None:
+    raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def _not_deleted(self: object, name: str) -> None:
+    raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+def _state(self: Any) -> list[Any]:
+    return [getattr(self, field.name) for field in dataclasses.fields(self)]
+
+
+def _restore(self: Any, state: Sequence[Any]) -> None:
+    """For copies and pickles, which set what nobody else may."""
+    for field, value in zip(dataclasses.fields(self), state, strict=True):
+        object.__setattr__(self, field.name, value)
+
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as dataclass
+else:
+    dataclass = _dataclass
