@@ -1,8 +1,9 @@
 """Many clients at once against a real server, beside the same operations in its own process.
 
 `python tools/load_http.py --memories 100000 --soak 300 --markdown FILE` is the campaign. Slices without the
-door and through it take turns, so that whatever else the machine does concerns both. The soak goes on with
-reads and writes that leave the number of memories as it is, and watches the memory of the server.
+door and through it take turns, so that whatever else the machine does concerns both. The soak recalls from
+all memories, and writes, replaces and erases a few of another agent, so that their number stays as it is, and
+watches the memory of the server; `--rounds 0` is the soak alone.
 """
 
 import argparse
@@ -38,14 +39,15 @@ from memorywire.retrieval.embed import open_embedder
 from memorywire.servers.http.door import Limits
 from memorywire.servers.http.run import Address, Serving, serve
 from memorywire.wire.codec import encode
+from soak import Flatness, watched
 
 AGENT = "load"
+SOAKED = "soak"
 QUESTIONS = 2_000
 CHUNK = 2_048
-SETTLING = 60.0  # seconds of a soak until caches and allocator have what they want
 ENOUGH = 0.6
 MOST_SPREAD = 20.0
-MOST_GROWTH = 1.0  # percent an hour
+LIFE = 16  # versions of a memory until it is erased
 
 Ask = Callable[[str, dict[str, Json]], Awaitable[dict[str, Json]]]
 
@@ -115,7 +117,7 @@ class Crowd:
         self._mark = mark
         self._questions = [fact.question for fact in islice(facts(), QUESTIONS)]
         self._turn = count()
-        self._own: dict[int, tuple[str, int]] = {}
+        self._own: dict[int, tuple[str | None, int]] = {}
 
     async def recall(self, number: int) -> bool:
         query = self._questions[next(self._turn) % QUESTIONS]
@@ -124,18 +126,22 @@ class Crowd:
     async def remember(self, number: int) -> bool:
         return "id" in await self._write(number, {})
 
-    async def replace(self, number: int) -> bool:
-        """Write the next version of a memory of this client's own."""
-        known = self._own.get(number)
-        fields: dict[str, Json] = {} if known is None else {"id": known[0], "if_version": known[1]}
-        answer = await self._write(number, fields)
-        if "id" not in answer:
-            return False
-        self._own[number] = (answer["id"], answer["version"])
-        return True
+    async def renew(self, number: int) -> bool:
+        """The next version of the one memory this client has; an old one is erased, and a new one begun."""
+        id, version = self._own.get(number, (None, 0))
+        if version == LIFE:
+            del self._own[number]
+            fields: dict[str, Json] = {"agent_id": SOAKED, "ids": [id], "hard_delete": True}
+            return "forgotten_ids" in await self._ask[number]("forget", fields)
+        known = {"id": id, "if_version": version} if id else {}
+        # Words that were said before: each new one stays in a cache until that is full.
+        said = f"{self._questions[next(self._turn) % QUESTIONS]} client {number}"
+        answer = await self._write(number, {"agent_id": SOAKED, "content": said, **known})
+        self._own[number] = (answer.get("id"), answer.get("version", 0))
+        return "id" in answer
 
     async def either(self, number: int) -> bool:
-        return await (self.recall if number % 2 else self.replace)(number)
+        return await (self.recall if number % 2 else self.renew)(number)
 
     async def _write(self, number: int, fields: dict[str, Json]) -> dict[str, Json]:
         said = f"{self._mark} client {number} said line {next(self._turn)}"
@@ -243,45 +249,24 @@ async def crowded(url: str, clients: int, mark: str) -> AsyncIterator[Crowd]:
 
 @dataclass(frozen=True)
 class Soaked:
-    """A soak: what was asked, and the memory of the server after it had settled, as (second, MiB)."""
+    """A soak: what was asked, and the memory of the server after it had settled."""
 
     asked: Measured
-    kept: list[tuple[float, float]]
-
-    @property
-    def growth(self) -> float:
-        """Percent an hour, as a straight line through all samples says."""
-        seconds, sizes = zip(*self.kept, strict=True)
-        slope = statistics.linear_regression(seconds, sizes).slope
-        return 100 * slope * 3600 / statistics.fmean(sizes)
+    size: Flatness
+    settling: float
 
     def lines(self) -> Iterator[str]:
-        sizes = [size for _, size in self.kept]
         yield self.asked.line()
         yield ""
-        yield (
-            f"Resident: {len(sizes)} samples in {self.kept[-1][0] - self.kept[0][0]:.0f} s after "
-            f"{SETTLING:.0f} s of settling: {sizes[0]:.1f} MiB at first, {sizes[-1]:.1f} at last, "
-            f"{min(sizes):.1f} to {max(sizes):.1f}; a line through them: {self.growth:+.2f} % an hour."
-        )
+        yield from self.size.lines(self.settling)
 
 
-async def soaked(crowd: Crowd, server: psutil.Process, seconds: float) -> Soaked:
-    kept: list[tuple[float, float]] = []
-    began = time.monotonic()
-
-    async def sample() -> None:
-        while True:
-            await asyncio.sleep(1.0)
-            passed = time.monotonic() - began
-            if passed >= SETTLING:
-                kept.append((passed, server.memory_info().rss / 2**20))
-
-    sampling = asyncio.create_task(sample())
-    asked = await crowd.work("either", SETTLING + seconds, server)
-    sampling.cancel()
+async def soaked(crowd: Crowd, server: psutil.Process, settling: float, seconds: float) -> Soaked:
+    asked, size = await asyncio.gather(
+        crowd.work("either", settling + seconds, server), watched(server, settling, seconds)
+    )
     asked.name = "both, mixed, over HTTP"
-    return Soaked(asked, kept)
+    return Soaked(asked, size, settling)
 
 
 async def compared(
@@ -304,6 +289,15 @@ async def compared(
 
 
 def verdicts(found: dict[str, Measured], soak: Soaked | None) -> Iterator[tuple[str, bool]]:
+    if found:
+        yield from _beside(found)
+    errors = sum(one.errors for one in found.values()) + (soak.asked.errors if soak else 0)
+    yield f"{errors} errors", errors == 0
+    if soak is not None:
+        yield soak.size.verdict(), soak.size.holds
+
+
+def _beside(found: dict[str, Measured]) -> Iterator[tuple[str, bool]]:
     shares = {
         verb: found[f"{verb} over HTTP"].rate / found[f"{verb} in process"].rate
         for verb in ("recall", "remember")
@@ -312,10 +306,6 @@ def verdicts(found: dict[str, Measured], soak: Soaked | None) -> Iterator[tuple[
     yield said, shares["recall"] >= ENOUGH
     widest = max(found[f"{verb} over HTTP"].spread for verb in shares)
     yield f"p99 is at most {widest:.1f} times p50", widest < MOST_SPREAD
-    errors = sum(one.errors for one in found.values()) + (soak.asked.errors if soak else 0)
-    yield f"{errors} errors", errors == 0
-    if soak is not None:
-        yield f"memory grows by {soak.growth:+.2f} % an hour", soak.growth < MOST_GROWTH
 
 
 def report(asked: argparse.Namespace, found: dict[str, Measured], soak: Soaked | None) -> Iterator[str]:
@@ -333,10 +323,10 @@ def report(asked: argparse.Namespace, found: dict[str, Measured], soak: Soaked |
 
 async def campaign(asked: argparse.Namespace, pipe: Connection, server: psutil.Process) -> int:
     url, soak = await asyncio.to_thread(pipe.recv), None
-    found = await compared(asked, pipe, url, server)
+    found = await compared(asked, pipe, url, server) if asked.rounds else {}
     if asked.soak:
         async with crowded(url, asked.clients, "soaking") as crowd:
-            soak = await soaked(crowd, server, asked.soak)
+            soak = await soaked(crowd, server, asked.settle, asked.soak)
     text = "\n".join(report(asked, found, soak)) + "\n"
     print(text)
     if asked.markdown:
@@ -351,6 +341,9 @@ def main() -> int:
     parser.add_argument("--slice", type=float, default=5.0, metavar="SECONDS")
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--soak", type=float, default=0.0, metavar="SECONDS")
+    parser.add_argument(
+        "--settle", type=float, default=120.0, metavar="SECONDS", help="of a soak, not looked at"
+    )
     parser.add_argument("--markdown", type=Path, help="write what is printed to a file, too")
     asked = parser.parse_args()
     spawn = multiprocessing.get_context("spawn")

@@ -14,7 +14,7 @@ from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import urlsplit
 
-from memorywire.facades.events import PAUSE, Event, Feed
+from memorywire.facades.events import Event, Feed
 from memorywire.journal import webhooks
 from memorywire.journal.sqlite import SqliteJournal
 from memorywire.journal.webhooks import Letter, Webhook
@@ -81,7 +81,7 @@ class Courier:
                 found = await self._journal.file.read(webhooks.webhooks)
                 if any(await asyncio.gather(*(self._tell(webhook) for webhook in found))):
                     continue
-            await asyncio.sleep(PAUSE)
+            await self._feed.pause()
 
     async def _tell(self, webhook: Webhook) -> bool:
         """Whether there was anything to tell."""

@@ -48,6 +48,14 @@ def locate(url: str, token: str | None = None) -> Place:
     return Place(scheme=parts.scheme, host=host, port=port, path=parts.path.rstrip("/"), token=given)
 
 
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    method: str
+    path: str
+    body: bytes | None
+    headers: Mapping[str, str]
+
+
 class Link:
     """Sends JSON and gets JSON back, or raises the problem that came instead."""
 
@@ -70,37 +78,43 @@ class Link:
 
     async def post(self, path: str, document: Json, *, tenant: str | None = None) -> Json:
         """The answer to a document."""
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        return await self.ask("POST", path, document, tenant=tenant)
+
+    async def ask(self, method: str, path: str, document: Json = None, *, tenant: str | None = None) -> Json:
+        """The answer of an address; without a document there is no body."""
+        headers = {"Accept": "application/json"}
+        if document is not None:
+            headers["Content-Type"] = "application/json"
         if self._place.token is not None:
             headers["Authorization"] = f"Bearer {self._place.token}"
         if tenant is not None:
             headers["Memorywire-Tenant"] = tenant
-        body = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
-        return await asyncio.to_thread(self._exchange, path, body, headers)
+        body = None if document is None else _written(document)
+        return await asyncio.to_thread(self._exchange, _Sent(method, path, body, headers))
 
     async def close(self) -> None:
         self._closed = True
         while self._idle:
             self._idle.popleft().close()
 
-    def _exchange(self, path: str, body: bytes, headers: Mapping[str, str]) -> Json:
+    def _exchange(self, sent: "_Sent") -> Json:
         if self._closed:
             raise StoreUnavailable("the way to the other memorywire was closed")
         try:
             if self._idle:
                 try:
-                    return self._asked(self._idle.popleft(), path, body, headers)
+                    return self._asked(self._idle.popleft(), sent)
                 except (HTTPException, ConnectionError, IndexError):
                     pass  # it was closed while it was idle; a new one shows whether anybody is there
-            return self._asked(self._connected(), path, body, headers)
+            return self._asked(self._connected(), sent)
         except (HTTPException, OSError) as error:
             reason = getattr(error, "strerror", None) or type(error).__name__
             raise StoreUnavailable(f"{self._place.host} did not answer: {reason}") from error
 
-    def _asked(self, connection: HTTPConnection, path: str, body: bytes, headers: Mapping[str, str]) -> Json:
+    def _asked(self, connection: HTTPConnection, sent: "_Sent") -> Json:
         answered = False
         try:
-            connection.request("POST", f"{self._place.path}{path}", body, dict(headers))
+            connection.request(sent.method, f"{self._place.path}{sent.path}", sent.body, dict(sent.headers))
             response = connection.getresponse()
             answer = response.read(self._most_bytes + 1)
             answered = response.isclosed() and not response.will_close and len(self._idle) < self._keep
@@ -134,3 +148,12 @@ class Link:
             f"{self._place.host} answered with status {status} and nothing a memorywire says",
             fix="check the address",
         )
+
+
+def _written(document: Json) -> bytes:
+    try:
+        return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    except (TypeError, ValueError) as error:
+        raise InvalidRequest(
+            "this cannot be said in JSON", fix="send text, numbers, lists and objects"
+        ) from error

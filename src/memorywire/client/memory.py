@@ -1,17 +1,23 @@
-"""The client of a memorywire that serves: the verbs of `Memory`, asked over HTTP."""
+"""The verbs of `Memory`, asked over HTTP."""
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
+from memorywire.client.door import Door, nowhere
 from memorywire.facades.memory import Memory
 from memorywire.house import DEFAULT_AGENT
 from memorywire.model.answers import Hit, Page, Recalled
 from memorywire.model.codec import load
-from memorywire.model.errors import CapabilityUnsupported, InvalidRequest, StoreCorrupt
+from memorywire.model.errors import InvalidRequest, StoreCorrupt
+from memorywire.model.kv import Owner, OwnerKind
 from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
 from memorywire.stores.remote.link import Link, locate
 from memorywire.sync import Memory as BlockingMemory
+
+if TYPE_CHECKING:  # each is loaded by those who use it
+    from memorywire.client.kv import RemoteKeyValue
+    from memorywire.client.layer import RemoteLayer
 
 A = TypeVar("A")
 
@@ -21,8 +27,9 @@ _RECORD = frozenset(field.name for field in fields(Record))
 class Client(Memory):
     """An agent's memory behind the address of `memorywire serve`, opened by nobody but the server.
 
-    The five operations, get, list and undo answer as `Memory` answers. All operations of the wire are
-    there as plain JSON, through `call`. What needs the store itself raises CapabilityUnsupported.
+    The five operations, get, list and undo answer as `Memory` answers, and so do `kv` and `layer`. All
+    operations of the wire are there as plain JSON, through `call`. What needs the store itself raises
+    CapabilityUnsupported.
     The token decides about the tenant; one of several tenants chooses with `tenant`.
     """
 
@@ -37,20 +44,28 @@ class Client(Memory):
         timeout: float = 30.0,
     ) -> None:
         super().__init__(agent_id, user_id=user_id, tenant=tenant or DEFAULT_TENANT)
-        self._wanted = tenant
         # A connection for each request: what is sent on one that broke might be done twice.
-        self._link = Link(locate(url, token), timeout=timeout, keep=0)
+        self._door = Door(Link(locate(url, token), timeout=timeout, keep=0), tenant)
 
     async def call(self, operation: str, payload: Mapping[str, Json]) -> dict[str, Json]:
         if not operation.isidentifier():
             raise InvalidRequest("there is no such operation", field="operation")
-        answer: dict[str, Json] = await self._link.post(
-            f"/v0/{operation}", dict(payload), tenant=self._wanted
-        )
-        return answer
+        return await self._door.ask("POST", operation, body=dict(payload))
+
+    @property
+    def kv(self) -> "RemoteKeyValue":
+        from memorywire.client.kv import RemoteKeyValue
+
+        return RemoteKeyValue(self._door, Owner(kind=OwnerKind.AGENT, id=self.agent_id, tenant=self.tenant))
+
+    @property
+    def layer(self) -> "RemoteLayer":
+        from memorywire.client.layer import RemoteLayer
+
+        return RemoteLayer(self._door, Scope(tenant=self.tenant, agent=self.agent_id, user=self.user_id))
 
     async def close(self) -> None:
-        await self._link.close()
+        await self._door.link.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -64,9 +79,7 @@ class Client(Memory):
         return read
 
     async def _open(self) -> NoReturn:
-        raise CapabilityUnsupported(
-            "this needs the store itself, and only the server has it", fix="run it where the store is"
-        )
+        await nowhere()
 
 
 class BlockingClient(BlockingMemory):
