@@ -85,6 +85,33 @@ def test_a_newer_session_about_something_else_stays_behind(url: str) -> None:
     assert ids(found(url, turns(scope, "the train was late"), query))[0] == "old"
 
 
+def test_of_two_sessions_the_one_that_covers_more_of_the_query_comes_first(url: str) -> None:
+    scope = a_scope()
+    kept = [
+        (said(scope, "my bike was mended", "a", session_id="one", occurred_at=NOW - 9), a_vector(1, 0.7)),
+        (said(scope, "my bike was mended", "b", session_id="two", occurred_at=NOW - 9), a_vector(1, 0.8)),
+    ]
+    aside = [
+        (said(scope, "it rains", f"e{n}", session_id="two", occurred_at=NOW - 7 + n), OTHER) for n in (0, 1)
+    ]
+    lisbon = said(scope, "Lisbon", "far", session_id="two", occurred_at=NOW - 4)
+    query = a_query(scope, "the bike in Lisbon", ASKED)
+    assert ids(found(url, [*kept, *aside, (lisbon, OTHER)], query))[:2] == ["b", "a"]
+    elsewhere = replace(lisbon, session_id="three")
+    assert ids(found(url, [*kept, *aside, (elsewhere, OTHER)], query))[:2] == ["a", "b"]
+
+
+def test_covering_more_of_the_query_does_not_make_up_for_much_less_evidence(url: str) -> None:
+    scope = a_scope()
+    lines = [("a", "one", "my bike was mended", ASKED), ("b", "two", "Lisbon is far", OTHER)]
+    lines += [("c", "two", "it rains", OTHER), ("d", "two", "the bike", OTHER)]
+    kept = [
+        (said(scope, words, id, session_id=session, occurred_at=NOW - 9), vector)
+        for id, session, words, vector in lines
+    ]
+    assert ids(found(url, kept, a_query(scope, "the bike in Lisbon", ASKED)))[0] == "a"
+
+
 def test_turns_of_one_session_keep_their_order(url: str) -> None:
     scope = a_scope()
     kept = [

@@ -1,6 +1,7 @@
 """Who speaks, and in which session, counts in the file as it does for the oracle."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from memorywire.conformance.samples import (
     beginning,
     ids,
 )
+from memorywire.model.change import Put
 from memorywire.model.query import Query
 from memorywire.model.record import Record, Scope
 from memorywire.stores.memory import MemoryStore
@@ -49,19 +51,16 @@ def _asked(scope: Scope, dice: random.Random) -> Query:
     return replace(query, names=names, nameless=nameless)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_conversations_are_ranked_as_the_oracle_ranks_them(tmp_path: Path, seed: int) -> None:
-    scope, dice = a_scope(), random.Random(seed)
+def _agreed(path: Path, scope: Scope, puts: Sequence[Put], queries: Sequence[Query]) -> set[str]:
+    """The signals of all hits, which file and oracle have ranked alike."""
     seen: set[str] = set()
 
     async def main() -> None:
         oracle = MemoryStore(SPACE)
-        async with opened(tmp_path / "m.db") as tested:
-            puts = [beginning(_turn(scope, number, dice), _random_vector(dice)) for number in range(150)]
+        async with opened(path) as tested:
             for store in (oracle, tested):
                 await store.write(a_change(scope, *puts, id="all"))
-            for _ in range(40):
-                query = _asked(dice.choice([scope, replace(scope, user="u")]), dice)
+            for query in queries:
                 found, wanted = await tested.search(query, 70), await oracle.search(query, 70)
                 assert ids(found) == ids(wanted)
                 for hit, twin in zip(found, wanted, strict=True):
@@ -70,4 +69,34 @@ def test_conversations_are_ranked_as_the_oracle_ranks_them(tmp_path: Path, seed:
                     seen.update(hit.signals)
 
     run(main())
+    return seen
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_conversations_are_ranked_as_the_oracle_ranks_them(tmp_path: Path, seed: int) -> None:
+    scope, dice = a_scope(), random.Random(seed)
+    puts = [beginning(_turn(scope, number, dice), _random_vector(dice)) for number in range(150)]
+    queries = [_asked(dice.choice([scope, replace(scope, user="u")]), dice) for _ in range(40)]
+    seen = _agreed(tmp_path / "m.db", scope, puts, queries)
     assert {"spoke", "rest", "newest", "neighbours", "machine_said", "brevity"} <= seen
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_a_session_covers_counts_as_it_does_for_the_oracle(tmp_path: Path, seed: int) -> None:
+    scope, dice = a_scope(), random.Random(seed)
+
+    def brief(number: int) -> Record:
+        words = " ".join(dice.choices(_WORDS, k=dice.choice([1, 2])))
+        session = str(dice.randrange(40))
+        user = dice.choice([None, "u"])
+        asked = replace(scope, user=user)
+        return a_record(asked, words, id=f"m{number:04}", session_id=session, occurred_at=NOW - number)
+
+    puts = [beginning(brief(number), a_vector(1)) for number in range(120)]
+    queries = [
+        a_query(
+            dice.choice([scope, replace(scope, user="u")]), " ".join(dice.sample(_WORDS, k=4)), a_vector(1)
+        )
+        for _ in range(20)
+    ]
+    assert "fuller" in _agreed(tmp_path / "m.db", scope, puts, queries)

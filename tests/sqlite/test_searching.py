@@ -29,9 +29,9 @@ from memorywire.model.query import Query, Scored
 from memorywire.model.record import MemoryType, Record, Scope, Standing
 from memorywire.stores.contract import Store
 from memorywire.stores.memory import MemoryStore
-from memorywire.stores.sqlite import SqliteStore, postings, ranking, shelf
+from memorywire.stores.sqlite import SqliteStore, best, postings, ranking, shelf
+from memorywire.stores.sqlite.batch import ENTRY
 from memorywire.stores.sqlite.postings import Postings
-from memorywire.stores.sqlite.rows import ENTRY
 from tests.sqlite.desk import opened, run
 
 _WORDS = [f"word{number}" for number in range(60)]
@@ -101,7 +101,8 @@ def shelves_are(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     """As they are while there are few memories, and as they are when there are many."""
     if request.param == "large":
         monkeypatch.setattr(shelf, "_SMALL", 24)
-        monkeypatch.setattr(ranking, "_FEW", 0)
+        monkeypatch.setattr(ranking, "FEW", 0)
+        monkeypatch.setattr(best, "FEW", 0)
 
 
 @pytest.mark.usefixtures("shelves_are")

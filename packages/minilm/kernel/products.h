@@ -173,19 +173,22 @@ VNNI INLINE void vnni_tile(const Matrix *matrix, const Quantised *rows, int row,
     }
 }
 
-/* Each height is compiled apart, so that the sums stay in registers. */
+/* Each height is compiled apart, so that the sums stay in registers. Rows are shared out evenly,
+ * for a tile of one row takes as long as one of two. */
 VNNI static void vnni_product(const Matrix *matrix, const Quantised *rows, int count, float *out) {
-    for (int output = 0; output < matrix->outputs; output += 2 * GROUP) {
-        int row = 0;
-        for (; row + 12 <= count; row += 12) vnni_tile(matrix, rows, row, 12, output, out);
-        switch (count - row) {
-#define TAIL(height) \
+    int tiles = (count + 11) / 12;
+    for (int output = 0; output < matrix->outputs; output += 2 * GROUP)
+        for (int tile = 0, row = 0; tile < tiles; tile++) {
+            int height = count / tiles + (tile < count % tiles);
+            switch (height) {
+#define TALL(height) \
     case height: vnni_tile(matrix, rows, row, height, output, out); break;
-            TAIL(1) TAIL(2) TAIL(3) TAIL(4) TAIL(5) TAIL(6)
-            TAIL(7) TAIL(8) TAIL(9) TAIL(10) TAIL(11)
-#undef TAIL
+                TALL(1) TALL(2) TALL(3) TALL(4) TALL(5) TALL(6)
+                TALL(7) TALL(8) TALL(9) TALL(10) TALL(11) TALL(12)
+#undef TALL
+            }
+            row += height;
         }
-    }
 }
 
 #endif

@@ -1,7 +1,7 @@
 """Empty is a valid answer: what is admitted is decided on absolute evidence, not on rank."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 from memorywire.model.answers import Hit, Verdict
@@ -9,6 +9,7 @@ from memorywire.model.query import Scored
 from memorywire.model.record import DEMOTED_FACTOR, Standing
 from memorywire.model.requests import MinRelevance
 from memorywire.model.space import Space
+from memorywire.model.values import dataclass
 from memorywire.stores.relevance import relevance, weight
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"

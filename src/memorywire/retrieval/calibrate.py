@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from memorywire.model.values import dataclass
 
 KEEP = 0.98
 """The share of answerable questions that a fitted floor still answers, at least."""

@@ -5,11 +5,12 @@ scores, clipped to 0..1 and, for `weighted`, brought to one scale per store. Tie
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from memorywire.model.query import Scored
 from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
 from memorywire.model.requests import Fusion
+from memorywire.model.values import dataclass
 
 RRF_K = 60
 

@@ -8,10 +8,10 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import groupby
 
 from memorywire.model.record import MemoryType, Record
+from memorywire.model.values import dataclass
 from memorywire.stores.text import STOP_WORDS, terms
 
 _TOKEN = re.compile(

@@ -1,8 +1,9 @@
-"""The newer memory passes the older by a nose: among near ties of facts, and between two sessions.
+"""Who is put ahead by a nose: among near ties of facts the newer, of two sessions the fuller and the newer.
 
 The same as stores/ranking.py says in plain Python, with arrays. `holding` has, for each term of the query,
 its weight and which of the contest hold it; `sessions` has a number for each session, and -1 for no session.
-`vectors` are asked for when somebody has to be compared.
+`vectors` are asked for when somebody has to be compared; `covered` says what share of the query's term weight
+the turns of a session hold between them.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from memorywire.stores.relevance import (
     A_NOSE,
     ALIKE,
+    FULLER,
     LEADERS,
     LEADERS_SAME_TERMS,
     LEADERS_TIE,
@@ -26,6 +28,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
 Holding: TypeAlias = Sequence[tuple[float, Mask]]
+Covered: TypeAlias = Callable[[int], float]
 
 
 class Contender(Protocol):
@@ -33,6 +36,7 @@ class Contender(Protocol):
 
     weight: float
     newest: bool
+    fuller: bool
 
     @property
     def standing(self) -> tuple[float, float, str]: ...
@@ -45,13 +49,36 @@ def put_newest_ahead(
     vectors: Callable[[], Floats],
     holding: Holding,
     sessions: Ints,
+    covered: Covered,
 ) -> None:
     """Settle who of the contest is the newest word on the matter; they may be in another order afterwards."""
     _pass(contest, _facts(_weights(contest), moments, vectors, holding, sessions))
-    if (sessions < 0).all():
+    if not (leaders := _leaders(contest, sessions)):
         return
-    order = sorted(range(len(contest)), key=lambda place: contest[place].standing)
-    _pass(contest, _sessions(_weights(contest), moments, holding, sessions, order))
+    first, second = leaders
+    its, other = int(sessions[first]), int(sessions[second])
+    _put_fuller_ahead(contest[first], contest[second], lambda: covered(other) - covered(its))
+    _pass(contest, _sessions(_weights(contest), moments, holding, *_leaders(contest, sessions)))
+
+
+def _put_fuller_ahead(first: Contender, second: Contender, fuller: Callable[[], float]) -> None:
+    """The second leader passes the first if its session covers so much more of the query, by a share."""
+    if not LEADERS_TIE * first.weight <= second.weight <= first.weight:
+        return
+    if second.weight + FULLER * fuller() > first.weight:
+        second.weight = first.weight + A_NOSE
+        second.fuller = True
+
+
+def _leaders(contest: Sequence[Contender], sessions: Ints) -> list[int]:
+    """The best turns of the two best sessions, in this order; nobody where there are no two."""
+    if (sessions < 0).all():
+        return []
+    leaders: dict[int, int] = {}
+    for place in sorted(range(len(contest)), key=lambda place: contest[place].standing):
+        if sessions[place] >= 0:
+            leaders.setdefault(int(sessions[place]), place)
+    return list(leaders.values())[:LEADERS] if len(leaders) >= LEADERS else []
 
 
 def _weights(contest: Sequence[Contender]) -> Floats:
@@ -85,17 +112,8 @@ def _facts(
     return after
 
 
-def _sessions(
-    weights: Floats, moments: Ints, holding: Holding, sessions: Ints, order: Sequence[int]
-) -> Floats:
-    """The weights after the newer of the two best sessions passed the older; `order` is the ranking yet."""
-    leaders: dict[int, int] = {}
-    for place in order:
-        if sessions[place] >= 0:
-            leaders.setdefault(int(sessions[place]), place)
-    if len(leaders) < LEADERS:
-        return weights
-    first, second = list(leaders.values())[:LEADERS]
+def _sessions(weights: Floats, moments: Ints, holding: Holding, first: int, second: int) -> Floats:
+    """The weights after the newer of the two best sessions, if it is the second, passed the older."""
     two = [(weight, held[[first, second]]) for weight, held in holding]
     if (
         moments[second] > moments[first]

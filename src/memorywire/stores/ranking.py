@@ -3,15 +3,16 @@
 import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
+from memorywire.model.values import dataclass
 from memorywire.stores.relevance import (
     A_NOSE,
     ALIKE,
     BRIEF,
     CONTEST,
+    FULLER,
     IN_TIME,
     LEADERS,
     LEADERS_SAME_TERMS,
@@ -88,6 +89,8 @@ def rank(candidates: Sequence[Candidate], asked: Vector | None, query: Query, li
     runners.sort(key=lambda runner: runner.place)
     contest = runners[:CONTEST]
     _put_newest_ahead(contest, weights)
+    contest.sort(key=lambda runner: runner.place)
+    _put_fuller_session_ahead(contest, runners, weights)
     contest.sort(key=lambda runner: runner.place)
     _put_newer_session_ahead(contest, weights)
     ranked = sorted(contest, key=lambda runner: runner.place) + runners[CONTEST:]
@@ -208,15 +211,42 @@ def _put_newest_ahead(contest: Sequence[_Runner], weights: Mapping[str, float]) 
             newer.signals["newest"] = 1.0
 
 
-def _put_newer_session_ahead(ranked: Sequence[_Runner], weights: Mapping[str, float]) -> None:
-    """Of the best turns of the two best sessions, the newer passes the older if both may answer."""
+def _leaders(ranked: Sequence[_Runner]) -> list[_Runner]:
+    """The best turns of the two best sessions, in this order; nobody where there are no two."""
     leaders: dict[tuple[str | None, str], _Runner] = {}
     for runner in ranked:
         if runner.session is not None:
             leaders.setdefault(runner.session, runner)
-    if len(leaders) < LEADERS:
+    return list(leaders.values())[:LEADERS] if len(leaders) >= LEADERS else []
+
+
+def _put_fuller_session_ahead(
+    ranked: Sequence[_Runner], everybody: Sequence[_Runner], weights: Mapping[str, float]
+) -> None:
+    """The second of the two passes the first if its session covers so much more of the query's terms."""
+    if not (leaders := _leaders(ranked)):
         return
-    first, second = list(leaders.values())[:LEADERS]
+    first, second = leaders
+    if not LEADERS_TIE * first.weight <= second.weight <= first.weight:
+        return
+    fuller = _covered(second, everybody, weights) - _covered(first, everybody, weights)
+    if second.weight + FULLER * fuller > first.weight:
+        second.weight = first.weight + A_NOSE
+        second.signals["fuller"] = 1.0
+
+
+def _covered(leader: _Runner, everybody: Sequence[_Runner], weights: Mapping[str, float]) -> float:
+    """The share of the query's term weight that the turns of the leader's session hold between them."""
+    turns = [runner.candidate.terms for runner in everybody if runner.session == leader.session]
+    held = sum(weight for term, weight in weights.items() if any(term in words for words in turns))
+    return held / (sum(weights.values()) or 1.0)
+
+
+def _put_newer_session_ahead(ranked: Sequence[_Runner], weights: Mapping[str, float]) -> None:
+    """Of the best turns of the two best sessions, the newer passes the older if both may answer."""
+    if not (leaders := _leaders(ranked)):
+        return
+    first, second = leaders
     if (
         second.record.moment > first.record.moment
         and LEADERS_TIE * first.weight <= second.weight <= first.weight

@@ -50,6 +50,10 @@ LEADERS_TIE = 0.4
 LEADERS_SAME_TERMS = 0.6
 """Between the best turns of the two best sessions less is asked: a turn says much beside what it answers."""
 
+FULLER = 0.2
+"""What it counts between the two best sessions that all turns of one hold more of the query's term weight:
+the words of a question are spread over a conversation."""
+
 A_NOSE = 1e-9
 """By how much the newer of two such memories is put ahead."""
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from memorywire.retrieval.embed import Embedder
+from memorywire.retrieval.embed.minilm import MiniLmEmbedder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +19,7 @@ class Known:
     With it one and the same store is measured with the embedding step and without.
     """
 
-    def __init__(self, inner: Embedder) -> None:
+    def __init__(self, inner: MiniLmEmbedder) -> None:
         self.space = inner.space
         self._inner = inner
         self._vectors: dict[str, bytes] = {}
@@ -56,9 +56,16 @@ class Known:
             del self._vectors[text]
 
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
-        if all(text in self._vectors for text in texts):
-            return [self._vectors[text] for text in texts]
-        return await self._inner.embed(texts)
+        return self._all(texts) or await self._inner.embed(texts)
+
+    def embed_here(self, texts: Sequence[str]) -> list[bytes]:
+        """As `embed`, on this thread."""
+        return self._all(texts) or self._inner.embed_here(texts)
+
+    def _all(self, texts: Sequence[str]) -> list[bytes]:
+        """Their vectors if it has learned all of them, else none."""
+        known = [self._vectors[text] for text in texts if text in self._vectors]
+        return known if len(known) == len(texts) else []
 
     async def close(self) -> None:
         """Stays open: several memories share it, one after the other."""

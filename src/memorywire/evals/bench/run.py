@@ -12,7 +12,7 @@ from memorywire.evals.bench.machine import describe
 from memorywire.evals.bench.report import Latency, Rate, Report
 from memorywire.evals.bench.stage import Stage, open_stage
 from memorywire.model.clock import Clock
-from memorywire.retrieval.embed import open_embedder
+from memorywire.retrieval.embed.minilm import MiniLmEmbedder
 
 SIZES = (100, 10_000, 100_000)
 ROUNDS = 100
@@ -32,7 +32,7 @@ async def bench(
 ) -> Report:
     """Run the plan; `watch` is told what happens next. The files are gone afterwards."""
     machine, at = describe(), clock()
-    embedder = open_embedder("minilm")
+    embedder = MiniLmEmbedder()
     vectors = Known(embedder)
     latencies: list[Latency] = []
     rates: list[Rate] = []

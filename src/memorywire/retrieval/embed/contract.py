@@ -1,9 +1,10 @@
 """What an embedder promises."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from memorywire.model.space import Space
+from memorywire.stores.abilities import Ability
 
 
 class Embedder(Protocol):
@@ -22,3 +23,12 @@ class Embedder(Protocol):
 
     async def close(self) -> None:
         """Lets go of what it holds; closing twice is fine."""
+
+
+@runtime_checkable
+class EmbedsHere(Protocol, metaclass=Ability):
+    """An embedder that can also work on the thread of whoever asks, who may have one to spare."""
+
+    def embed_here(self, texts: Sequence[str]) -> list[bytes]:
+        """As `embed`; blocks while it does."""
+        ...

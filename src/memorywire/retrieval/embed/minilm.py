@@ -37,15 +37,19 @@ class MiniLmEmbedder:
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
         crew = self._gathered()
         if len(texts) == 1:
-            return await crew.do(partial(self._embed, texts))
+            return await crew.do(partial(self.embed_here, texts))
         vectors: list[bytes] = []
         for start in range(0, len(texts), self._threads * SHARE):
             part = texts[start : start + self._threads * SHARE]
             size = -(-len(part) // self._threads)
             shares = [part[first : first + size] for first in range(0, len(part), size)]
-            done = await crew.do_each([partial(self._embed, share) for share in shares])
+            done = await crew.do_each([partial(self.embed_here, share) for share in shares])
             vectors += [vector for share in done for vector in share]
         return vectors
+
+    def embed_here(self, texts: Sequence[str]) -> list[bytes]:
+        """As `embed`, on this thread."""
+        return self._loaded().embed(texts)
 
     async def close(self) -> None:
         crew, self._crew, self._model = self._crew, None, None
@@ -56,9 +60,6 @@ class MiniLmEmbedder:
         if self._crew is None:
             self._crew = Crew(self._threads, "memorywire minilm")
         return self._crew
-
-    def _embed(self, texts: Sequence[str]) -> list[bytes]:
-        return self._loaded().embed(texts)
 
     def _loaded(self) -> memorywire_minilm.Model:
         with self._loading:

@@ -3,9 +3,10 @@
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from memorywire.model.errors import MemorywireError
+from memorywire.model.values import dataclass
 from memorywire.retrieval.embed.contract import Embedder
 
 AT_ONCE = 4

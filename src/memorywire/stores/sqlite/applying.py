@@ -1,7 +1,6 @@
 """Applies a change inside a transaction that its caller began."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import apsw
 
@@ -9,8 +8,9 @@ from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.errors import Conflict, Duplicate, IdempotencyConflict
 from memorywire.model.record import Scope
 from memorywire.model.space import Space
+from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.file import owe_scrub
-from memorywire.stores.sqlite.rows import Bindings, change_row, version_row
+from memorywire.stores.sqlite.rows import Bindings, change_row, scope_row, version_row
 from memorywire.stores.sqlite.sql import QUERIES
 
 
@@ -84,6 +84,9 @@ def _put(db: apsw.Connection, change: Change, sequence: int, put: Put, version: 
         )
         if db.changes():
             return  # in one statement, as nearly every put; the rest is for finding out why not
+    elif _follows(change, put) and _replaced(db, sequence, put):
+        db.execute(QUERIES["begin_version"], version | {"began": sequence})
+        return
     _check_base(db, change, put)
     if put.unique:
         existing = db.execute(QUERIES["same_content"], version | {"at": change.at}).get
@@ -101,6 +104,20 @@ def _begins_chain(change: Change, put: Put) -> bool:
     """Whether nothing but the file itself can be in the way of this put."""
     fresh = put.base is Base.NOTHING and put.record.version == 1 and put.like is None
     return fresh and change.scope.covers(put.record.scope)
+
+
+def _follows(change: Change, put: Put) -> bool:
+    """Whether nothing but another live version can be in the way of this put."""
+    next_one = put.base is Base.LIVE and put.like is None and not put.unique
+    return next_one and change.scope.covers(put.record.scope)
+
+
+def _replaced(db: apsw.Connection, sequence: int, put: Put) -> bool:
+    """Whether the version before this one was live, and has ended now."""
+    record = put.record
+    name: Bindings = {"id": record.id, "before": record.version - 1, "seq": sequence}
+    db.execute(QUERIES["replace_live"], scope_row(record.scope) | name)
+    return bool(db.changes())
 
 
 def _check_base(db: apsw.Connection, change: Change, put: Put) -> None:

@@ -7,7 +7,7 @@ their place in it. Its rows are in order of id.
 import json
 import struct
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from operator import itemgetter
 from typing import Any, Self, TypeAlias, TypeVar
 
@@ -15,14 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memorywire.model.record import MemoryType, Standing
+from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.codes import rounded
-from memorywire.stores.sqlite.rows import ENTRY, Row
+from memorywire.stores.sqlite.rows import Row
 
 H = TypeVar("H", bound=Hashable)
 Array: TypeAlias = NDArray[Any]
 
-FORMAT = 1
-"""The form of a pack; one of another form is as good as none."""
+ENTRY = np.dtype([("term", "<i8"), ("count", "<u2")])
+"""One index entry of a version: the hash of a term, and how often it occurs."""
 
 NEVER = 2**63 - 1
 UNSAID = -(2**63)

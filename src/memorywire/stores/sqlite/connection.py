@@ -5,7 +5,6 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TypeAlias, TypeVar
@@ -13,6 +12,7 @@ from typing import TypeAlias, TypeVar
 import apsw
 
 from memorywire.model.errors import InvalidRequest, StoreBusy, StoreCorrupt, StoreUnavailable
+from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.gate import require_safe_wal
 from memorywire.stores.sqlite.location import Location
 

@@ -1,14 +1,18 @@
 """The ids and vectors of a few rows, as the file has them, ready to be computed with."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.growing import Growing
 from memorywire.stores.sqlite.halves import widened
+from memorywire.stores.sqlite.rows import Row
+from memorywire.stores.sqlite.sql import QUERIES
 
 _MANY = 4096
 
@@ -30,6 +34,16 @@ class Vectors:
             some = self.matrix[start : start + _MANY].astype(np.float64, copy=False)
             np.einsum("ij,j->i", some, wide, out=found[start : start + _MANY])
         return np.round(found, 12)
+
+
+def vectors_at(db: apsw.Connection, positions: Sequence[int], dimension: int) -> Vectors:
+    """The ids and vectors of these versions, in this order."""
+    rows: Iterable[Row] = db.execute(QUERIES["vectors_at"], {"positions": json.dumps(positions)})
+    found = {position: (id, vector) for position, id, vector in rows}
+    none = bytes(2 * dimension)
+    halves = np.frombuffer(b"".join([found[position][1] or none for position in positions]), "<u2")
+    ids = [found[position][0] for position in positions]
+    return Vectors(ids, widened(halves).reshape(len(ids), dimension))
 
 
 class Exact:

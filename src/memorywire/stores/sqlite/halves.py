@@ -1,10 +1,15 @@
-"""Numbers of 16 bits, as the file keeps them, made wide again."""
+"""Numbers of 16 bits, as the file keeps them, and made wide again."""
 
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+def narrowed(vector: bytes) -> bytes:
+    """A vector of 32 bit numbers as the file keeps it."""
+    return np.frombuffer(vector, "<f4").astype("<f2").tobytes()
 
 
 def widened(halves: NDArray[np.uint16]) -> NDArray[np.float32]:

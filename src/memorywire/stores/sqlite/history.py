@@ -4,7 +4,6 @@ import json
 from collections.abc import Sequence
 
 import apsw
-import numpy as np
 
 from memorywire.model.change import Change, Footprint, Version
 from memorywire.model.record import Scope
@@ -56,6 +55,8 @@ def _named(db: apsw.Connection, query: str, tenant: str, ids: Sequence[str]) -> 
 
 
 def vectors(db: apsw.Connection, tenant: str, versions: Sequence[tuple[str, int]]) -> list[bytes | None]:
+    import numpy as np  # slow to load, and a process that asks one thing rarely needs arrays
+
     names = [{"tenant": tenant, "id": id, "number": number} for id, number in versions]
     found = [db.execute(QUERIES["vector_of"], name).get for name in names]
     return [None if half is None else np.frombuffer(half, "<f2").astype("<f4").tobytes() for half in found]

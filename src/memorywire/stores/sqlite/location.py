@@ -1,10 +1,10 @@
 """Which database a `sqlite:` URL names, and with which options."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.values import dataclass
 
 SYNCHRONOUS = frozenset({"full", "normal"})
 _FIX = "write sqlite:///absolute/path, sqlite:///./relative/path, sqlite:///~/path or sqlite:// (in memory)"

@@ -3,12 +3,12 @@
 import re
 from dataclasses import asdict
 from functools import cache
-from importlib.resources import files
 from typing import TypeAlias
 
 import apsw
 
 from memorywire.model.errors import SpaceMismatch, StoreCorrupt, StoreNewer
+from memorywire.model.packaged import folder
 from memorywire.model.space import Space
 from memorywire.stores.sqlite.connection import Patience, log_ahead, writing
 from memorywire.stores.sqlite.location import Location
@@ -23,8 +23,8 @@ _NUMBERED = re.compile(r"(\d{4})_\w+\.sql")
 @cache
 def migrations(package: str = __package__) -> Scripts:
     """The numbered scripts in the folder `migrations` of a package, in order."""
-    folder = files(package) / "migrations"
-    scripts = ((_NUMBERED.fullmatch(file.name), file) for file in folder.iterdir())
+    found = (folder(package) / "migrations").iterdir()
+    scripts = ((_NUMBERED.fullmatch(file.name), file) for file in found)
     return tuple(sorted((int(name[1]), file.read_text(encoding="utf-8")) for name, file in scripts if name))
 
 
@@ -117,3 +117,13 @@ def kept_space(db: apsw.Connection) -> Space | None:
         dimension=int(kept["dimension"]),
         normalised=kept["normalised"] == "True",
     )
+
+
+def refuse_if_reembedded(db: apsw.Connection, space: Space) -> None:
+    """Whoever opened the file before its vectors were swapped for others has to open it anew."""
+    now = db.execute(QUERIES["reembedded_to"]).get
+    if now is not None and now != str(space):
+        raise SpaceMismatch(
+            f"the file was re-embedded: its vectors are of {now}, not of {space} any more",
+            fix="open it again with the embedder that it was re-embedded with",
+        )

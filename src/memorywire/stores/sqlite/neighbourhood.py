@@ -1,11 +1,11 @@
 """Turns of a session beside each other: what they lend, among the rows a query may see."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memorywire.model.values import dataclass
 from memorywire.stores.relevance import NEIGHBOURS
 
 Floats = NDArray[np.floating[Any]]
@@ -28,6 +28,11 @@ class Neighbourhood:
 
     def __bool__(self) -> bool:
         return bool(len(self.order))
+
+    def of(self, session: int) -> Places:
+        """The places of the turns of a session."""
+        first, last = (int(np.searchsorted(self.session, session, side)) for side in ("left", "right"))
+        return self.order[first:last]
 
     def lent(self, own: Floats) -> Floats:
         """What each of `order` borrows from its neighbours."""

@@ -6,13 +6,19 @@ rows, and erasing a memory deletes the pack it was in.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import apsw
 
-from memorywire.stores.sqlite.batch import FORMAT, Batch
+from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.rows import Bindings, Row
 from memorywire.stores.sqlite.sql import QUERIES
+
+if TYPE_CHECKING:  # arrays are loaded by whoever makes or reads a pack
+    from memorywire.stores.sqlite.batch import Batch
+
+FORMAT = 1
+"""The form of a pack; one of another form is as good as none."""
 
 ROWS = 4096
 """So many rows make a pack at the end of an agent's past."""
@@ -31,8 +37,10 @@ class Pack:
     data: bytes
 
     @property
-    def batch(self) -> Batch | None:
+    def batch(self) -> "Batch | None":
         """Its rows; None when nothing of it was current."""
+        from memorywire.stores.sqlite.batch import Batch
+
         return Batch.unpacked(self.data) if self.data else None
 
 
@@ -53,6 +61,8 @@ def next_pack(db: apsw.Connection, name: Bindings, dimension: int) -> Pack | Non
     stretch = _stretch(db, name, seen)
     if stretch is None:
         return None
+    from memorywire.stores.sqlite.batch import Batch
+
     rows = list(began(db, name, *stretch))
     return Pack(*stretch, seen, Batch.of(rows, dimension).packed() if rows else b"")
 

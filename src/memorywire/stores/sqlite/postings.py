@@ -1,11 +1,11 @@
 """Which documents hold a term, and how often: runs sorted by term, and a short unsorted tail."""
 
-from dataclasses import dataclass
 from typing import Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.growing import Growing
 
 Ints: TypeAlias = NDArray[np.int64]

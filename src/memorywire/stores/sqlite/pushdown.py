@@ -6,9 +6,9 @@ the filter that has no exact SQL stays behind for Python, on the rows that the r
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from memorywire.model.record import Json
+from memorywire.model.values import dataclass
 from memorywire.model.where import EVERYTHING, Compare, Filter, Operator, Where
 from memorywire.stores.compiling import ORDER, Compiler, NoSql, checked
 from memorywire.stores.sqlite.rows import Bindings

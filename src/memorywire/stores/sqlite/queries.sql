@@ -37,6 +37,11 @@ ORDER BY number DESC LIMIT 1;
 UPDATE version SET ended = :seq, reason = :reason, into_id = :into
 WHERE tenant = :tenant AND agent = :agent AND id = :id AND ended IS NULL;
 
+-- The live version makes room for the one that follows it, if it is the one that must be there.
+-- name: replace_live
+UPDATE version SET ended = :seq, reason = 'replaced', into_id = NULL
+WHERE tenant = :tenant AND agent = :agent AND id = :id AND ended IS NULL AND user IS :user AND number = :before;
+
 -- name: same_content
 SELECT min(id) FROM version INDEXED BY version_digest
 WHERE tenant = :tenant AND agent = :agent AND digest = :digest AND ended IS NULL
@@ -305,11 +310,13 @@ SELECT
   (SELECT count(*) FROM reembed);
 
 -- name: reembed_total
-SELECT count(*) FROM version WHERE content IS NOT NULL;
+SELECT count(*), count(reembed.position) FROM version
+LEFT JOIN reembed ON reembed.space = :space AND reembed.position = version.position
+WHERE version.content IS NOT NULL;
 
 -- name: reembed_next
 SELECT record.* FROM record
-WHERE record.content IS NOT NULL
+WHERE record.position > :after AND record.content IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM reembed WHERE space = :space AND reembed.position = record.position)
 ORDER BY record.position LIMIT :limit;
 
@@ -322,6 +329,9 @@ WHERE reembed.space = :space AND reembed.position = version.position AND version
 
 -- name: reembed_meta
 INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?);
+
+-- name: reembedded_to
+SELECT value FROM meta WHERE key = 'reembedded';
 
 -- name: reembed_done
 DELETE FROM reembed;

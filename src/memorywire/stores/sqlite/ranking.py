@@ -5,8 +5,8 @@ their vectors in the file.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from operator import attrgetter
 from typing import Any
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from memorywire.model.query import Query
 from memorywire.model.record import DEMOTED_FACTOR
+from memorywire.model.values import dataclass
 from memorywire.stores.newest import put_newest_ahead
 from memorywire.stores.relevance import (
     BRIEF,
@@ -33,21 +34,14 @@ from memorywire.stores.relevance import (
     idf,
     relevance,
 )
+from memorywire.stores.sqlite.best import FEW, Floats, Mask, Places, best
 from memorywire.stores.sqlite.neighbourhood import ALL_LENT, STEPS
 from memorywire.stores.sqlite.selection import Rows, Selection, holding
 from memorywire.stores.sqlite.shelf import Shelf, Source
 from memorywire.stores.text import name_words, spoken_by, terms
 
-Floats = NDArray[np.floating[Any]]
-Places = NDArray[np.signedinteger[Any]]
-Mask = NDArray[np.bool_]
-
 # How far evidence computed in single precision may be from the exact one.
 _SLACK = 1e-5
-_NOBODY = -1.0
-_GROUP = 64
-# So many are weighed exactly sooner than it is found out which of them need not be.
-_FEW = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +75,8 @@ class _Runner:
     borrowed: float
     demoted: bool
     newest: bool = False
-    _scored: tuple[float, float] = (_NOBODY, 0.0)  # a weight and its score: it is asked for again and again
+    fuller: bool = False
+    _scored: tuple[float, float] = (-1.0, 0.0)  # a weight and its score: it is asked for again and again
 
     @property
     def score(self) -> float:
@@ -114,12 +109,14 @@ def rank(
     _put_best_first(runners)
     contest = runners[:CONTEST]
     field.put_newest_ahead(contest)
-    if any(runner.newest for runner in contest):
+    if any(runner.newest or runner.fuller for runner in contest):
         _put_best_first(contest)
-    ranked = contest + runners[CONTEST:]
+    ranked = (contest + runners[CONTEST:])[:limit]
     return [
-        Ranked(int(shelf.positions[runner.row]), runner.score, field.signals(runner))
-        for runner in ranked[:limit]
+        Ranked(position, runner.score, signals)
+        for position, runner, signals in zip(
+            field.positions(ranked), ranked, field.signals(ranked), strict=True
+        )
     ]
 
 
@@ -205,12 +202,15 @@ class _Field:
             lent += share * own[np.searchsorted(known, other)]
         at = np.searchsorted(known, chosen)
         lent[self._shelf.machine_said[rows[at]]] = 0.0
-        weights = (own[at] + lent) * _brevity(self._shelf.lengths[rows[at]])
+        weights = own[at] + lent
+        lengths = self._shelf.lengths[rows[at]]
+        if lengths.max() > BRIEF:
+            weights *= _brevity(lengths)
         demoted = self._demoted[chosen]
         kinds = (~demoted, demoted) if demoted.any() else (None,)
-        best = np.concatenate([_best(weights, kind, wanted, 0.0) for kind in kinds])
-        at = at[best]
-        columns = (at, chosen[best], rows[at], weights[best], cosines[at], lent[best], demoted[best])
+        first = np.concatenate([best(weights, kind, wanted, 0.0) for kind in kinds])
+        at = at[first]
+        columns = (at, chosen[first], rows[at], weights[first], cosines[at], lent[first], demoted[first])
         return [
             _Runner(number, place, row, self._vectors.ids[number], *rest)
             for number, place, row, *rest in zip(*(column.tolist() for column in columns), strict=True)
@@ -226,38 +226,57 @@ class _Field:
             own[np.isin(places, self._spoken, assume_unique=True)] *= SPOKE
         return own
 
-    def signals(self, runner: _Runner) -> dict[str, float]:
-        """What a runner's weight was made of."""
-        row = slice(runner.row, runner.row + 1)
-        flags = {
-            "machine_said": self._shelf.machine_said[runner.row],
-            "in_time": self._times and _within(self._shelf.occurred[row], self._times).any(),
-            "spoke": len(self._spoken) and np.isin(runner.place, self._spoken).any(),
-            "demoted": runner.demoted,
-            "newest": runner.newest,
-        }
-        signals = {"vector": runner.cosine, "text": float(self._share[runner.place])}
-        signals |= {name: 1.0 for name, raised in flags.items() if raised}
-        if (length := int(self._shelf.lengths[runner.row])) > BRIEF:
-            signals["brevity"] = brevity(length)
-        if runner.borrowed:
-            signals["neighbours"] = runner.borrowed
+    def positions(self, runners: Sequence[_Runner]) -> list[int]:
+        """Where they stand in the file."""
+        found: list[int] = self._shelf.positions[[runner.row for runner in runners]].tolist()
+        return found
+
+    def signals(self, runners: Sequence[_Runner]) -> list[dict[str, float]]:
+        """What the weight of each was made of."""
+        rows, places = [runner.row for runner in runners], [runner.place for runner in runners]
+        shares, lengths = self._share[places].tolist(), self._shelf.lengths[rows].tolist()
+        made = [
+            {"vector": runner.cosine, "text": share} for runner, share in zip(runners, shares, strict=True)
+        ]
+        for name, raised in self._flags(runners, rows, places).items():
+            for at in compress(range(len(made)), raised):
+                made[at][name] = 1.0
+        for signals, runner, length in zip(made, runners, lengths, strict=True):
+            if length > BRIEF:
+                signals["brevity"] = brevity(length)
+            if runner.borrowed:
+                signals["neighbours"] = runner.borrowed
         if self._rest is not None:
-            signals["rest"] = float(self._vectors.matrix[runner.at].astype(np.float64) @ self._rest)
-        return signals
+            near = self._vectors.matrix[[runner.at for runner in runners]].astype(np.float64)
+            for signals, rest in zip(made, np.einsum("ij,j->i", near, self._rest).tolist(), strict=True):
+                signals["rest"] = rest
+        return made
+
+    def _flags(
+        self, runners: Sequence[_Runner], rows: Sequence[int], places: Sequence[int]
+    ) -> dict[str, Sequence[bool]]:
+        nobody: Sequence[bool] = ()
+        return {
+            "machine_said": self._shelf.machine_said[rows].tolist(),
+            "in_time": _within(self._shelf.occurred[rows], self._times).tolist() if self._times else nobody,
+            "spoke": np.isin(places, self._spoken).tolist() if len(self._spoken) else nobody,
+            "demoted": [runner.demoted for runner in runners],
+            "newest": [runner.newest for runner in runners],
+            "fuller": [runner.fuller for runner in runners],
+        }
 
     def _contenders(self, wanted: int) -> Places:
         """Which could be among the best, ties at the edge included; demoted ones run by themselves."""
-        if self._selection.size <= max(wanted, _FEW):
+        if self._selection.size <= max(wanted, FEW):
             return self._selection.places
         weights, slack = self._near_weights()
         seen = None if self._selection.whole else self._selection.mask
         demoted = self._demoted
         if not demoted.any():
-            chosen = _best(weights, seen, wanted, slack)
+            chosen = best(weights, seen, wanted, slack)
         else:
             kinds = (~demoted, demoted) if seen is None else (seen & ~demoted, seen & demoted)
-            chosen = np.sort(np.concatenate([_best(weights, kind, wanted, slack) for kind in kinds]))
+            chosen = np.sort(np.concatenate([best(weights, kind, wanted, slack) for kind in kinds]))
         return chosen if self._asked is not None else self._without_the_silent(chosen, weights, wanted)
 
     def _without_the_silent(self, chosen: Places, weights: Floats, wanted: int) -> Places:
@@ -312,7 +331,15 @@ class _Field:
             vectors=lambda: self._vectors.matrix[[runner.at for runner in contest]].astype(np.float64),
             holding=[(weight, _hold(rows, found)) for weight, found in self._holding],
             sessions=sessions.astype(np.int64),
+            covered=self._covered,
         )
+
+    def _covered(self, session: int) -> float:
+        """The share of the query's term weight that the selected turns of a session hold between them."""
+        rows = self._selection.numbers(self._near.of(session))
+        total = sum(weight for weight, _ in self._holding)
+        held = sum(weight for weight, found in self._holding if len(holding(rows, found)[0]))
+        return held / total if total else 0.0
 
     def _covering(self, contest: Sequence[_Runner], rows: Rows) -> list[int]:
         """Who may hold enough of the terms: of each that it holds a row earns at least a certain part."""
@@ -320,30 +347,6 @@ class _Field:
         norms = K1 * (1 - B + B * self._shelf.lengths[rows] / self._average)
         some: list[int] = np.flatnonzero(earned * (1 + norms) >= TERMS_COVERED - _SLACK).tolist()
         return some
-
-
-def _best(weights: Floats, among: Mask | None, wanted: int, slack: float) -> Places:
-    """The places of the best, with all that are nearer than `slack` to the last of them."""
-    values = weights if among is None else np.where(among, weights, _NOBODY)
-    if len(values) <= wanted:
-        return np.flatnonzero(values > _NOBODY)
-    likely = np.flatnonzero(values >= max(_edge(_largest_of_each_group(values, wanted), wanted) - slack, 0.0))
-    return likely[values[likely] >= max(_edge(values[likely], wanted) - slack, 0.0)]
-
-
-def _edge(values: Floats, wanted: int) -> float:
-    """The last of the largest `wanted`; of fewer, none."""
-    if len(values) < wanted:
-        return _NOBODY
-    return float(np.partition(values, len(values) - wanted)[len(values) - wanted])
-
-
-def _largest_of_each_group(values: Floats, wanted: int) -> Floats:
-    """So many groups that the last of their `wanted` largest is no larger than that of all values."""
-    groups = max(wanted, len(values) // _GROUP)
-    whole = len(values) // groups * groups
-    largest: Floats = values[:whole].reshape(-1, groups).max(axis=0)
-    return largest
 
 
 def _hold(rows: Rows, found: Rows) -> Mask:

@@ -1,17 +1,14 @@
 """Reads records inside a snapshot that the caller holds."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import apsw
-import numpy as np
 
 from memorywire.model.record import Record, Scope
 from memorywire.model.where import EVERYTHING, Where
-from memorywire.stores.sqlite.exact import Vectors
-from memorywire.stores.sqlite.halves import widened
 from memorywire.stores.sqlite.pushdown import Conditions, conditions
-from memorywire.stores.sqlite.rows import Row, Seen, position_of, record_of, scope_row
+from memorywire.stores.sqlite.rows import Seen, position_of, record_of, scope_row
 from memorywire.stores.sqlite.sql import QUERIES
 
 _PAGE = 256
@@ -97,20 +94,8 @@ def ids_at(db: apsw.Connection, positions: Sequence[int]) -> list[str]:
     return [id for (id,) in db.execute(QUERIES["ids_at"], {"positions": json.dumps(positions)})]
 
 
-def vectors_at(db: apsw.Connection, positions: Sequence[int], dimension: int) -> Vectors:
-    """The ids and vectors of these versions, in this order."""
-    rows: Iterable[Row] = db.execute(QUERIES["vectors_at"], {"positions": json.dumps(positions)})
-    found = {position: (id, vector) for position, id, vector in rows}
-    none = bytes(2 * dimension)
-    halves = np.frombuffer(b"".join([found[position][1] or none for position in positions]), "<u2")
-    ids = [found[position][0] for position in positions]
-    return Vectors(ids, widened(halves).reshape(len(ids), dimension))
-
-
-def duplicate(db: apsw.Connection, record: Record, at: int) -> Record | None:
-    """The oldest live record of exactly this scope that says the same thing."""
+def duplicate(db: apsw.Connection, record: Record, at: int) -> list[Record]:
+    """The oldest live record of exactly this scope that says the same thing, if there is one."""
     name = scope_row(record.scope) | {"id": record.id, "digest": bytes.fromhex(record.digest), "at": at}
     id = db.execute(QUERIES["same_content"], name).get
-    if id is None:
-        return None
-    return get(db, record.scope, [str(id)])[0]
+    return [] if id is None else get(db, record.scope, [str(id)])

@@ -1,7 +1,7 @@
 """New vectors for a whole file: made beside the old ones, swapped in by one transaction.
 
-Interrupted, it goes on where it stopped. A process that has the file open keeps writing vectors of
-the old space, so the file should be closed elsewhere while this runs.
+Interrupted, it goes on where it stopped. Processes that have the file open read and write all the while, and
+what they write gets a new vector too. After the swap they are refused until they open it in the new space.
 """
 
 import asyncio
@@ -28,7 +28,11 @@ _BATCH = 256
 
 
 async def reembed(url: str, *, space: Space, embed: Embed, on_progress: Progress) -> int:
-    """Bring the file into `space`; gives how many versions got new vectors."""
+    """Bring the file into `space`; gives how many versions got new vectors.
+
+    `on_progress` hears how many are done, and of how many: before the first is made, and after each batch.
+    In the space that it has already, it gives up what was begun for another one.
+    """
     location = locate(url)
     if location.path is None or not location.path.exists():
         raise NotFound(f"there is no file {location}", field="store")
@@ -37,10 +41,16 @@ async def reembed(url: str, *, space: Space, embed: Embed, on_progress: Progress
         try:
             bring_up_to_date(db, location, Patience())
             if kept_space(db) in (None, space):
+                await asyncio.to_thread(_give_up, db)
                 return 0
             return await _Desk(db, space).work(embed, on_progress)
         finally:
             db.close()
+
+
+def _give_up(db: apsw.Connection) -> None:
+    with writing(db, Patience()):
+        db.execute(QUERIES["reembed_done"])
 
 
 class _Desk:
@@ -52,20 +62,27 @@ class _Desk:
         self._patience = Patience()
 
     async def work(self, embed: Embed, on_progress: Progress) -> int:
-        total = int(self._db.execute(QUERIES["reembed_total"]).get)
-        done = 0
+        total, done = await asyncio.to_thread(self._counted)
+        on_progress(done, total)
+        after = 0
         while True:
-            batch = await asyncio.to_thread(self._next)
+            batch = await asyncio.to_thread(self._next, after)
             if batch:
+                after = batch[-1][0]
                 vectors = await embed([record.meaning for _, record in batch])
                 await asyncio.to_thread(self._keep, [position for position, _ in batch], vectors)
                 done += len(batch)
-                on_progress(done, total)
-            elif await asyncio.to_thread(self._swapped):
-                return total
+                on_progress(done, max(done, total))
+            elif await asyncio.to_thread(self._swapped, after):
+                return done
 
-    def _next(self) -> list[tuple[int, Record]]:
-        wanted = {"space": str(self._space), "limit": _BATCH}
+    def _counted(self) -> tuple[int, int]:
+        """How many versions there are, and how many of them were done in an earlier sitting."""
+        [(total, done)] = self._db.execute(QUERIES["reembed_total"], {"space": str(self._space)})
+        return int(total), int(done)
+
+    def _next(self, after: int) -> list[tuple[int, Record]]:
+        wanted = {"space": str(self._space), "after": after, "limit": _BATCH}
         rows = self._db.execute(QUERIES["reembed_next"], wanted).fetchall()
         return [(position_of(row), record_of(row)) for row in rows]
 
@@ -77,13 +94,14 @@ class _Desk:
         with writing(self._db, self._patience):
             self._db.executemany(QUERIES["reembed_keep"], rows)
 
-    def _swapped(self) -> bool:
+    def _swapped(self, after: int) -> bool:
         """Swap everything at once; False when something was written meanwhile and must be embedded too."""
         with writing(self._db, self._patience):
-            if self._next():
+            if self._next(after):
                 return False
             self._db.execute(QUERIES["reembed_swap"], {"space": str(self._space)})
             named = [(key, str(value)) for key, value in asdict(self._space).items()]
+            named.append(("reembedded", str(self._space)))
             self._db.executemany(QUERIES["reembed_meta"], named)
             self._db.execute(QUERIES["reembed_done"])
             self._db.execute(QUERIES["drop_packs"])

@@ -3,29 +3,31 @@
 import hashlib
 import json
 import struct
+import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import chain
 from typing import Any, TypeAlias
-
-import numpy as np
 
 from memorywire.model.change import Change, EndReason, Put, Version
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.jsontext import encoder
 from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.space import Space
-from memorywire.stores.text import name_words, spoken_by, terms
+from memorywire.stores.text import name_words, spelled, spoken_by, word_terms
 
 Row: TypeAlias = tuple[Any, ...]  # as the engine gives it; the decoders below know each column's type
 Bindings: TypeAlias = dict[str, str | int | float | bytes | None]
 
 # One index entry of a version: the hash of a term, and how often it occurs.
-ENTRY = np.dtype([("term", "<i8"), ("count", "<u2")])
-_ENTRY = "qH"
-_MOST = 0xFFFF
+_entry = struct.Struct("<qH").pack
+_HASH_BYTES, _COUNT_BYTES, _MOST = 8, 2, 0xFFFF
 
-_dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_dumps = encoder()
 _NONE, _EMPTY = "[]", "{}"
+_SOUND = frozenset({type(None), bytes, float})  # the engine holds every one of these
 
 _TYPES = {kind.value: kind for kind in MemoryType}
 _STANDINGS = {standing.value: standing for standing in Standing}
@@ -45,7 +47,7 @@ def term_hash(term: str) -> int:
 def version_row(put: Put, space: Space) -> Bindings:
     """Everything a new version's row holds, except the sequence that begins it."""
     record = put.record
-    found = terms(record.text)
+    found = Counter(chain.from_iterable(map(_entries, spelled(record.text))))
     structured = not isinstance(record.content, str)
     row: Bindings = {
         "tenant": record.scope.tenant,
@@ -73,7 +75,7 @@ def version_row(put: Put, space: Space) -> Bindings:
         "derived_from": _listed(record.derived_from),
         "content": _dumps(record.content) if structured else str(record.content),
         "vector": _half(put.vector, space),
-        "terms": _packed((*found.items(), *_speakers(record))),
+        "terms": b"".join([_counted(*entry) for entry in found.items()] + _speakers(record)),
     }
     return _well_formed(row)
 
@@ -186,16 +188,21 @@ def change_of(row: Row) -> Change:
     )
 
 
-def _packed(terms: Sequence[tuple[str, int]]) -> bytes:
-    numbers = [number for term, count in terms for number in (term_hash(term), min(count, _MOST))]
-    return struct.pack(f"<{_ENTRY * len(terms)}", *numbers)
+@lru_cache(maxsize=65_536)
+def _entries(word: str) -> tuple[bytes, ...]:
+    """The index entries of a word, as if it occurred once: words come again and again."""
+    return tuple(_entry(term_hash(term), 1) for term in word_terms(word))
 
 
-def _speakers(record: Record) -> list[tuple[str, int]]:
-    """Index terms that tell who spoke; they are no words, so they do not count for the length."""
+def _counted(once: bytes, count: int) -> bytes:
+    return once if count == 1 else once[:_HASH_BYTES] + min(count, _MOST).to_bytes(_COUNT_BYTES, "little")
+
+
+def _speakers(record: Record) -> list[bytes]:
+    """Index entries that tell who spoke; they are no words, so they do not count for the length."""
     if record.person is None:
         return []
-    return [(spoken_by(word), 1) for word in sorted(name_words(record.person))]
+    return [_entry(term_hash(spoken_by(word)), 1) for word in sorted(name_words(record.person))]
 
 
 def _half(vector: bytes | None, space: Space) -> bytes | None:
@@ -203,7 +210,11 @@ def _half(vector: bytes | None, space: Space) -> bytes | None:
         return None
     if len(vector) != 4 * space.dimension:
         raise InvalidRequest(f"the vector is not of the space {space}", field="vector")
-    return np.frombuffer(vector, "<f4").astype("<f2").tobytes()
+    if "numpy" not in sys.modules:  # loading it takes longer than all a process does that keeps one memory
+        return struct.pack(f"<{space.dimension}e", *struct.unpack(f"<{space.dimension}f", vector))
+    from memorywire.stores.sqlite.halves import narrowed
+
+    return narrowed(vector)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -217,6 +228,8 @@ def _names(listed: str) -> tuple[str, ...]:
 def _well_formed(row: Bindings) -> Bindings:
     """What the engine cannot hold is refused here, before it could break a transaction others share."""
     for name, value in row.items():
+        if type(value) in _SOUND:
+            continue
         if isinstance(value, str):
             if not value.isascii():
                 _refuse_halves(name, value)

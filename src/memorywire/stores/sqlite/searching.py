@@ -8,6 +8,7 @@ from memorywire.model.query import Query, Scored
 from memorywire.model.space import Space
 from memorywire.model.where import Where
 from memorywire.stores.sqlite.connection import snapshot
+from memorywire.stores.sqlite.migrate import refuse_if_reembedded
 from memorywire.stores.sqlite.pushdown import needs_rows
 from memorywire.stores.sqlite.ranking import rank
 from memorywire.stores.sqlite.reading import at_positions, positions
@@ -25,8 +26,10 @@ def search(
         raise InvalidRequest(f"the vector is not of the space {space}", field="vector")
     if query.where.as_of is not None:
         with snapshot(db):
+            refuse_if_reembedded(db, space)
             return _answer(db, _past(db, space, query.where), query, limit, seen)
     with shelves.take(query.where.scope.tenant, query.where.scope.agent) as shelf, snapshot(db):
+        refuse_if_reembedded(db, space)
         shelf.catch_up(db)
         return _answer(db, shelf, query, limit, seen)
 

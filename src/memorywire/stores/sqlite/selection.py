@@ -1,10 +1,11 @@
 """The rows of a shelf that a query may see: few by their numbers, or many by a mask."""
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from memorywire.model.values import dataclass
 
 Rows = NDArray[np.int32]
 Mask = NDArray[np.bool_]

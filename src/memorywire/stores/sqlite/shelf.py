@@ -18,11 +18,11 @@ from memorywire.model.record import Standing
 from memorywire.model.where import Where
 from memorywire.stores.sqlite.batch import NEVER, STANDINGS, TYPES, Batch
 from memorywire.stores.sqlite.codes import Codes
-from memorywire.stores.sqlite.exact import Exact, Recent, Vectors
+from memorywire.stores.sqlite.exact import Exact, Recent, Vectors, vectors_at
 from memorywire.stores.sqlite.growing import Growing
 from memorywire.stores.sqlite.packing import began, packs
 from memorywire.stores.sqlite.postings import Postings
-from memorywire.stores.sqlite.reading import ids_at, vectors_at
+from memorywire.stores.sqlite.reading import ids_at
 from memorywire.stores.sqlite.rows import Bindings, Row, term_hash
 from memorywire.stores.sqlite.selection import Selection
 from memorywire.stores.sqlite.sessions import Sessions

@@ -1,17 +1,25 @@
 """The shelves of a store: filled on first use, the least recently used ones leave when memory is short."""
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
+from typing import TYPE_CHECKING
 
-from memorywire.stores.sqlite.shelf import Shelf
+if TYPE_CHECKING:  # arrays are loaded for the first shelf
+    from memorywire.stores.sqlite.shelf import Shelf
 
 MEMORY = 512 * 1024 * 1024
 
 
+def _shelf(tenant: str, agent: str, dimension: int) -> "Shelf":
+    from memorywire.stores.sqlite.shelf import Shelf
+
+    return Shelf(tenant, agent, dimension)
+
+
 class _Place:
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, shelf: "Shelf") -> None:
         self.shelf = shelf
         self.lock = Lock()
         self.nbytes = 0
@@ -20,7 +28,9 @@ class _Place:
 class Shelves:
     """At most `memory` bytes of shelves, beyond the one in use."""
 
-    def __init__(self, dimension: int, memory: int = MEMORY, *, make: type[Shelf] = Shelf) -> None:
+    def __init__(
+        self, dimension: int, memory: int = MEMORY, *, make: "Callable[[str, str, int], Shelf]" = _shelf
+    ) -> None:
         self._dimension = dimension
         self._make = make
         self._memory = memory
@@ -31,7 +41,7 @@ class Shelves:
         return len(self._places)
 
     @contextmanager
-    def take(self, tenant: str, agent: str) -> Iterator[Shelf]:
+    def take(self, tenant: str, agent: str) -> Iterator["Shelf"]:
         """The agent's shelf, for this thread alone.
 
         Take it before the snapshot begins: then no snapshot is older than what the shelf has seen.
@@ -53,6 +63,11 @@ class Shelves:
                 return
             place.nbytes = place.shelf.nbytes
         self._make_room()
+
+    def seen(self, tenant: str, agent: str) -> int:
+        """After which change what is held of the agent was current; 0 when nothing is."""
+        place = self._places.get((tenant, agent))
+        return 0 if place is None else place.shelf.seen
 
     def loose(self, tenant: str, agent: str) -> int:
         """How many rows of the agent's shelf were not read from a pack."""

@@ -1,7 +1,7 @@
 """The store: verbs for the event loop, work for threads."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import apsw
@@ -19,12 +19,11 @@ from memorywire.stores.sqlite.connection import Connect, Patience, connect
 from memorywire.stores.sqlite.examining import examine
 from memorywire.stores.sqlite.file import SqliteFile
 from memorywire.stores.sqlite.location import Location
-from memorywire.stores.sqlite.migrate import migrate
-from memorywire.stores.sqlite.packing import LEAST, keep, next_pack
-from memorywire.stores.sqlite.rows import Bindings
-from memorywire.stores.sqlite.searching import search
+from memorywire.stores.sqlite.migrate import migrate, refuse_if_reembedded
+from memorywire.stores.sqlite.packing import LEAST, Pack, keep, next_pack
+from memorywire.stores.sqlite.rows import Bindings, Seen
 from memorywire.stores.sqlite.shelves import MEMORY, Shelves
-from memorywire.stores.sqlite.touches import Touch, Touches
+from memorywire.stores.sqlite.touches import Touch, Touches, seen_on
 from memorywire.stores.sqlite.writer import Work
 
 # A change with more characters than this is prepared on a thread: an event loop would notice.
@@ -33,7 +32,7 @@ _MANY = 20_000
 
 class SqliteStore:
     """Memories in one SQLite file, or in memory; satisfies Store, Historian, Chronicler,
-    Tracker, RecallCounter and Surveyor.
+    LateAsker, Tracker, RecallCounter and Surveyor.
 
     What was written is on the disk before the write is answered. Others may keep their tables in the
     same `file`. `connect` is how connections are made, `patience` how long other processes are waited
@@ -75,7 +74,12 @@ class SqliteStore:
         no row can hold.
         """
         prepared = prepare(change, self._space)
-        return lambda db: apply(db, prepared)
+
+        def work(db: apsw.Connection) -> int:
+            refuse_if_reembedded(db, self._space)
+            return apply(db, prepared)
+
+        return work
 
     async def write(self, change: Change) -> int:
         many = sum(len(put.record.text) for put in change.put) > _MANY
@@ -83,16 +87,16 @@ class SqliteStore:
         return await self.file.write(work)
 
     async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
-        return self._touched(await self.file.read(lambda db: reading.get(db, scope, ids)))
+        return await self._records(lambda db: reading.get(db, scope, ids))
 
     async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
         await self._settle_touches(where)
-        return self._touched(await self.file.read(lambda db: reading.find(db, where, after, limit)))
+        return await self._records(lambda db: reading.find(db, where, after, limit))
 
     async def newest(self, where: Where, before: str | None, limit: int) -> list[Record]:
         await self._settle_touches(where)
         work = partial(reading.find, where=where, after=before, limit=limit, backwards=True)
-        return self._touched(await self.file.read(work))
+        return await self._records(work)
 
     async def owners(self, tenant: str) -> list[tuple[str, int]]:
         return await self.file.read(lambda db: reading.owners(db, tenant))
@@ -102,15 +106,17 @@ class SqliteStore:
         return await self.file.read(lambda db: reading.count(db, where))
 
     async def search(self, query: Query, limit: int) -> list[Scored]:
-        await self._settle_touches(query.where)
-        seen = self._touches.seen_at
-        found = await self.file.run(lambda db: search(db, self._shelves, self._space, query, limit, seen))
-        self._tidy(query.where.scope)
+        return await self.search_late(query.where, lambda: query, limit)
+
+    async def search_late(self, where: Where, ask: Callable[[], Query], limit: int) -> list[Scored]:
+        await self._settle_touches(where)
+        found = await self.file.run(partial(self._search, ask=ask, limit=limit, seen=self._touches.seen()))
+        self._tidy(where.scope)
         return found
 
     async def duplicate(self, record: Record, at: int) -> Record | None:
-        found = await self.file.read(lambda db: reading.duplicate(db, record, at))
-        return None if found is None else self._touches.seen_on(found)
+        found = await self._records(lambda db: reading.duplicate(db, record, at))
+        return found[0] if found else None
 
     async def health(self) -> Mapping[str, Json]:
         return await self.file.read(lambda db: examine(db, self.file.location))
@@ -161,6 +167,11 @@ class SqliteStore:
         """Wait for what is done in the background."""
         await asyncio.gather(*self._packing.values())
 
+    def _search(self, db: apsw.Connection, ask: Callable[[], Query], limit: int, seen: Seen) -> list[Scored]:
+        from memorywire.stores.sqlite.searching import search  # arrays are loaded by the first who searches
+
+        return search(db, self._shelves, self._space, ask(), limit, seen)
+
     def _tidy(self, scope: Scope) -> None:
         """When many rows had to be read for an agent's index, see in the background that they are packed."""
         key = (scope.tenant, scope.agent)
@@ -177,19 +188,25 @@ class SqliteStore:
                 if pack is None:
                     self._shelves.tied(tenant, agent)
                     return
-                await self.file.write(partial(keep, name=name, pack=pack))
+                await self.file.write(partial(self._keep_pack, name=name, pack=pack))
         except StoreError:
             return  # packs only save time: it is left to whoever loads the rows next
         finally:
             del self._packing[tenant, agent]
 
+    def _keep_pack(self, db: apsw.Connection, name: Bindings, pack: Pack) -> None:
+        refuse_if_reembedded(db, self._space)  # it was read before, and has the vectors of then
+        keep(db, name, pack)
+
     async def _settle_touches(self, where: Where) -> None:
         """Idleness is decided in the file, so what is pending must be there first."""
-        if where.idle_since is not None and self._touches:
+        if where.idle_since is not None and self._touches.unsettled:
             await self.file.write(_nothing)
 
-    def _touched(self, records: list[Record]) -> list[Record]:
-        return [self._touches.seen_on(record) for record in records]
+    async def _records(self, work: Work[list[Record]]) -> list[Record]:
+        """What a work reads, with the moments of recalls that are not written yet."""
+        seen = self._touches.seen()
+        return [seen_on(record, seen) for record in await self.file.read(work)]
 
 
 def _nothing(_: apsw.Connection) -> None:

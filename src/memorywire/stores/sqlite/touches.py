@@ -1,14 +1,16 @@
 """Recalls that are not written yet: kept in memory, so that reading never waits for the disk."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from threading import Lock
 from typing import TypeAlias
 
 import apsw
 
 from memorywire.model.record import Record, Scope
-from memorywire.stores.sqlite.rows import Bindings, scope_row
+from memorywire.model.values import dataclass
+from memorywire.stores.sqlite.rows import Bindings, Seen, as_written, scope_row
 from memorywire.stores.sqlite.sql import QUERIES
 
 _Pending: TypeAlias = dict[tuple[Scope, str], "Touch"]
@@ -38,6 +40,11 @@ class Touches:
     def __bool__(self) -> bool:
         return bool(self._new)
 
+    @property
+    def unsettled(self) -> bool:
+        """Whether anything is not on the disk yet, also if it is on its way."""
+        return bool(self._new or self._taken)
+
     def add(self, touches: Iterable[Touch]) -> None:
         with self._lock:
             _merge(self._new, touches)
@@ -59,28 +66,37 @@ class Touches:
     def counted_on(self, record: Record) -> int:
         """How many recalls of the record wait to be written."""
         with self._lock:
-            return sum(touch.count for touch in self._pending(record.scope, record.id))
+            return sum(touch.count for touch in _of((self._new, self._taken), record.scope, record.id))
 
-    def seen_on(self, record: Record) -> Record:
-        """The record as if everything pending were written."""
-        at = self.seen_at(record.scope, record.id, record.recalled_at)
-        return record if at == record.recalled_at else replace(record, recalled_at=at)
+    def seen(self) -> Seen:
+        """Tells when a record was last recalled, as if everything pending were written.
 
-    def seen_at(self, scope: Scope, id: str, written: int | None) -> int | None:
-        """When the record of that scope was last recalled, as if everything pending were written."""
-        if not self._new and not self._taken:
-            return written
+        Ask for it before the snapshot that records are read in: what is written between the two is in neither
+        the snapshot nor, afterwards, among the pending.
+        """
         with self._lock:
-            at = max((touch.at for touch in self._pending(scope, id)), default=None)
-        return written if at is None or (written is not None and written >= at) else at
+            pending = (self._new, self._taken)  # which are replaced when they are written, and never emptied
+        return partial(_seen_at, pending) if any(pending) else as_written
 
-    def _pending(self, own: Scope, id: str) -> Iterator[Touch]:
-        meant = (own,) if own.user is None else (own, Scope(tenant=own.tenant, agent=own.agent))
-        for scope in meant:
-            for pending in (self._new, self._taken):
-                touch = pending.get((scope, id))
-                if touch is not None:
-                    yield touch
+
+def seen_on(record: Record, seen: Seen) -> Record:
+    """The record with the moment it was last recalled."""
+    at = seen(record.scope, record.id, record.recalled_at)
+    return record if at == record.recalled_at else replace(record, recalled_at=at)
+
+
+def _seen_at(pending: Sequence[_Pending], scope: Scope, id: str, written: int | None) -> int | None:
+    at = max((touch.at for touch in _of(pending, scope, id)), default=None)
+    return written if at is None or (written is not None and written >= at) else at
+
+
+def _of(pending: Sequence[_Pending], own: Scope, id: str) -> Iterator[Touch]:
+    meant = (own,) if own.user is None else (own, Scope(tenant=own.tenant, agent=own.agent))
+    for scope in meant:
+        for touches in pending:
+            touch = touches.get((scope, id))
+            if touch is not None:
+                yield touch
 
 
 def _row(touch: Touch) -> Bindings:

@@ -150,7 +150,8 @@ DEFAULT = ("register, rerank", EMBEDDED)
 
 _ABOUT = """\
 Made by `memorywire bench fusion` on {machine}.
-The 100 facts of the microbenchmark, {queries} questions a cell, seed {seed}.
+The 100 facts of the microbenchmark, {queries} questions a cell, seed {seed}; ten times as many draws where
+a mean is promised, for one rogue among three or more and the default order: one question of 42 is 0.024.
 Honest stores rank as the reference store does; of quality q they miss each memory with probability 1 - q and
 misjudge the others. Rogues answer first. `n` stores, `f` of them rogue, every f < n; attacks: invented
 memories (each rogue its own, or all the same, or each repeated), real but irrelevant memories on top (id

@@ -21,6 +21,9 @@ CLEAN = "clean"
 QUERIES = 42
 """As many as there are questions with an answer."""
 
+DRAWS = 10
+"""So often is each question asked where a mean is promised: one of 42, by chance, is more than is allowed."""
+
 _WHERE = Where(scope=SCOPE, alive_at=0)
 
 
@@ -76,7 +79,10 @@ def sweep(
         for stores in range(2, most + 1):
             watch(f"quality {quality}, {stores} stores")
             for rogues in range(1, stores):
-                yield from _cells(world, quality, stores, rogues, queries, seed)
+                often = [one for one in DEFENCES if one.rerank and rogues == 1 and stores > 2]
+                once = [one for one in DEFENCES if one not in often]
+                yield from _cells(world, quality, stores, rogues, queries, seed, once)
+                yield from _cells(world, quality, stores, rogues, DRAWS * queries, seed, often)
 
 
 @dataclass(slots=True)
@@ -94,7 +100,15 @@ class Tally:
         self.bump += sum(one.record.id in pushed for one in best) / K
 
 
-def _cells(world: World, quality: float, stores: int, rogues: int, queries: int, seed: int) -> Iterator[Cell]:
+def _cells(
+    world: World,
+    quality: float,
+    stores: int,
+    rogues: int,
+    queries: int,
+    seed: int,
+    defences: Sequence[Defence],
+) -> Iterator[Cell]:
     """All attacks on the same views of the same questions."""
     dice = np.random.default_rng((seed, round(10 * quality), stores, rogues))
     tallies: dict[tuple[str, str], Tally] = defaultdict(Tally)
@@ -102,7 +116,7 @@ def _cells(world: World, quality: float, stores: int, rogues: int, queries: int,
         asked = world.questions[number % len(world.questions)]
         views = [dim_view(asked.ranking, quality, dice) for _ in range(stores)]
         honest = {f"store {place}": views[place] for place in range(rogues, stores)}
-        for defence in DEFENCES:
+        for defence in defences:
             tallies[CLEAN, defence.name].count(join(honest, defence, 0, asked, world), asked)
             for attack in ATTACKS:
                 # Rogues come first, where ties favour them.

@@ -1,0 +1,44 @@
+"""Vectors as the file keeps them: the same bits, whoever made them narrow."""
+
+import struct
+import subprocess
+import sys
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memorywire.model.space import Space
+from memorywire.stores.sqlite.halves import narrowed, widened
+from memorywire.stores.sqlite.rows import _half
+
+_numbers = st.lists(st.floats(-1.0, 1.0, width=32), min_size=1, max_size=20)
+
+
+@given(_numbers)
+def test_arrays_and_plain_python_round_alike(numbers: list[float]) -> None:
+    vector = struct.pack(f"<{len(numbers)}f", *numbers)
+    assert struct.pack(f"<{len(numbers)}e", *numbers) == narrowed(vector)
+
+
+@given(_numbers)
+def test_what_was_made_wide_is_narrowed_to_the_same_again(numbers: list[float]) -> None:
+    halves = narrowed(struct.pack(f"<{len(numbers)}f", *numbers))
+    assert narrowed(widened(np.frombuffer(halves, "<u2")).tobytes()) == halves
+
+
+def test_a_process_without_arrays_keeps_the_same_bits() -> None:
+    numbers = [0.1, -0.37, 6e-8, 1.0]
+    script = (
+        "import struct, sys\n"
+        "from memorywire.model.space import Space\n"
+        "from memorywire.stores.sqlite.rows import _half\n"
+        f"vector = struct.pack('<4f', *{numbers})\n"
+        "print(_half(vector, Space(model='m', revision='r', dimension=4)).hex())\n"
+        "assert 'numpy' not in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True)
+    space = Space(model="m", revision="r", dimension=4)
+    kept = _half(struct.pack("<4f", *numbers), space)
+    assert kept is not None
+    assert done.stdout.strip() == kept.hex()
