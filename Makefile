@@ -9,6 +9,9 @@ SOURCES := $(shell find packages/minilm -name '*.py' -o -name '*.[ch]' -o -name 
 SLOW   := $(addprefix tests/,cli console contracts embed http layer markdown mcp postgres remote shards sqlite stores vendors)
 UNIT   := $(filter-out $(SLOW) tests/__pycache__, $(wildcard tests/*))
 
+# Hundreds of tests start a process: it should not compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help run test check lint unit bench figures torture fuzz load matrix conformance-all screenshots docs clean
 
@@ -49,7 +52,7 @@ load: $(VENV)/.dev  ## many HTTP clients at once, beside the same work in proces
 	@$(PY) tools/load_http.py --memories 100000 --soak 300
 
 matrix: $(VENV)/.dev  ## run every store and product through the kit, write docs/reference/matrix.md
-	@$(PY) tools/matrix.py --vendors
+	@$(PY) tools/matrix.py --servers --vendors
 
 conformance-all: $(VENV)/.dev  ## the kit on every product, the large ones too, and a Postgres group whose leader is killed
 	@MEMORYWIRE_ALL_VENDORS=1 $(PY) -m pytest --timeout 1800 tests/vendors tests/markdown

@@ -7,12 +7,14 @@ Nothing is asserted: each figure stands beside the limit it should keep.
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -30,6 +32,7 @@ def main() -> None:
         print_sizes(next(folder.glob("venv/lib/python*/site-packages")))
         print_imports(python)
         print_commands(folder)
+        print_hooks(folder, python)
 
 
 def install(folder: Path) -> Path:
@@ -90,9 +93,30 @@ def print_commands(folder: Path) -> None:
     show("memorywire --help", statistics.median(helps), "s", None)
 
 
-def seconds(command: Sequence[str | Path]) -> float:
+def print_hooks(folder: Path, python: Path) -> None:
+    """Each as a coding agent calls it, with a pinned memory; the model is not counted against the limit."""
+    command = folder / "venv" / "bin" / "memorywire"
+    env = {**os.environ, "MEMORYWIRE_HOME": str(folder / "home")}
+    subprocess.run([command, "remember", "Ana drinks green tea", "--tag", "pinned"], check=True, env=env)
+    log = folder / "log.jsonl"
+    log.write_text('{"type": "user", "message": {"role": "user", "content": "I like tea"}}\n')
+    told = {"session_id": "s", "transcript_path": str(log), "prompt": "what does Ana drink?"}
+    loading = "import memorywire_minilm; memorywire_minilm.load().embed(['tea'])"
+    bare = statistics.median(seconds([python, "-c", "pass"]) for _ in range(COMMANDS))
+    model = statistics.median(seconds([python, "-c", loading]) for _ in range(COMMANDS)) - bare
+    for event in ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact"):
+        call = json.dumps({"hook_event_name": event, **told})
+        took = statistics.median(seconds([command, "hook"], told=call, env=env) for _ in range(COMMANDS))
+        share = model if event == "UserPromptSubmit" else 0
+        show(f"memorywire hook, {event}", took - share, "s", 0.3)
+    show("    the embedder's model, for a prompt", model, "s", None)
+
+
+def seconds(
+    command: Sequence[str | Path], *, told: str | None = None, env: Mapping[str, str] | None = None
+) -> float:
     started = time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, input=told, env=env, text=True)
     return time.perf_counter() - started
 
 

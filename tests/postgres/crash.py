@@ -34,10 +34,14 @@ LONGEST_PAUSE = 0.2
 _SCRIPT = [sys.executable, str(ROOT / "scripts" / "postgres")]
 
 
-def started(folder: Path) -> str:
-    """The URL of the server in this folder, whatever server the tests at large were given."""
+def started(folder: Path, *, primary: Path | None = None) -> str:
+    """The URL of the server in this folder, whatever server the tests at large were given.
+
+    A new one may be a replica of the one in the folder `primary`.
+    """
     own = {name: value for name, value in os.environ.items() if name != "MEMORYWIRE_TEST_PG"}
-    command = [*_SCRIPT, "start", str(folder)]
+    how = ["start", str(folder)] if primary is None else ["follow", str(folder), str(primary)]
+    command = [*_SCRIPT, *how]
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=own).stdout.strip()
 
 
@@ -46,12 +50,12 @@ def stopped(folder: Path, how: str) -> None:
 
 
 @contextmanager
-def serving(name: str) -> Iterator[tuple[Path, Server]]:
+def serving(name: str, primary: Path | None = None) -> Iterator[tuple[Path, Server]]:
     """A server for the time being. Not below pytest's folder, which only its owner may enter: the server
     runs as somebody else."""
     folder = Path(f"/tmp/memorywire-{name}-{os.getpid()}")
     try:
-        yield folder, Server(started(folder))
+        yield folder, Server(started(folder, primary=primary))
     finally:
         stopped(folder, "immediate")
         subprocess.run(["rm", "-rf", str(folder)], check=True)

@@ -53,9 +53,9 @@ def keeps_every_promise(report: dict[str, Any]) -> None:
 @cache
 def judged(vendor: str, inside: str) -> dict[str, str | None]:
     """What each claim of `tests/vendors/inside/INSIDE.py` came to in the vendor's environment."""
-    found: dict[str, str | None] = json.loads(
-        _output(python_of(vendor), "-m", "tests.vendors.inside.judge", inside)
-    )
+    said = _output(python_of(vendor), "-m", "tests.vendors.inside.judge", inside)
+    # Before it there may be what the product has to tell the world as it starts.
+    found: dict[str, str | None] = json.loads(said.splitlines()[-1])
     return found
 
 

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 from memorywire.model.errors import MemorywireError, StoreCorrupt, StoreUnavailable
+from memorywire.model.values import dataclass
 
 T = TypeVar("T")
 

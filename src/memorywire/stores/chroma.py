@@ -1,18 +1,15 @@
 """Memories in Chroma: `chroma:///folder`, or `chroma://` in memory.
 
 One collection holds everybody's entries, each with its agent and user to filter by; the vectors are ours, so
-Chroma's own embedder, which would have to be downloaded, is never asked.
+Chroma's own embedder, which would have to be downloaded, is never asked. The files of its index are written
+with whatever lies in the memory of the process, words among it, so in a folder nothing is erased for certain.
 """
 
-import os
 from collections.abc import Mapping, Sequence
-from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import apsw
-
+from memorywire.model.capabilities import Feature
 from memorywire.model.query import Query
 from memorywire.model.record import Json, Scope
 from memorywire.model.space import Space
@@ -35,12 +32,6 @@ NAME = "chroma"
 _COLLECTION = "memorywire"
 _PAYLOAD = "memorywire"
 _SILENCE = {"ANONYMIZED_TELEMETRY": "False", "CHROMA_OTEL_COLLECTION_ENDPOINT": ""}
-_BUSY_MS = 30_000
-# The vectors stay: its index still has to read them, before it reads that they were deleted.
-_EMPTY_QUEUE = """
-UPDATE embeddings_queue SET metadata = '{}'
-WHERE metadata <> '{}' AND id NOT IN (SELECT embedding_id FROM embeddings)
-"""
 
 
 async def open_store(url: str, *, space: Space) -> VendorStore:
@@ -49,7 +40,8 @@ async def open_store(url: str, *, space: Space) -> VendorStore:
     product = Chroma(need("chromadb", store=NAME, extra=NAME, silence=_SILENCE), space)
     await answered(product, product.open(None if place.path is None else place.path / "chroma"))
     books = None if place.path is None else place.path / "memorywire.db"
-    return await VendorStore.opened(product, space, books=books)
+    lacks: frozenset[Feature] = frozenset() if books is None else frozenset({Feature.HARD_DELETE})
+    return await VendorStore.opened(product, space, books=books, lacks=lacks)
 
 
 class Chroma:
@@ -61,7 +53,6 @@ class Chroma:
         errors = need("chromadb.errors", store=NAME, extra=NAME)
         self.errors: tuple[type[Exception], ...] = (
             errors.ChromaError,
-            apsw.Error,
             ValueError,
             OSError,
             RuntimeError,
@@ -71,7 +62,6 @@ class Chroma:
         self._thread = OneThread(NAME)
         self._client: Any = None
         self._entries: Any = None
-        self._file: Path | None = None
 
     async def open(self, folder: Path | None) -> None:
         await self._thread.do(lambda: self._open(folder))
@@ -83,7 +73,6 @@ class Chroma:
         else:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._client = self._module.PersistentClient(path=str(folder), settings=settings)
-            self._file = folder / "chroma.sqlite3"
         self._entries = self._client.get_or_create_collection(
             _COLLECTION, embedding_function=None, configuration={"hnsw": {"space": "cosine"}}
         )
@@ -102,10 +91,6 @@ class Chroma:
 
     async def drop(self, refs: Sequence[Ref]) -> None:
         await self._thread.do(lambda: self._entries.delete(ids=[ref.key for ref in refs]))
-
-    async def scrub(self) -> None:
-        if self._file is not None:
-            await self._thread.do(partial(_scrub, self._file))
 
     async def fetch(self, refs: Sequence[Ref]) -> Sequence[Seen]:
         keys = [ref.key for ref in refs]
@@ -130,14 +115,6 @@ class Chroma:
     async def close(self) -> None:
         await self._thread.do(lambda: self._client.close())
         self._thread.end()
-
-
-def _scrub(file: Path) -> None:
-    """Chroma keeps what was deleted in a queue until its index is written, and in free pages for ever."""
-    with closing(apsw.Connection(os.fspath(file))) as db:
-        db.set_busy_timeout(_BUSY_MS)
-        db.execute(_EMPTY_QUEUE)
-        db.execute("VACUUM")
 
 
 def _metadata(entry: Entry) -> dict[str, str]:

@@ -4,10 +4,11 @@ Every compiled expression is true or false, never NULL, so that `not` and `or` a
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from memorywire.model.record import Json
+from memorywire.model.values import dataclass
 from memorywire.model.where import EVERYTHING, And, Compare, Filter, Not, Operator, Or
 
 ORDER = {Operator.GT: ">", Operator.GTE: ">=", Operator.LT: "<", Operator.LTE: "<="}

@@ -4,8 +4,7 @@ A store knows no policy. It keeps our ids, decides liveness and scope inside its
 answers with values. `memory.py` is the reference: a store may be faster, never different.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from memorywire.model.capabilities import Feature
@@ -13,6 +12,7 @@ from memorywire.model.change import Change, Footprint, Version
 from memorywire.model.errors import MemorywireError
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import Json, Record, Scope
+from memorywire.model.values import dataclass
 from memorywire.model.where import Where
 from memorywire.stores.abilities import Ability
 
@@ -105,6 +105,15 @@ class Chronicler(Protocol, metaclass=Ability):
 
     async def vectors(self, tenant: str, versions: Sequence[tuple[str, int]]) -> list[bytes | None]:
         """The vectors of these versions (id, number), as puts bring them; None where there is none."""
+        ...
+
+
+@runtime_checkable
+class LateAsker(Protocol, metaclass=Ability):
+    """A store that searches on a thread of its own and has the query completed there."""
+
+    async def search_late(self, where: Where, ask: Callable[[], Query], limit: int) -> list[Scored]:
+        """As `search`, for the query that `ask` makes, which is inside `where` and may take a moment."""
         ...
 
 

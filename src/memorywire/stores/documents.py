@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from importlib.resources import files
+
+from memorywire.model.packaged import folder
 
 _HEADING = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
@@ -17,7 +18,7 @@ class Document(Mapping[str, str]):
 
     @cached_property
     def _blocks(self) -> dict[str, str]:
-        text = (files(self._package) / self._file).read_text(encoding="utf-8")
+        text = (folder(self._package) / self._file).read_text(encoding="utf-8")
         _, *parts = _HEADING.split(text)
         return {name: body.strip() for name, body in zip(parts[::2], parts[1::2], strict=True)}
 

@@ -4,10 +4,11 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Self, TypeVar
+
+from memorywire.model.values import dataclass
 
 T = TypeVar("T")
 

@@ -24,8 +24,12 @@ STOP_WORDS = frozenset(
 
 def terms(text: str) -> Counter[str]:
     """How often each index term occurs; the same for a memory and for a query."""
-    words = _WORD.findall(unicodedata.normalize("NFKC", text))
-    return Counter(chain.from_iterable(map(_word_terms, words)))
+    return Counter(chain.from_iterable(map(word_terms, spelled(text))))
+
+
+def spelled(text: str) -> list[str]:
+    """The words of a text as they stand in it."""
+    return _WORD.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
 
 
 def name_words(name: str) -> frozenset[str]:
@@ -40,8 +44,9 @@ def spoken_by(word: str) -> str:
 
 
 @lru_cache(maxsize=65_536)
-def _word_terms(spelled: str) -> tuple[str, ...]:
-    word = _POSSESSIVE.sub("", spelled)
+def word_terms(written: str) -> tuple[str, ...]:
+    """The index terms of one such word."""
+    word = _POSSESSIVE.sub("", written)
     unspaced = _UNSPACED.findall(word)
     if unspaced:
         rest = _UNSPACED.sub(" ", word).split()

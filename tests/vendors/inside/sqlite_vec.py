@@ -26,6 +26,7 @@ from memorywire.model.space import Space
 from memorywire.stores.registry import open_store
 from memorywire.stores.sqlite_vec import SqliteVec
 from memorywire.stores.vendors import Entry, Ref, VendorStore, locate
+from tests.stores.surveys import names_owners_and_newest
 from tests.vendors.inside import erasing
 
 
@@ -49,6 +50,12 @@ class Failing(SqliteVec):
 
     async def drop(self, refs: Sequence[Ref]) -> None:
         await self._step(lambda: super(Failing, self).drop(refs))
+
+
+async def a_room_names_its_owners_and_its_newest(folder: Path) -> None:
+    store = await open_store(f"sqlite-vec://{folder}/memory.db", space=SPACE)
+    await names_owners_and_newest(store)
+    await store.close()
 
 
 async def _opened(folder: Path) -> tuple[VendorStore, Failing]:

@@ -1,6 +1,6 @@
 """The embedded store with edges: what is linked to a good hit is worth more than by its own words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import apsw
@@ -9,6 +9,7 @@ from memorywire.model.change import Change
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import DEMOTED_FACTOR, Record, Scope, Standing
 from memorywire.model.space import Space
+from memorywire.model.where import Where
 from memorywire.stores.graph.edges import Edge, Kind, catch_up, forget_erased, hashes, is_current
 from memorywire.stores.graph.walking import Bounds, Reached, edges_at, namesakes, walk
 from memorywire.stores.relevance import relevance, weight
@@ -56,11 +57,21 @@ class GraphStore(SqliteStore):
 
         return linked
 
-    async def search(self, query: Query, limit: int) -> list[Scored]:
-        hits = await super().search(query, max(limit, SEEDS))
+    async def search_late(self, where: Where, ask: Callable[[], Query], limit: int) -> list[Scored]:
+        completed: list[Query] = []
+
+        def asked() -> Query:
+            completed.append(ask())
+            return completed[-1]
+
+        hits = await super().search_late(where, asked, max(limit, SEEDS))
+        return await self._linked(completed[-1], hits, limit) if completed else hits[:limit]
+
+    async def _linked(self, query: Query, hits: Sequence[Scored], limit: int) -> list[Scored]:
+        """The best, with what the best of these hits lend to what is linked to them."""
         seeds = {hit.record.id: weight(min(hit.score, _SURE)) for hit in hits[:SEEDS] if hit.score >= STRONG}
         if not seeds or query.where.as_of is not None:
-            return hits[:limit]
+            return list(hits[:limit])
         await self._catch_up()
         asked = hashes(set(name_words(query.text)))
         scope = query.where.scope

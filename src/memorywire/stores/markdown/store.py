@@ -27,11 +27,11 @@ T = TypeVar("T")
 
 
 class MarkdownStore:
-    """Satisfies Store, Tracker and RecallCounter. Vectors lie beside the files, for what was written here.
+    """Satisfies Store, Tracker, RecallCounter and Surveyor.
 
-    A change is committed by one transaction of the books, when its new files are on the disk beside their
-    places; whoever comes next finishes what a crash interrupted. A file that cannot be read is reported by
-    `health` and never written over.
+    Vectors lie beside the files, for what was written here. A change is committed by one transaction of the
+    books, when its new files are on the disk beside their places; whoever comes next finishes what a crash
+    interrupted. A file that cannot be read is reported by `health` and never written over.
     """
 
     name = "markdown"
@@ -164,6 +164,20 @@ class MarkdownStore:
     async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
         found = sorted((one.record for one in await self._matching(where)), key=lambda record: record.id)
         return [_own(record) for record in found if after is None or record.id > after][:limit]
+
+    async def newest(self, where: Where, before: str | None, limit: int) -> list[Record]:
+        found = [one.record for one in await self._matching(where)]
+        below = [record for record in found if before is None or record.id < before]
+        return [_own(record) for record in sorted(below, key=lambda record: record.id, reverse=True)[:limit]]
+
+    async def owners(self, tenant: str) -> list[tuple[str, int]]:
+        """Every agent the books know is looked at."""
+
+        def counted() -> list[tuple[str, int]]:
+            known = (scope for scope in self._books.agents() if scope.tenant == tenant)
+            return [(scope.agent, len(self._reader.shelf(scope).memories)) for scope in known]
+
+        return [(agent, count) for agent, count in await self._do(counted) if count]
 
     async def count(self, where: Where) -> int:
         return len(await self._matching(where))

@@ -11,6 +11,7 @@ from memorywire.model.errors import Conflict, Duplicate, IdempotencyConflict
 from memorywire.model.record import Record, Scope
 from memorywire.model.space import Space
 from memorywire.stores.postgres.database import Connection, Row
+from memorywire.stores.postgres.migrate import refuse_if_reembedded
 from memorywire.stores.postgres.queries import QUERIES
 from memorywire.stores.postgres.rows import change_row, dumps, kept, said, scope_row, some, version_row
 
@@ -54,7 +55,7 @@ def applying(
     row, rows = change_row(change), [version_row(put, space) for put in change.put]
 
     async def work(db: Connection) -> int:
-        known, sequence, draft = await _look(db, change, row, rows)
+        known, sequence, draft = await _look(db, change, row, rows, space)
         if known is not None:
             return known
         draft.plan()
@@ -67,7 +68,7 @@ def applying(
 
 
 async def _look(
-    db: Connection, change: Change, row: dict[str, Any], rows: Sequence[dict[str, Any]]
+    db: Connection, change: Change, row: dict[str, Any], rows: Sequence[dict[str, Any]], space: Space
 ) -> tuple[int | None, int, "_Draft"]:
     """Everything the change depends on, read once it is this writer's turn."""
     named = {kept(end.id) for end in change.end} | {kept(id) for id in change.erase}
@@ -82,6 +83,9 @@ async def _look(
         sequence = await db.execute(QUERIES["next_sequence"])
         heads = await db.execute(QUERIES["heads"], row | asked)
         sayings = await db.execute(QUERIES["sayings"], row | asked)
+        # Last: from the queries before it on, the versions keep the vectors they have.
+        reembedded = await db.execute(QUERIES["reembedded_to"])
+    refuse_if_reembedded(next((str(to) for (to,) in await reembedded.fetchall()), None), space)
     before = await known.fetchall()
     again = next((int(seq) for seq, id in before if id == row["id"]), None)
     if before and again is None:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeAlias, TypeVar
 
@@ -18,6 +18,7 @@ from memorywire.stores.postgres.location import Location
 Connection: TypeAlias = psycopg.AsyncConnection[Any]
 Row: TypeAlias = tuple[Any, ...]  # as the server gives it; the decoders know each column's type
 Bindings: TypeAlias = Mapping[str, Any]
+Asked: TypeAlias = tuple[str, Bindings]  # a query
 T = TypeVar("T")
 Work: TypeAlias = Callable[[Connection], Awaitable[T]]
 
@@ -35,11 +36,11 @@ _Demoted = errors.ReadOnlySqlTransaction
 _LOST = (psycopg.OperationalError, psycopg.InterfaceError, _Demoted)
 _HOPELESS = (PoolClosed, TooManyRequests, errors.QueryCanceled)
 _PATIENCE = 40.0
-_PAUSE = 0.2
+_PAUSE = 0.1
 _FREE_SECONDS = 60  # to wait for one's turn at a connection: whoever came first is served first
-_RECONNECT_SECONDS = 5  # a pool that goes on for long looks ever less often
+_SOON_SECONDS = 0.5  # the same, while the server is away: the pool looks for it when somebody comes
+_RECONNECT_SECONDS = 0.2  # a pool that goes on for long looks ever less often
 _ELSEWHERE = "MW001"
-_CONNECT_SECONDS = 10
 _PREPARED_AFTER = 3
 _SILENCE = logging.NullHandler()
 
@@ -68,7 +69,6 @@ class Database:
             kwargs={
                 "autocommit": True,
                 "prepare_threshold": _PREPARED_AFTER if location.prepare else None,
-                "connect_timeout": _CONNECT_SECONDS,
             },
             min_size=1,
             max_size=location.pool,
@@ -95,31 +95,60 @@ class Database:
         """What `work` gives, once everything it wrote is committed; if it raises, nothing is written."""
         return await self._run(WRITING, tenant, work, settings or {})
 
-    async def heard(self) -> AsyncIterator[str]:
-        """What is announced on the schema's channel from now on, over a connection of its own."""
+    async def heard(self, channel: str) -> AsyncIterator[str]:
+        """What is announced on the channel, over a connection of its own.
+
+        The first word is empty: from then on nothing is missed.
+        """
         with fence(self.location):
-            async with await psycopg.AsyncConnection.connect(
-                self.location.primary, autocommit=True, connect_timeout=_CONNECT_SECONDS
-            ) as db:
-                await db.execute(sql.SQL("LISTEN {}").format(sql.Identifier(self.location.schema)))
+            async with await psycopg.AsyncConnection.connect(self.location.primary, autocommit=True) as db:
+                await db.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+                yield ""
                 async for note in db.notifies():
                     yield note.payload
 
+    async def at_once(
+        self, tenant: str, queries: Sequence[Asked], settings: Mapping[str, str]
+    ) -> list[list[Row]]:
+        """What each of these queries finds, in the newest snapshot, all in one trip to the server."""
+        named = {"search_path": self._path.as_string(), "memorywire.tenant": _named(tenant), **settings}
+        # What is sent together is one transaction, for which alone these hold.
+        prologue = "SELECT " + ", ".join(f"set_config('{name}', %({name})s, true)" for name in named)
+
+        async def work(db: Connection) -> list[list[Row]]:
+            cursor = psycopg.AsyncClientCursor(db)
+            parts = [cursor.mogrify(prologue, named), *(cursor.mogrify(*one) for one in queries)]
+            await cursor.execute("; ".join(one.rstrip().rstrip(";") for one in parts))
+            found = []
+            while cursor.nextset():
+                found.append(await cursor.fetchall())
+            return found
+
+        return await self._persistently(work)
+
     async def _run(self, begin: str, tenant: str, work: Work[T], settings: Mapping[str, str]) -> T:
-        if not tenant:
-            raise InvalidRequest("the tenant has no name", field="tenant")
-        start = self._prologue(begin, {"memorywire.tenant": tenant, **settings})
+        start = self._prologue(begin, {"memorywire.tenant": _named(tenant), **settings})
+
+        async def transaction(db: Connection) -> T:
+            async with _transaction(db, start):
+                return await work(db)
+
+        return await self._persistently(transaction)
+
+    async def _persistently(self, work: Work[T]) -> T:
+        """What the work gives on a connection, tried again as long as there is hope."""
         with fence(self.location):
             tries, deadline = 0, time.monotonic() + _PATIENCE
             while True:
+                lost = self._lost
                 try:
-                    return await self._attempt(start, work)
+                    return await self._attempt(work, _SOON_SECONDS if lost else _FREE_SECONDS)
                 except _MOMENTARY:
                     tries += 1
                     if tries == _TRIES:
                         raise
                 except PoolTimeout:
-                    if not self._lost or time.monotonic() > deadline:
+                    if not lost or time.monotonic() > deadline:
                         raise
                 except _LOST as error:
                     self._lost = True
@@ -128,13 +157,10 @@ class Database:
                     await self._pool.check()  # the server went away: so did every other idle connection
                     await asyncio.sleep(_PAUSE)
 
-    async def _attempt(self, start: sql.Composed, work: Work[T]) -> T:
-        # A pool that lost its connections makes new ones when somebody comes, not while somebody waits.
-        patience = _RECONNECT_SECONDS if self._lost else _FREE_SECONDS
+    async def _attempt(self, work: Work[T], patience: float) -> T:
         async with self._pool.connection(timeout=patience) as db:
             try:
-                async with _transaction(db, start):
-                    done = await work(db)
+                done = await work(db)
                 self._lost = False
                 return done
             except _Demoted:
@@ -149,6 +175,12 @@ class Database:
         ]
         path = sql.SQL("SET LOCAL search_path = {}").format(self._path)
         return sql.SQL("; ").join([sql.SQL(begin), path, *named])
+
+
+def _named(tenant: str) -> str:
+    if not tenant:
+        raise InvalidRequest("the tenant has no name", field="tenant")
+    return tenant
 
 
 @asynccontextmanager

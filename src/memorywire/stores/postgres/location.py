@@ -8,8 +8,10 @@ from memorywire.model.errors import InvalidRequest
 
 SCHEMA = "memorywire"
 POOL = 10
-_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_NAME = re.compile(r"[a-z_][a-z0-9_]{0,55}")  # with what is added for a channel, the server takes 63
 _MOST = 1000
+_CONNECT_SECONDS = "10"
+_NEXT_HOST_SECONDS = "2"  # one that does not answer must not keep the others waiting
 _OURS = frozenset({"schema", "pool", "prepare", "notify", "stale"})
 
 
@@ -43,10 +45,11 @@ class Location:
         parts = urlsplit(self.dsn)
         given = dict(parse_qsl(parts.query))
         hosts = given.get("host", parts.netloc.rpartition("@")[2])
-        if "," not in hosts:
-            return self.dsn
-        options = given | {"target_session_attrs": attribute} | more
-        return parts._replace(query=urlencode(options, quote_via=quote)).geturl()
+        several = "," in hosts
+        options = {"connect_timeout": _NEXT_HOST_SECONDS if several else _CONNECT_SECONDS} | given
+        if several:
+            options |= {"target_session_attrs": attribute} | more
+        return f"{self.dsn.partition('?')[0]}?{urlencode(options, quote_via=quote)}"
 
     def __str__(self) -> str:
         """Without user, password and options, so that it can be shown."""
@@ -82,7 +85,9 @@ def locate(url: str, *, schema: str = SCHEMA) -> Location:
 def _schema(name: str) -> str:
     if not _NAME.fullmatch(name) or name.startswith("pg_"):
         raise InvalidRequest(
-            "the option schema is not a plain name", field="store", fix="use small letters, digits and _"
+            "the option schema is not a plain name",
+            field="store",
+            fix="use small letters, digits and _, 56 of them at most",
         )
     return name
 

@@ -33,7 +33,7 @@ async def migrate(location: Location, space: Space) -> str:
     Gives the schema in which pgvector lives. A role that owns nothing may open what its owner prepared.
     """
     async with await psycopg.AsyncConnection.connect(
-        location.primary, autocommit=True, prepare_threshold=None, connect_timeout=10
+        location.primary, autocommit=True, prepare_threshold=None
     ) as db:
         if db.info.server_version < _OLDEST_SERVER:
             raise StoreUnavailable(f"{location} is older than Postgres 14", fix="upgrade the server")
@@ -108,6 +108,15 @@ def _refuse_others(state: dict[str, str], location: Location, space: Space) -> N
         raise SpaceMismatch(
             f"{location} holds vectors of {kept}, but the embedder makes {space}",
             fix=f"open it with the embedder of {kept}, run memorywire reembed, or name another ?schema=",
+        )
+
+
+def refuse_if_reembedded(now: str | None, space: Space) -> None:
+    """Whoever opened the schema before its vectors were swapped for others has to open it anew."""
+    if now is not None and now != str(space):
+        raise SpaceMismatch(
+            f"the schema was re-embedded: its vectors are of {now}, not of {space} any more",
+            fix="open it again with the embedder that it was re-embedded with",
         )
 
 

@@ -83,7 +83,7 @@ UPDATE version SET
   reason = 'erased', into_id = NULL, type = NULL, standing = NULL, confidence = NULL, created_at = NULL,
   occurred_at = NULL, expires_at = NULL, session = NULL, digest = NULL, length = NULL, machine_said = NULL,
   structured = NULL, facts = NULL, body = NULL, content = NULL, vector = NULL, terms = NULL,
-  counts = NULL
+  counts = NULL, vector_next = NULL
 WHERE tenant = %(tenant)s AND id = ANY(%(ids)s);
 
 -- name: erase_recalls
@@ -198,9 +198,12 @@ LEFT JOIN version ON version.tenant = %(tenant)s AND version.id = asked.id AND v
 ORDER BY place;
 
 -- name: agent_now
-SELECT live, words, coalesce(
-  (SELECT seq FROM change WHERE tenant = %(tenant)s AND agent = %(agent)s ORDER BY seq DESC LIMIT 1), 0)
-FROM agent WHERE tenant = %(tenant)s AND agent = %(agent)s;
+-- It names the table of versions, which therefore keeps its vectors until the transaction ends.
+SELECT agent.live, agent.words, coalesce(
+  (SELECT seq FROM change WHERE tenant = %(tenant)s AND agent = %(agent)s ORDER BY seq DESC LIMIT 1), 0),
+  (SELECT value FROM meta WHERE key = 'reembedded')
+FROM agent LEFT JOIN version ON false
+WHERE agent.tenant = %(tenant)s AND agent.agent = %(agent)s;
 
 -- name: shelf_all
 SELECT {indexed} FROM version
@@ -302,45 +305,70 @@ ALTER TABLE version NO FORCE ROW LEVEL SECURITY;
 -- name: raise_walls
 ALTER TABLE version FORCE ROW LEVEL SECURITY;
 
+-- name: reembed_clear
+ALTER TABLE version DROP COLUMN vector_next;
+
 -- name: reembed_begin
-CREATE TABLE IF NOT EXISTS reembedding (
-  space    text NOT NULL,
-  position bigint NOT NULL,
-  vector   halfvec NOT NULL,
-  PRIMARY KEY (space, position)
-);
+ALTER TABLE version ADD COLUMN vector_next halfvec({dimension});
+
+-- name: reembed_room
+ALTER TABLE version ADD COLUMN vector_next halfvec;
+
+-- name: reembed_inline
+ALTER TABLE version ALTER COLUMN vector_next SET STORAGE PLAIN;
+
+-- name: reembed_reach
+SELECT coalesce(max(position), 0) FROM version;
+
+-- name: reembed_tenants
+WITH RECURSIVE one AS (
+  (SELECT tenant FROM version ORDER BY tenant LIMIT 1)
+  UNION ALL
+  SELECT (SELECT version.tenant FROM version WHERE version.tenant > one.tenant ORDER BY version.tenant LIMIT 1)
+  FROM one WHERE one.tenant IS NOT NULL
+)
+SELECT tenant FROM one WHERE tenant IS NOT NULL;
 
 -- name: reembed_total
-SELECT count(*) FROM version WHERE content IS NOT NULL AND vector IS NOT NULL;
+SELECT count(*), count(vector_next) FROM version
+WHERE tenant = %(tenant)s AND content IS NOT NULL AND vector IS NOT NULL;
 
 -- name: reembed_next
 SELECT {record} FROM version
-WHERE content IS NOT NULL AND vector IS NOT NULL AND NOT EXISTS (
-  SELECT FROM reembedding WHERE reembedding.space = %(space)s AND reembedding.position = version.position
-)
-ORDER BY version.position LIMIT %(limit)s;
+WHERE tenant = %(tenant)s AND (id, number) > (%(id)s, %(number)s)
+  AND content IS NOT NULL AND vector IS NOT NULL AND vector_next IS NULL
+ORDER BY id, number LIMIT %(limit)s;
+
+-- name: reembed_newer
+SELECT {record} FROM version
+WHERE position > %(reach)s AND content IS NOT NULL AND vector IS NOT NULL AND vector_next IS NULL
+ORDER BY position LIMIT %(limit)s;
 
 -- name: reembed_keep
-INSERT INTO reembedding (space, position, vector)
-SELECT %(space)s, made.position, made.vector::halfvec
+UPDATE version SET vector_next = made.vector::halfvec
 FROM unnest(%(positions)s::bigint[], %(vectors)s::text[]) AS made (position, vector)
-ON CONFLICT DO NOTHING;
+WHERE version.position = made.position AND version.content IS NOT NULL;
 
 -- name: reembed_drop_index
-DROP INDEX IF EXISTS version_nearest;
-
--- name: reembed_retype
-ALTER TABLE version ALTER COLUMN vector TYPE halfvec({dimension}) USING NULL;
-
--- name: reembed_swap
-UPDATE version SET vector = reembedding.vector FROM reembedding
-WHERE reembedding.space = %(space)s AND reembedding.position = version.position;
+DROP INDEX IF EXISTS version_nearest_next;
 
 -- name: reembed_index
-CREATE INDEX version_nearest ON version USING hnsw (vector halfvec_ip_ops) WHERE ended IS NULL;
+CREATE INDEX CONCURRENTLY version_nearest_next ON version USING hnsw (vector_next halfvec_ip_ops)
+WHERE ended IS NULL;
+
+-- name: reembed_swap
+ALTER TABLE version DROP COLUMN vector;
+ALTER TABLE version RENAME COLUMN vector_next TO vector;
+ALTER INDEX IF EXISTS version_nearest_next RENAME TO version_nearest;
 
 -- name: reembed_meta
 INSERT INTO meta (key, value) VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value;
 
 -- name: reembed_done
-DROP TABLE reembedding;
+DELETE FROM meta WHERE key = 'reembedding';
+
+-- name: reembedding_to
+SELECT value FROM meta WHERE key = 'reembedding';
+
+-- name: reembedded_to
+SELECT value FROM meta WHERE key = 'reembedded';

@@ -8,7 +8,7 @@ import numpy as np
 from memorywire.model.change import Change, Footprint, Version
 from memorywire.model.record import Record, Scope
 from memorywire.model.where import EVERYTHING, Where
-from memorywire.stores.postgres.database import Connection, Row, fetch
+from memorywire.stores.postgres.database import Asked, Connection, Row, fetch
 from memorywire.stores.postgres.filters import Conditions, conditions
 from memorywire.stores.postgres.queries import QUERIES
 from memorywire.stores.postgres.rows import (
@@ -93,9 +93,13 @@ async def positions(db: Connection, asked: Conditions) -> list[int]:
 
 async def at_positions(db: Connection, tenant: str, positions: Sequence[int]) -> dict[int, Row]:
     """The rows there, in the columns of RECORD; one that was erased is not there any more."""
-    asked = {"tenant": kept(tenant), "positions": list(positions)}
-    rows = await fetch(db, QUERIES["at_positions"].format(record=RECORD), asked)
-    return {int(row[0]): row for row in rows}
+    return {int(row[0]): row for row in await fetch(db, *records_at(tenant, positions))}
+
+
+def records_at(tenant: str, positions: Sequence[int]) -> Asked:
+    """The query for the rows there."""
+    bindings = {"tenant": kept(tenant), "positions": list(positions)}
+    return QUERIES["at_positions"].format(record=RECORD), bindings
 
 
 async def duplicate(db: Connection, record: Record, at: int) -> Record | None:

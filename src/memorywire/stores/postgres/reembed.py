@@ -1,7 +1,8 @@
-"""New vectors for a whole schema: made beside the old ones, swapped in by one transaction.
+"""New vectors for a whole schema: made beside the old ones, with an index of their own; then names change.
 
-Interrupted, it goes on where it stopped. A process that has the schema open keeps writing vectors of the old
-space, so it should be closed elsewhere while this runs. Only the owner of the tables may do it.
+Interrupted, it goes on where it stopped. Others read and write all the while, and what they write gets a new
+vector too; for a moment at the beginning and one at the end they wait. After the swap they are refused until
+they open the schema in the new space. Only the owner of the tables may do it.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -12,10 +13,9 @@ from typing import TypeAlias
 import psycopg
 from psycopg import sql
 
-from memorywire.model.errors import NotFound
-from memorywire.model.record import Record
+from memorywire.model.errors import NotFound, StoreBusy
 from memorywire.model.space import Space
-from memorywire.stores.postgres.database import Connection, fence, fetch
+from memorywire.stores.postgres.database import Connection, Row, fence, fetch
 from memorywire.stores.postgres.location import Location, locate
 from memorywire.stores.postgres.migrate import extension_of, migrate, space_of, state_of
 from memorywire.stores.postgres.queries import QUERIES
@@ -26,10 +26,17 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 _BATCH = 256
 _MOST_INDEXED = 4000  # dimensions
+_MOST_INLINE = 2000
+_LOCK = 0x4D656D78
+_POSITION, _ID, _NUMBER = 0, 4, 5  # where these stand in RECORD
 
 
 async def reembed(url: str, *, space: Space, embed: Embed, on_progress: Progress) -> int:
-    """Bring the schema into `space`; gives how many versions got new vectors."""
+    """Bring the schema into `space`; gives how many versions got new vectors.
+
+    `on_progress` hears how many are done, and of how many: before the first is made, and after each batch.
+    In the space that it has already, it gives up what was begun for another one.
+    """
     location = locate(url)
     with fence(location):
         async with await psycopg.AsyncConnection.connect(
@@ -38,74 +45,136 @@ async def reembed(url: str, *, space: Space, embed: Embed, on_progress: Progress
             state = await state_of(db, location)
             if state is None:
                 raise NotFound(f"there are no memories at {location}", field="store")
-            if space_of(state) == space:
+            if space_of(state) == space and "reembedding" not in state:
                 return 0
             await migrate(location, space_of(state))
-            return await _Desk(db, location, space).work(embed, on_progress)
+            await _alone(db, location)
+            if space_of(state) == space:
+                await _give_up(db)
+                return 0
+            return await _Desk(db, space, embed, on_progress).work()
+
+
+async def _alone(db: Connection, location: Location) -> None:
+    """Nobody else re-embeds the schema while this connection lives, which finds its tables by their names."""
+    mine = await fetch(
+        db,
+        "SELECT pg_try_advisory_lock(%(lock)s, hashtext(%(schema)s))",
+        {"lock": _LOCK, "schema": location.schema},
+    )
+    if not mine[0][0]:
+        raise StoreBusy(f"somebody else re-embeds {location}", fix="wait until it is done")
+    path = sql.SQL(", ").join(map(sql.Identifier, (location.schema, await extension_of(db))))
+    await db.execute(sql.SQL("SET search_path = {}").format(path))
+
+
+async def _give_up(db: Connection) -> None:
+    async with db.transaction():
+        await db.execute(QUERIES["reembed_clear"])
+        await db.execute(QUERIES["reembed_room"])
+        await db.execute(QUERIES["reembed_done"])
 
 
 class _Desk:
     """The schema being worked on, and the space it is to be in."""
 
-    def __init__(self, db: Connection, location: Location, space: Space) -> None:
+    def __init__(self, db: Connection, space: Space, embed: Embed, on_progress: Progress) -> None:
         self._db = db
-        self._location = location
         self._space = space
+        self._embed = embed
+        self._tell = on_progress
+        self._done, self._total = 0, 0
 
-    async def work(self, embed: Embed, on_progress: Progress) -> int:
+    async def work(self) -> int:
         async with self._unbound():
-            await self._db.execute(QUERIES["reembed_begin"])
-            [(total,)] = await fetch(self._db, QUERIES["reembed_total"])
-        done = 0
-        while True:
+            await self._prepare()
+            # Whoever was writing has finished: whatever is written from now on stands behind this.
+            [(reach,)] = await fetch(self._db, QUERIES["reembed_reach"])
+            tenants = [str(tenant) for (tenant,) in await fetch(self._db, QUERIES["reembed_tenants"])]
+        await self._count(tenants)
+        for tenant in tenants:
+            await self._of_tenant(tenant)
+        await self._index()
+        while newer := await self._newer_or_swap(int(reach)):
+            vectors = await self._made(newer)
             async with self._unbound():
-                batch = await self._next()
-            if batch:
-                vectors = await embed([record.meaning for _, record in batch])
-                await self._keep([position for position, _ in batch], vectors)
-                done += len(batch)
-                on_progress(done, int(total))
-            elif await self._swapped():
-                return int(total)
+                await self._keep(newer, vectors)
+        return self._done
+
+    async def _prepare(self) -> None:
+        """An empty column of the right dimension, unless there is one from an earlier sitting."""
+        if (str(self._space),) in await fetch(self._db, QUERIES["reembedding_to"]):
+            return
+        dimension = sql.SQL(str(self._space.dimension))
+        await self._db.execute(QUERIES["reembed_clear"])
+        await self._db.execute(sql.SQL(QUERIES["reembed_begin"]).format(dimension=dimension))
+        if self._space.dimension <= _MOST_INLINE:
+            await self._db.execute(QUERIES["reembed_inline"])
+        await self._db.execute(QUERIES["reembed_meta"], ("reembedding", str(self._space)))
+
+    async def _count(self, tenants: Sequence[str]) -> None:
+        for tenant in tenants:
+            async with self._bound(tenant):
+                [(total, done)] = await fetch(self._db, QUERIES["reembed_total"], {"tenant": tenant})
+            self._total, self._done = self._total + int(total), self._done + int(done)
+        self._tell(self._done, self._total)
+
+    async def _of_tenant(self, tenant: str) -> None:
+        asked = {"tenant": tenant, "id": "", "number": 0, "limit": _BATCH}
+        query = QUERIES["reembed_next"].format(record=RECORD)
+        while True:
+            async with self._bound(tenant):
+                batch = await fetch(self._db, query, asked)
+            if not batch:
+                return
+            vectors = await self._made(batch)
+            async with self._bound(tenant):
+                await self._keep(batch, vectors)
+            asked |= {"id": batch[-1][_ID], "number": batch[-1][_NUMBER]}
+            self._tell(self._done, max(self._done, self._total))
+
+    async def _made(self, batch: Sequence[Row]) -> list[bytes]:
+        self._done += len(batch)
+        return await self._embed([record_of(row).meaning for row in batch])
+
+    async def _keep(self, batch: Sequence[Row], vectors: Sequence[bytes]) -> None:
+        made = {
+            "positions": [row[_POSITION] for row in batch],
+            "vectors": [halves(vector, self._space) for vector in vectors],
+        }
+        await self._db.execute(QUERIES["reembed_keep"], made)
+
+    async def _index(self) -> None:
+        """Outside any transaction, so that nobody waits for it; one that was cut off is of no use."""
+        await self._db.execute(QUERIES["reembed_drop_index"])
+        if self._space.dimension <= _MOST_INDEXED:
+            await self._db.execute(QUERIES["reembed_index"])
+
+    async def _newer_or_swap(self, reach: int) -> list[Row]:
+        """What was written meanwhile, at most a batch of it; when there is nothing, everything is swapped."""
+        async with self._unbound():
+            asked = {"reach": reach, "limit": _BATCH}
+            newer = await fetch(self._db, QUERIES["reembed_newer"].format(record=RECORD), asked)
+            if not newer:
+                await self._db.execute(QUERIES["reembed_swap"])
+                await self._db.execute(QUERIES["reembed_room"])
+                named = {**asdict(self._space), "reembedded": self._space}
+                for pair in named.items():
+                    await self._db.execute(QUERIES["reembed_meta"], tuple(map(str, pair)))
+                await self._db.execute(QUERIES["reembed_done"])
+        return newer
+
+    @asynccontextmanager
+    async def _bound(self, tenant: str) -> AsyncIterator[None]:
+        """A transaction like everybody's: it sees one tenant, and nobody waits for it."""
+        async with self._db.transaction():
+            await self._db.execute("SELECT set_config('memorywire.tenant', %s, true)", (tenant,))
+            yield
 
     @asynccontextmanager
     async def _unbound(self) -> AsyncIterator[None]:
-        """A transaction of the owner that sees all tenants; nobody else does meanwhile."""
+        """A transaction of the owner that sees all tenants; everybody else waits until it is over."""
         async with self._db.transaction():
-            path = sql.SQL(", ").join(
-                map(sql.Identifier, (self._location.schema, await extension_of(self._db)))
-            )
-            await self._db.execute(sql.SQL("SET LOCAL search_path = {}").format(path))
             await self._db.execute(QUERIES["lift_walls"])
             yield
             await self._db.execute(QUERIES["raise_walls"])
-
-    async def _next(self) -> list[tuple[int, Record]]:
-        wanted = {"space": str(self._space), "limit": _BATCH}
-        rows = await fetch(self._db, QUERIES["reembed_next"].format(record=RECORD), wanted)
-        return [(int(row[0]), record_of(row)) for row in rows]
-
-    async def _keep(self, positions: Sequence[int], vectors: Sequence[bytes]) -> None:
-        made = {
-            "space": str(self._space),
-            "positions": list(positions),
-            "vectors": [halves(vector, self._space) for vector in vectors],
-        }
-        async with self._unbound():
-            await self._db.execute(QUERIES["reembed_keep"], made)
-
-    async def _swapped(self) -> bool:
-        """Swap everything at once; False when something was written meanwhile and must be embedded too."""
-        async with self._unbound():
-            if await self._next():
-                return False
-            dimension = sql.SQL(str(self._space.dimension))
-            await self._db.execute(QUERIES["reembed_drop_index"])
-            await self._db.execute(sql.SQL(QUERIES["reembed_retype"]).format(dimension=dimension))
-            await self._db.execute(QUERIES["reembed_swap"], {"space": str(self._space)})
-            if self._space.dimension <= _MOST_INDEXED:
-                await self._db.execute(QUERIES["reembed_index"])
-            for pair in asdict(self._space).items():
-                await self._db.execute(QUERIES["reembed_meta"], tuple(map(str, pair)))
-            await self._db.execute(QUERIES["reembed_done"])
-        return True

@@ -4,7 +4,7 @@ The index of an agent with few memories is kept from one search to the next, and
 larger one the contenders are chosen by the server's indexes, and statistics are the agent's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -15,7 +15,8 @@ from memorywire.model.record import Scope
 from memorywire.model.space import Space
 from memorywire.model.where import EVERYTHING, Where
 from memorywire.stores.postgres.contenders import contenders
-from memorywire.stores.postgres.database import Connection, fetch
+from memorywire.stores.postgres.database import Connection, Row, fetch
+from memorywire.stores.postgres.migrate import refuse_if_reembedded
 from memorywire.stores.postgres.queries import QUERIES
 from memorywire.stores.postgres.reading import asked_for, at_positions, positions
 from memorywire.stores.postgres.rows import floats, kept, record_of, scope_row, some
@@ -41,25 +42,34 @@ class Searcher:
 
     async def search(self, db: Connection, query: Query, limit: int) -> list[Scored]:
         """The best `limit`."""
-        if limit < 1:
-            return []
-        if query.vector is not None:
-            floats(query.vector, self.space)  # refuses one of another space
         ranked = await self._ranked(db, query, limit)
         found = await at_positions(db, query.where.scope.tenant, [hit.position for hit in ranked])
-        hits = [
-            Scored(record=record_of(found[hit.position]), score=hit.score, signals=hit.signals)
-            for hit in ranked
-            if hit.position in found
-        ]
-        return [hit for hit in hits if query.where.matches(hit.record)]
+        return hits_of(query, ranked, found)
+
+    def refuse_others(self, query: Query) -> None:
+        """Raises InvalidRequest for a vector of another space."""
+        if query.vector is not None:
+            floats(query.vector, self.space)
+
+    def holds(self, scope: Scope) -> bool:
+        """Whether something is known of the agent, however old."""
+        return self.shelves.seen(scope.tenant, scope.agent) > 0
+
+    def ranked_by_heart(
+        self, query: Query, limit: int, allowed: Sequence[int] | None
+    ) -> tuple[int, list[Ranked]]:
+        """The best by what is known of the agent, of those allowed, and after which change that was true."""
+        where = query.where
+        with self.shelves.take(where.scope.tenant, where.scope.agent) as shelf:
+            return shelf.seen, rank(None, shelf, _selection(shelf, where, allowed), query, limit)
 
     async def _ranked(self, db: Connection, query: Query, limit: int) -> list[Ranked]:
         scope = query.where.scope
+        found = await fetch(db, QUERIES["agent_now"], scope_row(scope)) or [(0, 0, 0, None)]
+        [(live, words, head, reembedded)] = found
+        refuse_if_reembedded(reembedded, self.space)
         if query.where.as_of is not None:
             return await self._among_few(db, query, limit)
-        named = scope_row(scope)
-        [(live, words, head)] = await fetch(db, QUERIES["agent_now"], named) or [(0, 0, 0)]
         if live <= self.exact:
             return await self._on_shelf(db, query, limit, int(head))
         if await self._is_small(db, scope):
@@ -106,6 +116,16 @@ class Searcher:
         shelf = PostgresShelf(scope.tenant, scope.agent, self.space.dimension)
         shelf.take(await fetch(db, QUERIES["shelf_at"].format(indexed=INDEXED), asked))
         return rank(db, shelf, Selection.of_all(len(shelf)), query, limit, crowd)
+
+
+def hits_of(query: Query, ranked: Sequence[Ranked], found: Mapping[int, Row]) -> list[Scored]:
+    """The ranked with their records, found by position; without what is gone or does not match any more."""
+    hits = [
+        Scored(record=record_of(found[hit.position]), score=hit.score, signals=hit.signals)
+        for hit in ranked
+        if hit.position in found
+    ]
+    return [hit for hit in hits if query.where.matches(hit.record)]
 
 
 def _selection(shelf: Shelf, where: Where, allowed: Sequence[int] | None) -> Selection:

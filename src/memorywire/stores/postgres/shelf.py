@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from memorywire.stores.postgres.database import Connection, Row, fetch
 from memorywire.stores.postgres.queries import QUERIES
 from memorywire.stores.postgres.rows import term_key
-from memorywire.stores.sqlite.batch import Batch
+from memorywire.stores.sqlite.batch import ENTRY, Batch
 from memorywire.stores.sqlite.exact import Exact, Vectors
 from memorywire.stores.sqlite.growing import Growing
 from memorywire.stores.sqlite.halves import widened
-from memorywire.stores.sqlite.rows import ENTRY
 from memorywire.stores.sqlite.shelf import Shelf, Source
 
 # As the server sends arrays: behind a header, each number behind its own size.

@@ -12,6 +12,7 @@ from memorywire.model.space import Space
 from memorywire.model.where import Where
 from memorywire.stores.postgres import applying, reading
 from memorywire.stores.postgres.database import Connection, Database, T, Work, fence, fetch
+from memorywire.stores.postgres.glancing import glance
 from memorywire.stores.postgres.location import Location
 from memorywire.stores.postgres.migrate import migrate
 from memorywire.stores.postgres.queries import QUERIES
@@ -74,7 +75,9 @@ class PostgresStore:
                 await replica.open()
             [about] = await database.read(_NOBODY, lambda db: fetch(db, QUERIES["about_server"]))
         except BaseException:
-            await database.close()
+            for opened in (database, replica):
+                if opened is not None:
+                    await opened.close()
             raise
         return cls(database, space, durable=about[2], exact=exact, replica=replica)
 
@@ -109,10 +112,14 @@ class PostgresStore:
         return await self._seen(where.scope, lambda db: reading.count(db, where))
 
     async def search(self, query: Query, limit: int) -> list[Scored]:
-        tenant = kept(query.where.scope.tenant)
-        return await (self._replica or self.database).look(
-            tenant, lambda db: self._searcher.search(db, query, limit), _SEARCHING
-        )
+        self._searcher.refuse_others(query)
+        if limit < 1:
+            return []
+        database, tenant = self._replica or self.database, kept(query.where.scope.tenant)
+        found = await glance(database, self._searcher, query, limit, _SEARCHING)
+        if found is not None:
+            return found
+        return await database.look(tenant, lambda db: self._searcher.search(db, query, limit), _SEARCHING)
 
     async def duplicate(self, record: Record, at: int) -> Record | None:
         return await self._read(record.scope, lambda db: reading.duplicate(db, record, at))
@@ -158,8 +165,9 @@ class PostgresStore:
 
     async def announced(self) -> AsyncIterator[int]:
         """The sequences of commits as they happen, by any process that opened the schema with `notify=on`."""
-        async for sequence in self.database.heard():
-            yield int(sequence)
+        async for word in self.database.heard(self.database.location.schema):
+            if word:
+                yield int(word)
 
     async def health(self) -> Mapping[str, Json]:
         """What the server says of itself; how many memories there are is known to each tenant alone."""

@@ -3,9 +3,10 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from urllib.parse import urlsplit
 
+from memorywire.model.values import dataclass
 from memorywire.stores.contract import Store
 from memorywire.stores.sqlite.location import locate
 

@@ -86,9 +86,14 @@ class Books:
     def saying(self, scope: Scope, digest: str) -> list[Line]:
         return [_line(row) for row in self._ask("saying", digest=digest, **_whose(scope))]
 
-    def page(self, scope: Scope, after: str | None, limit: int) -> list[Line]:
-        """The live memories the scope covers, by id."""
-        return [_line(row) for row in self._ask("page", after=after, limit=limit, **_whose(scope))]
+    def page(self, scope: Scope, after: str | None, limit: int, *, backwards: bool = False) -> list[Line]:
+        """The live memories the scope covers, by id, or with the greatest first."""
+        query = "page_backwards" if backwards else "page"
+        return [_line(row) for row in self._ask(query, after=after, limit=limit, **_whose(scope))]
+
+    def owners(self, tenant: str) -> list[tuple[str, int]]:
+        """The agents of a tenant that have live memories, by name, and how many."""
+        return [(agent, int(count)) for agent, count in self._ask("owners", tenant=tenant)]
 
     def size(self, scope: Scope) -> int:
         return int(self._ask("size", **_whose(scope)).get)

@@ -69,6 +69,18 @@ WHERE tenant = :tenant AND agent = :agent AND state = 'live'
 ORDER BY id
 LIMIT :limit;
 
+-- name: page_backwards
+SELECT id, tenant, agent, user, version, state, digest, expires_at, key, handle, recalled_at
+FROM memory
+WHERE tenant = :tenant AND agent = :agent AND state = 'live'
+    AND (:user IS NULL OR user = :user)
+    AND (:after IS NULL OR id < :after)
+ORDER BY id DESC
+LIMIT :limit;
+
+-- name: owners
+SELECT agent, count(*) FROM memory WHERE tenant = :tenant AND state = 'live' GROUP BY agent ORDER BY agent;
+
 -- name: size
 SELECT count(*) FROM memory
 WHERE tenant = :tenant AND agent = :agent AND state = 'live' AND (:user IS NULL OR user = :user);

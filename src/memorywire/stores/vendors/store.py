@@ -48,7 +48,9 @@ VENDOR_FEATURES = frozenset({Feature.VECTOR, Feature.FTS, Feature.HARD_DELETE, F
 
 
 class VendorStore:
-    """Satisfies Store, Tracker and RecallCounter. There is no history: what has ended leaves the product.
+    """Satisfies Store, Tracker, RecallCounter and Surveyor.
+
+    There is no history: what has ended leaves the product.
 
     A change is committed by one transaction of the books, after its new entries are in the product and before
     its old ones leave it; what a crash leaves behind is never seen, and is removed by the next writer.
@@ -162,16 +164,16 @@ class VendorStore:
         return [found[id] for id in ids if id in found]
 
     async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
-        found: list[Record] = []
-        if limit > 0:
-            async for kept in self._matching(where, after):
-                found.append(kept.record)
-                if len(found) == limit:
-                    break
-        return found
+        return await _first(limit, self._matching(where, after))
+
+    async def newest(self, where: Where, before: str | None, limit: int) -> list[Record]:
+        return await _first(limit, self._matching(where, before, backwards=True))
+
+    async def owners(self, tenant: str) -> list[tuple[str, int]]:
+        return await self._desk.do(lambda: self._books.owners(tenant))
 
     async def count(self, where: Where) -> int:
-        return len([kept async for kept in self._matching(where, None)])
+        return len([kept async for kept in self._matching(where)])
 
     async def search(self, query: Query, limit: int) -> list[Scored]:
         candidates = await self._candidates(query, limit)
@@ -189,7 +191,7 @@ class VendorStore:
             matching = [kept for kept in believed if where.matches(kept.record)]
             if len(believed) >= size or (size > POOL and len(matching) >= limit):
                 return matching
-        return [kept async for kept in self._matching(where, None)]
+        return [kept async for kept in self._matching(where)]
 
     async def _believed(self, tenant: str, seen: Sequence[Seen]) -> list[Kept]:
         """Those entries that are the current versions of their memories, each once."""
@@ -199,9 +201,12 @@ class VendorStore:
         current = {line.key: line for line in lines.values() if line.live}
         return [_as_known(kept, current[key]) for key, kept in read.items() if key in current]
 
-    async def _matching(self, where: Where, after: str | None) -> AsyncIterator[Kept]:
+    async def _matching(
+        self, where: Where, after: str | None = None, *, backwards: bool = False
+    ) -> AsyncIterator[Kept]:
         _refuse_the_past(where)
-        while lines := await self._desk.do(partial(self._books.page, where.scope, after, _PAGE)):
+        page = partial(self._books.page, where.scope, limit=_PAGE, backwards=backwards)
+        while lines := await self._desk.do(partial(page, after)):
             for kept in await self._kept(lines):
                 if where.matches(kept.record):
                     yield kept
@@ -259,6 +264,16 @@ class ExtractingStore(VendorStore):
 
     async def ingest(self, scope: Scope, messages: Sequence[Mapping[str, str]]) -> list[str]:
         return await self._ask(self._product.extract(scope, messages))
+
+
+async def _first(limit: int, matching: AsyncIterator[Kept]) -> list[Record]:
+    found: list[Record] = []
+    if limit > 0:
+        async for kept in matching:
+            found.append(kept.record)
+            if len(found) == limit:
+                break
+    return found
 
 
 def _ref(line: Line) -> Ref:
