@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -25,6 +25,7 @@ from memorywire.model.capabilities import Capabilities, Feature, StoreCapabiliti
 from memorywire.model.clock import Clock
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest
 from memorywire.model.ids import IdMint
+from memorywire.model.values import dataclass
 from memorywire.retrieval.admit import floors_of
 from memorywire.retrieval.embed import Embedder, open_embedder
 from memorywire.stores.contract import Fanned, Store

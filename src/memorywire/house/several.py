@@ -3,13 +3,14 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from memorywire.engine.routing import Routing
 from memorywire.model.capabilities import Feature
 from memorywire.model.clock import Clock
 from memorywire.model.errors import InvalidRequest, StoreBusy, StoreUnavailable
 from memorywire.model.space import Space
+from memorywire.model.values import dataclass
 from memorywire.stores.contract import Store
 from memorywire.stores.registry import open_store
 from memorywire.stores.router import DEADLINE, WRITING, Mount, Route, Router

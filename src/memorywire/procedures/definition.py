@@ -1,9 +1,9 @@
 """A procedure as a value: its states, the ways between them, and where it stands."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from memorywire.model.record import Json
+from memorywire.model.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

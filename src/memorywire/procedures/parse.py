@@ -1,10 +1,10 @@
 """Definitions read by allow-list: whatever is not known to be harmless is refused, with its place."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
+from memorywire.model.values import dataclass
 from memorywire.procedures.definition import Definition, Transition
 from memorywire.procedures.spelling import fact, fault, json_object, name, plain, shown
 

@@ -1,9 +1,9 @@
 """A procedure as a small SVG: states in columns by their distance from the start, ways as curves."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 
+from memorywire.model.values import dataclass
 from memorywire.procedures.definition import Definition, Transition
 from memorywire.procedures.mermaid import label
 

@@ -2,23 +2,30 @@
 
 import json
 from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Any
+
+from memorywire.model.packaged import folder
 
 VERSION = "v0"
 BASE = "https://memorywire.dev/spec/v0/"
 
 
+@cache
 def schema(name: str) -> dict[str, Any]:
     """The schema called `name`, such as "remember.request"; shared between callers, so read only."""
-    return schemas()[name]
+    return _document(_root() / "schemas" / f"{name}.json")
+
+
+def schema_at(id: str) -> dict[str, Any]:
+    """The schema that others refer to by this `$id`."""
+    return schema(id.removeprefix(BASE).removesuffix(".json"))
 
 
 @cache
 def schemas() -> dict[str, dict[str, Any]]:
     """Every schema by name; `BASE + name + ".json"` is its `$id`, by which the others refer to it."""
-    return _documents(_root() / "schemas")
+    return {name: schema(name) for name in _names(_root() / "schemas")}
 
 
 @cache
@@ -36,7 +43,7 @@ def scenarios() -> dict[str, dict[str, Any]]:
 @cache
 def bundle_line() -> dict[str, Any]:
     """The schema of a line of a bundle; it refers to the record of the wire."""
-    return _documents(files(__name__) / "bundle")["v1"]
+    return _document(folder(__name__) / "bundle" / "v1.json")
 
 
 def requirements() -> str:
@@ -44,10 +51,18 @@ def requirements() -> str:
     return (_root() / "requirements.toml").read_text(encoding="utf-8")
 
 
-def _root() -> Traversable:
-    return files(__name__) / VERSION
+def _root() -> Path:
+    return folder(__name__) / VERSION
 
 
-def _documents(folder: Traversable) -> dict[str, dict[str, Any]]:
-    found = sorted((file for file in folder.iterdir() if file.name.endswith(".json")), key=lambda f: f.name)
-    return {file.name.removesuffix(".json"): json.loads(file.read_text(encoding="utf-8")) for file in found}
+def _documents(place: Path) -> dict[str, dict[str, Any]]:
+    return {name: _document(place / f"{name}.json") for name in _names(place)}
+
+
+def _document(file: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(file.read_bytes())
+    return found
+
+
+def _names(place: Path) -> list[str]:
+    return sorted(file.name.removesuffix(".json") for file in place.iterdir() if file.name.endswith(".json"))
