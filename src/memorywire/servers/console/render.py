@@ -20,7 +20,9 @@ from memorywire.servers.console.sessions import PATH
 SHOWN = 2_000
 """So many characters of one text are on a page; the rest is behind a link."""
 
-_ESCAPED = re.compile("((?:⟦U\\+[0-9A-F]{4,6}⟧)+)")  # neighbours share one element: a page of them stays small
+_ESCAPED = re.compile(
+    "((?:⟦U\\+[0-9A-F]{4,6}⟧)+)"
+)  # neighbours share one element: a page of them stays small
 _HIDDEN = Markup('<span class="esc">{}</span>')
 _UNITS = ((DAY_MS, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 _END_OF_CALENDAR = 253_402_300_800_000  # the year 10,000
