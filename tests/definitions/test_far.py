@@ -107,7 +107,7 @@ def test_an_answer_without_end_is_read_only_so_far(tmp_path: Path) -> None:
         told = _asked(port, tmp_path)
         assert "s3cret-value" not in told
     assert len(kind.asked) == 1
-    assert MOST_BYTES <= kind.sent < 2 * MOST_BYTES
+    assert MOST_BYTES <= kind.sent < 4 * MOST_BYTES  # what was on its way when the reader left counts, too
 
 
 @pytest.fixture
