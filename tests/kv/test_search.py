@@ -141,3 +141,9 @@ def test_top_k_has_bounds(top_k: int) -> None:
         assert caught.value.field == "top_k"
 
     play(story)
+
+
+def test_a_sum_beyond_all_numbers_is_the_largest_of_them() -> None:
+    weights = RankWeights(semantic=1.7e308, recency=1.7e308, source=1.7e308)
+    (scored,) = weighed([_candidate("a", 0.8, 0, "user", 4)], weights, NOON)
+    assert math.isfinite(scored.score)

@@ -83,3 +83,11 @@ def test_weights_that_are_all_zero_are_refused():
     with pytest.raises(InvalidRequest) as caught:
         order([scored("a")], semantic=0)
     assert caught.value.field == "rank"
+
+
+def test_weights_whose_sum_is_no_number_weigh_like_small_ones():
+    candidates = [scored("old", days=40), scored("new", days=1)]
+    large = rank(candidates, RankWeights(semantic=1.5e308, recency=1.6e308, frequency=1.4e308), NOW)
+    small = rank(candidates, RankWeights(semantic=1.5, recency=1.6, frequency=1.4), NOW)
+    assert [one.record.id for one in large] == [one.record.id for one in small]
+    assert [one.score for one in large] == pytest.approx([one.score for one in small])

@@ -1,7 +1,7 @@
 """The ranker of a request that asks for one: relevance weighed against recency, source and use."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from memorywire.model.clock import DAY_MS
@@ -20,11 +20,24 @@ RECALLS = "recalls"
 
 def rank(candidates: Sequence[Scored], weights: RankWeights, now: int) -> list[Scored]:
     """The candidates by the weighted mean of their signals, each in 0..1; ties by relevance, then id."""
-    total = weights.semantic + weights.recency + weights.source + weights.frequency
-    if total == 0:
-        raise InvalidRequest("every weight is 0, so there is nothing to rank by", field="rank")
-    ranked = [_weighed(scored, weights, total, now) for scored in candidates]
+    shares = _shares(weights)
+    ranked = [_weighed(scored, weights, shares, now) for scored in candidates]
     return sorted(ranked, key=lambda one: (-one.score, -one.signals["relevance"], one.record.id))
+
+
+def _shares(weights: RankWeights) -> Mapping[str, float]:
+    """What each signal counts, in all 1. The largest weight is the unit: a sum of large ones is no number."""
+    given = {
+        "relevance": weights.semantic,
+        "recency": weights.recency,
+        "source": weights.source,
+        "frequency": weights.frequency,
+    }
+    largest = max(given.values())
+    if largest == 0:
+        raise InvalidRequest("every weight is 0, so there is nothing to rank by", field="rank")
+    total = sum(weight / largest for weight in given.values())
+    return {name: weight / largest / total for name, weight in given.items()}
 
 
 def counts_recalls(candidates: Sequence[Scored]) -> bool:
@@ -49,7 +62,7 @@ def use(recalls: float) -> float:
     return math.log1p(recalls) / (1 + math.log1p(recalls))
 
 
-def _weighed(scored: Scored, weights: RankWeights, total: float, now: int) -> Scored:
+def _weighed(scored: Scored, weights: RankWeights, shares: Mapping[str, float], now: int) -> Scored:
     record = scored.record
     signals = {
         "relevance": evidence(scored),
@@ -57,12 +70,7 @@ def _weighed(scored: Scored, weights: RankWeights, total: float, now: int) -> Sc
         "source": trust(record),
         "frequency": use(scored.signals.get(RECALLS, 0.0)),
     }
-    mean = (
-        weights.semantic * signals["relevance"]
-        + weights.recency * signals["recency"]
-        + weights.source * signals["source"]
-        + weights.frequency * signals["frequency"]
-    ) / total
+    mean = sum(share * signals[name] for name, share in shares.items())
     demoted = record.standing is Standing.DEMOTED
     return replace(
         scored, score=mean * (DEMOTED_FACTOR if demoted else 1.0), signals={**scored.signals, **signals}

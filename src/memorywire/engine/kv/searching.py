@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -73,12 +74,13 @@ def weighed(candidates: Sequence[Scored], weights: RankWeights, now: int) -> lis
 
 
 def _sum(signals: Mapping[str, float], weights: RankWeights) -> float:
-    return (
+    total = (
         weights.semantic * signals["relevance"]
         + weights.recency * signals["recency"]
         + weights.source * signals["source"]
         + weights.frequency * math.log1p(signals.get(RECALLS, 0.0))
     )
+    return min(total, sys.float_info.max)  # JSON has no infinity
 
 
 async def _told(keys: Keys, wanted: Search, found: Recalled, repeats: int) -> Searched:
