@@ -67,14 +67,16 @@ async def ask(question: Query, limit: int, request: Recall, tools: Tools) -> Ask
     """
     if isinstance(tools.store, Fanned) and request.as_of is None:
         query = await embedded(question, tools.embedder, tools.rests)
-        return await _ask_each(query, max(limit, _LEAST), request, tools.store, tools)
+        return await ask_each(query, limit, request, tools.store, tools)
     name = tools.names[0]
     search = await searching(question, limit, tools.store, tools.embedder, tools.rests)
     candidates = await tools.timed(name, search)
     return Asked(candidates=candidates, outcomes=(Outcome(store=name, count=len(candidates)),))
 
 
-async def _ask_each(query: Query, limit: int, request: Recall, fan: Fanned, tools: Tools) -> Asked:
+async def ask_each(query: Query, least: int, request: Recall, fan: Fanned, tools: Tools) -> Asked:
+    """What several stores find for a question that has its vectors, joined."""
+    limit = max(least, _LEAST)
     founds = await fan.search_each(query, limit)
     for found in founds:
         tools.took(found.store, found.elapsed)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from memorywire.engine.ask import ask
+from memorywire.engine.ask import ask_each
 from memorywire.engine.tools import Tools
 from memorywire.evals.bench.corpus import Fact, facts
 from memorywire.evals.bench.stage import kept, store_url
@@ -76,5 +76,5 @@ async def _round(fact: Fact, router: Fanned, tools: Tools) -> tuple[float, float
     query = Query(where=Where(scope=SCOPE, alive_at=tools.clock()), text=fact.question, vector=vector)
     founds = await router.search_each(query, _POOL)
     began = time.perf_counter()
-    await ask(query, _POOL, Recall(scope=SCOPE, query=fact.question), tools)
+    await ask_each(query, _POOL, Recall(scope=SCOPE, query=fact.question), router, tools)
     return time.perf_counter() - began, max(found.elapsed for found in founds)
