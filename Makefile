@@ -24,7 +24,7 @@ run: $(VENV)/.server  ## install into .venv and serve the demo until ctrl-C
 test: lint  ## everything: gates and all tests
 	@$(PY) -m pytest --numprocesses auto --dist loadfile
 
-check: lint unit  ## the gates and the unit tests, under a minute
+check: lint unit  ## the gates and the unit tests, some minutes
 
 lint: $(VENV)/.dev  ## style, types, floors of the house
 	@$(VENV)/bin/ruff check .
