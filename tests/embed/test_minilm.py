@@ -1,6 +1,8 @@
 """The packed model: one vector for a text, whatever machine, kernel or company."""
 
 import asyncio
+import itertools
+import os
 import subprocess
 import sys
 import threading
@@ -16,6 +18,7 @@ import memorywire_minilm
 from memorywire.model.errors import EmbedderFailed
 from memorywire.retrieval.embed import open_embedder
 from memorywire_minilm import model as model_module
+from memorywire_minilm import native
 
 TEXTS = [
     "",
@@ -108,6 +111,65 @@ def test_threads_share_a_model():
     for thread in threads:
         thread.join()
     assert found == [expected] * 8
+
+
+@pytest.mark.parametrize("kernel", memorywire_minilm.kernels())
+def test_a_second_thread_changes_no_byte(kernel):
+    texts = [*TEXTS, *("one " * count for count in range(1, 30))]
+    alone = memorywire_minilm.load(kernel, threads=1)
+    helped = memorywire_minilm.load(kernel)
+    assert [helped.embed([text]) for text in texts] == [alone.embed([text]) for text in texts]
+
+
+def test_two_texts_embedded_together_have_the_vectors_they_have_alone():
+    pairs = list(itertools.pairwise([*TEXTS, *("one " * count for count in range(40))]))
+    assert [loaded().embed(pair) for pair in pairs] == [
+        [*loaded().embed([first]), *loaded().embed([second])] for first, second in pairs
+    ]
+
+
+_COMPILED = memorywire_minilm.kernels()[0] != "numpy" and sys.platform == "linux"
+
+
+@pytest.mark.skipif(not _COMPILED, reason="numpy has threads of its own, and only Linux lists them")
+@pytest.mark.parametrize(("threads", "more"), [(1, 0), (None, int(native.processors() > 1))])
+def test_the_second_thread_comes_with_the_first_question_if_it_may(threads, more):
+    script = (
+        "import os, memorywire_minilm\n"
+        f"model = memorywire_minilm.load(threads={threads})\n"
+        "count = lambda: len(os.listdir('/proc/self/task'))\n"
+        "before = count()\n"
+        "model.embed(['hello'])\n"
+        "print(before, count() - before)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["1", str(more)]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_child_process_embeds_as_its_parent_does():
+    script = (
+        "import os, memorywire_minilm\n"
+        "model = memorywire_minilm.load()\n"
+        "expected = model.embed(['hello'])\n"
+        "child = os.fork()\n"
+        "same = model.embed(['hello']) == expected\n"
+        "if not child:\n"
+        "    raise SystemExit(0 if same else 1)\n"
+        "raise SystemExit(0 if same and os.waitpid(child, 0)[1] == 0 else 1)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", script]).returncode == 0
+
+
+def test_an_embedder_kept_to_one_thread_gives_the_same_vectors():
+    async def embed(url: str) -> list[bytes]:
+        embedder = open_embedder(url)
+        try:
+            return await embedder.embed(TEXTS)
+        finally:
+            await embedder.close()
+
+    assert asyncio.run(embed("minilm?threads=1")) == loaded().embed(TEXTS)
 
 
 def test_no_texts_give_no_vectors():

@@ -1,30 +1,18 @@
-/* The MiniLM encoder for one text: token ids in, a vector of length one out.
+/* The MiniLM encoder for a few texts: token ids in, a vector of length one for each out.
  *
  * Matrices have 8-bit weights with one scale for each output. The rows they are applied to are
- * quantised to 8 bits, each between its own least and greatest number, so a text's vector depends on nothing but the
- * text. Attention multiplies whole numbers so small that float32 sums of them are exact. All else
- * is float32 in a fixed order: every instruction set, and portable.py in numpy, give the same bits.
- * layout.py describes the weights file.
+ * quantised to 8 bits, each between its own least and greatest number, so a text's vector depends
+ * on nothing but the text. Attention multiplies whole numbers so small that float32 sums of them
+ * are exact. All else is float32 in a fixed order: every instruction set, any number of threads,
+ * and portable.py in numpy, give the same bits. layout.py describes the weights file.
  */
+#define _GNU_SOURCE /* for what the helper asks of Linux */
 #include <stdlib.h>
 
-#include "products.h"
+#include "attention.h"
+#include "helper.h"
 
-enum {
-    VOCABULARY = 30522,
-    POSITIONS = 256,
-    HIDDEN = 384,
-    INNER = 1536,
-    LAYERS = 6,
-    HEADS = 12,
-    HEAD = HIDDEN / HEADS,
-    QKV = 3 * HIDDEN,
-    QUERIES = 4,
-};
-
-/* Whole steps in attention. A query times a key has at most 700 * 700 * 32, the counts of a row at
- * most 65535 * 256, weights times values at most (16383 + 128) * 1000: all below 2 ** 24. */
-static const float KEY_STEPS = 700, VALUE_STEPS = 1000, COUNT_STEPS = 65535, WEIGHT_STEPS = 16383;
+enum { VOCABULARY = 30522, LAYERS = 6, MOST_KEPT = 1 << 18 };
 
 enum { PLAIN_LEVEL, AVX2_LEVEL, VNNI_LEVEL };
 
@@ -37,13 +25,18 @@ typedef struct {
     Norm attended_norm, outer_norm;
 } Layer;
 
-/* The memory of one call; `wide` holds INNER or QKV numbers for each token. */
+/* The tokens of all texts lie one after the other; `wide` holds INNER or QKV numbers for each. */
 typedef struct {
+    const int32_t *ids, *starts; /* of each text's tokens, and where the last text ends */
+    int texts, count;
+    const int8_t *words;
+    const float *word_scale, *positions;
+    Norm norm;
+    Layer layers[LAYERS];
     float *rows, *narrow, *wide;
-    float *keys, *scores, *key_scale, *query_scale;
     Quantised quantised;
-    int count, padded;
-} Work;
+    Work lanes[2];
+} Call;
 
 /* ---- the weights ---- */
 
@@ -80,169 +73,152 @@ static Layer take_layer(const char **at) {
     return layer;
 }
 
-/* ---- attention ---- */
-
-/* Rounds the numbers of one head to whole steps. */
-INLINE void to_steps(float *head, float steps) {
-    for (int i = 0; i < HEAD; i += LANES) {
-        Floats numbers = *at(head + i) * steps;
-        round_whole(&numbers);
-        *at(head + i) = numbers;
-    }
-}
-
-/* Puts the queries or keys of one head in steps, of a size for each token. */
-INLINE void round_each(const Work *work, float *head, float *scale) {
-    for (int token = 0; token < work->count; token++, head += QKV) {
-        float most = peak(head, HEAD);
-        scale[token] = most / KEY_STEPS;
-        to_steps(head, steps_in_one(most, KEY_STEPS));
-    }
-}
-
-/* Copies the keys of one head, one line for each dimension. */
-INLINE void turn_keys(const Work *work, const float *keys) {
-    for (int token = 0; token < work->count; token++, keys += QKV)
-        for (int i = 0; i < HEAD; i++) work->keys[i * work->padded + token] = keys[i];
-}
-
-/* Puts the values of one head in steps; returns the size of a step. */
-INLINE float round_values(const Work *work, float *values) {
-    float most = 0;
-    for (int token = 0; token < work->count; token++) {
-        float own = peak(values + token * QKV, HEAD);
-        most = own > most ? own : most;
-    }
-    for (int token = 0; token < work->count; token++)
-        to_steps(values + token * QKV, steps_in_one(most, VALUE_STEPS));
-    return most / VALUE_STEPS;
-}
-
-/* The scores of four queries, of tokens `chosen`, against all keys of one head. */
-INLINE void score(const Work *work, const float *queries, const int *chosen) {
-    for (int token = 0; token < work->padded; token += 2 * LANES) {
-        Floats low[QUERIES] = {{0}}, high[QUERIES] = {{0}};
-        const float *keys = work->keys + token;
-        for (int i = 0; i < HEAD; i++, keys += work->padded)
-            UNROLL for (int q = 0; q < QUERIES; q++) {
-                low[q] += queries[chosen[q] * QKV + i] * *at(keys);
-                high[q] += queries[chosen[q] * QKV + i] * *at(keys + LANES);
-            }
-        UNROLL for (int q = 0; q < QUERIES; q++) {
-            float *scores = work->scores + q * work->padded + token;
-            float scale = work->query_scale[chosen[q]];
-            *at(scores) = low[q] * scale * *at(work->key_scale + token);
-            *at(scores + LANES) = high[q] * scale * *at(work->key_scale + token + LANES);
-        }
-    }
-}
-
-/* Turns the scores of a query into whole weights that sum up to about WEIGHT_STEPS. */
-INLINE void soften(const Work *work, float *scores) {
-    for (int token = work->count; token < work->padded; token++) scores[token] = -1e30f;
-    Floats most = *at(scores), sum = {0};
-    for (int token = LANES; token < work->padded; token += LANES)
-        raise_to(&most, at(scores + token));
-    float peak = greatest(&most);
-    for (int token = 0; token < work->padded; token += LANES) {
-        Floats counts = *at(scores + token) - peak;
-        power_of_two(&counts);
-        counts *= COUNT_STEPS;
-        round_whole(&counts);
-        *at(scores + token) = counts;
-        sum += counts;
-    }
-    float share = WEIGHT_STEPS / total(&sum);
-    for (int token = 0; token < work->padded; token += LANES) {
-        Floats weights = *at(scores + token) * share;
-        round_whole(&weights);
-        *at(scores + token) = weights;
-    }
-}
-
-/* The weighted sums of 16 dimensions of the values, for four queries. */
-INLINE void blend(const Work *work, const float *values, float scale, const int *chosen,
-                  float *target) {
-    Floats low[QUERIES] = {{0}}, high[QUERIES] = {{0}};
-    for (int token = 0; token < work->count; token++, values += QKV)
-        UNROLL for (int q = 0; q < QUERIES; q++) {
-            float weight = work->scores[q * work->padded + token];
-            low[q] += weight * *at(values);
-            high[q] += weight * *at(values + LANES);
-        }
-    UNROLL for (int q = 0; q < QUERIES; q++) {
-        *at(target + chosen[q] * HIDDEN) = low[q] * (scale / WEIGHT_STEPS);
-        *at(target + chosen[q] * HIDDEN + LANES) = high[q] * (scale / WEIGHT_STEPS);
-    }
-}
-
-/* One head for all tokens, four at a time; the last four may name the last token twice. */
-INLINE void attend_head(const Work *work, float *queries, float *target) {
-    float *keys = queries + HIDDEN, *values = keys + HIDDEN;
-    round_each(work, queries, work->query_scale);
-    round_each(work, keys, work->key_scale);
-    turn_keys(work, keys);
-    float scale = round_values(work, values);
-    for (int first = 0; first < work->count; first += QUERIES) {
-        int chosen[QUERIES];
-        for (int q = 0; q < QUERIES; q++)
-            chosen[q] = first + q < work->count ? first + q : work->count - 1;
-        score(work, queries, chosen);
-        for (int q = 0; q < QUERIES; q++) soften(work, work->scores + q * work->padded);
-        for (int i = 0; i < HEAD; i += 2 * LANES)
-            blend(work, values + i, scale, chosen, target + i);
-    }
-}
-
 /* ---- the encoder ---- */
 
-INLINE void add_and_normalise(const Work *work, const Norm *norm) {
-    for (int token = 0; token < work->count; token++) {
-        float *row = work->rows + token * HIDDEN, *more = work->narrow + token * HIDDEN;
+/* What is done with a layer's rows, one stage after the other. Each has pieces that do not need
+ * each other: heads, rows of tokens, or groups of outputs. */
+enum {
+    TO_QKV,
+    ATTEND,
+    AFTER_HEADS,
+    TO_ATTENDED,
+    AFTER_ATTENDED,
+    TO_INNER,
+    AFTER_INNER,
+    TO_OUTER,
+    AFTER_OUTER,
+    STEPS,
+};
+
+/* The arithmetic of an instruction set. */
+typedef struct {
+    Product *product;
+    Quantise *quantise;
+    Gelu *gelu;
+} Means;
+
+static int count_pieces(const Call *call, int step) {
+    switch (step) {
+        case TO_QKV: return QKV / GROUP;
+        case ATTEND: return call->texts * HEADS;
+        case TO_INNER: return INNER / GROUP;
+        case TO_ATTENDED: case TO_OUTER: return HIDDEN / GROUP;
+        default: return call->count;
+    }
+}
+
+INLINE void look_up(const Call *call, int first, int last) {
+    int text = 0;
+    for (int token = first; token < last; token++) {
+        while (call->starts[text + 1] <= token) text++;
+        const float *position = call->positions + (token - call->starts[text]) * HIDDEN;
+        const int8_t *word = call->words + (size_t)call->ids[token] * HIDDEN;
+        float *row = call->rows + token * HIDDEN, scale = call->word_scale[call->ids[token]];
+        for (int i = 0; i < HIDDEN; i++) row[i] = word[i] * scale + position[i];
+        normalise(row, HIDDEN, call->norm.weight, call->norm.bias);
+    }
+}
+
+INLINE void attend(const Call *call, int first, int last, const Work *lane) {
+    for (int piece = first; piece < last; piece++) {
+        int text = piece / HEADS, column = piece % HEADS * HEAD, start = call->starts[text];
+        Work work = *lane;
+        work.count = call->starts[text + 1] - start;
+        work.padded = (work.count + 15) / 16 * 16;
+        attend_head(&work, call->wide + start * QKV + column,
+                    call->narrow + start * HIDDEN + column);
+    }
+}
+
+INLINE void add_and_normalise(const Call *call, const Norm *norm, int first, int last) {
+    for (int token = first; token < last; token++) {
+        float *row = call->rows + token * HIDDEN, *more = call->narrow + token * HIDDEN;
         for (int i = 0; i < HIDDEN; i += LANES) *at(row + i) += *at(more + i);
         normalise(row, HIDDEN, norm->weight, norm->bias);
     }
 }
 
-INLINE void apply(const Layer *layer, const Work *work, Product *product) {
-    const Quantised *quantised = &work->quantised;
-    int count = work->count;
-    quantise(work->rows, count, HIDDEN, quantised);
-    product(&layer->qkv, quantised, count, work->wide);
-    for (int head = 0; head < HIDDEN; head += HEAD)
-        attend_head(work, work->wide + head, work->narrow + head);
-    quantise(work->narrow, count, HIDDEN, quantised);
-    product(&layer->attended, quantised, count, work->narrow);
-    add_and_normalise(work, &layer->attended_norm);
-    quantise(work->rows, count, HIDDEN, quantised);
-    product(&layer->inner, quantised, count, work->wide);
-    gelu(work->wide, count * INNER);
-    quantise(work->wide, count, INNER, quantised);
-    product(&layer->outer, quantised, count, work->narrow);
-    add_and_normalise(work, &layer->outer_norm);
-}
-
-/* Looks the tokens up; leaves `weights` at the first layer. */
-INLINE void look_up(const char **weights, const int32_t *ids, const Work *work) {
-    const int8_t *words = take(weights, (size_t)VOCABULARY * HIDDEN);
-    const float *scale = take(weights, VOCABULARY * sizeof(float));
-    const float *position = take(weights, POSITIONS * HIDDEN * sizeof(float));
-    Norm norm = take_norm(weights);
-    float *row = work->rows;
-    for (int token = 0; token < work->count; token++, row += HIDDEN, position += HIDDEN) {
-        const int8_t *word = words + (size_t)ids[token] * HIDDEN;
-        for (int i = 0; i < HIDDEN; i++) row[i] = word[i] * scale[ids[token]] + position[i];
-        normalise(row, HIDDEN, norm.weight, norm.bias);
+INLINE void do_pieces(const Call *call, int stage, int first, int last, const Work *lane,
+                      const Means *means) {
+    const Quantised *quantised = &call->quantised;
+    int count = call->count;
+    if (stage < 0) {
+        look_up(call, first, last);
+        means->quantise(call->rows, first, last, HIDDEN, quantised);
+        return;
+    }
+    const Layer *layer = &call->layers[stage / STEPS];
+    switch (stage % STEPS) {
+        case TO_QKV: means->product(&layer->qkv, quantised, count, first, last, call->wide); break;
+        case ATTEND: attend(call, first, last, lane); break;
+        case AFTER_HEADS: means->quantise(call->narrow, first, last, HIDDEN, quantised); break;
+        case TO_ATTENDED:
+            means->product(&layer->attended, quantised, count, first, last, call->narrow);
+            break;
+        case AFTER_ATTENDED:
+            add_and_normalise(call, &layer->attended_norm, first, last);
+            means->quantise(call->rows, first, last, HIDDEN, quantised);
+            break;
+        case TO_INNER:
+            means->product(&layer->inner, quantised, count, first, last, call->wide);
+            means->gelu(call->wide, count, first, last, INNER);
+            break;
+        case AFTER_INNER: means->quantise(call->wide, first, last, INNER, quantised); break;
+        case TO_OUTER:
+            means->product(&layer->outer, quantised, count, first, last, call->narrow);
+            break;
+        case AFTER_OUTER:
+            add_and_normalise(call, &layer->outer_norm, first, last);
+            means->quantise(call->rows, first, last, HIDDEN, quantised);
+            break;
     }
 }
 
-/* The direction of the sum of all rows. */
-INLINE void pool(const Work *work, float *vector) {
+static void plain_quantise(const float *rows, int first, int last, int width,
+                           const Quantised *target) {
+    quantise(rows, first, last, width, target);
+}
+
+static void plain_gelu(float *rows, int count, int first, int last, int width) {
+    gelu_groups(rows, count, first, last, width);
+}
+
+static void plain_pieces(void *call, int stage, int first, int last, int lane) {
+    static const Means means = {plain_product, plain_quantise, plain_gelu};
+    do_pieces(call, stage, first, last, &((Call *)call)->lanes[lane], &means);
+}
+
+#if defined(__x86_64__)
+AVX2 static void avx2_quantise(const float *rows, int first, int last, int width,
+                               const Quantised *target) {
+    quantise(rows, first, last, width, target);
+}
+
+AVX2 static void avx2_gelu(float *rows, int count, int first, int last, int width) {
+    gelu_groups(rows, count, first, last, width);
+}
+
+AVX2 static void avx2_pieces(void *call, int stage, int first, int last, int lane) {
+    static const Means means = {avx2_product, avx2_quantise, avx2_gelu};
+    do_pieces(call, stage, first, last, &((Call *)call)->lanes[lane], &means);
+}
+
+VNNI static void vnni_pieces(void *call, int stage, int first, int last, int lane) {
+    static const Means means = {vnni_product, vnni_quantise, vnni_gelu};
+    do_pieces(call, stage, first, last, &((Call *)call)->lanes[lane], &means);
+}
+
+static Pieces *const LEVELS[] = {plain_pieces, avx2_pieces, vnni_pieces};
+#else
+static Pieces *const LEVELS[] = {plain_pieces};
+#endif
+
+/* The direction of the sum of a text's rows. */
+static void pool(const float *rows, int count, float *vector) {
     Floats squares = {0};
     for (int i = 0; i < HIDDEN; i += LANES) {
         Floats sum = {0};
-        for (int token = 0; token < work->count; token++)
-            sum += *at(work->rows + token * HIDDEN + i);
+        for (int token = 0; token < count; token++) sum += *at(rows + token * HIDDEN + i);
         *at(vector + i) = sum;
         squares += sum * sum;
     }
@@ -250,37 +226,20 @@ INLINE void pool(const Work *work, float *vector) {
     for (int i = 0; i < HIDDEN; i += LANES) *at(vector + i) *= shrink;
 }
 
-INLINE void encode(const char *weights, const int32_t *ids, const Work *work, float *vector,
-                   Product *product) {
-    look_up(&weights, ids, work);
-    for (int index = 0; index < LAYERS; index++) {
-        Layer layer = take_layer(&weights);
-        apply(&layer, work, product);
+static void encode(Call *call, Pieces *pieces, int processors, float *vectors) {
+    int called = call_helper(pieces, call, processors);
+    for (int stage = -1; stage < LAYERS * STEPS; stage++) {
+        int count = count_pieces(call, stage < 0 ? AFTER_OUTER : stage % STEPS);
+        if (called)
+            share_stage(pieces, call, stage, count);
+        else
+            pieces(call, stage, 0, count, 0);
     }
-    pool(work, vector);
+    let_helper_go(called);
+    for (int text = 0; text < call->texts; text++)
+        pool(call->rows + call->starts[text] * HIDDEN, call->starts[text + 1] - call->starts[text],
+             vectors + text * HIDDEN);
 }
-
-typedef void Encoder(const char *, const int32_t *, const Work *, float *);
-
-static void plain_encode(const char *weights, const int32_t *ids, const Work *work, float *vector) {
-    encode(weights, ids, work, vector, plain_product);
-}
-
-#if defined(__x86_64__)
-AVX2 static void avx2_encode(const char *weights, const int32_t *ids, const Work *work,
-                             float *vector) {
-    encode(weights, ids, work, vector, avx2_product);
-}
-
-VNNI static void vnni_encode(const char *weights, const int32_t *ids, const Work *work,
-                             float *vector) {
-    encode(weights, ids, work, vector, vnni_product);
-}
-
-static Encoder *const ENCODERS[] = {plain_encode, avx2_encode, vnni_encode};
-#else
-static Encoder *const ENCODERS[] = {plain_encode};
-#endif
 
 /* ---- what Python calls ---- */
 
@@ -297,27 +256,67 @@ int minilm_level(void) {
 #endif
 }
 
-/* Writes the 384 numbers of the vector. `weights` is a whole file without its 64-byte header;
- * `count` is 1 to 256. Returns 0 when there is no memory. */
-int minilm_embed(const char *weights, const int32_t *ids, int count, int level, float *vector) {
-    size_t shared = (HEAD + QUERIES + 4) * POSITIONS;
-    size_t floats = (size_t)count * (2 * HIDDEN + INNER) + shared;
-    float *memory = malloc(floats * sizeof(float) + (size_t)count * INNER);
-    if (!memory) return 0;
-    Work work = {.count = count, .padded = (count + 15) / 16 * 16};
-    work.keys = memory;
-    work.scores = work.keys + HEAD * POSITIONS;
-    work.key_scale = work.scores + QUERIES * POSITIONS;
-    work.query_scale = work.key_scale + POSITIONS;
-    work.quantised.size = work.query_scale + POSITIONS;
-    work.quantised.middle = work.quantised.size + POSITIONS;
-    work.rows = memory + shared;
-    work.narrow = work.rows + count * HIDDEN;
-    work.wide = work.narrow + count * HIDDEN;
-    work.quantised.steps = (uint8_t *)(work.wide + count * INNER);
-    /* Lanes past the last token are read, and then overruled. */
-    memset(work.keys, 0, shared * sizeof(float));
-    ENCODERS[level](weights, ids, &work, vector);
+static void open_table(Call *call, const char *table) {
+    call->words = take(&table, (size_t)VOCABULARY * HIDDEN);
+    call->word_scale = take(&table, VOCABULARY * sizeof(float));
+    call->positions = take(&table, POSITIONS * HIDDEN * sizeof(float));
+    call->norm = take_norm(&table);
+}
+
+/* Memory of calls that are over, for the next: fresh pages take time. */
+typedef struct {
+    size_t floats;
+    float start[] __attribute__((aligned(64)));
+} Memory;
+
+static Memory *spare;
+
+/* Lanes past a text's last token are read, and then overruled: they may be any numbers. */
+static Memory *take_memory(size_t floats) {
+    Memory *memory = __atomic_exchange_n(&spare, NULL, __ATOMIC_ACQUIRE);
+    if (memory && memory->floats >= floats) return memory;
     free(memory);
+    size_t bytes = sizeof(Memory) + floats * sizeof(float);
+    if (posix_memalign((void **)&memory, 64, bytes)) return NULL;
+    memory->floats = floats;
+    memset(memory->start, 0, 2 * LANE_FLOATS * sizeof(float));
+    return memory;
+}
+
+static void leave_memory(Memory *memory) {
+    if (memory->floats <= MOST_KEPT) memory = __atomic_exchange_n(&spare, memory, __ATOMIC_ACQ_REL);
+    free(memory);
+}
+
+static void share_memory(Call *call, float *memory) {
+    size_t count = call->count;
+    for (int lane = 0; lane < 2; lane++, memory += LANE_FLOATS) {
+        call->lanes[lane].keys = memory;
+        call->lanes[lane].scores = memory + HEAD * POSITIONS;
+        call->lanes[lane].key_scale = call->lanes[lane].scores + QUERIES * POSITIONS;
+        call->lanes[lane].query_scale = call->lanes[lane].key_scale + POSITIONS;
+    }
+    call->rows = memory;
+    call->narrow = call->rows + count * HIDDEN;
+    call->wide = call->narrow + count * HIDDEN;
+    call->quantised.steps = (uint8_t *)(call->wide + count * INNER);
+    call->quantised.size = call->wide + count * INNER + count * INNER / sizeof(float);
+    call->quantised.middle = call->quantised.size + count;
+}
+
+/* Writes 384 numbers for each text. `table` is where the tokens' vectors begin in a weights file,
+ * and `layers` where the layers do; the tokens of a text, 1 to 256, are `ids` from its start to the
+ * next. With two or more `processors` a helper may take part. Returns 0 when there is no memory. */
+int minilm_embed(const char *table, const char *layers, const int32_t *ids, const int32_t *starts,
+                 int texts, int level, int processors, float *vectors) {
+    Call call = {.ids = ids, .starts = starts, .texts = texts, .count = starts[texts]};
+    size_t for_each = 2 * HIDDEN + INNER + INNER / sizeof(float) + 2;
+    Memory *memory = take_memory(2 * LANE_FLOATS + call.count * for_each);
+    if (!memory) return 0;
+    open_table(&call, table);
+    for (int index = 0; index < LAYERS; index++) call.layers[index] = take_layer(&layers);
+    share_memory(&call, memory->start);
+    encode(&call, LEVELS[level], processors, vectors);
+    leave_memory(memory);
     return 1;
 }

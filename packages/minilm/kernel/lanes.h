@@ -11,7 +11,7 @@
 enum { LANES = 8 };
 
 /* So that short arrays of sums are registers. */
-#define UNROLL _Pragma("GCC unroll 12")
+#define UNROLL _Pragma("GCC unroll 24")
 
 typedef float Floats __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t Ints __attribute__((vector_size(32), aligned(4), may_alias));
@@ -90,18 +90,20 @@ INLINE void power_of_two(Floats *numbers) {
     *numbers = (Floats)((Ints)sum + ((Ints)shifted << 23));
 }
 
+/* The factors of a polynomial, the highest power first. */
+#define GELU_FACTORS \
+    {2.27812705e-8f, -1.59859331e-6f, 4.7955333e-5f, -8.14013593e-4f, \
+     8.77237883e-3f, -6.45730893e-2f, 3.97883334e-1f}
+enum { GELU_TERMS = 7 };
+
 /* The Gaussian error linear unit, right to 0.0002: a hundredth of an 8-bit step. */
 INLINE void gelu(float *numbers, int count) {
+    static const float factors[] = GELU_FACTORS;
     for (int i = 0; i < count; i += LANES) {
         Floats x = *at(numbers + i), near = x;
         clamp(&near, -4.0f, 4.0f);
-        Floats square = near * near;
-        Floats sum = square * 2.27812705e-8f - 1.59859331e-6f;
-        sum = sum * square + 4.7955333e-5f;
-        sum = sum * square - 8.14013593e-4f;
-        sum = sum * square + 8.77237883e-3f;
-        sum = sum * square - 6.45730893e-2f;
-        sum = sum * square + 3.97883334e-1f;
+        Floats square = near * near, sum = square * factors[0] + factors[1];
+        UNROLL for (int f = 2; f < GELU_TERMS; f++) sum = sum * square + factors[f];
         *at(numbers + i) = x * (sum * near + 0.5f);
     }
 }

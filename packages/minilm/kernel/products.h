@@ -16,6 +16,9 @@
 /* The weights of 16 outputs lie together, four inputs to a line of 64 bytes. */
 enum { GROUP = 16, LINE = 64 };
 
+/* The inputs of a matrix. */
+enum { HIDDEN = 384, INNER = 1536 };
+
 typedef struct {
     const int8_t *lines; /* [outputs / 16][inputs / 4][16][4] */
     const float *scale, *bias;
@@ -29,22 +32,38 @@ typedef struct {
     float *middle;  /* between the least and the greatest number of each row */
 } Quantised;
 
-typedef void Product(const Matrix *, const Quantised *, int count, float *out);
+/* Writes the outputs of the groups `first` to `last`, the last not included. */
+typedef void Product(const Matrix *, const Quantised *, int count, int first, int last, float *out);
+typedef void Quantise(const float *rows, int first, int last, int width, const Quantised *);
+typedef void Gelu(float *rows, int count, int first, int last, int width);
 
-INLINE void quantise(const float *rows, int count, int width, const Quantised *target) {
-    for (int row = 0; row < count; row++, rows += width) {
+/* Notes where the middle of a row is; returns how many steps the number 1 has. */
+INLINE float take_middle(float least, float most, const Quantised *target, int row) {
+    float reach = (most - least) * 0.5f;
+    target->size[row] = reach / 127.0f;
+    target->middle[row] = (most + least) * 0.5f;
+    return steps_in_one(reach, 127.0f);
+}
+
+/* Quantises the rows `first` to `last`, the last not included. */
+INLINE void quantise(const float *rows, int first, int last, int width, const Quantised *target) {
+    for (int row = first; row < last; row++) {
+        const float *numbers = rows + (size_t)row * width;
         float least, most;
-        bounds(rows, width, &least, &most);
-        float middle = (most + least) * 0.5f, reach = (most - least) * 0.5f;
-        float steps = steps_in_one(reach, 127.0f);
-        target->size[row] = reach / 127.0f;
-        target->middle[row] = middle;
+        bounds(numbers, width, &least, &most);
+        float steps = take_middle(least, most, target, row);
         for (int i = 0; i < width; i += LANES) {
-            Floats shifted = (*at(rows + i) - middle) * steps + ROUNDER;
+            Floats shifted = (*at(numbers + i) - target->middle[row]) * steps + ROUNDER;
             Bytes bytes = __builtin_convertvector((Ints)shifted + 128, Bytes);
             memcpy(target->steps + (size_t)row * width + i, &bytes, LANES);
         }
     }
+}
+
+/* The error linear unit of the groups `first` to `last` of every row, the last not included. */
+INLINE void gelu_groups(float *rows, int count, int first, int last, int width) {
+    for (int row = 0; row < count; row++)
+        gelu(rows + (size_t)row * width + first * GROUP, (last - first) * GROUP);
 }
 
 /* Sums of whole steps back to numbers, for 8 outputs of one row. */
@@ -58,8 +77,9 @@ INLINE void finish(const Matrix *matrix, const Quantised *rows, int row, int out
 }
 
 /* For any processor. */
-static void plain_product(const Matrix *matrix, const Quantised *rows, int count, float *out) {
-    for (int output = 0; output < matrix->outputs; output += GROUP)
+static void plain_product(const Matrix *matrix, const Quantised *rows, int count, int first,
+                          int last, float *out) {
+    for (int output = first * GROUP; output < last * GROUP; output += GROUP)
         for (int row = 0; row < count; row++) {
             const uint8_t *steps = rows->steps + (size_t)row * matrix->inputs;
             const int8_t *line = matrix->lines + (size_t)output * matrix->inputs;
@@ -82,8 +102,13 @@ INLINE int32_t four(const uint8_t *steps) {
     return value;
 }
 
+/* A tile has at most so many rows, for there are 32 registers. */
+enum { TALLEST = 24 };
+
 /* Asks for weights that are needed soon: a text has few rows, so they come from memory slower than
  * they are multiplied. Behind the last weights it asks for nothing, and nothing happens. */
+enum { AHEAD = 8192 };
+
 INLINE void fetch(const int8_t *weights) { _mm_prefetch((const char *)weights, _MM_HINT_T1); }
 
 /* Eight outputs' sums of four products. Signs move from the steps to the weights, so that the
@@ -116,8 +141,9 @@ AVX2 INLINE void avx2_tile(const Matrix *matrix, const Quantised *rows, int row,
     }
 }
 
-AVX2 static void avx2_product(const Matrix *matrix, const Quantised *rows, int count, float *out) {
-    for (int output = 0; output < matrix->outputs; output += GROUP) {
+AVX2 static void avx2_product(const Matrix *matrix, const Quantised *rows, int count, int first,
+                              int last, float *out) {
+    for (int output = first * GROUP; output < last * GROUP; output += GROUP) {
         int row = 0;
         for (; row + 4 <= count; row += 4) avx2_tile(matrix, rows, row, 4, output, out);
         for (; row < count; row++) avx2_tile(matrix, rows, row, 1, output, out);
@@ -143,52 +169,94 @@ VNNI INLINE void finish_wide(const Matrix *matrix, const Quantised *rows, int ro
     _mm512_storeu_ps(out + (size_t)row * matrix->outputs + output, numbers);
 }
 
-/* A tile of `height` rows by 32 outputs. */
-VNNI INLINE void vnni_tile(const Matrix *matrix, const Quantised *rows, int row, int height,
-                           int output, float *out) {
-    int inputs = matrix->inputs;
+/* A tile of `height` rows by 16 outputs. */
+VNNI INLINE void vnni_tile(const Matrix *matrix, int inputs, const Quantised *rows, int row,
+                           int height, int output, float *out) {
     const uint8_t *steps = rows->steps + (size_t)row * inputs;
-    const int8_t *first = matrix->lines + (size_t)output * inputs;
-    const int8_t *second = first + (size_t)GROUP * inputs;
-    size_t ahead = (size_t)2 * GROUP * inputs;
+    const int8_t *line = matrix->lines + (size_t)output * inputs;
     /* Typed by lane: as __m512i, GCC keeps each sum twice and runs out of registers. */
-    WideInts low[12], high[12];
-    UNROLL for (int r = 0; r < height; r++) {
-        low[r] = (WideInts)excess(matrix, output);
-        high[r] = (WideInts)excess(matrix, output + GROUP);
-    }
-    for (int i = 0; i < inputs; i += 4, first += LINE, second += LINE) {
-        __m512i a = _mm512_loadu_si512(first), b = _mm512_loadu_si512(second);
-        fetch(first + ahead);
-        fetch(second + ahead);
+    WideInts sums[TALLEST];
+    UNROLL for (int r = 0; r < height; r++) sums[r] = (WideInts)excess(matrix, output);
+    for (int i = 0; i < inputs; i += 4, line += LINE) {
+        __m512i weights = _mm512_loadu_si512(line);
+        fetch(line + AHEAD);
         UNROLL for (int r = 0; r < height; r++) {
             __m512i step = _mm512_set1_epi32(four(steps + (size_t)r * inputs + i));
-            low[r] = (WideInts)_mm512_dpbusd_epi32((__m512i)low[r], step, a);
-            high[r] = (WideInts)_mm512_dpbusd_epi32((__m512i)high[r], step, b);
+            sums[r] = (WideInts)_mm512_dpbusd_epi32((__m512i)sums[r], step, weights);
         }
     }
-    UNROLL for (int r = 0; r < height; r++) {
-        finish_wide(matrix, rows, row + r, output, (__m512i)low[r], out);
-        finish_wide(matrix, rows, row + r, output + GROUP, (__m512i)high[r], out);
-    }
+    UNROLL for (int r = 0; r < height; r++)
+        finish_wide(matrix, rows, row + r, output, (__m512i)sums[r], out);
 }
 
 /* Each height is compiled apart, so that the sums stay in registers. Rows are shared out evenly,
- * for a tile of one row takes as long as one of two. */
-VNNI static void vnni_product(const Matrix *matrix, const Quantised *rows, int count, float *out) {
-    int tiles = (count + 11) / 12;
-    for (int output = 0; output < matrix->outputs; output += 2 * GROUP)
+ * for a tile of one row takes as long as one of four. */
+VNNI INLINE void vnni_groups(const Matrix *matrix, int inputs, const Quantised *rows, int count,
+                             int first, int last, float *out) {
+    int tiles = (count + TALLEST - 1) / TALLEST;
+    for (int output = first * GROUP; output < last * GROUP; output += GROUP)
         for (int tile = 0, row = 0; tile < tiles; tile++) {
             int height = count / tiles + (tile < count % tiles);
             switch (height) {
 #define TALL(height) \
-    case height: vnni_tile(matrix, rows, row, height, output, out); break;
-                TALL(1) TALL(2) TALL(3) TALL(4) TALL(5) TALL(6)
-                TALL(7) TALL(8) TALL(9) TALL(10) TALL(11) TALL(12)
+    case height: vnni_tile(matrix, inputs, rows, row, height, output, out); break;
+                TALL(1) TALL(2) TALL(3) TALL(4) TALL(5) TALL(6) TALL(7) TALL(8)
+                TALL(9) TALL(10) TALL(11) TALL(12) TALL(13) TALL(14) TALL(15) TALL(16)
+                TALL(17) TALL(18) TALL(19) TALL(20) TALL(21) TALL(22) TALL(23) TALL(24)
 #undef TALL
             }
             row += height;
         }
+}
+
+/* So is each width, so that no register is needed to find a row. */
+VNNI static void vnni_product(const Matrix *matrix, const Quantised *rows, int count, int first,
+                              int last, float *out) {
+    if (matrix->inputs == HIDDEN)
+        vnni_groups(matrix, HIDDEN, rows, count, first, last, out);
+    else
+        vnni_groups(matrix, INNER, rows, count, first, last, out);
+}
+
+/* `quantise`, 16 numbers at a time. */
+VNNI static void vnni_quantise(const float *rows, int first, int last, int width,
+                               const Quantised *target) {
+    for (int row = first; row < last; row++) {
+        const float *numbers = rows + (size_t)row * width;
+        __m512 low = _mm512_loadu_ps(numbers), high = low;
+        for (int i = GROUP; i < width; i += GROUP) {
+            low = _mm512_min_ps(low, _mm512_loadu_ps(numbers + i));
+            high = _mm512_max_ps(high, _mm512_loadu_ps(numbers + i));
+        }
+        float least = _mm512_reduce_min_ps(low), most = _mm512_reduce_max_ps(high);
+        __m512 steps = _mm512_set1_ps(take_middle(least, most, target, row));
+        __m512 middle = _mm512_set1_ps(target->middle[row]);
+        for (int i = 0; i < width; i += GROUP) {
+            __m512 number = _mm512_sub_ps(_mm512_loadu_ps(numbers + i), middle);
+            __m512 shifted = _mm512_add_ps(_mm512_mul_ps(number, steps), _mm512_set1_ps(ROUNDER));
+            __m512i step = _mm512_add_epi32(_mm512_castps_si512(shifted), _mm512_set1_epi32(128));
+            __m128i bytes = _mm512_cvtepi32_epi8(step);
+            _mm_storeu_si128((__m128i *)(target->steps + (size_t)row * width + i), bytes);
+        }
+    }
+}
+
+/* `gelu_groups`, 16 numbers at a time. */
+VNNI static void vnni_gelu(float *rows, int count, int first, int last, int width) {
+    static const float factors[] = GELU_FACTORS;
+    for (int row = 0; row < count; row++) {
+        float *numbers = rows + (size_t)row * width;
+        for (int i = first * GROUP; i < last * GROUP; i += GROUP) {
+            __m512 x = _mm512_loadu_ps(numbers + i);
+            __m512 near = _mm512_max_ps(x, _mm512_set1_ps(-4.0f));
+            near = _mm512_min_ps(near, _mm512_set1_ps(4.0f));
+            __m512 square = _mm512_mul_ps(near, near), sum = _mm512_set1_ps(factors[0]);
+            UNROLL for (int f = 1; f < GELU_TERMS; f++)
+                sum = _mm512_add_ps(_mm512_mul_ps(sum, square), _mm512_set1_ps(factors[f]));
+            sum = _mm512_add_ps(_mm512_mul_ps(sum, near), _mm512_set1_ps(0.5f));
+            _mm512_storeu_ps(numbers + i, _mm512_mul_ps(x, sum));
+        }
+    }
 }
 
 #endif

@@ -63,6 +63,11 @@ def file_size() -> int:
     return _aligned(last.offset + last.size)
 
 
+def layers_offset() -> int:
+    """Where the layers begin; the vectors of the tokens lie before them."""
+    return next(section.offset for section in sections() if section.name == "0.qkv")
+
+
 def _aligned(offset: int) -> int:
     return -(-offset // ALIGNMENT) * ALIGNMENT
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import file_digest
+from itertools import compress
 from mmap import ACCESS_COPY, mmap
 from pathlib import Path
 from typing import Protocol
 
 from memorywire_minilm.layout import HEADER, POSITIONS, file_size
-from memorywire_minilm.native import NativeKernel, find_library, levels
+from memorywire_minilm.native import NativeKernel, find_library, levels, processors
 from memorywire_minilm.tokenizer import Tokenizer
 
 MODEL = "all-MiniLM-L6-v2"
@@ -37,14 +38,14 @@ class KernelUnavailable(Exception):
 
 
 class Kernel(Protocol):
-    """Embeds one row of token ids at a time."""
+    """Embeds rows of token ids."""
 
     @property
     def name(self) -> str:
         """What the kernel is called in `kernels`."""
 
-    def embed(self, ids: Sequence[int]) -> bytes:
-        """The vector of one text: 384 float32 of length one, little-endian."""
+    def embed(self, rows: Sequence[Sequence[int]]) -> list[bytes]:
+        """A vector for each row: 384 float32 of length one, little-endian."""
 
 
 class Model:
@@ -66,19 +67,22 @@ class Model:
         to the bit with every kernel. A text that the model mostly cannot read, such as emoji or
         another script, has no direction: its vector is zero, and so is its cosine with anything.
         """
-        return [self._vector(self._tokenizer.encode(text)) for text in texts]
+        rows = [self._tokenizer.encode(text) for text in texts]
+        understood = [self._tokenizer.understood(row) for row in rows]
+        vectors = iter(self._kernel.embed(list(compress(rows, understood))))
+        return [next(vectors) if readable else bytes(4 * DIMENSION) for readable in understood]
 
-    def _vector(self, row: Sequence[int]) -> bytes:
-        return self._kernel.embed(row) if self._tokenizer.understood(row) else bytes(4 * DIMENSION)
 
-
-def load(kernel: str | None = None) -> Model:
+def load(kernel: str | None = None, *, threads: int | None = None) -> Model:
     """The model, ready to embed; `kernel` names one of `kernels()` instead of the best.
+
+    When few texts are embedded by a compiled kernel, and a processor is free, a second thread takes part;
+    with `threads` 1 it never does.
 
     Raises `ModelDamaged` when the weights cannot be these, by size and opening bytes.
     """
     tokenizer = Tokenizer(read_vocabulary(), POSITIONS)
-    return Model(tokenizer, open_kernel(kernel or kernels()[0]))
+    return Model(tokenizer, open_kernel(kernel or kernels()[0], threads))
 
 
 def kernels() -> tuple[str, ...]:
@@ -107,11 +111,12 @@ def read_vocabulary() -> list[str]:
         raise ModelDamaged(f"{VOCABULARY.name} cannot be read: {error.strerror}") from error
 
 
-def open_kernel(name: str) -> Kernel:
+def open_kernel(name: str, threads: int | None = None) -> Kernel:
     """The kernel of this name, with the weights mapped into memory."""
     library = find_library()
     if library and name in levels(library):
-        return NativeKernel(library, name, map_weights())
+        most = processors()
+        return NativeKernel(library, name, map_weights(), min(threads or most, most))
     if name != "numpy":
         raise KernelUnavailable(f"kernel {name!r} cannot run here, only {', '.join(kernels())}")
     # Imported here, so that the C kernel needs no numpy.

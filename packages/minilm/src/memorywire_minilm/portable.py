@@ -100,7 +100,7 @@ class Layer:
 
 
 class PortableKernel:
-    """Embeds one row of token ids at a time with numpy."""
+    """Embeds rows of token ids with numpy, one at a time."""
 
     name = "numpy"
 
@@ -118,8 +118,11 @@ class PortableKernel:
         self._norm = Norm(arrays, "norm")
         self._layers = [Layer(arrays, index) for index in range(LAYERS)]
 
-    def embed(self, ids: Sequence[int]) -> bytes:
-        """The vector of one text: 384 float32 of length one, little-endian."""
+    def embed(self, rows: Sequence[Sequence[int]]) -> list[bytes]:
+        """A vector for each row: 384 float32 of length one, little-endian."""
+        return [self._vector(row) for row in rows]
+
+    def _vector(self, ids: Sequence[int]) -> bytes:
         chosen = np.asarray(ids, np.intp)
         words = self._words[chosen] * self._scale[chosen, None]
         rows = self._norm(words + self._positions[: len(chosen)])

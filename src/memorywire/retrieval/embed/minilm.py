@@ -19,11 +19,12 @@ SHARE = 16
 class MiniLmEmbedder:
     """Embeds on threads of its own; the model is loaded when first needed.
 
-    The model takes one text after the other, and another beside it saves nothing: so the texts of all
+    The model takes a text or two at a time, and more beside them save nothing: so the texts of all
     who ask are shared out evenly among the threads.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, threads: int | None = None) -> None:
+        """Of `threads`, or of as many as the machine has processors, up to four."""
         self.space = Space(
             model=memorywire_minilm.MODEL,
             revision=memorywire_minilm.REVISION,
@@ -32,7 +33,7 @@ class MiniLmEmbedder:
         self._model: memorywire_minilm.Model | None = None
         self._crew: Crew | None = None
         self._loading = Lock()
-        self._threads = min(MOST_THREADS, os.cpu_count() or 1)
+        self._threads = threads or min(MOST_THREADS, os.cpu_count() or 1)
 
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
         crew = self._gathered()
@@ -64,13 +65,13 @@ class MiniLmEmbedder:
     def _loaded(self) -> memorywire_minilm.Model:
         with self._loading:
             if self._model is None:
-                self._model = _load()
+                self._model = _load(self._threads)
             return self._model
 
 
-def _load() -> memorywire_minilm.Model:
+def _load(threads: int) -> memorywire_minilm.Model:
     try:
-        return memorywire_minilm.load()
+        return memorywire_minilm.load(threads=threads)
     except memorywire_minilm.ModelDamaged as error:
         raise EmbedderFailed(
             f"the built-in model cannot be loaded: {error}",

@@ -11,7 +11,7 @@ from typing import IO, Any
 from urllib.error import HTTPError, URLError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from memorywire.model.errors import EmbedderFailed
+from memorywire.model.errors import DimensionMismatch, EmbedderFailed
 from memorywire.model.space import Space
 
 BATCH = 64
@@ -140,7 +140,7 @@ def unit_vector(embedding: object, dimension: int) -> bytes:
     if not isinstance(embedding, list) or any(type(part) not in (int, float) for part in embedding):
         raise EmbedderFailed("the endpoint answered a vector that is not a list of numbers")
     if len(embedding) != dimension:
-        raise EmbedderFailed(
+        raise DimensionMismatch(
             f"the endpoint answered {len(embedding)} dimensions, not {dimension}",
             fix=f"put dimension={len(embedding)} into the embedder's URL",
         )

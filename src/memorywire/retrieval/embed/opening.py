@@ -10,7 +10,8 @@ from memorywire.retrieval.embed.together import Together
 
 SCHEMES = {"openai+http": "http", "openai+https": "https"}
 MOST_NUMBERS = 65_536
-FIX = 'use "minilm", "none" or "openai+https://HOST/v1?model=NAME&dimension=N"'
+MOST_THREADS = 64
+FIX = 'use "minilm", "minilm?threads=1", "none" or "openai+https://HOST/v1?model=NAME&dimension=N"'
 
 
 def open_embedder(url: str = "minilm", *, api_key: str | None = None) -> Embedder:
@@ -20,6 +21,8 @@ def open_embedder(url: str = "minilm", *, api_key: str | None = None) -> Embedde
     """
     if url == "minilm":
         return MiniLmEmbedder()
+    if url.startswith("minilm?"):
+        return MiniLmEmbedder(_threads(url.removeprefix("minilm?")))
     if url == "none":
         return NoEmbedder()
     parts = _split(url)
@@ -43,6 +46,17 @@ def open_embedder(url: str = "minilm", *, api_key: str | None = None) -> Embedde
     )
 
 
+def _threads(query: str) -> int:
+    given = query.removeprefix("threads=")
+    if given == query or not _counts(given, MOST_THREADS):
+        raise _unknown(f"minilm takes threads=N, 1 to {MOST_THREADS}, and nothing else")
+    return int(given)
+
+
+def _counts(given: str, most: int) -> bool:
+    return given.isascii() and given.isdigit() and 0 < int(given) <= most
+
+
 def _split(url: str) -> SplitResult:
     """The parts of `url`, its port a number when there is one."""
     try:
@@ -58,7 +72,7 @@ def _parameters(query: str) -> tuple[str, int]:
     if set(given) != {"model", "dimension"} or any(len(values) > 1 for values in given.values()):
         raise _unknown("the embedder's URL must give model and dimension once, and nothing else")
     [model], [dimension] = given["model"], given["dimension"]
-    if not (dimension.isascii() and dimension.isdigit() and 0 < int(dimension) <= MOST_NUMBERS):
+    if not _counts(dimension, MOST_NUMBERS):
         raise _unknown(f"the embedder's dimension must be 1 to {MOST_NUMBERS}")
     return model, int(dimension)
 
