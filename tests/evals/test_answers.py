@@ -4,7 +4,7 @@ import asyncio
 import json
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from memorywire.evals.answers import TREATMENT, Cell, Grid, answer_all, says_yes
+from memorywire.evals.answers import BUILT_IN, LOWER_BOUND, TREATMENT, Cell, Grid, answer_all, says_yes
 from memorywire.evals.readers import ReaderFailed, Reply, open_reader
 from memorywire.evals.run import Plan
 from memorywire.evals.sets import KINDS
@@ -68,6 +68,17 @@ def test_a_reader_with_memory_is_told_from_the_same_one_without(plan, reader):
     )
 
 
+def test_progress_is_told_question_by_question(plan, reader):
+    told: list[tuple[int, int]] = []
+    grid = _grid(reader)
+
+    def tell(done: int, of: int, note: str) -> None:
+        told.append((done, of))
+
+    asyncio.run(answer_all(plan, grid, date="2026-01-01", command="eval", tell=tell))
+    assert told == [(0, 5), *((done, 5) for done in range(1, 6)), (5, 5)]
+
+
 def test_who_answered_who_judged_and_what_was_asked_are_recorded(plan, reader):
     row = _answer(replace(plan, split="dev"), _grid(reader))["rows"][0]
     assert (row["reader"], row["judge"]) == (sys.executable, sys.executable)
@@ -98,18 +109,116 @@ def test_a_program_that_fails_says_why(plan):
         asyncio.run(open_reader(f"cmd:{sys.executable} -c 'import sys; sys.exit(3)'", key=None).ask("x"))
     with pytest.raises(ReaderFailed, match="cannot be started"):
         asyncio.run(open_reader("cmd:/does/not/exist", key=None).ask("x"))
+    bytes_only = "import sys; sys.stderr.buffer.write(bytes([255])); sys.exit(4)"
+    with pytest.raises(ReaderFailed, match="ended with 4"):
+        asyncio.run(open_reader(f"cmd:{sys.executable} -c '{bytes_only}'", key=None).ask("x"))
+
+
+def test_an_answer_may_hold_every_character_there_is(plan, reader, tmp_path):
+    plan = replace(plan, split="dev")
+    program = tmp_path / "reader.py"
+    said = PROGRAM.replace('print("I do not know")', 'print("I do not know\\u2028for sure\\x85")')
+    program.write_text(said, encoding="utf-8")
+    first = _answer(plan, _grid(reader))
+    program.write_text("raise SystemExit(1)", encoding="utf-8")
+    assert _answer(plan, _grid(reader))["answers"] == first["answers"]
+
+
+def test_another_program_judge_or_right_answer_is_another_question(plan, reader, tmp_path, data):
+    plan = replace(plan, split="dev")
+    _answer(plan, _grid(reader))
+    with pytest.raises(ReaderFailed):
+        _answer(plan, _grid(f"cmd:{sys.executable} -c 'raise SystemExit(3)'"))
+    judge = open_reader(f"cmd:{sys.executable} -c 'raise SystemExit(3)'", key=None)
+    with pytest.raises(ReaderFailed):
+        _answer(plan, replace(_grid(reader), judge=judge))
+    (tmp_path / "reader.py").write_text("raise SystemExit(3)", encoding="utf-8")
+    assert _answer(plan, _grid(reader))["rows"]
+    file = data / "locomo2.json"
+    samples = json.loads(file.read_text(encoding="utf-8"))
+    samples[1]["qa"][0]["answer"] = "something else"
+    file.write_text(json.dumps(samples), encoding="utf-8")
+    with pytest.raises(ReaderFailed):
+        _answer(plan, _grid(reader))
+
+
+def test_what_nobody_could_judge_is_refused_before_the_first_call(plan):
+    micro = replace(plan, kind=KINDS["micro"])
+    with pytest.raises(InvalidRequest, match="right answer"):
+        _answer(micro, _grid("cmd:/does/not/exist"))
+
+
+def test_a_memory_that_was_not_kept_voids_the_answers(plan, reader, tmp_path):
+    file = tmp_path / "mine.jsonl"
+    lines = [
+        {"id": "m1", "memory": "The puppy is called Biscuit"},
+        {"id": "m2", "memory": "The puppy is called Biscuit"},
+        {"question": "what is the puppy called?", "gold": ["m1"], "answer": "Biscuit"},
+        {"question": "what is the kitten called?", "gold": ["m1"]},
+    ]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    answers = _answer(replace(plan, kind=KINDS["own"], data=file), _grid(reader))["answers"]
+    assert answers["void"]
+    assert "m2" in answers["not kept"][0]
+    assert answers["left out"] == 1
+
+
+# Keeps what it is told in its folder, and knows nothing else.
+AGENT = """
+import os, pathlib, sys
+prompt = sys.stdin.read()
+notes = pathlib.Path(os.environ["MEMORYWIRE_AGENT_FOLDER"]) / "notes"
+known = notes.read_text() if notes.exists() else ""
+if "Given answer:" in prompt:
+    right = prompt.split("Right answer: ")[1].split()[0]
+    print("yes" if right in prompt.split("Given answer: ")[1] else "no")
+elif "Remember what follows" in prompt:
+    assert os.environ["MEMORYWIRE_AGENT_MEMORY"] == "on"
+    notes.write_text(known + prompt)
+    print("noted")
+else:
+    print("The puppy is called Biscuit" if "Biscuit" in known + prompt else "I do not know")
+"""
+
+
+def test_an_agent_is_asked_with_our_memory_without_and_with_its_own(plan, reader, tmp_path):
+    program = tmp_path / "reader.py"
+    program.write_text(AGENT, encoding="utf-8")
+    grid = _grid(reader)
+    grid = replace(grid, cells=(*grid.cells, Cell(name=BUILT_IN, reader=grid.judge, own=True)))
+    document = _answer(plan, grid)
+    correct = {row["cell"]: row["correct"] for row in document["rows"] if row["question"] == "conv-1#0"}
+    assert correct == {TREATMENT: True, LOWER_BOUND: False, BUILT_IN: True}
+    program.write_text("raise SystemExit(1)", encoding="utf-8")  # nothing is told or asked twice
+    assert _answer(plan, grid)["answers"] == document["answers"]
+    [notes] = tmp_path.rglob("notes")
+    assert notes.read_text(encoding="utf-8").count("Remember what follows") == 3  # a session each
+    with pytest.raises(ReaderFailed):
+        _answer(replace(plan, fresh=True), grid)
+    assert not notes.exists()
+
+
+def test_telling_an_agent_counts_as_calls(plan):
+    grid = _grid("cmd:/does/not/exist", most_calls=32)
+    own = replace(grid, cells=(*grid.cells, Cell(name=BUILT_IN, reader=grid.judge, own=True)))
+    with pytest.raises(TooManyAffected, match="up to 33 calls"):
+        _answer(plan, own)
 
 
 @contextmanager
-def _serving(status: int, answer: Any) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def _serving(
+    status: int, answer: Any, refuses: Mapping[str, str] | None = None
+) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """A server that answers so, but complains of the fields it refuses."""
     asked: list[dict[str, Any]] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             asked.append({"path": self.path, "headers": dict(self.headers), "body": body})
-            said = json.dumps(answer).encode()
-            self.send_response(status)
+            complaint = next((words for field, words in (refuses or {}).items() if field in body), None)
+            said = json.dumps(answer if complaint is None else {"error": complaint}).encode()
+            self.send_response(status if complaint is None else 400)
             self.send_header("Content-Length", str(len(said)))
             self.end_headers()
             self.wfile.write(said)
@@ -151,7 +260,37 @@ def test_an_anthropic_like_endpoint_is_asked_in_its_words():
 
 
 @pytest.mark.parametrize(
-    ("status", "answer", "said"), [(500, {}, "answered 500"), (200, {"choices": []}, "shape")]
+    ("dialect", "answer", "text"),
+    [
+        ("openai", {"choices": [{"message": {"content": "tea"}}]}, "tea"),
+        ("openai", {"choices": [{"message": {"content": None}}], "usage": None}, ""),
+        ("anthropic", {"content": [{"type": "text", "text": "tea"}]}, "tea"),
+        ("anthropic", {"content": [], "usage": {}}, ""),
+    ],
+)
+def test_tokens_nobody_counted_are_estimated_and_silence_is_an_answer(dialect, answer, text):
+    with _serving(200, answer) as (host, _):
+        reply = asyncio.run(open_reader(f"{dialect}+http://{host}/v1?model=m", key=None).ask("what is it?"))
+    assert reply == Reply(text=text, tokens=3 + (len(text) > 0))
+
+
+def test_a_model_that_takes_other_limits_is_asked_in_its_words():
+    answer = {"choices": [{"message": {"content": "tea"}}], "usage": {"total_tokens": 7}}
+    refuses = {
+        "max_tokens": "Use 'max_completion_tokens' instead.",
+        "temperature": "'temperature' is not supported with this model.",
+    }
+    with _serving(200, answer, refuses) as (host, asked):
+        reader = open_reader(f"openai+http://{host}/v1?model=m", key=None)
+        assert [asyncio.run(reader.ask("what?")).text for _ in range(2)] == ["tea", "tea"]
+    assert len(asked) == 4  # two refusals, once
+    assert asked[-1]["body"]["max_completion_tokens"]
+    assert "temperature" not in asked[-1]["body"]
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "said"),
+    [(500, {}, "answered 500"), (200, {"choices": []}, "shape"), (400, {}, "answered 400")],
 )
 def test_an_endpoint_that_makes_no_sense_is_a_failure_of_the_reader(status, answer, said):
     with (
@@ -161,7 +300,9 @@ def test_an_endpoint_that_makes_no_sense_is_a_failure_of_the_reader(status, answ
         asyncio.run(open_reader(f"openai+http://{host}/v1?model=m", key=None).ask("x"))
 
 
-@pytest.mark.parametrize("spec", ["gpt", "openai+ftp://x/v1?model=m", "openai+https://x/v1", "cmd:"])
+@pytest.mark.parametrize(
+    "spec", ["gpt", "openai+ftp://x/v1?model=m", "openai+https://x/v1", "cmd:", "cmd:say 'x"]
+)
 def test_a_reader_nobody_knows_is_refused(spec):
     with pytest.raises(InvalidRequest):
         open_reader(spec, key=None)
@@ -184,3 +325,18 @@ def test_the_grid_can_be_typed(data, tmp_path, reader):
     failed = shell("eval", "answer", "locomo", "--reader", "cmd:/does/not/exist", *out)
     assert failed.code == 4
     assert "cannot be started" in failed.err
+
+
+def test_an_agent_can_be_typed_and_its_arguments_are_not_written_down(data, tmp_path, reader):
+    (tmp_path / "reader.py").write_text(AGENT, encoding="utf-8")
+    shell = Shell(tmp_path / "home")
+    line = f"{reader.removeprefix('cmd:')} --key hunter2"
+    out = ("--out", str(tmp_path / "r"), "--data", str(data), "--split", "dev")
+    done = shell("eval", "answer", "locomo", "--agent-cmd", line, "--judge", f"cmd:{line}", *out)
+    assert done.code == 0, done.err
+    assert "built-in" in done.out
+    ledger = (tmp_path / "r" / "ledger.jsonl").read_text(encoding="utf-8")
+    assert f"--agent-cmd {sys.executable} ... --judge cmd:{sys.executable} ..." in ledger
+    assert "hunter" not in ledger
+    neither = shell("eval", "answer", "locomo", *out)
+    assert (neither.code, "--agent-cmd" in neither.err) == (2, True)

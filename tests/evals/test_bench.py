@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from itertools import groupby, islice
 from pathlib import Path
 from xml.etree import ElementTree
@@ -183,3 +184,9 @@ def test_made_up_vectors_are_of_length_one_and_lie_in_clusters():
     near = rows @ rows.T - np.eye(500)
     assert near.max() > 0.3
     assert abs(np.median(near)) < 0.05
+
+
+def test_without_any_reference_embedder_the_rest_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    assert open_reference("none", tmp_path) is None
+    assert open_reference("auto", tmp_path) is None

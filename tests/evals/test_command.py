@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from memorywire.cli.eval_options import typed
 from tests.cli.shell import Shell
 
 
@@ -65,6 +66,25 @@ def test_parity_is_a_yes_or_no(shell, data, tmp_path):
     assert "0 answered differently, 0 hits from another case" in done.out
 
 
+def test_parity_can_be_had_as_json_and_fails_where_answers_differ(shell, data):
+    asked = (
+        "eval",
+        "longmemeval",
+        "--data",
+        str(data),
+        "--split",
+        "test",
+        "--parity",
+        "--limit",
+        "1",
+        "--json",
+    )
+    assert shell(*asked).json["differences"] == []
+    forgetful = shell(*asked, "--store", "memory://")
+    assert forgetful.code == 3
+    assert "nothing was recalled" in forgetful.json["differences"][0]
+
+
 def test_a_set_without_data_says_what_to_pass(shell):
     done = shell("eval", "locomo", "--json")
     assert done.code == 2
@@ -73,3 +93,17 @@ def test_a_set_without_data_says_what_to_pass(shell):
 
 def test_every_set_is_listed(shell):
     assert all(name in shell("eval", "--help").out for name in ("locomo", "own", "all", "compare", "report"))
+
+
+def test_what_may_be_secret_on_the_command_line_is_not_written_down(monkeypatch):
+    line = [
+        *("eval", "answer", "own", "--data", "my data"),
+        *("--store", "postgresql://me:hunter2@host/db", "--store=https://hunter2@host:8377/x@y"),
+        *("--reader", "openai+https://host/v1?model=m&key=hunter2", "--judge=cmd:judge --key hunter2"),
+        *("--agent-cmd", "agent 'hunter2 hunter2'", "--limit", "2"),
+    ]
+    monkeypatch.setattr("sys.argv", ["memorywire", *line])
+    assert typed() == (
+        "eval answer own --data my data --store postgresql://host/db --store=https://y "
+        "--reader openai+https://host/v1 --judge=cmd:judge ... --agent-cmd agent ... --limit 2"
+    )

@@ -209,6 +209,17 @@ def test_one_s_own_data_are_memories_and_questions_by_case(tmp_path):
         ({"id": "m1", "memory": "x", "sesion": "s"}, "unknown field 'sesion'"),
         ({"id": "m1"}, "neither a memory nor a question"),
         ({"memory": "x"}, "without an id"),
+        ({"id": "m1", "memory": 5}, "memory is not a string"),
+        ({"id": "m1", "memory": " "}, "has no words"),
+        ({"id": "m1", "memory": "x", "occurred_at": "2024-01-01"}, "occurred_at is not a whole number"),
+        ({"id": "m1", "memory": "x", "occurred_at": True}, "occurred_at is not a whole number"),
+        ({"id": "m1", "memory": "x", "metadata": []}, "metadata is not an object"),
+        ({"question": ""}, "has no words"),
+        ({"question": None}, "has no words"),
+        ({"question": "x", "gold": "m0"}, "gold is not a list of strings"),
+        ({"question": "x", "answers": [1]}, "answers is not a list of strings"),
+        ({"question": "x", "answerable": "no"}, "answerable is not true or false"),
+        ({"question": "x", "category": 7}, "category is not a string"),
     ],
 )
 def test_a_line_nobody_can_mean_is_refused_with_its_number(tmp_path, line, said):
@@ -217,9 +228,102 @@ def test_a_line_nobody_can_mean_is_refused_with_its_number(tmp_path, line, said)
 
 
 def test_gold_that_is_in_no_memory_is_refused(tmp_path):
-    dataset = load(KINDS["own"], _own(tmp_path, {"question": "who?", "gold": ["m9"]}))
     with pytest.raises(InvalidRequest, match="'m9'"):
-        dataset.build("own")
+        load(KINDS["own"], _own(tmp_path, {"question": "who?", "gold": ["m9"]}))
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ([{"id": "m1", "memory": "y"}, {"question": "x"}], "'m1' is there 2 times"),
+        ([{"id": "q", "question": "x"}, {"id": "q", "question": "y"}], "'q' is there 2 times"),
+        ([{"id": "m2", "memory": "y"}], "asks no question"),
+        ([], "asks no question"),
+    ],
+)
+def test_data_that_cannot_be_measured_is_refused_before_the_first_case(tmp_path, lines, said):
+    with pytest.raises(InvalidRequest, match=said):
+        load(KINDS["own"], _own(tmp_path, {"id": "m1", "memory": "x"}, *lines))
+
+
+def test_of_several_files_of_one_s_own_one_must_be_named(tmp_path):
+    file = _own(tmp_path, {"question": "x"})
+    assert load(KINDS["own"], tmp_path).case_ids == ("own",)
+    (tmp_path / "other.jsonl").write_text("", encoding="utf-8")
+    with pytest.raises(InvalidRequest, match="2 files"):
+        load(KINDS["own"], tmp_path)
+    assert load(KINDS["own"], file).case_ids == ("own",)
+
+
+def test_a_set_in_several_files_is_read_from_all_of_them(data):
+    folder = data / "halumem_pilot"
+    user = json.loads((folder / "user.jsonl").read_text(encoding="utf-8"))
+    (folder / "another.jsonl").write_text(json.dumps({**user, "uuid": "second"}) + "\n", encoding="utf-8")
+    assert set(load(KINDS["halumem"], data).case_ids) == {user["uuid"], "second"}
+
+
+def test_a_field_that_is_null_is_one_that_is_not_given(tmp_path):
+    lines = [{"id": "m1", "memory": "x", "session_id": None}, {"question": "y", "gold": None, "case": None}]
+    case = load(KINDS["own"], _own(tmp_path, *lines)).build("own")
+    assert (case.items[0].session, case.questions[0].gold) == (None, ())
+
+
+def test_a_line_ends_where_json_says_and_nowhere_else(tmp_path):
+    file = tmp_path / "mine.jsonl"
+    lines = [{"id": "m1", "memory": "tea\u2028or coffee\x85"}, {"question": "tea?", "gold": ["m1"]}]
+    text = "\r\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
+    file.write_bytes(text.encode("utf-8-sig"))
+    assert load(KINDS["own"], file).build("own").items[0].content == "tea\u2028or coffee\x85"
+
+
+def test_data_in_another_encoding_are_named_with_what_to_do(tmp_path):
+    file = tmp_path / "mine.jsonl"
+    file.write_bytes('{"question": "café"}'.encode("latin-1"))
+    with pytest.raises(InvalidRequest, match="not UTF-8 at byte 17") as refused:
+        load(KINDS["own"], file)
+    assert "iconv" in str(refused.value.fix)
+
+
+def test_of_several_releases_in_a_folder_the_small_haystacks_are_taken(data):
+    (data / "longmemeval_m.json").write_text("[]", encoding="utf-8")
+    (data / "longmemeval_oracle.json").write_text("[]", encoding="utf-8")
+    assert len(load(KINDS["longmemeval"], data, split="all").case_ids) == 3
+    (data / "longmemeval_s_3.json.xz").unlink()
+    with pytest.raises(InvalidRequest, match="no case of longmemeval"):
+        load(KINDS["longmemeval"], data, split="all")
+
+
+@pytest.mark.parametrize(
+    "name", ["locomo", "longmemeval", "beam", "factconsolidation", "precision", "halumem"]
+)
+@pytest.mark.parametrize("text", ['[{"x": 1}]', '{"x": 1}', '["x"]'])
+def test_data_of_another_shape_are_refused_as_such(tmp_path, name, text):
+    files = {
+        "precision": ["precisionmembench/beliefs.seed.json", "precisionmembench/retrieval.cases.json"],
+        "halumem": ["halumem_x/user.jsonl"],
+    }
+    for file in files.get(name, [f"{name}_s.json"]):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidRequest, match=f"not the shape of {name}") as refused:
+        load(KINDS[name], tmp_path)
+    assert "eval-data.md" in str(refused.value.fix)
+
+
+def test_a_case_of_another_shape_is_refused_as_such(data):
+    samples = json.loads((data / "locomo2.json").read_text(encoding="utf-8"))
+    samples[0]["conversation"]["session_1_date_time"] = "8 May"
+    (data / "locomo2.json").write_text(json.dumps(samples), encoding="utf-8")
+    dataset = load(KINDS["locomo"], data, split="all")
+    with pytest.raises(InvalidRequest, match="not the shape of locomo"):
+        dataset.build("conv-1")
+
+
+def test_a_file_that_was_cut_off_is_named(data):
+    whole = data / "longmemeval_s_3.json.xz"
+    whole.write_bytes(whole.read_bytes()[:100])
+    with pytest.raises(InvalidRequest, match="not all of it"):
+        load(KINDS["longmemeval"], data)
 
 
 def test_every_case_has_refs_of_its_own(data):

@@ -10,7 +10,7 @@ import pytest
 
 from memorywire.evals.compare import compared, lines
 from memorywire.evals.report import page
-from memorywire.evals.results import load
+from memorywire.evals.results import benches, load, runs
 from memorywire.evals.run import Plan, run
 from memorywire.evals.sets import KINDS
 from memorywire.evals.tables import HEADERS, cells, notes
@@ -78,17 +78,52 @@ def _worse(document: dict, metric: str) -> dict:
     return copy
 
 
+def _doubled(document: dict) -> dict:
+    """The same questions asked twice, under other names."""
+    again = [{**row, "question": f"{row['question']} again"} for row in document["rows"]]
+    return {**document, "rows": [*document["rows"], *again]}
+
+
 def test_a_comparison_pairs_questions_and_names_what_is_more_than_chance(document):
-    worse = _worse(document, "turn.rec@1")
-    found = {one["metric"]: one for one in compared(document, worse)}
+    twice = _doubled(document)
+    found = {one["metric"]: one for one in compared(twice, _worse(twice, "turn.rec@1"))}
     lost = found["turn.rec@1"]
     assert lost["before"] > lost["after"] == 0
-    assert (lost["questions"], lost["p"]) == (5, 0)
+    assert (lost["questions"], lost["p"]) == (10, 0)
     assert found["turn.mrr"]["difference"] == 0
     headers, rows = lines(list(found.values()))
     said = {row[0]: row[-1] for row in rows}
     assert (said["turn.rec@1"], said["turn.mrr"]) == ("lower", "may be chance")
     assert all(len(row) == len(headers) for row in rows)
+
+
+def test_what_a_few_questions_say_is_not_called_a_difference(document):
+    _, rows = lines(compared(document, _worse(document, "turn.rec@1")))
+    assert {row[0]: row[-1] for row in rows}["turn.rec@1"] == "too few questions"
+
+
+def test_one_conversation_is_no_certainty(document):
+    one = [row for row in _doubled(document)["rows"] if row["case"] == "conv-1"]
+    [before] = [compared({**document, "rows": one}, _one_better({**document, "rows": one}))]
+    changed = next(change for change in before if change["metric"] == "turn.rec@1")
+    assert changed["difference"] > 0
+    assert changed["p"] > 0.05
+
+
+def _one_better(document: dict) -> dict:
+    copy = json.loads(json.dumps(document))
+    row = next(row for row in copy["rows"] if row["figures"].get("memorywire", {}).get("turn.rec@1") == 0.5)
+    row["figures"]["memorywire"]["turn.rec@1"] = 1.0
+    return copy
+
+
+def test_what_is_left_empty_is_compared_too(document):
+    fuller = json.loads(json.dumps(document))
+    for row in fuller["rows"]:
+        row["kept"] = row["kept"] or ["D1:1"]
+    found = {one["metric"]: one for one in compared(document, fuller)}
+    assert found["foreign question left empty"]["after"] == 0
+    assert found["foreign question left empty"]["before"] > 0
 
 
 def test_different_sets_are_not_compared(document):
@@ -101,7 +136,7 @@ def test_the_page_is_well_formed_and_fetches_nothing(document):
     html = page([document])
     assert "LoCoMo" in html
     charts = re.findall(r"<svg.*?</svg>", html, re.DOTALL)
-    assert len(charts) == 3
+    assert len(charts) == 4
     for chart in charts:
         ET.fromstring(chart)
     assert not re.search(r"(src|href)=|https?://|@import|url\(", html)
@@ -118,3 +153,25 @@ def test_something_else_is_not_taken_for_results(tmp_path: Path):
     file.write_text("[]", encoding="utf-8")
     with pytest.raises(InvalidRequest, match="not the document of a run"):
         load(file)
+
+
+def test_the_page_shows_how_long_recalls_take_by_size_also_of_a_benchmark(document):
+    spread = {"p50": 2.0, "p95": 3.0, "count": 9}
+    row = {"measure": "recall without embedding", "size": 1000, "ours": spread, "other": spread}
+    alone = page([document])
+    both = page([document], [{"latencies_ms": [row, {**row, "measure": "recall", "other": None}]}])
+    assert "median milliseconds by memories" in alone
+    assert "reference design" not in alone
+    assert "reference design" in both
+    assert [one["memories"] for one in document["timing"]["by size"]] == [2, 7]
+    older = {**document, "timing": {"ingest_s": 1.0}}
+    assert "median milliseconds by memories" not in page([older])
+
+
+def test_whatever_else_lies_in_a_folder_of_results_is_passed_over(document, tmp_path: Path):
+    (tmp_path / "broken.json").write_text("{", encoding="utf-8")
+    (tmp_path / "other.json").write_text('{"summary": {}, "run": {"set": "mine"}}', encoding="utf-8")
+    (tmp_path / "bench.json").write_text('{"latencies_ms": []}', encoding="utf-8")
+    (tmp_path / "run.json").write_text(json.dumps(document), encoding="utf-8")
+    assert [one["digest"] for one in runs(tmp_path)] == [document["digest"]]
+    assert benches(tmp_path) == [{"latencies_ms": []}]

@@ -9,12 +9,13 @@ import pytest
 
 from memorywire.evals.asking import MOST_CHARACTERS, in_parts
 from memorywire.evals.cases import Item
+from memorywire.evals.datasets import load
 from memorywire.evals.parity import parity
 from memorywire.evals.results import digest
 from memorywire.evals.rows import OURS
 from memorywire.evals.run import Plan, run
 from memorywire.evals.sets import KINDS
-from memorywire.model.errors import Conflict
+from memorywire.model.errors import Conflict, InvalidRequest
 
 
 @pytest.fixture(scope="module")
@@ -205,7 +206,7 @@ def test_one_shared_memory_with_a_filter_answers_as_isolated_ones_do(plan):
 
 
 def test_a_store_that_forgets_between_filling_and_asking_proves_nothing(plan):
-    forgetful = plan("longmemeval", store="memory://", limit=1)
+    forgetful = plan("longmemeval", stores=("memory://",), limit=1)
     found = asyncio.run(parity(forgetful, tell=lambda done, of, note: None))
     assert found.differences == ("q1: nothing was recalled",)
 
@@ -217,14 +218,70 @@ def test_the_document_on_disk_is_the_one_returned(plan, tmp_path):
 
 
 def test_any_store_can_be_measured_by_its_url(plan, tmp_path):
-    document = _run(plan("micro", store="memory://", baselines=False))
+    document = _run(plan("micro", stores=("memory://",), baselines=False))
     assert document["run"]["store"] == "memory"
     assert document["summary"]["categories"]["exact"]["systems"][OURS]["turn.rec@5"] == 1
     assert document["summary"]["admission"]["unanswerable n"] == 8
 
 
 def test_plain_rank_fusion_finds_all_answers_of_the_microbenchmark_among_the_first_five(plan):
-    document = _run(plan("micro", store="memory://"))
+    document = _run(plan("micro", stores=("memory://",)))
     systems = document["summary"]["views"]["answerable"]["systems"]
     assert systems["rrf"]["turn.rec@5"] == 1
     assert systems["bm25"]["turn.rec@5"] < 1
+
+
+def test_what_another_run_left_in_a_store_does_not_matter(plan, tmp_path):
+    kept = {"stores": (f"sqlite:///{tmp_path}/kept.db",), "baselines": False, "fresh": True}
+    whole = _run(plan("longmemeval", **kept))
+    less = _run(plan("longmemeval", roles="user", **kept))
+    again = _run(plan("longmemeval", **kept))
+    assert whole["digest"] == again["digest"]
+    assert not less["summary"]["void"]
+    assert less["summary"]["ingest"]["items"] < whole["summary"]["ingest"]["items"]
+
+
+def test_what_another_run_left_is_not_in_the_shared_memory_either(plan, tmp_path):
+    kept = {"stores": (f"sqlite:///{tmp_path}/kept.db",)}
+    _run(plan("longmemeval", baselines=False, **kept))
+    for roles in ("all", "user"):
+        found = asyncio.run(parity(plan("longmemeval", roles=roles, **kept), tell=lambda *_: None))
+        assert (found.differences, found.leaks) == ((), 0), roles
+
+
+def test_another_store_of_the_same_kind_is_another_run(plan, tmp_path):
+    first = plan("micro", baselines=False, stores=(f"sqlite:///{tmp_path}/one.db",))
+    found = _run(first)
+    second = replace(first, stores=(f"sqlite:///{tmp_path}/two.db",))
+    with pytest.raises(Conflict, match="address was"):
+        _run(second)
+    assert _run(replace(second, fresh=True))["digest"] == found["digest"]
+    login = replace(first, stores=(f"sqlite://me:secret@{tmp_path}/one.db?x=secret",))
+    assert "secret" not in json.dumps(login.conditions(load(login.kind, login.data)))
+
+
+def test_a_run_that_measured_nothing_holds_up_no_other(plan):
+    with pytest.raises(InvalidRequest):
+        _run(plan("micro", stores=("nonsense://x",)))
+    assert not _run(plan("micro", baselines=False))["summary"]["void"]
+
+
+def test_several_stores_are_measured_as_one(plan, tmp_path):
+    stores = (f"sqlite:///{tmp_path}/one.db#one", f"sqlite:///{tmp_path}/two.db#two")
+    document = _run(plan("micro", baselines=False, stores=stores))
+    assert document["run"]["store"] == "sqlite and sqlite"
+    assert document["summary"]["views"]["answerable"]["systems"][OURS]["default.rec@5"] == 1
+    assert all((tmp_path / f"{name}.db").is_file() for name in ("one", "two"))
+
+
+def test_a_question_to_an_empty_memory_is_left_empty(plan, tmp_path):
+    file = tmp_path / "mine.jsonl"
+    file.write_text('{"question": "who won the chess final?"}\n', encoding="utf-8")
+    document = _run(replace(plan("own"), data=file))
+    assert [row["kept"] for row in document["rows"]] == [[]]
+
+
+def test_an_interval_over_one_conversation_is_taken_over_its_questions(plan):
+    whole = _run(plan("locomo", limit=1, baselines=False))
+    interval = whole["summary"]["intervals"]["turn.rec@1"][OURS]
+    assert interval["low"] < interval["mean"] < interval["high"]

@@ -36,7 +36,7 @@ _STDOUT = "-"
     "--reference",
     type=click.Choice(["auto", "torch", "onnx", "none"]),
     default="auto",
-    help="The embedder of the reference design; auto takes the first that is installed.",
+    help="The embedder of the reference design; auto takes the first that is installed, or none.",
 )
 @click.option(
     "--reference-model",

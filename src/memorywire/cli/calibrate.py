@@ -51,8 +51,9 @@ def command(desk: Desk, file: BinaryIO, lookalikes: str | None) -> None:
     """Fit the floor of `min_relevance: auto` to questions of your own.
 
     Asks every question of FILE and looks at how relevant the best answer is. The floor found keeps at
-    least 98 % of the questions that memory answers and cuts most of the others. Nothing is changed;
-    recalls made here do not count as use.
+    least 98 % of the questions that memory answers and cuts most of the others; the
+    match found is the relevance from which the verdict is `match`. Nothing is changed; recalls made here
+    do not count as use.
     """
     if lookalikes is not None:
         show_pairs(desk, lookalikes)
@@ -99,21 +100,34 @@ def _calibrated(memory: "Memory", questions: list[Asked]) -> Answer:
             else:
                 (answerable if question.answerable else others).append(relevance)
             progress.reached(done, f"{done} questions")
-    if not answerable or not others:
-        raise InvalidRequest(
-            "a floor separates two kinds of question, and there is only one kind here",
-            field="file",
-            fix="give questions that memory answers and questions that it does not",
-        )
+    _separable(answerable, others, unfound)
     floor = calibrate.fit(answerable, others)
+    match = calibrate.fit_match(floor, answerable)
     return {
         "space": str(memory.capabilities().space),
         "answerable": len(answerable),
         "others": len(others),
         "unfound": unfound,
         **asdict(calibrate.cut_at(floor, answerable, others)),
+        **({} if match is None else {"match": match}),
         "table": [asdict(cut) for cut in calibrate.table(floor, answerable, others)],
     }
+
+
+def _separable(answerable: list[float], others: list[float], unfound: int) -> None:
+    """Refuse what no floor can be fitted to: it would look like a floor all the same."""
+    if not max(answerable, default=0.0) and (answerable or unfound):
+        raise InvalidRequest(
+            "memory brings up nothing for any question that it should answer",
+            field="file",
+            fix="look whether --store, --agent and the ids are the right ones",
+        )
+    if not answerable or not others:
+        raise InvalidRequest(
+            "a floor separates two kinds of question, and there is only one kind here",
+            field="file",
+            fix="give questions that memory answers and questions that it does not",
+        )
 
 
 def _relevance(memory: "Memory", question: Asked) -> float | None:
@@ -139,7 +153,10 @@ def sentences(answer: Answer) -> Iterator[str]:
     yield f"{answer['answerable']} answerable questions and {answer['others']} others, in {answer['space']}"
     if answer["unfound"]:
         yield f"{answer['unfound']} more name a memory that is not among the first {_DEPTH}: no floor helps"
-    yield f"put `floor = {floor:g}` into memorywire.toml, or set MEMORYWIRE_FLOOR={floor:g}"
+    found = {name: f"{answer[name]:g}" for name in ("floor", "match") if name in answer}
+    lines = " and ".join(f"`{name} = {value}`" for name, value in found.items())
+    variables = " ".join(f"MEMORYWIRE_{name.upper()}={value}" for name, value in found.items())
+    yield f"put {lines} into memorywire.toml, or set {variables}"
 
 
 def _row(cut: Mapping[str, Json], note: str) -> list[str]:

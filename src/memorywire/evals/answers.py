@@ -1,32 +1,36 @@
 """Answer and judge: does a model with this memory beat the same one without, or a larger one?
 
 Four cells, one question each: the treatment (reader with memory), the lower bound (the same reader without),
-a reference and a target (other readers, without). Every reply is written down at once, so that nothing is
-paid for twice. Judged accuracy is not comparable between judges, nor with retrieval figures.
+a reference and a target (other readers, without). An agent that remembers by itself has one more, in which it
+is told everything first. Every reply is written down at once, so that nothing is paid for twice. Judged
+accuracy is not comparable between judges, nor with retrieval figures.
 """
 
 import asyncio
-import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+import shutil
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from memorywire import __version__
 from memorywire.evals import bootstrap
+from memorywire.evals.agents import tellings, told
 from memorywire.evals.asking import sitting
 from memorywire.evals.cases import Case, Question, day
 from memorywire.evals.datasets import load
 from memorywire.evals.examine import DEPTH, Bench
 from memorywire.evals.metrics import packed
 from memorywire.evals.readers import Reader, Reply
-from memorywire.evals.results import machine, record
+from memorywire.evals.results import append, hashed, machine, record, whole_lines
 from memorywire.evals.run import Plan, Told, tools
 from memorywire.evals.scoring import Key
-from memorywire.model.errors import TooManyAffected
+from memorywire.model.errors import InvalidRequest, TooManyAffected
 from memorywire.model.record import Json
 
 TREATMENT = "treatment"
+LOWER_BOUND = "lower bound"
+BUILT_IN = "built-in"
 UNKNOWN = "I do not know"
 
 ANSWER = """Answer the question in one short sentence. Say "{unknown}" when you cannot tell.{memories}
@@ -47,11 +51,12 @@ Reply with yes or no only."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One column of the grid."""
+    """One column of the grid: a reader with what we recall (`memory`), with its own memory, or with none."""
 
     name: str
     reader: Reader
     memory: bool = False
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +71,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """One judged answer; `prompt` is a hash of what was asked."""
+    """One judged answer; `prompt` is a hash of what was asked, `terms` of who was asked and what is right."""
 
     cell: str
     case: str
@@ -78,33 +83,37 @@ class Answered:
     answer: str
     correct: bool
     tokens: int
+    terms: str = ""
 
     @property
     def key(self) -> tuple[str, ...]:
-        return (self.cell, self.question, self.reader, self.judge, self.prompt)
+        return (self.cell, self.case, self.question, self.prompt, self.terms)
 
 
 async def answer_all(plan: Plan, grid: Grid, *, date: str, command: str, tell: Told) -> dict[str, Json]:
     """The document of the grid; raises TooManyAffected before the first call when it would take too many."""
     dataset = await asyncio.to_thread(load, plan.kind, plan.data, split=plan.split, roles=plan.roles)
     wanted = dataset.case_ids[: plan.limit]
-    _gate(sum(len(_asked(dataset.build(id))) for id in wanted), grid)
+    questions, left_out = _gate((dataset.build(id) for id in wanted), grid)
     place = plan.out / __version__ / f"{dataset.name}-{dataset.split}-answers.jsonl"
     done = await asyncio.to_thread(_written, place, plan.fresh)
     found: list[Answered] = []
-    async with tools(plan) as bench:
-        for number, id in enumerate(wanted):
-            tell(number, len(wanted), id)
-            found += await _case(dataset.build(id), grid, bench, done, place)
-    tell(len(wanted), len(wanted), "summary")
+    faults: list[str] = []
+    async with tools(plan, dataset) as bench:
+        for id in wanted:
+            tell(len(found) // len(grid.cells), questions, id)
+            async for answers in _case(dataset.build(id), grid, bench, done, place, faults):
+                found += answers
+                tell(len(found) // len(grid.cells), questions, id)
+    tell(questions, questions, "summary")
+    conditions = await asyncio.to_thread(plan.conditions, dataset)
     document = {
         "run": {
-            "set": dataset.name,
-            "split": dataset.split,
+            **{name: value for name, value in conditions.items() if name != "baselines"},
             "budget": grid.budget,
-            "prompts": _hash(ANSWER + JUDGE),
+            "prompts": hashed(ANSWER + JUDGE),
         },
-        "answers": _summary(found),
+        "answers": {**_summary(found), "left out": left_out, "not kept": faults[:50], "void": bool(faults)},
         "rows": [{name: value for name, value in asdict(one).items() if name != "answer"} for one in found],
         "machine": machine(),
         "date": date,
@@ -121,35 +130,60 @@ def _asked(case: Case) -> list[Question]:
     return [question for question in case.questions if question.answer or not question.answerable]
 
 
-def _gate(questions: int, grid: Grid) -> None:
-    calls = 2 * questions * len(grid.cells)
+def _gate(cases: Iterable[Case], grid: Grid) -> tuple[int, int]:
+    """How many questions are judged and how many left out; refuses what none can judge or costs too much."""
+    whole = judged = told_first = 0
+    answerable = False
+    for case in cases:
+        asked = _asked(case)
+        whole, judged = whole + len(case.questions), judged + len(asked)
+        answerable = answerable or any(question.answerable for question in asked)
+        told_first += len(tellings(case)) * sum(cell.own for cell in grid.cells)
+    if not answerable:
+        raise InvalidRequest(
+            "no question here has a right answer to judge by", field="set", fix="take another set or data"
+        )
+    calls = 2 * judged * len(grid.cells) + told_first
     if calls > grid.most_calls:
         raise TooManyAffected(
-            f"{questions} questions in {len(grid.cells)} cells take up to {calls} calls",
+            f"{judged} questions in {len(grid.cells)} cells take up to {calls} calls",
             field="max-calls",
             fix=f"pass --max-calls {calls}, or a --limit",
         )
+    return judged, whole - judged
 
 
 async def _case(
-    case: Case, grid: Grid, bench: Bench, done: dict[tuple[str, ...], Answered], place: Path
-) -> list[Answered]:
+    case: Case,
+    grid: Grid,
+    bench: Bench,
+    done: dict[tuple[str, ...], Answered],
+    place: Path,
+    faults: list[str],
+) -> AsyncIterator[list[Answered]]:
+    """The answers of one case, question by question; what the memory did not keep is added to `faults`."""
     key = Key.of(case)
-    found = []
-    async with sitting(bench.set_name, case, store=bench.store, embedder=bench.embedder) as seat:
-        await seat.tell(case.items)
+    agents = place.with_suffix("")
+    folders = {cell.name: await told(case, cell.reader, agents) for cell in grid.cells if cell.own}
+    async with sitting(bench.set_name, case, stores=bench.stores, embedder=bench.embedder) as seat:
+        faults += [f"{case.id}/{fault}" for fault in await seat.tell(case.items)]
         texts = {item.ref: item.text for item in case.items}
         for question in _asked(case):
             heard = await seat.ask(question, k=DEPTH)
             shown = [texts[ref] for ref in packed(heard.refs, key.sizes, grid.budget)]
+            found = []
             for cell in grid.cells:
                 prompt = answer_prompt(question, shown if cell.memory else None)
-                name = (cell.name, question.id, cell.reader.name, grid.judge.name, _hash(prompt))
+                folder = folders.get(cell.name)
+                terms = _terms(question, cell, grid.judge, folder)
+                name = (cell.name, case.id, question.id, hashed(prompt), terms)
                 if name not in done:
-                    done[name] = await _judged(case, question, cell, grid.judge, prompt)
-                    await asyncio.to_thread(_append, place, done[name])
+                    reply = await cell.reader.ask(prompt, folder=folder)
+                    judged = await _judged(case, question, cell, grid.judge, prompt, reply)
+                    done[name] = replace(judged, terms=terms)
+                    await asyncio.to_thread(append, place, asdict(done[name]))
                 found.append(done[name])
-    return found
+            yield found
 
 
 def answer_prompt(question: Question, memories: Sequence[str] | None) -> str:
@@ -159,10 +193,21 @@ def answer_prompt(question: Question, memories: Sequence[str] | None) -> str:
     return ANSWER.format(unknown=UNKNOWN, memories=listed, today=today, question=question.text)
 
 
-async def _judged(case: Case, question: Question, cell: Cell, judge: Reader, prompt: str) -> Answered:
-    reply = await cell.reader.ask(prompt)
+def _terms(question: Question, cell: Cell, judge: Reader, folder: Path | None) -> str:
+    """Who answers, who judges by what, and what the agent was told: when one changes, it is asked anew."""
+    told_as = "" if folder is None else folder.name
+    return hashed(cell.reader.mark, judge.mark, _judging(question, ""), told_as)
+
+
+def _judging(question: Question, given: str) -> str:
     right = question.answer if question.answerable and question.answer else "It cannot be known."
-    verdict = await judge.ask(JUDGE.format(question=question.text, right=right, given=reply.text))
+    return JUDGE.format(question=question.text, right=right, given=given)
+
+
+async def _judged(
+    case: Case, question: Question, cell: Cell, judge: Reader, prompt: str, reply: Reply
+) -> Answered:
+    verdict = await judge.ask(_judging(question, reply.text))
     return Answered(
         cell=cell.name,
         case=case.id,
@@ -170,7 +215,7 @@ async def _judged(case: Case, question: Question, cell: Cell, judge: Reader, pro
         category=question.category,
         reader=cell.reader.name,
         judge=judge.name,
-        prompt=_hash(prompt),
+        prompt=hashed(prompt),
         answer=reply.text,
         correct=says_yes(verdict),
         tokens=reply.tokens + verdict.tokens,
@@ -213,20 +258,8 @@ def _differences(cells: dict[str, list[Answered]]) -> Iterator[tuple[str, Json]]
 def _written(place: Path, fresh: bool) -> dict[tuple[str, ...], Answered]:
     place.parent.mkdir(parents=True, exist_ok=True)
     if fresh or not place.is_file():
+        shutil.rmtree(place.with_suffix(""), ignore_errors=True)  # what agents remember by themselves
         place.write_text("", encoding="utf-8")
         return {}
-    lines = place.read_text(encoding="utf-8").splitlines(keepends=True)
-    whole = [line for line in lines if line.endswith("\n")]
-    if len(whole) < len(lines):  # cut off in the middle of writing
-        place.write_text("".join(whole), encoding="utf-8")
-    answers = [Answered(**json.loads(line)) for line in whole]
+    answers = [Answered(**json.loads(line)) for line in whole_lines(place)]
     return {one.key: one for one in answers}
-
-
-def _append(place: Path, one: Answered) -> None:
-    with place.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(asdict(one), sort_keys=True, ensure_ascii=False) + "\n")
-
-
-def _hash(text: str) -> str:
-    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

@@ -113,7 +113,7 @@ async def sitting(
     set_name: str,
     case: Case,
     *,
-    store: str,
+    stores: Sequence[str],
     embedder: Embedder,
     agent: str | None = None,
     tenant: str = DEFAULT_TENANT,
@@ -123,7 +123,7 @@ async def sitting(
     moments = [item.occurred_at for item in case.items if item.occurred_at is not None]
     async with Memory(
         agent or f"eval:{set_name}:{case.id}",
-        [store],
+        list(stores),
         tenant=tenant,
         embedder=embedder,
         clock=moment,

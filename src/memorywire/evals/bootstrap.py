@@ -22,6 +22,11 @@ class Interval:
     p: float
 
 
+def clusters(cases: Sequence[str]) -> Sequence[str] | None:
+    """What is drawn whole: the cases, unless there is but one, whose mean would look certain."""
+    return cases if len(set(cases)) > 1 else None
+
+
 def interval(
     values: Sequence[float],
     clusters: Sequence[str] | None = None,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from memorywire.evals.bootstrap import difference
+from memorywire.evals.bootstrap import clusters, difference
 from memorywire.evals.rows import OURS
 from memorywire.evals.sets import KINDS
 from memorywire.model.errors import InvalidRequest
@@ -12,6 +12,10 @@ from memorywire.model.record import Json
 Document: TypeAlias = Mapping[str, Json]
 
 SURE = 0.05
+FEWEST = 6
+"""Of fewer questions that all went one way, chance explains so much still."""
+
+_EMPTY = {"foreign": "foreign question", "own": "unanswerable question"}
 
 
 def compared(before: Document, after: Document) -> list[dict[str, Json]]:
@@ -28,9 +32,9 @@ def compared(before: Document, after: Document) -> list[dict[str, Json]]:
     for metric in metrics:
         names = [name for name in shared if metric in _ours(old[name]) and metric in _ours(new[name])]
         if len(names) > 1:
-            clusters = [old[name]["case"] for name in names] if kind.clustered else None
+            cases = clusters([old[name]["case"] for name in names]) if kind.clustered else None
             was, now = ([_ours(side[name])[metric] for name in names] for side in (old, new))
-            change = difference(now, was, clusters)
+            change = difference(now, was, cases)
             found.append(
                 {
                     "metric": metric,
@@ -67,6 +71,8 @@ def lines(differences: list[dict[str, Json]]) -> tuple[tuple[str, ...], list[lis
 def _said(one: Mapping[str, Json]) -> str:
     if one["p"] >= SURE:
         return "may be chance"
+    if one["questions"] < FEWEST:
+        return "too few questions"
     return "higher" if one["difference"] > 0 else "lower"
 
 
@@ -75,5 +81,8 @@ def _rows(document: Document) -> dict[str, Json]:
 
 
 def _ours(row: Json) -> dict[str, float]:
-    found: dict[str, float] = row["figures"].get(OURS, {})
+    """Its figures; and of a question that has no answer here, whether it was left empty, as it should be."""
+    found: dict[str, float] = dict(row["figures"].get(OURS, {}))
+    if row["asked"] == "foreign" or (row["asked"] == "own" and not row["answerable"]):
+        found[f"{_EMPTY[row['asked']]} left empty"] = float(not row["kept"])
     return found

@@ -21,10 +21,10 @@ DEFAULT_K = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """What every case is put to the test with."""
+    """What every case is put to the test with; `set_name` begins the names of agents and memories."""
 
     set_name: str
-    store: str
+    stores: tuple[str, ...]
     embedder: Embedder
     baselines: bool = True
 
@@ -33,7 +33,7 @@ async def examine(case: Case, foreign: Sequence[Question], bench: Bench) -> Exam
     """Everything one case can tell; `foreign` questions are about another case and have no answer here."""
     key = Key.of(case)
     rivals = await _rivals(case, bench) if bench.baselines and case.items else None
-    async with sitting(bench.set_name, case, store=bench.store, embedder=bench.embedder) as seat:
+    async with sitting(bench.set_name, case, stores=bench.stores, embedder=bench.embedder) as seat:
         began = time.perf_counter()
         shortfall = await seat.tell(case.items)
         ingest_ms = (time.perf_counter() - began) * 1000
@@ -41,7 +41,7 @@ async def examine(case: Case, foreign: Sequence[Question], bench: Bench) -> Exam
         rows = [await _own(case, question, key, seat, rivals, bench.embedder) for question in plain]
         rows += [await _foreign(case, question, seat) for question in foreign]
         rows += await examine_beliefs(case, seat, rivals, bench.embedder)
-    rows += await compare_pairs(case, set_name=bench.set_name, store=bench.store, embedder=bench.embedder)
+    rows += await compare_pairs(case, set_name=bench.set_name, stores=bench.stores, embedder=bench.embedder)
     return Examined(
         case=case.id,
         rows=tuple(rows),

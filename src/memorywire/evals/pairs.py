@@ -1,5 +1,7 @@
 """Look-alikes: contradictory memories must stay two, copies may become one."""
 
+from collections.abc import Sequence
+
 from memorywire.evals.asking import Sitting, sitting
 from memorywire.evals.cases import Case, Item, Pair, Question
 from memorywire.evals.rows import OURS, Row
@@ -7,13 +9,13 @@ from memorywire.model.errors import CapabilityUnsupported
 from memorywire.retrieval.embed import Embedder
 
 
-async def compare_pairs(case: Case, *, set_name: str, store: str, embedder: Embedder) -> list[Row]:
+async def compare_pairs(case: Case, *, set_name: str, stores: Sequence[str], embedder: Embedder) -> list[Row]:
     """Each pair in a memory of its own, with nothing else to be confused with."""
     rows = []
     for pair in case.pairs:
         agent = f"eval:{set_name}:{case.id}:{pair.id}"
         alone = Case(id=f"{case.id}:{pair.id}", items=(), questions=())
-        async with sitting(set_name, alone, store=store, embedder=embedder, agent=agent) as seat:
+        async with sitting(set_name, alone, stores=stores, embedder=embedder, agent=agent) as seat:
             figures = await _merged(pair, seat)
         rows.append(
             Row(

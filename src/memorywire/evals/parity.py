@@ -1,6 +1,6 @@
 """One shared memory with a filter must answer exactly as memories of their own do."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memorywire.evals.asking import sitting
 from memorywire.evals.cases import Case
@@ -9,7 +9,6 @@ from memorywire.evals.examine import Bench
 from memorywire.evals.rows import PUBLISHED
 from memorywire.evals.run import Plan, Told, tools
 
-SHARED_AGENT = "eval:shared"
 SHARED_TENANT = "eval-shared"
 MARK = "haystack"
 
@@ -31,7 +30,9 @@ async def parity(plan: Plan, *, tell: Told) -> Parity:
     wanted = dataset.case_ids[: plan.limit]
     differences: list[str] = []
     leaks = questions = memories = 0
-    async with tools(plan) as bench:
+    async with tools(plan, dataset) as given:
+        # A run of the same set keeps the same memories without the mark.
+        bench = replace(given, set_name=f"{given.set_name}-parity")
         for place, id in enumerate(wanted):
             tell(place, 2 * len(wanted), f"fill {id}")
             case = dataset.build(id)
@@ -56,31 +57,30 @@ async def parity(plan: Plan, *, tell: Told) -> Parity:
 async def _fill(case: Case, bench: Bench) -> list[str]:
     """Both memories; what either did not keep. Everything is marked alike, so that the texts are equal."""
     faults: list[str] = []
-    async with sitting(bench.set_name, case, store=bench.store, embedder=bench.embedder) as seat:
-        faults += [f"{case.id} alone lacks {fault}" for fault in await seat.tell(case.items, {MARK: case.id})]
+    marks = {MARK: case.id}
+    async with sitting(bench.set_name, case, stores=bench.stores, embedder=bench.embedder) as seat:
+        faults += [f"{case.id} alone lacks {fault}" for fault in await seat.tell(case.items, marks)]
     async with sitting(
         bench.set_name,
         case,
-        store=bench.store,
+        stores=bench.stores,
         embedder=bench.embedder,
-        agent=SHARED_AGENT,
+        agent=_shared(bench),
         tenant=SHARED_TENANT,
     ) as seat:
-        faults += [
-            f"{case.id} shared lacks {fault}" for fault in await seat.tell(case.items, {MARK: case.id})
-        ]
+        faults += [f"{case.id} shared lacks {fault}" for fault in await seat.tell(case.items, marks)]
     return faults
 
 
 async def _compare(case: Case, bench: Bench) -> tuple[list[str], int]:
     async with (
-        sitting(bench.set_name, case, store=bench.store, embedder=bench.embedder) as alone,
+        sitting(bench.set_name, case, stores=bench.stores, embedder=bench.embedder) as alone,
         sitting(
             bench.set_name,
             case,
-            store=bench.store,
+            stores=bench.stores,
             embedder=bench.embedder,
-            agent=SHARED_AGENT,
+            agent=_shared(bench),
             tenant=SHARED_TENANT,
         ) as shared,
     ):
@@ -97,6 +97,11 @@ async def _compare(case: Case, bench: Bench) -> tuple[list[str], int]:
             elif known and not own.refs:  # a store that forgot everything is no proof
                 differences.append(f"{question.id}: nothing was recalled")
         return differences, leaks
+
+
+def _shared(bench: Bench) -> str:
+    """The agent all cases share; what another run left in the store is another's."""
+    return f"eval:{bench.set_name}:shared"
 
 
 def _difference(question: str, alone: tuple[str, ...], shared: tuple[str, ...]) -> str:

@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from math import log2
+from math import ceil, floor, log2, log10
 
 # Told apart by people who cannot tell red from green (Okabe and Ito).
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
+COLOURS = (
+    *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"),
+    *("#D55E00", "#999999", "#F0E442", "#882255"),
+)
 
-_WIDTH, _HEIGHT = 720, 340
-_LEFT, _RIGHT, _TOP, _BOTTOM = 44, 12, 28, 104
-_SLANT = -18
+_WIDTH, _HEIGHT = 720, 376
+_LEFT, _RIGHT, _TOP, _BOTTOM = 44, 12, 28, 140
+_SLANT = -50
 
 Points = Sequence[tuple[float, float]]
 
@@ -47,6 +50,43 @@ def lines(title: str, curves: Mapping[str, Points], ticks: Sequence[float], axis
     return _chart(title, [*_grid(), *shapes, *_legend(list(curves))])
 
 
+def latencies(title: str, curves: Mapping[str, Points]) -> str:
+    """Milliseconds over the number of memories, both axes logarithmic, with a dot for every measurement."""
+    sizes = _powers([x for points in curves.values() for x, _ in points])
+    times = _powers([y for points in curves.values() for _, y in points])
+
+    def place(point: tuple[float, float]) -> tuple[float, float]:
+        return _x(point[0], sizes, True), _y(_share(point[1], times))
+
+    shapes = [_label(_x(size, sizes, True), _HEIGHT - _BOTTOM + 16, f"{size:,g}", "middle") for size in sizes]
+    shapes += [_label(_LEFT - 6, _y(_share(time, times)) + 4, f"{time:g}", "end") for time in times]
+    shapes += [_rule(_y(_share(time, times))) for time in times]
+    for order, (name, points) in enumerate(curves.items()):
+        places = [place(point) for point in points]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+        dots = "".join(
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{_colour(order)}"/>' for x, y in places
+        )
+        line = f'<polyline points="{path}" fill="none" stroke="{_colour(order)}" stroke-width="2"/>'
+        shapes.append(f"<g><title>{escape(name)}</title>{line}{dots}</g>")
+    shapes.append(_label(_WIDTH / 2, _HEIGHT - _BOTTOM + 32, "memories", "middle"))
+    return _chart(title, [*shapes, *_legend(list(curves))])
+
+
+def _powers(values: Sequence[float]) -> list[float]:
+    """The powers of ten around the values, two at least."""
+    low, high = floor(log10(min(values))), ceil(log10(max(values)))
+    return [10.0**power for power in range(low, max(high, low + 1) + 1)]
+
+
+def _share(value: float, powers: Sequence[float]) -> float:
+    return (log10(value) - log10(powers[0])) / (log10(powers[-1]) - log10(powers[0]))
+
+
+def _rule(y: float) -> str:
+    return f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>'
+
+
 def _chart(title: str, shapes: Sequence[str]) -> str:
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(title)}">'
@@ -58,18 +98,29 @@ def _grid() -> list[str]:
     found = []
     for step in range(6):
         value, y = step / 5, _y(step / 5)
-        found.append(f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>')
+        found.append(_rule(y))
         found.append(_label(_LEFT - 6, y + 4, f"{value:.1f}", "end"))
     return found
 
 
 def _legend(series: Sequence[str]) -> list[str]:
-    found, x = [], float(_LEFT)
+    """Names beside their colours, from the left, in as many rows as it takes; the last one at the bottom."""
+    rows: list[list[str]] = [[]]
+    x = float(_LEFT)
     for order, name in enumerate(series):
-        found.append(f'<rect x="{x:.0f}" y="{_HEIGHT - 18}" width="10" height="10" fill="{_colour(order)}"/>')
-        found.append(_label(x + 14, _HEIGHT - 9, name, "start"))
-        x += 34 + 7 * len(name)
-    return found
+        width = 34 + 7 * len(name)
+        if x + width > _WIDTH and rows[-1]:
+            rows.append([])
+            x = float(_LEFT)
+        box = f'<rect x="{x:.0f}" y="-9" width="10" height="10" fill="{_colour(order)}"/>'
+        rows[-1].append(box + _label(x + 14, 0, name, "start"))
+        x += width
+    bottom = _HEIGHT - 9
+    heights = [bottom - 18 * above for above in range(len(rows))][::-1]
+    return [
+        f'<g transform="translate(0 {height})">{"".join(row)}</g>'
+        for height, row in zip(heights, rows, strict=True)
+    ]
 
 
 def _label(x: float, y: float, text: str, anchor: str) -> str:

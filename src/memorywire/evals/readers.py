@@ -4,13 +4,17 @@ import asyncio
 import json
 import os
 import shlex
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from pathlib import Path
 from typing import Protocol
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from memorywire.evals.metrics import tokens
+from memorywire.evals.results import hashed
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
 
@@ -18,6 +22,9 @@ COMMAND = "cmd:"
 FIX = 'use "openai+https://HOST/v1?model=NAME", "anthropic+https://HOST/v1?model=NAME" or "cmd:COMMAND"'
 MOST_TOKENS = 400
 PATIENCE = 300.0
+
+FOLDER = "MEMORYWIRE_AGENT_FOLDER"
+MEMORY = "MEMORYWIRE_AGENT_MEMORY"
 
 
 class ReaderFailed(Exception):
@@ -37,16 +44,23 @@ class Reader(Protocol):
 
     @property
     def name(self) -> str:
-        """The model's id, or the command: what results record."""
+        """The model's id, or the program: what results record."""
         ...
 
-    async def ask(self, prompt: str) -> Reply: ...
+    @property
+    def mark(self) -> str:
+        """A hash that tells it from every other: two servers may call their models the same."""
+        ...
+
+    async def ask(self, prompt: str, *, folder: Path | None = None) -> Reply:
+        """A program may keep what it wants to remember in the folder; a model has no use for it."""
+        ...
 
 
 def open_reader(spec: str, *, key: str | None) -> Reader:
     """The reader a URL or a command names; nothing is asked yet."""
     if spec.startswith(COMMAND):
-        return Command(shlex.split(spec.removeprefix(COMMAND)))
+        return Command(spec.removeprefix(COMMAND))
     parts = urlsplit(spec)
     dialect, _, scheme = parts.scheme.partition("+")
     models = parse_qs(parts.query).get("model", [])
@@ -56,18 +70,34 @@ def open_reader(spec: str, *, key: str | None) -> Reader:
 
 
 class Command:
-    """A program that reads the prompt on standard input and prints its answer."""
+    """A program that reads the prompt on standard input and prints its answer.
 
-    def __init__(self, words: list[str]) -> None:
-        if not words:
+    It finds a folder in MEMORYWIRE_AGENT_FOLDER: one that lasts where it is to use a memory of its own, as
+    MEMORYWIRE_AGENT_MEMORY says (`on` or `off`), else an empty one that is removed afterwards.
+    """
+
+    def __init__(self, line: str) -> None:
+        try:
+            self._words = shlex.split(line)
+        except ValueError as error:
+            raise InvalidRequest(f"the command cannot be read: {error}", field="reader", fix=FIX) from error
+        if not self._words:
             raise InvalidRequest("the command is empty", field="reader", fix=FIX)
-        self._words = words
-        self.name = words[0]
+        self.name = self._words[0]
+        self.mark = hashed(*self._words)
 
-    async def ask(self, prompt: str) -> Reply:
+    async def ask(self, prompt: str, *, folder: Path | None = None) -> Reply:
+        with _room(folder) as room:
+            memory = "off" if folder is None else "on"
+            text = await self._run(prompt, {**os.environ, FOLDER: str(room.absolute()), MEMORY: memory})
+        return Reply(text=text, tokens=tokens(prompt) + tokens(text))
+
+    async def _run(self, prompt: str, env: Mapping[str, str]) -> str:
         pipe = asyncio.subprocess.PIPE
         try:
-            process = await asyncio.create_subprocess_exec(*self._words, stdin=pipe, stdout=pipe, stderr=pipe)
+            process = await asyncio.create_subprocess_exec(
+                *self._words, stdin=pipe, stdout=pipe, stderr=pipe, env=env
+            )
         except OSError as error:
             raise ReaderFailed(f"{self.name} cannot be started: {error.strerror}") from error
         try:
@@ -77,9 +107,18 @@ class Command:
             process.kill()
             raise ReaderFailed(f"{self.name} gave no answer in {PATIENCE:g} s") from error
         if process.returncode:
-            raise ReaderFailed(f"{self.name} ended with {process.returncode}: {complaint.decode()[:200]}")
-        text = said.decode(errors="replace").strip()
-        return Reply(text=text, tokens=tokens(prompt) + tokens(text))
+            told = complaint.decode(errors="replace")[:200]
+            raise ReaderFailed(f"{self.name} ended with {process.returncode}: {told}")
+        return said.decode(errors="replace").strip()
+
+
+@contextmanager
+def _room(folder: Path | None) -> Iterator[Path]:
+    if folder is not None:
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="memorywire-agent-") as empty:
+        yield Path(empty)
 
 
 class Endpoint:
@@ -87,35 +126,47 @@ class Endpoint:
 
     def __init__(self, url: SplitResult, dialect: str, model: str, key: str | None) -> None:
         self.name = model
+        self.mark = hashed(dialect, url.netloc.rpartition("@")[2], url.path.rstrip("/"), model)
         self._url = url
         self._dialect = dialect
         self._headers = _headers(dialect, key)
+        self._limits: dict[str, Json] = {"max_tokens": MOST_TOKENS, "temperature": 0}
 
-    async def ask(self, prompt: str) -> Reply:
-        body = {
-            "model": self.name,
-            "max_tokens": MOST_TOKENS,
-            "temperature": 0,
-            "messages": [{"role": "user", "content": prompt}],
-        }
-        answer = await asyncio.to_thread(self._post, json.dumps(body).encode())
+    async def ask(self, prompt: str, *, folder: Path | None = None) -> Reply:
+        body = {"model": self.name, "messages": [{"role": "user", "content": prompt}]}
+        answer = await asyncio.to_thread(self._answer, body)
         try:
-            return _read(self._dialect, answer)
-        except (KeyError, IndexError, TypeError) as error:
+            return _read(self._dialect, answer, prompt)
+        except (AttributeError, KeyError, IndexError, TypeError) as error:
             raise ReaderFailed(f"{self._url.hostname} gave an answer of another shape: {error!r}") from error
 
-    def _post(self, body: bytes) -> Json:
+    def _answer(self, body: Mapping[str, Json]) -> Json:
+        status, said = self._post(json.dumps({**body, **self._limits}).encode())
+        while status == 400 and self._given_up(said):
+            status, said = self._post(json.dumps({**body, **self._limits}).encode())
+        if status != 200:
+            raise ReaderFailed(f"{self._url.hostname} answered {status}: {said[:200]!r}")
+        try:
+            return json.loads(said)
+        except ValueError as error:
+            raise ReaderFailed(f"{self._url.hostname} did not answer in JSON: {error}") from error
+
+    def _given_up(self, complaint: bytes) -> bool:
+        """Whether a limit the model complains of was taken back or put in its words, for good."""
+        if "max_tokens" in self._limits and b"max_completion_tokens" in complaint:
+            self._limits["max_completion_tokens"] = self._limits.pop("max_tokens")
+            return True
+        return b"temperature" in complaint and self._limits.pop("temperature", None) is not None
+
+    def _post(self, body: bytes) -> tuple[int, bytes]:
         kind = HTTPSConnection if self._url.scheme == "https" else HTTPConnection
         connection = kind(self._url.hostname or "", self._url.port, timeout=PATIENCE)
         path = "/chat/completions" if self._dialect == "openai" else "/messages"
         try:
             connection.request("POST", self._url.path.rstrip("/") + path, body, self._headers)
             response = connection.getresponse()
-            said = response.read()
-            if response.status != 200:
-                raise ReaderFailed(f"{self._url.hostname} answered {response.status}: {said[:200]!r}")
-            return json.loads(said)
-        except (OSError, HTTPException, ValueError) as error:
+            return response.status, response.read()
+        except (OSError, HTTPException) as error:
             raise ReaderFailed(f"{self._url.hostname} did not answer: {error}") from error
         finally:
             connection.close()
@@ -133,11 +184,14 @@ def _headers(dialect: str, key: str | None) -> dict[str, str]:
     return headers | ({"Authorization": f"Bearer {key}"} if key else {})
 
 
-def _read(dialect: str, answer: Json) -> Reply:
+def _read(dialect: str, answer: Json, prompt: str) -> Reply:
+    """A model that says nothing, or refuses, has given an empty answer; many servers count no tokens."""
     if dialect == "anthropic":
-        text = "".join(part["text"] for part in answer["content"] if part["type"] == "text")
-        spent = answer["usage"]["input_tokens"] + answer["usage"]["output_tokens"]
+        text = "".join(part["text"] for part in answer["content"] if part["type"] == "text").strip()
+        counted = ["input_tokens", "output_tokens"]
     else:
-        text = answer["choices"][0]["message"]["content"]
-        spent = answer["usage"]["total_tokens"]
-    return Reply(text=text.strip(), tokens=spent)
+        text = (answer["choices"][0]["message"]["content"] or "").strip()
+        counted = ["total_tokens"]
+    usage = answer.get("usage") or {}
+    spent = sum(usage.get(name) or 0 for name in counted)
+    return Reply(text=text, tokens=spent or tokens(prompt) + tokens(text))

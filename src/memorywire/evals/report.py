@@ -16,6 +16,9 @@ Document: TypeAlias = Mapping[str, Json]
 # The first of these that a set measures is what its bars show.
 _BY_CATEGORY = ("turn.rec@5", "session.all@5", "subem@1", "precision", "merged")
 
+# What `memorywire bench` calls the recall that is comparable: a query that is embedded already.
+BENCHED = "recall without embedding"
+
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
 body { color: #1b1b1b; }
@@ -34,9 +37,9 @@ svg .grid { stroke: #e3e3e3; } .note { color: #555; }
 """
 
 
-def page(documents: Sequence[Document]) -> str:
-    """One HTML document with nothing to fetch."""
-    body = "".join(_section(document) for document in documents)
+def page(documents: Sequence[Document], benches: Sequence[Document] = ()) -> str:
+    """One HTML document with nothing to fetch: every run, and how long recalls took in runs and benches."""
+    body = "".join([*(_section(document) for document in documents), *_speed(documents, benches)])
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>memorywire eval</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -56,6 +59,26 @@ def _section(document: Document) -> str:
     machine = ", ".join(f"{key} {value}" for key, value in sorted(document["machine"].items()))
     parts.append(f'<p class="note">{escape("; ".join([document["date"], run, machine]))}</p>')
     return "".join(parts)
+
+
+def _speed(documents: Sequence[Document], benches: Sequence[Document]) -> Iterator[str]:
+    """One chart for all: the medians of each set, and what was measured for the purpose."""
+    curves = {
+        f"{document['run']['set']} {document['run']['split']}": [
+            (one["memories"], one["p50"]) for one in sizes
+        ]
+        for document in documents
+        if (sizes := document["timing"].get("by size"))
+    }
+    for bench in benches:
+        rows = [row for row in bench["latencies_ms"] if row["measure"] == BENCHED and row["other"]]
+        curves["bench"] = sorted((row["size"], row["ours"]["p50"]) for row in rows)
+        curves["reference design"] = sorted((row["size"], row["other"]["p50"]) for row in rows)
+    curves = {name: [point for point in points if min(point) > 0] for name, points in curves.items()}
+    if any(curves.values()):
+        yield "<h2>How long a recall takes</h2>"
+        shown = {name: points for name, points in curves.items() if points}
+        yield plots.latencies("median milliseconds by memories, query embedded beforehand", shown)
 
 
 def _table(document: Document) -> str:

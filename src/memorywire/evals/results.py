@@ -4,11 +4,14 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from memorywire.evals.rows import Examined, from_json, to_json
+from memorywire.evals.sets import KINDS
 from memorywire.model.errors import Conflict, InvalidRequest
 from memorywire.model.record import Json
 
@@ -35,26 +38,21 @@ class Folder:
         if fresh or not self.lines.is_file():
             self.lines.write_text(_line(run), encoding="utf-8")
             return []
-        first, *rest = self.lines.read_text(encoding="utf-8").splitlines(keepends=True)
+        first, *rest = whole_lines(self.lines) or [""]
+        if not rest:  # nothing was done under the conditions of then
+            return self.begin(run, fresh=True)
         if json.loads(first) != run:
             raise Conflict(
                 f"{self.lines.parent} holds another run: {_differences(json.loads(first), run)}",
                 field="out",
                 fix="pass --fresh to start over, or another --out",
             )
-        # A line without an end was cut off in the middle of writing.
-        return [from_json(json.loads(line)) for line in rest if line.endswith("\n")]
+        return [from_json(json.loads(line)) for line in rest]
 
     def add(self, case: Examined) -> Examined:
         """Append a finished case; give it as it will be read again, so that going on changes no figure."""
         document = to_json(case)
-        with self.lines.open("r+b") as file:
-            end = file.seek(0, os.SEEK_END)
-            file.seek(end - 1)
-            if file.read(1) != b"\n":  # cut off in the middle of writing
-                file.truncate(self.lines.read_bytes().rfind(b"\n") + 1)
-            file.seek(0, os.SEEK_END)
-            file.write(_line(document).encode())
+        append(self.lines, document)
         return from_json(document)
 
     def finish(self, document: Mapping[str, Json]) -> None:
@@ -65,24 +63,55 @@ class Folder:
         self.document.write_text(f'{head},\n "rows": [\n{rows}\n ]\n}}\n', encoding="utf-8")
 
 
+def whole_lines(file: Path) -> list[str]:
+    """The lines of a file; one without an end was cut off in the middle of writing, and is taken away.
+
+    Only a line feed ends a line: what models and people write holds all the other characters that might.
+    """
+    text = file.read_bytes()
+    end = text.rfind(b"\n") + 1
+    if end < len(text):
+        os.truncate(file, end)
+    return text[:end].decode().split("\n")[:-1]
+
+
+def append(file: Path, document: Mapping[str, Json]) -> None:
+    """One more line."""
+    with file.open("a", encoding="utf-8") as lines:
+        lines.write(_line(document))
+
+
+def hashed(*words: str) -> str:
+    """Short, and equal for equal words."""
+    return hashlib.blake2b("\0".join(words).encode(), digest_size=8).hexdigest()
+
+
 def digest(document: Mapping[str, Json]) -> str:
     """Equal for two runs that found the same, whenever and wherever they ran."""
     lasting = {name: value for name, value in document.items() if name not in ("timing", "machine", "date")}
     rows = [{**row, "ms": None} for row in lasting.get("rows", ())]
-    text = json.dumps({**lasting, "rows": rows}, sort_keys=True)
+    run = {name: value for name, value in lasting.get("run", {}).items() if name != "address"}
+    text = json.dumps({**lasting, "run": run, "rows": rows}, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def record(out: Path, entry: Mapping[str, Json]) -> None:
     """One line in the ledger of all runs."""
-    with (out / "ledger.jsonl").open("a", encoding="utf-8") as file:
-        file.write(_line(entry))
+    append(out / "ledger.jsonl", entry)
 
 
 def runs(folder: Path) -> list[dict[str, Json]]:
-    """The documents of all runs in a folder; other JSON is passed over."""
-    found = [json.loads(path.read_bytes()) for path in sorted(folder.rglob("*.json"))]
-    return [document for document in found if isinstance(document, dict) and "summary" in document]
+    """The documents of all runs in a folder; whatever else is there is passed over."""
+    return [document for document in _documents(folder) if _of_a_run(document)]
+
+
+def benches(folder: Path) -> list[dict[str, Json]]:
+    """The reports of `memorywire bench` in a folder, as it writes them with `--json`."""
+    return [
+        document
+        for document in _documents(folder)
+        if isinstance(document, dict) and isinstance(document.get("latencies_ms"), list)
+    ]
 
 
 def load(path: Path) -> dict[str, Json]:
@@ -91,9 +120,23 @@ def load(path: Path) -> dict[str, Json]:
         document = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
         raise InvalidRequest(f"{path} cannot be read as results: {error}", field="results") from error
-    if not isinstance(document, dict) or "summary" not in document:
+    if not _of_a_run(document):
         raise InvalidRequest(f"{path} is not the document of a run", field="results")
-    return document
+    found: dict[str, Json] = document
+    return found
+
+
+def _documents(folder: Path) -> Iterator[Json]:
+    for path in sorted(folder.rglob("*.json")):
+        with suppress(ValueError):  # not JSON, and no business of ours
+            yield json.loads(path.read_bytes())
+
+
+def _of_a_run(document: Json) -> bool:
+    match document:
+        case {"run": {"set": str(name)}, "summary": dict(), "rows": list()}:
+            return name in KINDS
+    return False
 
 
 def code(package: Path) -> str:
@@ -104,6 +147,11 @@ def code(package: Path) -> str:
         if path.suffix in (".py", ".sql") and not aside:
             total.update(path.read_bytes())
     return total.hexdigest()
+
+
+def without_login(text: str) -> str:
+    """URLs in a text, without the user, password or token in front of the host."""
+    return re.sub(r"://[^\s\0]*@", "://", text)
 
 
 def machine() -> dict[str, Json]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from memorywire.evals.cache import CachedEmbedder
 from memorywire.evals.cases import Dataset, Question
 from memorywire.evals.datasets import load
 from memorywire.evals.examine import Bench, examine
-from memorywire.evals.results import Folder, code, digest, machine, record
+from memorywire.evals.results import Folder, code, digest, hashed, machine, record, without_login
 from memorywire.evals.rows import Examined, to_json
 from memorywire.evals.sets import Kind
 from memorywire.evals.summary import summarise, timing
@@ -25,14 +25,14 @@ Told = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to run and where to put it; without a store URL, a temporary file that is deleted afterwards."""
+    """What to run and where to put it; without stores, a temporary file that is deleted afterwards."""
 
     kind: Kind
     data: Path
     out: Path
     split: str = "test"
     roles: str = "all"
-    store: str | None = None
+    stores: tuple[str, ...] = ()
     limit: int | None = None
     fresh: bool = False
     baselines: bool = True
@@ -47,8 +47,9 @@ class Plan:
             "split": dataset.split,
             "data": dataset.digest,
             "roles": self.roles,
-            "store": _scheme(self.store),
-            "embedder": self.embedder,
+            "store": _schemes(self.stores),
+            **_address(self.stores),
+            "embedder": without_login(self.embedder),
             "baselines": self.baselines,
             "version": __version__,
             "code": code(Path(__file__).parents[1]),
@@ -62,7 +63,7 @@ async def run(plan: Plan, *, date: str, command: str, tell: Told) -> dict[str, J
     folder = Folder(out=plan.out, version=__version__, name=f"{dataset.name}-{dataset.split}")
     done = {case.case: case for case in folder.begin(conditions, fresh=plan.fresh)}
     wanted = dataset.case_ids[: plan.limit]
-    async with tools(plan) as bench:
+    async with tools(plan, dataset) as bench:
         for place, id in enumerate(wanted):
             if id not in done:
                 tell(place, len(wanted), id)
@@ -87,14 +88,14 @@ def foreign(kind: Kind, dataset: Dataset, id: str) -> tuple[Question, ...]:
 
 
 @asynccontextmanager
-async def tools(plan: Plan) -> AsyncIterator[Bench]:
+async def tools(plan: Plan, dataset: Dataset) -> AsyncIterator[Bench]:
     """Store and embedder for the time of a run."""
     embedder = CachedEmbedder(open_embedder(plan.embedder, api_key=plan.embedder_key), plan.cache)
     try:
         with tempfile.TemporaryDirectory(prefix="memorywire-eval-") as folder:
             yield Bench(
-                set_name=plan.kind.name,
-                store=plan.store or f"sqlite:///{folder}/eval.db",
+                set_name=f"{plan.kind.name}-{_mark(plan, dataset)}",
+                stores=plan.stores or (f"sqlite:///{folder}/eval.db",),
                 embedder=embedder,
                 baselines=plan.baselines,
             )
@@ -114,6 +115,18 @@ def _document(plan: Plan, conditions: dict[str, Json], cases: list[Examined], wh
     }
 
 
-def _scheme(store: str | None) -> str:
-    """The kind of store, without its path and without a password."""
-    return "sqlite (temporary file)" if store is None else store.partition("://")[0]
+def _schemes(stores: Sequence[str]) -> str:
+    """The kinds of store, without their paths and without a password."""
+    return " and ".join(url.partition("://")[0] for url in stores) or "sqlite (temporary file)"
+
+
+def _address(stores: Sequence[str]) -> dict[str, Json]:
+    """Tells one store from another of its kind, without saying where it is or how one gets in."""
+    if not stores:
+        return {}
+    return {"address": hashed(" ".join(sorted(without_login(url).partition("?")[0] for url in stores)))}
+
+
+def _mark(plan: Plan, dataset: Dataset) -> str:
+    """Equal for the same memories: what another run left in a store bears another mark."""
+    return hashed(f"{dataset.digest} {plan.roles}")

@@ -60,7 +60,7 @@ def default_figures(
 ) -> dict[str, float]:
     """What the default recall is worth, and the four figures recency, efficiency, relevancy, accuracy."""
     whole = sum(key.sizes.values())
-    figures = {"efficiency": sum(key.sizes[ref] for ref in kept) / whole}
+    figures = {"efficiency": sum(key.sizes[ref] for ref in kept) / whole} if whole else {}
     if kept:
         figures["relevancy"] = sum(cosines) / len(cosines)
     if question.gold and question.answerable:

@@ -40,9 +40,27 @@ def timing(cases: Sequence[Examined]) -> dict[str, Json]:
     ingest = sum(case.ingest_ms for case in cases)
     found: dict[str, Json] = {"ingest_s": round(ingest / 1000, 2)}
     if spent:
-        found["recall_ms"] = {
-            name: round(metrics.percentile(spent, share), 2) for name, share in (("p50", 0.5), ("p95", 0.95))
-        }
+        found["recall_ms"] = _spread(spent)
+        found["by size"] = _by_size(cases)
+    return found
+
+
+def _spread(spent: Sequence[float]) -> dict[str, Json]:
+    shares = (("p50", 0.5), ("p95", 0.95))
+    return {name: round(metrics.percentile(spent, share), 2) for name, share in shares}
+
+
+def _by_size(cases: Sequence[Examined]) -> list[Json]:
+    """Recalls of cases that are about as large: from one power of two up to the next."""
+    sizes: dict[int, list[Examined]] = {}
+    for case in cases:
+        sizes.setdefault(case.items.bit_length(), []).append(case)
+    found: list[Json] = []
+    for _, alike in sorted(sizes.items()):
+        spent = [row.ms for case in alike for row in case.rows if row.ms is not None]
+        memories = round(sum(case.items for case in alike) / len(alike))
+        if spent and memories:
+            found.append({"memories": memories, "recalls": len(spent), **_spread(spent)})
     return found
 
 
@@ -103,7 +121,7 @@ def _intervals(rows: Sequence[Row], headlines: Sequence[str], *, clustered: bool
     for metric in headlines:
         having = [row for row in rows if metric in row.figures.get(OURS, {})]
         if len(having) > 1:
-            clusters = [row.case for row in having] if clustered else None
+            clusters = bootstrap.clusters([row.case for row in having]) if clustered else None
             ours = values(having, OURS, metric)
             found[metric] = {OURS: _shown(bootstrap.interval(ours, clusters))}
             for system in sorted({system for row in having for system in row.figures} - {OURS}):

@@ -38,7 +38,7 @@ def model_folder() -> Path:
 
 
 def open_reference(choice: str, folder: Path) -> ReferenceEmbedder | None:
-    """The reference embedder asked for: `torch`, `onnx`, `none`, or `auto` for the first that is there."""
+    """The embedder asked for: `torch`, `onnx`, `none`; `auto` is the first that is there, if any is."""
     match choice:
         case "none":
             return None
@@ -48,7 +48,10 @@ def open_reference(choice: str, folder: Path) -> ReferenceEmbedder | None:
             return _onnx(folder)
     if find_spec("sentence_transformers") is not None:
         return _torch()
-    return _onnx(folder)
+    try:
+        return _onnx(folder)
+    except CapabilityUnsupported:
+        return None
 
 
 def _torch() -> ReferenceEmbedder:

@@ -2,7 +2,7 @@
 
 The bare table is written and read by the same threads with the same commits: as many who set at once share
 one, there and here. What differs is the work: a bare row there; here a judged change with its versions, its
-ledger entry and its digests.
+ledger entry and its digests. Beside it stands the table as most write it, where each set is a commit.
 """
 
 import asyncio
@@ -22,12 +22,17 @@ from memorywire.house import Governance, open_house
 from memorywire.model.clock import system_clock
 from memorywire.model.kv import Limits, Owner, OwnerKind, Setting
 from memorywire.model.record import DEFAULT_TENANT
+from memorywire.stores.handover import Crew
+from memorywire.stores.sqlite.connection import connect
 from memorywire.stores.sqlite.file import SqliteFile
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.sql import QUERIES
 
 AT_ONCE = 256
+BARE = "bare table"
 _READS_PER_WRITE = 9
+_COMMITS = 2_000
+_SET = "INSERT OR REPLACE INTO kv VALUES (?, ?)"
 
 Verb: TypeAlias = Callable[[int], Awaitable[object]]
 
@@ -44,15 +49,18 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Rival:
+    """Who sets and gets keys; `get` is None where only sets are measured, of at most so many keys."""
+
     name: str
     set: Verb
-    get: Verb
+    get: Verb | None
+    most: int | None = None
 
 
 async def measure(folder: Path, keys: int) -> list[Rate]:
     """Every rival in turn, each with a fresh file in the folder."""
     rates: list[Rate] = []
-    for opening in (bare, ungoverned, governed):
+    for opening in (bare, committing, ungoverned, governed):
         with TemporaryDirectory(dir=folder, prefix="kv-bench-") as home:
             async with opening(Path(home)) as rival:
                 rates += await _timed(rival, keys)
@@ -60,14 +68,22 @@ async def measure(folder: Path, keys: int) -> list[Rate]:
 
 
 async def _timed(rival: Rival, keys: int) -> list[Rate]:
+    numbers = range(keys if rival.most is None else min(keys, rival.most))
+    rates = [
+        await _rate(rival.name, "set, new", rival.set, numbers),
+        await _rate(rival.name, "set, again", rival.set, numbers),
+    ]
+    get = rival.get
+    if get is None:
+        return rates
+
     def either(number: int) -> Awaitable[object]:
-        return rival.get(number) if number % (_READS_PER_WRITE + 1) else rival.set(number)
+        return get(number) if number % (_READS_PER_WRITE + 1) else rival.set(number)
 
     return [
-        await _rate(rival.name, "set, new", rival.set, range(keys)),
-        await _rate(rival.name, "set, again", rival.set, range(keys)),
-        await _rate(rival.name, "get", rival.get, range(keys)),
-        await _rate(rival.name, "9 gets to 1 set", either, range(keys)),
+        *rates,
+        await _rate(rival.name, "get", get, numbers),
+        await _rate(rival.name, "9 gets to 1 set", either, numbers),
     ]
 
 
@@ -97,16 +113,11 @@ def _value(number: int) -> dict[str, object]:
 @asynccontextmanager
 async def bare(home: Path) -> AsyncIterator[Rival]:
     """One table, one row a key."""
-
-    def prepare(db: apsw.Connection) -> None:
-        db.execute(QUERIES["add_meta"])  # where the writer looks for what it owes
-        db.execute("CREATE TABLE kv (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID")
-
-    file = SqliteFile(Location(path=home / "bare.db"), prepare)
+    file = SqliteFile(Location(path=home / "bare.db"), _add_table)
 
     async def set_(number: int) -> None:
-        row = (_key(number), json.dumps(_value(number)))
-        await file.write(lambda db: db.execute("INSERT OR REPLACE INTO kv VALUES (?, ?)", row).fetchall())
+        row = _row(number)
+        await file.write(lambda db: db.execute(_SET, row).fetchall())
 
     async def get(number: int) -> object:
         row = (_key(number),)
@@ -114,9 +125,36 @@ async def bare(home: Path) -> AsyncIterator[Rival]:
         return None if found is None else json.loads(found)
 
     try:
-        yield Rival("bare table", set_, get)
+        yield Rival(BARE, set_, get)
     finally:
         await file.close()
+
+
+@asynccontextmanager
+async def committing(home: Path) -> AsyncIterator[Rival]:
+    """The same table on a thread of its own, each set on the disk before the next begins."""
+    location = Location(path=home / "committing.db")
+    await SqliteFile(location, _add_table).close()
+    db, crew = connect(location), Crew(1, "bare table")
+
+    async def set_(number: int) -> None:
+        row = _row(number)
+        await crew.do(lambda: db.execute(_SET, row).fetchall())
+
+    try:
+        yield Rival("bare table, one commit a set", set_, None, most=_COMMITS)
+    finally:
+        crew.dismiss()
+        db.close()
+
+
+def _add_table(db: apsw.Connection) -> None:
+    db.execute(QUERIES["add_meta"])  # where the writer looks for what it owes
+    db.execute("CREATE TABLE kv (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID")
+
+
+def _row(number: int) -> tuple[str, str]:
+    return _key(number), json.dumps(_value(number))
 
 
 def governed(home: Path) -> AbstractAsyncContextManager[Rival]:

@@ -80,7 +80,7 @@ async def _measure(
 
 
 def _named(reference: ReferenceEmbedder | None) -> str:
-    embedder = "none, so only measures without embedding are compared"
+    embedder = "none, so only measures without embedding are compared; `make bench` of a clone brings one"
     if reference is not None:
         embedder = reference.name
     return f"linear scan of float32 vectors in SQLite; embedder: {embedder}"

@@ -1,11 +1,15 @@
 """Readers of public sets and of one's own data; each gives a `Dataset`."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
-from memorywire.evals.cases import Dataset
+from memorywire.evals.cases import Case, Dataset
 from memorywire.evals.sets import Kind
+from memorywire.model.errors import InvalidRequest, MemorywireError
 
 
 class Reader(Protocol):
@@ -20,4 +24,28 @@ def load(kind: Kind, data: Path, *, split: str = "test", roles: str = "all") -> 
     `roles` may leave out what assistants said, where a set tells roles apart.
     """
     reader = cast(Reader, import_module(f"{__name__}.{kind.module}").read)
-    return reader(data, split=split, roles=roles)
+    with _shaped(kind):
+        dataset = reader(data, split=split, roles=roles)
+    if not dataset.case_ids:
+        raise InvalidRequest(f"there is no case of {kind.name} in {data}", field="data")
+
+    def build(id: str) -> Case:
+        with _shaped(kind):
+            return dataset.build(id)
+
+    return replace(dataset, build=build)
+
+
+@contextmanager
+def _shaped(kind: Kind) -> Iterator[None]:
+    """Readers trust their data; what they stumble over is data of another shape."""
+    try:
+        yield
+    except MemorywireError:
+        raise
+    except (AttributeError, IndexError, KeyError, StopIteration, TypeError, ValueError) as error:
+        raise InvalidRequest(
+            f"the data have not the shape of {kind.name}: {type(error).__name__} {error}",
+            field="data",
+            fix="docs/reference/eval-data.md shows the shape",
+        ) from error

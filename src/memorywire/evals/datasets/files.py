@@ -16,12 +16,17 @@ class NoData(InvalidRequest):
 
 def find(data: Path, *patterns: str, without: str = "\0") -> Path:
     """The file itself, or the first in the folder that fits a pattern, tried in order."""
+    return find_all(data, *patterns, without=without)[0]
+
+
+def find_all(data: Path, *patterns: str, without: str = "\0") -> list[Path]:
+    """The file itself, or all in the folder that fit the first pattern that any fits."""
     if data.is_file():
-        return data
+        return [data]
     for pattern in patterns:
         found = sorted(path for path in data.glob(pattern) if without not in path.name)
         if found:
-            return found[0]
+            return found
     raise NoData(
         f"no {' or '.join(patterns)} in {data}", field="data", fix="pass --data FOLDER or --data FILE"
     )
@@ -39,20 +44,34 @@ def read_json(file: Path) -> Json:
             with lzma.open(file, "rb") as stream:
                 return json.load(stream)
         return json.loads(file.read_bytes())
-    except (ValueError, lzma.LZMAError) as error:
-        raise InvalidRequest(f"{file} is not JSON: {error}", field="data") from error
+    except (EOFError, ValueError, lzma.LZMAError) as error:
+        raise InvalidRequest(f"{file} is not JSON, or not all of it: {error}", field="data") from error
 
 
 def read_lines(file: Path) -> list[tuple[int, Json]]:
-    """The JSON documents of a file, one a line, with their line numbers; empty lines are passed over."""
+    """The JSON documents of a file, one a line, with their line numbers; empty lines are passed over.
+
+    Only a line feed ends a line: JSON may hold every other character that might, such as U+2028.
+    """
     found = []
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(_text(file).split("\n"), start=1):
         if line.strip():
             try:
                 found.append((number, json.loads(line)))
             except ValueError as error:
                 raise InvalidRequest(f"{file} line {number} is not JSON: {error}", field="data") from error
     return found
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(
+            f"{file} is not UTF-8 at byte {error.start}",
+            field="data",
+            fix="convert it, e.g. with `iconv -t UTF-8`",
+        ) from error
 
 
 def digest(*files: Path) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memorywire.evals.cases import STEP_MS, Case, Dataset, Item, Pair, Question, epoch_ms
-from memorywire.evals.datasets.files import digest, find, read_lines, unique
+from memorywire.evals.datasets.files import digest, find_all, read_lines, unique
 from memorywire.model.clock import DAY_MS
 from memorywire.model.record import Json
 
@@ -19,12 +19,12 @@ _TYPES = {"Event Memory": "episodic"}
 
 
 def read(data: Path, *, split: str, roles: str) -> Dataset:
-    file = find(data, "halumem*/*.jsonl", "halumem*.jsonl", "*.jsonl")
-    users = {user["uuid"]: user for _, user in read_lines(file)}
+    files = find_all(data, "halumem*/*.jsonl", "halumem*.jsonl", "*.jsonl")
+    users = {user["uuid"]: user for file in files for _, user in read_lines(file)}
     return Dataset(
         name="halumem",
         split="all",
-        digest=digest(file),
+        digest=digest(*files),
         case_ids=tuple(users),
         build=lambda id: _case(id, users[id]),
     )

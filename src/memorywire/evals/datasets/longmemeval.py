@@ -20,7 +20,9 @@ _ROLES = {"u": "user", "a": "assistant", "user": "user", "assistant": "assistant
 
 
 def read(data: Path, *, split: str, roles: str) -> Dataset:
-    file = find(data, "longmemeval*.json.xz", "longmemeval*.json")
+    file = find(
+        data, "longmemeval_s*.json.xz", "longmemeval_s*.json", "longmemeval*.json.xz", "longmemeval*.json"
+    )
     document = read_json(file)
     raw, sessions = _parted(document)
     questions = {question["question_id"]: question for question in raw}

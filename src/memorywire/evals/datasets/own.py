@@ -1,56 +1,108 @@
 """One's own data: JSON lines, each a memory or a question of a case (docs/reference/eval-data.md)."""
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from memorywire.evals.cases import Case, Dataset, Item, Question
-from memorywire.evals.datasets.files import digest, find, read_lines, unique
+from memorywire.evals.datasets.files import digest, find_all, read_lines, unique, words
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
 
-_MEMORY = frozenset({"case", "memory", "id", "type", "session_id", "occurred_at", "metadata"})
-_QUESTION = frozenset(
-    {"case", "question", "id", "gold", "category", "asked_at", "answer", "answers", "answerable"}
-)
+_KINDS = {
+    str: "a string",
+    int: "a whole number",
+    bool: "true or false",
+    dict: "an object",
+    list: "a list of strings",
+}
+
+_MEMORY: Mapping[str, type] = {
+    "case": str,
+    "memory": str,
+    "id": str,
+    "type": str,
+    "session_id": str,
+    "occurred_at": int,
+    "metadata": dict,
+}
+_QUESTION: Mapping[str, type] = {
+    "case": str,
+    "question": str,
+    "id": str,
+    "gold": list,
+    "category": str,
+    "asked_at": int,
+    "answer": str,
+    "answers": list,
+    "answerable": bool,
+}
 
 
 def read(data: Path, *, split: str, roles: str) -> Dataset:
-    file = find(data, "*.jsonl")
+    file, *others = find_all(data, "*.jsonl")
+    if others:
+        raise InvalidRequest(
+            f"there are {1 + len(others)} files of lines in {data}", field="data", fix="pass --data FILE"
+        )
     return from_lines("own", file, read_lines(file))
 
 
 def from_lines(name: str, file: Path, lines: list[tuple[int, Json]]) -> Dataset:
+    """Every line is checked before the first case is begun."""
     cases: dict[str, tuple[list[Item], list[Question]]] = {}
-    for number, line in lines:
+    for number, given in lines:
         where = f"{file.name} line {number}"
-        items, questions = cases.setdefault(str(_checked(line, where).get("case", "own")), ([], []))
+        line = _checked(given, where)
+        items, questions = cases.setdefault(line.get("case", "own"), ([], []))
         if "memory" in line:
             items.append(_item(line, where))
         else:
             questions.append(_question(line, number))
+    if not any(questions for _, questions in cases.values()):
+        raise InvalidRequest(
+            f"{file.name} asks no question",
+            field="data",
+            fix='add lines such as {"question": ..., "gold": [...]}',
+        )
+    built = {id: _case(id, *held) for id, held in cases.items()}
     return Dataset(
         name=name,
         split="all",
         digest=digest(file),
-        case_ids=tuple(cases),
-        build=lambda id: _case(id, *cases[id]),
+        case_ids=tuple(built),
+        build=built.__getitem__,
     )
 
 
-def _checked(line: Json, where: str) -> dict[str, Json]:
-    if not isinstance(line, dict) or ("memory" in line) == ("question" in line):
+def _checked(given: Json, where: str) -> dict[str, Json]:
+    """The fields that are given: null stands for one that is not."""
+    if not isinstance(given, dict) or ("memory" in given) == ("question" in given):
         raise InvalidRequest(f"{where} is neither a memory nor a question", field="data")
-    unknown = sorted(set(line) - (_MEMORY if "memory" in line else _QUESTION))
-    if unknown:
-        raise InvalidRequest(f"{where} has an unknown field {unknown[0]!r}", field="data")
+    line = {name: value for name, value in given.items() if value is not None}
+    fields = _MEMORY if "memory" in given else _QUESTION
+    for name, value in line.items():
+        if name not in fields:
+            raise InvalidRequest(f"{where} has an unknown field {name!r}", field="data")
+        if not _is(value, fields[name]):
+            raise InvalidRequest(f"{where}: {name} is not {_KINDS[fields[name]]}", field="data")
+    if not words(line.get("memory") or line.get("question") or ""):
+        raise InvalidRequest(f"{where} has no words", field="data")
     return line
+
+
+def _is(value: Json, kind: type) -> bool:
+    if kind is list:
+        return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 
 def _item(line: dict[str, Json], where: str) -> Item:
     if not line.get("id"):
         raise InvalidRequest(f"{where} is a memory without an id", field="data")
     return Item(
-        ref=str(line["id"]),
+        ref=line["id"],
         content=line["memory"],
         type=line.get("type", "semantic"),
         session=line.get("session_id"),
@@ -62,7 +114,7 @@ def _item(line: dict[str, Json], where: str) -> Item:
 def _question(line: dict[str, Json], number: int) -> Question:
     gold, answers = tuple(line.get("gold", ())), tuple(line.get("answers", ()))
     return Question(
-        id=str(line.get("id", f"line-{number}")),
+        id=line.get("id", f"line-{number}"),
         text=line["question"],
         category=line.get("category", "all"),
         gold=gold,
@@ -75,6 +127,8 @@ def _question(line: dict[str, Json], number: int) -> Question:
 
 def _case(id: str, items: list[Item], questions: list[Question]) -> Case:
     known = {item.ref: item for item in items}
+    for named in ([item.ref for item in items], [question.id for question in questions]):
+        _once(named, id)
     for question in questions:
         missing = [ref for ref in question.gold if ref not in known]
         if missing:
@@ -87,6 +141,12 @@ def _case(id: str, items: list[Item], questions: list[Question]) -> Case:
         items=tuple(items),
         questions=tuple(_placed(question, known) for question in questions),
     )
+
+
+def _once(names: list[str], id: str) -> None:
+    name, count = max(Counter(names).items(), key=lambda one: one[1], default=("", 0))
+    if count > 1:
+        raise InvalidRequest(f"{name!r} is there {count} times in case {id!r}", field="data")
 
 
 def _placed(question: Question, known: dict[str, Item]) -> Question:

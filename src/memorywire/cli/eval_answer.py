@@ -1,0 +1,142 @@
+"""`memorywire eval answer`: let a model, or an agent, answer from what is recalled, and judge it."""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memorywire.cli.desk import Desk
+from memorywire.cli.eval_options import BASELINES, OPTIONS, planned, problems, today, told, typed
+from memorywire.cli.problems import REFUSED, STORE_FAILURE
+from memorywire.cli.screen import table, terminal_width
+from memorywire.evals.sets import KINDS
+from memorywire.model.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from memorywire.evals.answers import Cell, Grid
+    from memorywire.evals.run import Plan
+
+
+@click.command("answer")
+@click.argument("set_name", metavar="SET", type=click.Choice(list(KINDS)))
+@click.option("--reader", metavar="URL", help="Who answers, with memory and without.")
+@click.option(
+    "--agent-cmd",
+    metavar="COMMAND",
+    help="A command-line agent that answers instead: also from a memory of its own, which is told first.",
+)
+@click.option("--reference", metavar="URL", help="Another reader, without memory.")
+@click.option("--target", metavar="URL", help="The reader to beat, without memory.")
+@click.option("--judge", metavar="URL", help="Who judges; default: the reader.")
+@click.option(
+    "--budget",
+    type=click.IntRange(min=1),
+    default=1024,
+    show_default=True,
+    help="Tokens of memories to show.",
+)
+@click.option(
+    "--max-calls",
+    type=click.IntRange(min=1),
+    default=200,
+    show_default=True,
+    help="Refuse to make more calls than this.",
+)
+def answer(
+    set_name: str,
+    reader: str | None,
+    agent_cmd: str | None,
+    reference: str | None,
+    target: str | None,
+    judge: str | None,
+    budget: int,
+    max_calls: int,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Let a model answer from what is recalled, and judge it.
+
+    A reader is openai+https://HOST/v1?model=NAME, anthropic+https://HOST/v1?model=NAME, or cmd:COMMAND for
+    a program that reads a prompt and prints an answer. Its key is taken from MEMORYWIRE_READER_KEY.
+
+    The command of an agent is run once for every prompt. What it remembers by itself belongs into the folder
+    MEMORYWIRE_AGENT_FOLDER, while MEMORYWIRE_AGENT_MEMORY is `on`; with `off` the folder is empty.
+    """
+    from memorywire.evals.answers import Cell, Grid
+    from memorywire.evals.readers import key_from, open_reader
+
+    with problems(as_json):
+        key = key_from(os.environ)
+        cells = _first_cells(reader, agent_cmd, key)
+        for name, url in (("reference", reference), ("target", target)):
+            if url is not None:
+                cells.append(Cell(name=name, reader=open_reader(url, key=key)))
+        judging = cells[0].reader if judge is None else open_reader(judge, key=key)
+        grid = Grid(cells=tuple(cells), judge=judging, budget=budget, most_calls=max_calls)
+        document = _answered(planned(KINDS[set_name], **options), grid)
+    _show_answers(document, as_json)
+    if document["answers"]["void"]:
+        raise click.exceptions.Exit(REFUSED)
+
+
+for _option in OPTIONS:
+    if _option is not BASELINES:
+        _option(answer)
+
+
+def _first_cells(reader: str | None, agent_cmd: str | None, key: str | None) -> "list[Cell]":
+    """One reader with our memory and without; an agent also with its own."""
+    from memorywire.evals.answers import BUILT_IN, LOWER_BOUND, TREATMENT, Cell
+    from memorywire.evals.readers import COMMAND, open_reader
+
+    if (reader is None) == (agent_cmd is None):
+        raise InvalidRequest(
+            "either a reader or an agent answers",
+            field="reader",
+            fix="pass --reader URL or --agent-cmd COMMAND",
+        )
+    first = open_reader(reader or f"{COMMAND}{agent_cmd}", key=key)
+    cells = [Cell(name=TREATMENT, reader=first, memory=True), Cell(name=LOWER_BOUND, reader=first)]
+    return cells if agent_cmd is None else [*cells, Cell(name=BUILT_IN, reader=first, own=True)]
+
+
+def _answered(plan: "Plan", grid: "Grid") -> dict[str, Any]:
+    import asyncio
+
+    from memorywire.evals.answers import answer_all
+    from memorywire.evals.readers import ReaderFailed
+
+    try:
+        with told(f"{plan.kind.name} answers") as tell:
+            return asyncio.run(answer_all(plan, grid, date=today(), command=typed(), tell=tell))
+    except ReaderFailed as error:
+        click.echo(f"error: {error}\n  fix: run it again; answers so far are kept", err=True)
+        raise click.exceptions.Exit(STORE_FAILURE) from error
+
+
+def _show_answers(document: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        Desk.print_json(document)
+        return
+    gaps = document["answers"]["treatment minus"]
+    rows = [
+        [
+            name,
+            cell["reader"],
+            f"{cell['accuracy']:.3f}",
+            f"{gaps[name]['mean']:+.3f} ({gaps[name]['low']:+.3f} to {gaps[name]['high']:+.3f})"
+            if name in gaps
+            else "",
+            str(cell["questions"]),
+            str(cell["tokens"]),
+        ]
+        for name, cell in document["answers"]["cells"].items()
+    ]
+    headers = ("cell", "reader", "accuracy", "treatment minus it", "questions", "tokens")
+    for line in table(headers, rows, elastic="reader", width=terminal_width()):
+        click.echo(line)
+    answers = document["answers"]
+    if answers["left out"]:
+        click.echo(f"{answers['left out']} questions have no right answer to judge by and were left out")
+    if answers["void"]:
+        click.echo(f"VOID: memories were not kept, the first: {answers['not kept'][0]}")

@@ -1,0 +1,125 @@
+"""What every command of `memorywire eval` shares: its options, the plan they make, and how it is told."""
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memorywire.cli.problems import exit_code, problem_lines
+from memorywire.cli.screen import Progress
+from memorywire.evals.sets import Kind
+from memorywire.model.clock import system_clock
+from memorywire.model.errors import InvalidRequest, MemorywireError
+
+if TYPE_CHECKING:
+    from memorywire.evals.run import Plan
+
+_COMMAND = re.compile(r"((?:cmd:|--agent-cmd[=\0])[^\s\0]+)\s[^\0]*")
+"""A command inside a line whose words are parted by NUL: the program, then what it is given."""
+
+BASELINES = click.option("--baselines/--no-baselines", default=True, help="Rank with the plain rankers too.")
+OPTIONS = (
+    click.option(
+        "--data",
+        type=click.Path(exists=True, path_type=Path),
+        help="The folder of the data, or the file itself.",
+    ),
+    click.option("--split", default="test", show_default=True, help="The part to use: dev, test or all."),
+    click.option(
+        "--store",
+        "stores",
+        multiple=True,
+        metavar="URL",
+        help="The store to measure; repeatable, for several as one; default: a temporary SQLite file.",
+    ),
+    click.option(
+        "--out",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=Path("results"),
+        show_default=True,
+        help="Where results are written.",
+    ),
+    click.option("--limit", type=click.IntRange(min=1), help="Only the first so many cases."),
+    click.option(
+        "--roles",
+        type=click.Choice(["all", "user"]),
+        default="all",
+        show_default=True,
+        help="Whose turns to remember, where a set tells users from assistants.",
+    ),
+    BASELINES,
+    click.option("--fresh", is_flag=True, help="Start over instead of going on with an earlier run."),
+    click.option("--embedder", default="minilm", show_default=True, help="An embedder by name or URL."),
+    click.option(
+        "--cache",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Where embedded texts are kept between runs; default: a file in the home folder.",
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON document."),
+)
+
+
+def planned(kind: Kind, *, data: Path | None, cache: Path | None, **options: Any) -> "Plan":
+    from memorywire.evals.run import Plan
+    from memorywire.house.settings import data_home
+
+    if data is None and kind.needs_data:
+        raise InvalidRequest(f"{kind.name} needs data", field="data", fix="pass --data FOLDER")
+    return Plan(
+        kind=kind,
+        data=data or Path(),
+        cache=cache or data_home(os.environ) / "eval-embeddings.db",
+        embedder_key=os.environ.get("MEMORYWIRE_EMBEDDER_KEY"),
+        **options,
+    )
+
+
+def today() -> str:
+    return datetime.fromtimestamp(system_clock() / 1000, UTC).isoformat(timespec="seconds")
+
+
+def typed() -> str:
+    """The command line without what may hold a secret: a URL's login and query, a command's arguments."""
+    from memorywire.evals.results import without_login
+
+    line = "\0".join(word.partition("?")[0] for word in sys.argv[1:])
+    return without_login(_COMMAND.sub(r"\1 ...", line)).replace("\0", " ")
+
+
+@contextmanager
+def told(label: str) -> Iterator[Callable[[int, int, str], None]]:
+    """A bar on a terminal; a line a case where there is none, so that a log shows where a run is."""
+    bars: list[Progress] = []
+    noted: list[str] = []
+
+    def tell(done: int, total: int, note: str) -> None:
+        if not sys.stderr.isatty():
+            if note not in noted[-1:]:
+                click.echo(f"{label}: {done}/{total} {note}", err=True)
+                noted.append(note)
+            return
+        if not bars:
+            bars.append(Progress(label, total).__enter__())
+        bars[0].reached(done, note)
+
+    try:
+        yield tell
+    finally:
+        for bar in bars:
+            bar.__exit__(None, None, None)
+
+
+@contextmanager
+def problems(as_json: bool) -> Iterator[None]:
+    try:
+        yield
+    except MemorywireError as error:
+        for line in problem_lines(error.problem(), as_json=as_json):
+            click.echo(line, err=True)
+        raise click.exceptions.Exit(exit_code(type(error))) from error

@@ -1,0 +1,46 @@
+"""A memory of the agent's own: it is told a case's sessions one by one, before it is asked about them."""
+
+import asyncio
+import json
+from itertools import groupby
+from pathlib import Path
+from urllib.parse import quote
+
+from memorywire.evals.cases import Case
+from memorywire.evals.readers import Reader
+from memorywire.evals.results import append, hashed, whole_lines
+
+TELL = """Remember what follows: you will be asked about it later. Reply with "noted" only.
+
+{texts}"""
+
+_MOST = 50
+"""So many turns are told at once."""
+
+
+def tellings(case: Case) -> list[str]:
+    """What is told, in order: each session by itself, a long one in parts."""
+    found = []
+    for _, items in groupby(case.items, key=lambda item: item.session):
+        texts = [item.text for item in items]
+        parts = (texts[start : start + _MOST] for start in range(0, len(texts), _MOST))
+        found += [TELL.format(texts="\n".join(part)) for part in parts]
+    return found
+
+
+async def told(case: Case, agent: Reader, place: Path) -> Path:
+    """The folder of an agent that has been told the case; what it was told before, it is not told again.
+
+    Its name is another when the agent or the words are.
+    """
+    prompts = tellings(case)
+    folder = place / f"{quote(case.id, safe='')}-{hashed(agent.mark, *prompts)}"
+    await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
+    log = place / f"{folder.name}.told"
+    await asyncio.to_thread(log.touch)
+    done = {json.loads(line)["told"] for line in await asyncio.to_thread(whole_lines, log)}
+    for number, prompt in enumerate(prompts):
+        if number not in done:
+            await agent.ask(prompt, folder=folder)
+            await asyncio.to_thread(append, log, {"told": number})
+    return folder
