@@ -4,6 +4,7 @@ The four scenarios of RFC 0004 are the claims on the snapshot, redaction, expiry
 RFC 0080 those on degradation and on the profile. The others have no published scenario.
 """
 
+import base64
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -138,8 +139,12 @@ def a_malformed_reference_leads_nowhere(stage: Stage) -> None:
         assert run.list(ref) == []
         assert good(stage.mine.get(f"/v1/memory/{quote(ref, safe='')}"))["entries"] == []
         refused(run.ask("put", ref, entry={"content": "x"}), 400, "validation_error")
-    run = stage.session("mwr_bm90IGpzb24", "mwr_")
-    assert [run.list("mwr_bm90IGpzb24"), run.list("mwr_")] == [[], []]
+    deep = f"mwr_{base64.urlsafe_b64encode(b'[' * 1_100).decode()}"
+    for ref in ("mwr_bm90IGpzb24", "mwr_", deep, *map(_of, ("", "a\0b", "a" * 257))):
+        run = stage.session(ref)
+        assert (run.list(ref), run.get(ref, "x")) == ([], None)
+        refused(run.ask("put", ref, entry={"content": "x"}), 400, "validation_error")
+    assert (run.list("a\0b"), run.get("a\0b", "x")) == ([], None)
     assert good(stage.mine.get("/v1/memory/%00"))["entries"] == []
 
 
@@ -365,6 +370,11 @@ def _own(stage: Stage) -> tuple[str, str]:
     """A memory of acme's, and the name of its agent on the wire."""
     agent = f"{stage.ref()[-8:]}-{time.monotonic_ns()}"
     return issue(Scope(tenant="acme", agent=agent)), agent
+
+
+def _of(agent: str) -> str:
+    """A reference as the host spells it, whatever it leads to."""
+    return issue(Scope(tenant="acme", agent=agent))
 
 
 def _ids(entries: list[dict[str, Any]]) -> set[str]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,6 +41,15 @@ def test_what_a_host_can_do_is_told_to_everybody_and_nothing_else_is(stage: Stag
         assert b"not-a-token" not in reply.body
         assert reply.headers["www-authenticate"] == "Bearer"
     good(stage.mine.get("/v1/agents"))
+
+
+def test_what_is_refused_before_the_host_is_asked_has_the_same_envelope(stage: Stage) -> None:
+    strange = replace(stage.mine, headers={"Host": "elsewhere.example"})
+    foreign = replace(stage.mine, headers={"Origin": "https://elsewhere.example"})
+    for path in ("/.well-known/openwop", "/v1/agents"):
+        refused(strange.get(path), 421, "misdirected")
+        refused(foreign.get(path), 403, "forbidden")
+    assert strange.get("/v0/capabilities").json["code"] == "misdirected"
 
 
 def test_a_credential_of_another_tenant_finds_no_run_and_starts_none(stage: Stage) -> None:
@@ -126,6 +136,24 @@ def test_a_run_that_has_ended_is_not_written_and_not_ended_again(stage: Stage) -
     assert good(stage.mine.post(f"/v1/runs/{cancelled.id}:cancel", {}))["status"] == "cancelled"
 
 
+def test_nothing_of_a_run_is_kept_or_told_behind_its_end(stage: Stage) -> None:
+    """Twenty write into its scratchpad while somebody ends it: each is done before the end, or not at all."""
+    run = stage.session()
+    pad = run.memory["scratchpad"]
+    with ThreadPoolExecutor(20) as people:
+        writes = [
+            people.submit(run.ask, "put", pad, entry={"content": f"note {number}"}) for number in range(20)
+        ]
+        run.complete()
+    told = [event["type"] for event in run.events()]
+    assert (told[-1], told.count("memory.written")) == (
+        "run.completed",
+        [write.result().status for write in writes].count(200),
+    )
+    listed = good(stage.mine.post("/v0/list", {"agent_id": f"openwop-run:{run.id}:scratchpad"}))
+    assert listed["items"] == []
+
+
 def test_a_fork_is_a_replay_or_it_is_refused(stage: Stage) -> None:
     run = stage.session()
     run.complete()
@@ -145,8 +173,9 @@ def test_a_fork_is_a_replay_or_it_is_refused(stage: Stage) -> None:
         {"content": "x", "tags": ["a" * 257]},
         {"content": "x", "expiresAt": "tomorrow"},
         {"content": "x", "expiresAt": "2999-01-01T00:00:00"},
+        {"content": "x", "expiresAt": "9999-12-31T23:59:59-23:59"},
     ],
-    ids=["nothing", "number", "id", "tags", "long-tag", "no-moment", "no-offset"],
+    ids=["nothing", "number", "id", "tags", "long-tag", "no-moment", "no-offset", "no-date"],
 )
 def test_an_entry_that_is_none_is_refused_without_being_repeated(
     entry: dict[str, object], stage: Stage
@@ -154,6 +183,42 @@ def test_an_entry_that_is_none_is_refused_without_being_repeated(
     ref = stage.ref()
     refused(stage.session(ref).ask("put", ref, entry=entry), 400, "validation_error")
     assert good(stage.mine.get(f"/v1/memory/{ref}"))["entries"] == []
+
+
+def test_an_end_is_told_to_the_millisecond_and_never_later_than_it_was_asked(stage: Stage) -> None:
+    ref = stage.ref()
+    run = stage.session(ref)
+    for asked, told in (
+        ("9999-12-31T23:59:59.999Z", "9999-12-31T23:59:59.999Z"),
+        ("2999-01-01T01:00:00.0019+01:00", "2999-01-01T00:00:00.001Z"),
+    ):
+        assert run.put(ref, f"until {asked}", expiresAt=asked)["expiresAt"] == told
+
+
+def test_what_is_wrong_with_a_secret_is_said_in_the_words_of_the_request(stage: Stage) -> None:
+    run = stage.session()
+    for id, value, field in (("a]b", "long enough", "secretId"), ("pin", "1234567", "value")):
+        refusal = refused(run.resolve(id, value), 400, "validation_error")
+        assert refusal["details"]["field"] == field
+    good(run.resolve("a:b", "long enough"), 201)
+
+
+def test_no_reference_is_issued_for_a_name_that_no_agent_can_have(stage: Stage) -> None:
+    for body in ({"agentId": "a" * 257}, {"agentId": "a", "userId": "u" * 257}):
+        refused(stage.mine.post(f"{EXTENSION}/refs", body), 400, "validation_error")
+    good(stage.mine.post(f"{EXTENSION}/refs", {"agentId": "a" * 256, "userId": "u" * 256}), 201)
+
+
+def test_passes_do_not_touch_the_memory_of_another_tenant(stage: Stage) -> None:
+    theirs = stage.ref("umbrella")
+    run = stage.session(theirs, client=stage.theirs)
+    for _ in range(2):
+        run.put(theirs, "twice")
+    for name in ("compact", "consolidate"):
+        refused(stage.mine.post(f"{EXTENSION}/memory/{name}", {"memoryRef": theirs}), 403, "forbidden")
+        good(stage.theirs.post(f"{EXTENSION}/memory/{name}", {"memoryRef": theirs}))
+        for _ in range(2):
+            run.put(theirs, "again")
 
 
 def test_options_that_are_none_are_refused(stage: Stage) -> None:
@@ -227,6 +292,7 @@ def test_runs_outlast_the_process_and_their_secrets_do_not(tmp_path: Path) -> No
         assert good(second.mine.get(f"/v1/runs/{readback['runId']}")) == readback
         again = replace(open_, client=second.mine)
         refused(again.ask("put", ref, entry={"content": "without its secrets"}), 409, "conflict")
+        refused(again.ask("list", ref), 409, "conflict")
         assert good(second.mine.post(f"/v1/runs/{open_.id}:cancel", {}))["status"] == "cancelled"
         good(replace(ended, client=second.mine).fork(), 201)
 
@@ -249,6 +315,26 @@ def test_what_waits_for_a_person_is_not_kept_and_not_told(tmp_path: Path) -> Non
         assert [event["type"] for event in run.events()] == ["run.started"]
         run.put("held", "Ana drinks tea")
         assert len(stage.session("held").list("held")) == 1
+
+
+def test_what_a_run_has_to_itself_goes_with_it_whatever_the_policy_holds_back(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.toml"
+    policy.write_text(
+        'profile = "open"\n[[rule]]\nname = "ask first"\nverdict = "hold"\noperation = ["forget"]\n'
+        '[[rule]]\nname = "look"\nverdict = "hold"\ncontent_contains = ["look at this"]\n',
+        encoding="utf-8",
+    )
+    with hosting(tmp_path, policy=str(policy)) as stage:
+        run = stage.session()
+        pad = run.memory["scratchpad"]
+        run.put(pad, "a note")
+        held = refused(run.ask("put", pad, entry={"content": "look at this"}), 409, "approval_pending")
+        waiting = good(stage.mine.get("/v0/proposals"))["items"]
+        assert [one["id"] for one in waiting] == [held["details"]["proposalId"]]
+        run.complete()
+        agent = f"openwop-run:{run.id}:scratchpad"
+        assert good(stage.mine.post("/v0/list", {"agent_id": agent}))["items"] == []
+        assert good(stage.mine.get("/v0/proposals"))["items"] == []
 
 
 def test_without_the_flag_nothing_of_the_tests_is_there(tmp_path: Path) -> None:

@@ -98,15 +98,15 @@ class Adapter:
 
     async def put(self, ref: str, entry: Draft) -> Record:
         """Keep an entry under an id of the host's; what is kept is what comes back."""
-        return await self._put(ref, self._writable(ref), entry)
+        return await self._put(ref, self.writable(ref), entry)
 
     async def fold(self, ref: str, entry: Draft, sources: Sequence[Record]) -> Record:
         """Keep an entry in the place of those it was made of."""
-        return await self._put(ref, self._writable(ref), entry, sources)
+        return await self._put(ref, self.writable(ref), entry, sources)
 
     async def delete(self, ref: str, id: str) -> bool:
         """End an entry, for those who look from now on; whether there was one."""
-        scope = self._writable(ref)
+        scope = self.writable(ref)
         tools = await self.tools.serving(scope)
         if await one_standing(self._where(scope), id, None, tools) is None:
             return False
@@ -121,6 +121,15 @@ class Adapter:
         """The memory that is meant, if it is in reach."""
         scope = locate(ref, self.visitor.tenant, self.rules)
         return scope if scope is not None and self._in_reach(scope) else None
+
+    def writable(self, ref: str) -> Scope:
+        """The memory that is meant; raises Forbidden when it is not to be written from here."""
+        scope = locate(ref, self.visitor.tenant, self.rules)
+        if scope is None:
+            raise InvalidRequest("this is no reference to a memory", field="memoryRef")
+        if not self._in_reach(scope) or not self._is_bound(ref, scope):
+            raise Forbidden("this memory cannot be written from here", field="memoryRef")
+        return scope
 
     async def _put(self, ref: str, scope: Scope, entry: Draft, sources: Sequence[Record] = ()) -> Record:
         self._refuse_unfit(entry)
@@ -184,14 +193,6 @@ class Adapter:
         if self.run is None or is_of_a_run(scope) or Rule.SNAPSHOT not in self.rules:
             return _Place(scope=scope)
         return _Place(scope=scope, behind=self.run.moments.get(ref))
-
-    def _writable(self, ref: str) -> Scope:
-        scope = locate(ref, self.visitor.tenant, self.rules)
-        if scope is None:
-            raise InvalidRequest("this is no reference to a memory", field="memoryRef")
-        if not self._in_reach(scope) or not self._is_bound(ref, scope):
-            raise Forbidden("this memory cannot be written from here", field="memoryRef")
-        return scope
 
     def _in_reach(self, scope: Scope) -> bool:
         if is_of_a_run(scope):

@@ -5,9 +5,7 @@ from typing import Final
 
 from memorywire.facades.openwop.entries import refuse_others
 from memorywire.facades.openwop.host import Host
-from memorywire.facades.openwop.passes import SOURCES_MOST
 from memorywire.facades.openwop.rules import Rule
-from memorywire.model.capabilities import Capabilities, Feature
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.projections import (
     LONG_TERM,
@@ -16,7 +14,6 @@ from memorywire.model.projections import (
     openwop_dimensions,
     openwop_memory,
 )
-from memorywire.model.projections import Host as Serves
 from memorywire.model.record import Json
 from memorywire.wire import strict
 
@@ -25,15 +22,6 @@ MEMORY: Final = "openwop-memory"
 
 _COUNTS = ("clarificationRounds", "schemaRounds", "envelopesPerTurn")
 _TEXTS = ("agentId", "persona", "label", "modelClass", "packName", "packVersion")
-_REPLAYABLE = 2
-
-
-def claims(wired: Capabilities) -> Serves:
-    """What the host serves over what is wired: runs, and what they do, need a store with history."""
-    runs = Feature.HISTORY in wired.features
-    return Serves(
-        compacts=runs, attributes=runs, consolidates=runs, execution_model=_REPLAYABLE if runs else 1
-    )
 
 
 def document(host: Host) -> dict[str, Json]:
@@ -47,7 +35,7 @@ def document(host: Host) -> dict[str, Json]:
         "limits": dict.fromkeys(_COUNTS, 0),
         "memory": memory,
         "agents": agents,
-        "replay": {"supported": _has_runs(host), "modes": ["replay"] if _has_runs(host) else []},
+        "replay": {"supported": host.serves.has_runs, "modes": ["replay"] if host.serves.has_runs else []},
         "multiAgent": {"executionModel": {"version": host.serves.execution_model}},
         "fixtures": list(host.fixtures),
         "capabilities": {"memory": memory, "agents": agents},
@@ -95,19 +83,12 @@ def inventory(host: Host, manifests: Iterable[Mapping[str, Json]]) -> dict[str, 
 
 
 def _families(host: Host) -> tuple[dict[str, Json], dict[str, Json]]:
-    """`memory` and `agents`. Entries are put by runs: where there are none, memory can only be read."""
+    """`memory` and `agents`."""
     wired = host.house.capabilities
     memory, agents = openwop_memory(wired, host.serves), openwop_agents(wired, host.serves)
     if Rule.NAMES not in host.rules:
         agents = {**agents, "memoryBackends": ["longTerm" for _ in agents["memoryBackends"]]}
-    if not _has_runs(host):
-        return {**memory, "writable": False}, {**agents, "memoryBackends": []}
-    most = {"maxInputEntries": SOURCES_MOST, "maxOutputBytes": host.serves.max_entry_bytes}
-    return {**memory, "compaction": {**memory["compaction"], **most}}, agents
-
-
-def _has_runs(host: Host) -> bool:
-    return host.serves.execution_model == _REPLAYABLE
+    return memory, agents
 
 
 def _agent(

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from memorywire.model.clock import END_OF_CALENDAR
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json, Record
 from memorywire.model.values import dataclass
@@ -13,6 +14,8 @@ TAG_CHARS: Final = 256
 TAGS: Final = 256
 LIMIT: Final = 100
 LIMIT_MOST: Final = 500
+
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +49,7 @@ def entry_of(record: Record) -> dict[str, Json]:
 
 def moment(at: int) -> str:
     """Milliseconds as ISO 8601."""
-    text = datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")
+    text = (_BEGINNING + timedelta(milliseconds=at)).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")
 
 
@@ -57,7 +60,9 @@ def draft_from(body: Mapping[str, Json]) -> Draft:
     if not isinstance(content, str):
         raise InvalidRequest("content is a text", field="entry.content")
     if not isinstance(tags, list) or len(tags) > TAGS or not all(map(_is_tag, tags)):
-        raise InvalidRequest(f"tags are texts of at most {TAG_CHARS} characters", field="entry.tags")
+        raise InvalidRequest(
+            f"tags are at most {TAGS} texts of at most {TAG_CHARS} characters", field="entry.tags"
+        )
     return Draft(content=content, tags=tuple(tags), expires_at=_milliseconds(body.get("expiresAt")))
 
 
@@ -94,5 +99,7 @@ def _milliseconds(text: Json) -> int | None:
         raise InvalidRequest("expiresAt is a moment in ISO 8601", field="entry.expiresAt") from error
     if at.tzinfo is None:
         raise InvalidRequest("expiresAt needs its offset", field="entry.expiresAt", fix="end it with Z")
-    whole = at.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)
-    return whole.days * 86_400_000 + whole.seconds * 1000 + whole.microseconds // 1000
+    whole = (at - _BEGINNING) // timedelta(milliseconds=1)
+    if whole >= END_OF_CALENDAR:
+        raise InvalidRequest("expiresAt is later than any date", field="entry.expiresAt")
+    return whole

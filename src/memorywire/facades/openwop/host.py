@@ -1,20 +1,21 @@
 """Runs: begun, told about, ended, and replayed from what they told and were shown."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
-from memorywire.engine.perform import perform
 from memorywire.engine.tools import Tools
 from memorywire.facades.openwop.adapter import Adapter, Visitor, own_memories
+from memorywire.facades.openwop.attended import Attended, over
 from memorywire.facades.openwop.entries import entry_of
 from memorywire.facades.openwop.problems import SnapshotUnavailable
 from memorywire.facades.openwop.refs import locate
 from memorywire.facades.openwop.rules import ALL, Rule
+from memorywire.facades.openwop.sweeping import sweep
 from memorywire.facades.openwop.vault import Vault
-from memorywire.facades.openwop.view import ever_there, now_at, version_of
+from memorywire.facades.openwop.view import now_at, version_of
 from memorywire.house import House
 from memorywire.journal import runs
 from memorywire.journal.runs import Run, RunEvent, RunRead, RunStatus
@@ -22,7 +23,6 @@ from memorywire.journal.sqlite import SqliteJournal
 from memorywire.model.errors import Conflict, InvalidRequest, MemorywireError, NotFound
 from memorywire.model.projections import Host as Serves
 from memorywire.model.record import Json, Record, Scope
-from memorywire.model.requests import Forget
 from memorywire.model.values import dataclass
 
 SESSION = "memorywire.session"
@@ -67,7 +67,7 @@ class Host:
         self.rules = rules
         self._file = journal.file
         self._workflows = workflows or {}
-        self._vaults: dict[str, Vault] = {}
+        self._attended: dict[str, Attended] = {}
 
     @property
     def fixtures(self) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ class Host:
         return Adapter(
             tools=self._tools(visitor),
             visitor=visitor,
-            vault=Vault(self.rules) if run is None else self._vault(run),
+            vault=Vault(self.rules) if run is None else self._open(run).vault,
             rules=self.rules,
             max_bytes=self.serves.max_entry_bytes,
             run=run,
@@ -109,7 +109,11 @@ class Host:
 
     def resolve(self, run: Run, secret: str, value: str) -> None:
         """The run got to know a secret: from now on it is not kept in what the run writes."""
-        self._vault(run).add(secret, value)
+        self._open(run).vault.add(secret, value)
+
+    def at_work(self, run: Run) -> AbstractAsyncContextManager[None]:
+        """While this lasts the run does not end; raises Conflict when it has."""
+        return self._open(run).at_work()
 
     async def end(
         self, visitor: Visitor, run: Run, status: RunStatus, variables: Mapping[str, Json] | None = None
@@ -173,7 +177,7 @@ class Host:
         )
         event = self._event(run, "run.started", {"workflowId": workflow})
         await self._file.write(partial(runs.begin, run=run, event=event))
-        self._vaults[run.id] = Vault(self.rules)
+        self._attended[run.id] = Attended(self.rules)
         return run
 
     async def _carry_out(self, visitor: Visitor, run: Run, work: Workflow) -> Run:
@@ -190,18 +194,13 @@ class Host:
         return failed
 
     async def _ended(self, visitor: Visitor, run: Run) -> None:
-        event = self._event(run, _HOW[run.status], {} if run.error is None else {"error": run.error})
-        await self._file.write(partial(runs.end, run=run, event=event))
-        self._vaults.pop(run.id, None)
+        async with self._attended.get(run.id, Attended(self.rules)).ending():
+            event = self._event(run, _HOW[run.status], {} if run.error is None else {"error": run.error})
+            await self._file.write(partial(runs.end, run=run, event=event))
+            self._attended.pop(run.id, None)
         if Rule.RUN_LIFE in self.rules:
             for scope in own_memories(run).values():
-                await self._erase(scope, self._tools(visitor))
-
-    async def _erase(self, scope: Scope, tools: Tools) -> None:
-        """By name, deleted ones too: a policy may hold back what a filter would take."""
-        ids = await ever_there(scope, await tools.serving(scope))
-        if ids:
-            await perform(Forget(scope=scope, ids=tuple(sorted(ids)), hard_delete=True), tools)
+                await sweep(scope, self._tools(visitor))
 
     async def _refuse_if_gone(self, visitor: Visitor, source: Run, from_seq: int) -> None:
         if Rule.ERASURE not in self.rules:
@@ -236,16 +235,17 @@ class Host:
     def _tools(self, visitor: Visitor) -> Tools:
         return self.house.as_caller(visitor.name)
 
-    def _vault(self, run: Run) -> Vault:
+    def _open(self, run: Run) -> Attended:
         if run.status is not RunStatus.RUNNING:
-            raise Conflict("the run has ended", field="runId", fix="start another one")
-        if run.id not in self._vaults:
+            self._attended.pop(run.id, None)  # another process may have ended it
+            raise over()
+        if run.id not in self._attended:
             raise Conflict(
                 "the secrets of this run were known to another process, or to this one before it ended",
                 field="runId",
                 fix="cancel the run and start another one",
             )
-        return self._vaults[run.id]
+        return self._attended[run.id]
 
 
 def by_name(record: Record) -> dict[str, Json]:

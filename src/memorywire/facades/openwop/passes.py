@@ -9,15 +9,13 @@ from memorywire.facades.openwop.entries import LIMIT_MOST, Draft, Wanted, entry_
 from memorywire.facades.openwop.host import Host
 from memorywire.model.answers import Merged
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.projections import Host as Serves
 from memorywire.model.record import Json, Record
 from memorywire.model.requests import Merge
 from memorywire.model.values import dataclass
 
 COMPACTION = "memorywire.compaction"
 CONSOLIDATION = "memorywire.consolidation"
-SOURCES_MOST = 100
-"""So many entries become one at most, so that its tags name every one of them."""
-
 _FEWEST = 2
 _TRIGGER = "host-managed"
 
@@ -36,9 +34,10 @@ async def compact(host: Host, visitor: Visitor, ref: str) -> Passed:
 
     It is put like any entry, so that no secret comes back by being folded into another text.
     """
+    host.adapter(visitor).writable(ref)
     async with host.passing(visitor, COMPACTION, ref) as adapter:
         found = await _entries(adapter, ref)
-        sources = list(_fitting(reversed(found), adapter.max_bytes))
+        sources = list(_fitting(reversed(found), host.serves))
         if len(sources) < _FEWEST:
             raise InvalidRequest("there are not enough entries to make one of", field="memoryRef")
         text = "\n".join(_text(source) for source in sources)
@@ -60,6 +59,7 @@ async def consolidate(host: Host, visitor: Visitor, ref: str) -> Passed:
 
     A second pass finds nothing to fold.
     """
+    host.adapter(visitor).writable(ref)
     async with host.passing(visitor, CONSOLIDATION, ref) as adapter:
         found = await _entries(adapter, ref)
         merged = [id for same in _alike(found) for id in await _folded(same, adapter)]
@@ -106,13 +106,13 @@ def _sameness(record: Record) -> tuple[str, tuple[str, ...], int, str]:
     return record.digest, tuple(sorted(record.tags)), record.expires_at or 0, record.scope.user or ""
 
 
-def _fitting(oldest_first: Iterator[Record], most: int) -> Iterator[Record]:
+def _fitting(oldest_first: Iterator[Record], most: Serves) -> Iterator[Record]:
     """The first ones, as many as fit into one entry; what has an end is left to end by itself."""
     lasting = (record for record in oldest_first if record.expires_at is None)
     size = 0
     for count, record in enumerate(lasting):
         size += len(_text(record).encode()) + 1
-        if size > most or count == SOURCES_MOST:
+        if size > most.max_entry_bytes or count == most.max_sources:
             return
         yield record
 

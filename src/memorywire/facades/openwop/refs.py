@@ -16,6 +16,7 @@ CONVERSATION: Final = "conversation"
 _ISSUED = "mwr_"
 _OF_RUN = "openwop-run:"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}")
+_NAME_CHARS = 256
 
 
 def issue(scope: Scope) -> str:
@@ -49,10 +50,12 @@ def _issued(ref: str) -> Scope | None:
     try:
         tenant, agent, user = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
         scope = Scope(tenant=tenant, agent=agent, user=user)
-        return scope if issue(scope) == ref and _are_texts(tenant, agent, user or "") else None
-    except (binascii.Error, TypeError, ValueError):
+        named = isinstance(tenant, str) and _is_name(agent) and (user is None or _is_name(user))
+        return scope if named and issue(scope) == ref else None
+    except (binascii.Error, TypeError, ValueError, RecursionError):
         return None
 
 
-def _are_texts(*values: object) -> bool:
-    return all(isinstance(value, str) for value in values)
+def _is_name(value: object) -> bool:
+    """Whether the wire would take it, too: a memory that no other door could name is not made here."""
+    return isinstance(value, str) and 0 < len(value) <= _NAME_CHARS and "\0" not in value

@@ -34,7 +34,11 @@ class Vault:
                 fix="use a longer secret, or do not give it to this run",
             )
         values = {**self._values, id: value}
-        self._redactor = Redactor(values, patterns=False)
+        try:
+            self._redactor = Redactor(values, patterns=False)
+        except InvalidRequest as problem:  # which speaks of labels, as the settings do
+            field = "secretId" if problem.field == "label" else "value"
+            raise InvalidRequest(problem.detail, field=field, fix=problem.fix) from None
         self._values = values
 
     def cleaned(self, request: Remember) -> tuple[Remember, tuple[tuple[str, str], ...]]:

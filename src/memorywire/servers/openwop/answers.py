@@ -14,12 +14,11 @@ from memorywire.model.errors import (
     MemorywireError,
     Refused,
     TooLarge,
-    Unauthenticated,
     ValueTooLarge,
     WrongMethod,
 )
 from memorywire.model.record import Json
-from memorywire.servers.http.answers import as_json, status_of
+from memorywire.servers.http.answers import as_json, how, status_of
 
 _CODES: Mapping[type[MemorywireError], tuple[str, int]] = {
     TooLarge: ("payload_too_large", 413),
@@ -39,8 +38,8 @@ def as_envelope(error: MemorywireError, headers: Mapping[str, str] | None = None
     code, status = next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), usual)
     said: dict[str, Json] = {"error": code, "message": error.detail}
     details = _details(error)
-    told = {"WWW-Authenticate": "Bearer"} if isinstance(error, Unauthenticated) else {}
-    return as_json({**said, "details": details} if details else said, status, {**(headers or {}), **told})
+    told = {**(headers or {}), **how(error)}
+    return as_json({**said, "details": details} if details else said, status, told)
 
 
 def run_document(run: Run, variables: Mapping[str, Json]) -> dict[str, Json]:

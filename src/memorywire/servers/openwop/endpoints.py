@@ -11,7 +11,7 @@ from memorywire.facades.openwop.discovery import inventory
 from memorywire.facades.openwop.entries import draft_from, entry_of, wanted_from
 from memorywire.facades.openwop.host import SESSION
 from memorywire.facades.openwop.passes import compact, consolidate
-from memorywire.facades.openwop.refs import issue
+from memorywire.facades.openwop.refs import issue, locate
 from memorywire.governance.patterns import names
 from memorywire.journal.operators import Right
 from memorywire.journal.runs import Run, RunStatus
@@ -90,12 +90,19 @@ async def secret(request: Request, desk: Desk, visitor: Visitor) -> Response:
 
 async def memory(request: Request, desk: Desk, visitor: Visitor) -> Response:
     """One of the four operations, as the run sees memory."""
-    verb = _OPERATIONS.get(request.path_params["verb"])
-    if verb is None:
+    name = request.path_params["verb"]
+    if name not in _OPERATIONS:
         raise NotFound("there is no such operation", fix=f"one of: {', '.join(_OPERATIONS)}")
-    body = await desk.body(request)
-    adapter = desk.host.adapter(visitor, await desk.run(request, visitor))
-    return as_json(await verb(adapter, text(body, "memoryRef"), body))
+    try:
+        body = await desk.body(request)
+    except InvalidRequest as problem:
+        if problem.field == "memoryRef" and name in _NOWHERE:
+            return as_json(_NOWHERE[name])
+        raise
+    run = await desk.run(request, visitor)
+    async with desk.host.at_work(run):
+        adapter = desk.host.adapter(visitor, run)
+        return as_json(await _OPERATIONS[name](adapter, text(body, "memoryRef"), body))
 
 
 async def look(request: Request, desk: Desk, visitor: Visitor) -> Response:
@@ -111,10 +118,12 @@ async def refer(request: Request, desk: Desk, visitor: Visitor) -> Response:
     """The reference to the memory of an agent, or of one of its users."""
     body = await desk.body(request)
     user = text(body, "userId") if "userId" in body else None
-    scope = Scope(tenant=visitor.tenant, agent=text(body, "agentId"), user=user)
-    if desk.host.adapter(visitor).place(issue(scope)) is None:
+    ref = issue(Scope(tenant=visitor.tenant, agent=text(body, "agentId"), user=user))
+    if locate(ref, visitor.tenant, desk.host.rules) is None:
+        raise InvalidRequest("no agent or user can be called that", field="agentId", fix="use a shorter name")
+    if desk.host.adapter(visitor).place(ref) is None:
         raise Forbidden("this agent is not yours", field="agentId")
-    return as_json({"memoryRef": issue(scope)}, _CREATED)
+    return as_json({"memoryRef": ref}, _CREATED)
 
 
 async def compacted(request: Request, desk: Desk, visitor: Visitor) -> Response:
@@ -134,10 +143,11 @@ async def seed(request: Request, desk: Desk, visitor: Visitor) -> Response:
     ref, entries = text(body, "memoryRef"), body.get("entries")
     if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
         raise InvalidRequest("entries is a list of objects", field="entries")
+    drafts = [draft_from({name: entry[name] for name in entry if name != "id"}) for entry in entries]
     adapter = desk.host.adapter(visitor)
-    for entry in entries:
-        await adapter.put(ref, draft_from({name: entry[name] for name in entry if name != "id"}))
-    return as_json({"seeded": len(entries)}, _CREATED)
+    for one in drafts:
+        await adapter.put(ref, one)
+    return as_json({"seeded": len(drafts)}, _CREATED)
 
 
 async def canary(request: Request, desk: Desk, visitor: Visitor) -> Response:
@@ -180,6 +190,10 @@ _OPERATIONS: Mapping[str, Callable[[Adapter, str, Mapping[str, Json]], Awaitable
     "put": _put,
     "delete": _delete,
 }
+
+
+_NOWHERE: Mapping[str, Json] = {"list": {"entries": []}, "get": {"entry": None}}
+"""What a reference leads to that no text can be, such as one with a NUL in it."""
 
 
 async def _events(request: Request, desk: Desk, run: Run) -> list[Json]:

@@ -11,12 +11,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Scope
 
-from memorywire.facades.openwop.discovery import claims, document
+from memorywire.facades.openwop.discovery import document
 from memorywire.facades.openwop.fixtures import AGENTS, workflows
 from memorywire.facades.openwop.host import Host
 from memorywire.facades.openwop.rules import ALL, Rule
 from memorywire.house import House
 from memorywire.model.errors import Forbidden, MemorywireError, NotFound, Unauthenticated, WrongMethod
+from memorywire.model.projections import host_over
 from memorywire.model.record import Json
 from memorywire.servers.callers import Caller, Doorkeeper
 from memorywire.servers.http.answers import as_json
@@ -47,7 +48,7 @@ def openwop_mounts(
     host = Host(
         house,
         door.journal,
-        serves=claims(house.capabilities),
+        serves=host_over(house.capabilities),
         workflows=workflows() if testing else {},
         rules=rules,
     )
@@ -64,8 +65,20 @@ def openwop_mounts(
     posts = {**WRITING, **TESTING} if testing else WRITING
     app = _application([*_routes("POST", posts, desk), *_routes("GET", READING, desk)])
     return [
-        Mounted(path=DISCOVERY, app=_application([Route(DISCOVERY, _discovery(host))]), entry=_anybody),
-        Mounted(path=PATH, app=app, running=running, entry=partial(_bearer, doorkeeper)),
+        Mounted(
+            path=DISCOVERY,
+            app=_application([Route(DISCOVERY, _discovery(host))]),
+            entry=_anybody,
+            words=as_envelope,
+        ),
+        Mounted(
+            path=PATH,
+            app=app,
+            running=running,
+            entry=partial(_bearer, doorkeeper),
+            words=as_envelope,
+            hosting=True,
+        ),
     ]
 
 

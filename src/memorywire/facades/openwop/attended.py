@@ -1,0 +1,52 @@
+"""A run while it lasts, in the process that began it: its secrets, and what is being done in it right now."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from memorywire.facades.openwop.rules import Rule
+from memorywire.facades.openwop.vault import Vault
+from memorywire.model.errors import Conflict
+
+
+def over() -> Conflict:
+    return Conflict("the run has ended", field="runId", fix="start another one")
+
+
+class Attended:
+    """Whatever was begun in a run is done before the run ends, and nothing is begun once it is about to.
+
+    So nothing of a run is told, or kept in what it has to itself, behind its end.
+    """
+
+    def __init__(self, rules: frozenset[Rule]) -> None:
+        self.vault = Vault(rules)
+        self._at_work = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._ending = False
+
+    @asynccontextmanager
+    async def at_work(self) -> AsyncIterator[None]:
+        """Something is done in the run; raises Conflict when it is about to end."""
+        if self._ending:
+            raise over()
+        self._at_work += 1
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self._at_work -= 1
+            if not self._at_work:
+                self._idle.set()
+
+    @asynccontextmanager
+    async def ending(self) -> AsyncIterator[None]:
+        """Once nothing is done in it any more; what fails in here leaves the run open."""
+        self._ending = True
+        try:
+            await self._idle.wait()
+            yield
+        except BaseException:
+            self._ending = False
+            raise

@@ -1,0 +1,44 @@
+"""What a run had to itself goes with it, whatever the policy says about forgetting: it was nobody else's."""
+
+from dataclasses import replace
+
+from memorywire.engine.office import Office, Rulebook
+from memorywire.engine.past import all_proposals
+from memorywire.engine.perform import perform
+from memorywire.engine.tools import Tools
+from memorywire.facades.openwop.view import ever_there
+from memorywire.governance.policy import Policy, policy_from_toml
+from memorywire.governance.profiles import Profile
+from memorywire.journal.contract import Wanted
+from memorywire.model.proposal import State
+from memorywire.model.record import Scope
+from memorywire.model.requests import Forget
+
+
+class _Open(Rulebook):
+    """Lets everything pass, whatever people said since."""
+
+    async def policy(self) -> Policy:
+        return self.base
+
+
+async def sweep(scope: Scope, tools: Tools) -> None:
+    """Erase all that a memory ever held, and what waits for a person to get there; the ledger says so."""
+    ids = await ever_there(scope, await tools.serving(scope))
+    if tools.office is not None:
+        ids |= await _waiting(scope, tools.office)
+        tools = replace(tools, office=_letting_pass(tools, tools.office))
+    if ids:
+        await perform(Forget(scope=scope, ids=tuple(sorted(ids)), hard_delete=True), tools)
+
+
+def _letting_pass(tools: Tools, office: Office) -> Office:
+    base = policy_from_toml({"profile": Profile.OPEN})
+    return replace(office, rulebook=_Open(base, office.journal, tools.clock))
+
+
+async def _waiting(scope: Scope, office: Office) -> set[str]:
+    """The memories that there would be if somebody agreed."""
+    wanted = Wanted(tenant=scope.tenant, agent=scope.agent, states=frozenset({State.PENDING}))
+    held = [proposal.change async for proposal in all_proposals(wanted, office.journal)]
+    return {put.record.id for change in held if change is not None for put in change.put}
