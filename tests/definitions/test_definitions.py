@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import pytest
 
 from memorywire.house import Backends, Governance, Rules, open_house
+from memorywire.house.definitions.guard import Hosts
 from memorywire.model.clock import system_clock
 from memorywire.model.definition import definition_of
 from memorywire.model.errors import (
@@ -107,6 +108,9 @@ def test_what_serves_an_agent_is_not_retired_and_what_is_retired_serves_nobody()
         ({"key_env": "lower"}, "key_env"),
         ({"fallback": "yes"}, "fallback"),
         ({"url": "no scheme"}, "url"),
+        ({"url": "https://far\t.example"}, "url"),
+        ({"description": "one line\nand another"}, "description"),
+        ({"key_env": 5}, "key_env"),
         ({"colour": "red"}, None),
     ],
 )
@@ -205,6 +209,16 @@ def test_a_host_out_in_the_world_needs_no_word(address: str) -> None:
         assert (await book.create("t", _KEYED, "me")).number == 1
 
     _play(story, Rules(keys=("FAR_*",), resolve=lambda host, port: [address]))
+
+
+def test_a_database_is_connected_to_at_the_address_that_was_judged() -> None:
+    url = "postgresql://me:word@far.example/memories?schema=ours"
+    hosts = Hosts(named=frozenset(), resolve=lambda host, port: ["8.8.8.8"])
+    assert hosts.pinned(url) == f"{url}&hostaddr=8.8.8.8"
+    inside = Hosts(named=frozenset(), resolve=lambda host, port: ["127.0.0.1"])
+    with pytest.raises(Forbidden):
+        inside.pinned(url)
+    assert Hosts(named=frozenset({"far.example"}), resolve=inside.resolve).pinned(url) == url
 
 
 def test_a_name_that_changes_its_mind_is_judged_again_when_it_is_used() -> None:

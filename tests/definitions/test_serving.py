@@ -1,6 +1,7 @@
 """An agent that is bound to a backend has its memories there, apart from other tenants, in every verb."""
 
 import asyncio
+import time
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,16 @@ from typing import Any
 import pytest
 
 from memorywire import Memory
+from memorywire.engine.debts import repay
+from memorywire.engine.tools import Tools
 from memorywire.house import Rules
+from memorywire.house.definitions import name_of
+from memorywire.journal.contract import Act
 from memorywire.model.answers import Status
-from memorywire.model.errors import StoreUnavailable
-from memorywire.model.record import Scope
+from memorywire.model.change import Base, Change, Put
+from memorywire.model.errors import Forbidden, StoreUnavailable
+from memorywire.model.proposal import Debt
+from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.servers.http.peers import store_mount
 from memorywire.stores.sqlite import open_store
 from tests.engine.quick import Quick
@@ -62,7 +69,8 @@ def test_tenants_that_share_a_key_are_kept_apart_in_every_verb(tmp_path: Path) -
                 await desk.bind(memory, definition)
             mine = await one.remember("the tenant a keeps this")
             theirs = await other.remember("the tenant a-b keeps that")
-            assert mine.stores == ("backend:shared",)
+            assert [name.partition("@")[0] for name in mine.stores] == ["backend:shared"]
+            assert mine.stores != theirs.stores
             assert await _contents(one) == ["the tenant a keeps this"]
             assert await _contents(other) == ["the tenant a-b keeps that"]
             assert [hit.id for hit in await one.recall("keeps", min_relevance="off")] == [mine.id]
@@ -100,7 +108,7 @@ def test_only_bound_agents_are_elsewhere_and_unbinding_brings_them_back(tmp_path
             await desk.bind(bot, definition)
             there = await bot.remember("kept there")
             here = await free.remember("kept here")
-            assert (there.stores, here.stores) == (("backend:other",), ("sqlite",))
+            assert (there.stores[0].partition("@")[0], here.stores) == ("backend:other", ("sqlite",))
             assert await _contents(bot) == ["kept there"]
             house = await bot._open()
             assert house.backends is not None
@@ -121,7 +129,7 @@ def test_what_a_person_approves_goes_where_the_agent_is_bound(tmp_path: Path) ->
             held = await bot.remember("wait for it", approval_required=True)
             assert held.status is Status.STAGED
             done = await bot.decide(held.proposal_id or "", "approve")
-            assert [outcome.store for outcome in done.outcomes] == ["backend:other"]
+            assert [outcome.store.partition("@")[0] for outcome in done.outcomes] == ["backend:other"]
             assert await _contents(bot) == ["wait for it"]
 
     asyncio.run(story())
@@ -165,6 +173,27 @@ def test_every_tenant_brings_its_own_key(far: Server, tmp_path: Path) -> None:
     asyncio.run(story())
 
 
+def test_no_name_of_a_tenant_spells_a_key_of_our_own(far: Server, tmp_path: Path) -> None:
+    """Whatever is allowed: the pattern is looked at with any tenant in it, and again with this one."""
+    secrets = {
+        "MEMORYWIRE_EXTRACTOR_KEY": "of our own",
+        "ONE": far.operator("one", tenants=["one"]).token or "",
+    }
+    rules = Rules(keys=("*",), hosts=frozenset({"127.0.0.1"}), env=secrets)
+    own = {"kind": "key_per_tenant", "pattern": "{tenant_id}"}
+
+    async def story() -> None:
+        async with Desk(f"sqlite://{tmp_path}/here.db", rules) as desk:
+            one, spelt = await desk.tenant("one"), await desk.tenant("memorywire-extractor-key")
+            for memory in (one, spelt):
+                await desk.bind(memory, _definition(far, tenancy=own))
+            await one.remember("one's")
+            with pytest.raises(Forbidden):
+                await spelt.remember("another's")
+
+    asyncio.run(story())
+
+
 def test_a_host_of_our_own_that_was_not_named_is_not_asked(far: Server, tmp_path: Path) -> None:
     async def story() -> None:
         async with Desk(f"sqlite://{tmp_path}/here.db", Rules(keys=("FAR_KEY_*",))) as desk:
@@ -196,6 +225,8 @@ def test_falling_back_answers_and_brings_nothing_back_that_was_deleted(far: Serv
             far.end()
             assert await _contents(bot) == ["an old memory that stays"]
             assert (await bot.get(stays.id)).content == "an old memory that stays"
+            recalled = await bot.recall("an old memory", min_relevance="off", rank={"frequency": 1})
+            assert [hit.id for hit in recalled] == [stays.id]
             late = await bot.remember("while it is away")
             assert late.status is Status.DEFERRED
 
@@ -203,8 +234,6 @@ def test_falling_back_answers_and_brings_nothing_back_that_was_deleted(far: Serv
 
 
 def _end_of(id: str, memory: Memory) -> Any:
-    from memorywire.model.change import Change
-
     scope = Scope(tenant=memory.tenant, agent=memory.agent_id)
     return Change(id="gone", operation="forget", scope=scope, at=1, erase=(id,))
 
@@ -220,10 +249,78 @@ def test_a_backend_is_asked_how_it_is(tmp_path: Path) -> None:
             await bot.remember("x")
             house = await bot._open()
             assert house.backends is not None
+            (edition,) = await house.backends.list("t")
             for _ in range(1_000):
-                if house.backends.health() == {"backend:other": True}:
+                if house.backends.healthy(edition):
                     break
                 await asyncio.sleep(0.01)
-            assert house.backends.health() == {"backend:other": True}
+            assert house.backends.healthy(edition) is True
 
     asyncio.run(story())
+
+
+def test_what_one_tenant_is_owed_is_never_paid_to_another(tmp_path: Path) -> None:
+    """Both call their backend the same, and it is the same place, under one key."""
+    definition = {"name": "shared", "url": f"sqlite://{tmp_path}/shared.db", "tenancy": _PREFIX}
+
+    async def story() -> None:
+        async with Desk(f"sqlite://{tmp_path}/here.db", Rules()) as desk:
+            one, two = await desk.tenant("one"), await desk.tenant("two")
+            for memory in (one, two):
+                await desk.bind(memory, definition)
+            for memory in (two, one):
+                await _owe(memory, f"owed to {memory.tenant}")
+            for memory in (one, two):
+                assert await repay(await _serving(memory), all_of_them=True)
+            assert (await _contents(one), await _contents(two)) == (["owed to one"], ["owed to two"])
+
+    asyncio.run(story())
+
+
+def test_what_a_backend_is_owed_is_paid_by_the_next_server_also_when_nobody_asks_for_it(
+    tmp_path: Path,
+) -> None:
+    url, there = f"sqlite://{tmp_path}/here.db", f"sqlite://{tmp_path}/there.db"
+
+    async def owing() -> None:
+        async with Desk(url, Rules()) as desk:
+            bot = await desk.tenant("default")
+            await desk.bind(bot, {"name": "files", "url": there, "tenancy": _PREFIX})
+            await _owe(bot, "still to be written")
+
+    asyncio.run(owing())
+    with serving(url, embedder=Quick(), backends=Rules()) as server:
+        for _ in range(3_000):
+            owed = server.client.get("/v0/debts").json["debts"]
+            if not owed:
+                break
+            time.sleep(0.01)
+        assert owed == []
+        listed = server.client.post("/v0/list", {"agent_id": "bot"}).json["items"]
+        assert [one["content"] for one in listed] == ["still to be written"]
+
+
+async def _owe(memory: Memory, content: str) -> None:
+    """Write down that the memory's backend missed this, without asking for the backend."""
+    house = await memory._open()
+    assert house.backends is not None
+    (edition,) = await house.backends.list(memory.tenant)
+    tools = house.tools
+    now, scope = tools.clock(), Scope(tenant=memory.tenant, agent=memory.agent_id)
+    record = Record(
+        id=tools.mint(),
+        scope=scope,
+        type=MemoryType.SEMANTIC,
+        content=content,
+        created_at=now,
+        updated_at=now,
+    )
+    put = Put(record=record, base=Base.NOTHING)
+    change = Change(id=tools.mint(), operation="remember", scope=scope, at=now, put=(put,))
+    debt = Debt(store=name_of(edition), change=change, at=now, tries=1)
+    await tools.governance.journal.write(Act(debts=(debt,)))
+
+
+async def _serving(memory: Memory) -> Tools:
+    house = await memory._open()
+    return await house.tools.serving(Scope(tenant=memory.tenant, agent=memory.agent_id))

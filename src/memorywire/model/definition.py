@@ -124,22 +124,27 @@ def definition_of(document: Mapping[str, Json]) -> Definition:
 
 
 def _claims(made: Definition) -> dict[str, bool]:
-    texts = (made.name, made.url, made.description, made.tenancy.pattern)
-    sound = all(isinstance(text, str) and text.isprintable() for text in texts)
+    pattern, variable = made.tenancy.pattern, made.key_env
     return {
-        "name": sound and bool(_NAME.fullmatch(made.name)),
-        "url": sound and "://" in made.url and len(made.url) <= _LONGEST_URL,
-        "tenancy.pattern": sound and bool(_PATTERN.fullmatch(made.tenancy.pattern)),
-        "key_env": made.key_env is None or bool(_VARIABLE.fullmatch(made.key_env)),
+        "name": _is_text(made.name) and bool(_NAME.fullmatch(made.name)),
+        "url": _is_text(made.url) and "://" in made.url and len(made.url) <= _LONGEST_URL,
+        "description": _is_text(made.description),
+        "tenancy.pattern": _is_text(pattern) and bool(_PATTERN.fullmatch(pattern)),
+        "key_env": variable is None or (_is_text(variable) and bool(_VARIABLE.fullmatch(variable))),
         "fallback": isinstance(made.fallback, bool),
         "health_seconds": type(made.health_seconds) is int and 0 <= made.health_seconds <= _LONGEST_HEALTH,
         "preview": isinstance(made.preview, bool),
     }
 
 
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and value.isprintable()
+
+
 _WANTED = {
     "name": "small letters, digits, dots and dashes, 64 at most",
     "url": "the URL of a store, {key} where the key belongs",
+    "description": "text on one line",
     "tenancy.pattern": "letters, digits, dots and dashes around {tenant_id}",
     "key_env": "the name of an environment variable",
     "fallback": "true or false",

@@ -1,6 +1,7 @@
 """The book of backends: definitions are made, forked, retired and bound, and bound agents served."""
 
 import asyncio
+import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -17,12 +18,22 @@ from memorywire.journal.entries import Entry, draft
 from memorywire.journal.sqlite import SqliteJournal
 from memorywire.model.change import Change
 from memorywire.model.definition import Definition, Edition, definition_of
-from memorywire.model.errors import MemorywireError, NotFound
+from memorywire.model.errors import MemorywireError, NotFound, StoreError
 from memorywire.model.record import Json, Scope
 from memorywire.model.values import dataclass
 from memorywire.stores.contract import Store
 
 _FRESH_MS = 1_000
+_ATTEND_SECONDS = 10.0
+
+
+def name_of(edition: Edition) -> str:
+    """What receipts and debts call the store of an edition.
+
+    No two tenants and no two definitions share it: what one of them is owed must never be paid to another.
+    """
+    mark = hashlib.sha256(f"{edition.tenant}\n{edition.digest}".encode()).hexdigest()
+    return f"backend:{edition.definition.name}@{mark[:12]}"
 
 
 @dataclass(slots=True)
@@ -48,6 +59,7 @@ class Backends:
         self._read_at: int | None = None
         self._open: dict[tuple[str, str], _Open] = {}
         self._opening = asyncio.Lock()
+        self._attending: asyncio.Task[None] | None = None
 
     async def create(
         self, tenant: str, document: Mapping[str, Json], by: str, parent: str | None = None
@@ -107,11 +119,21 @@ class Backends:
         digest = await self._bound_to(scope.tenant, scope.agent)
         return None if digest is None else await self._store(scope.tenant, digest)
 
-    def health(self) -> dict[str, bool | None]:
-        """How the backends in use were when they were last asked, by the name of their store."""
-        return {one.store.name: one.healthy for one in self._open.values()}
+    def healthy(self, edition: Edition) -> bool | None:
+        """How the backend was when it was last asked; None when it is not in use, or is never asked."""
+        found = self._open.get((edition.tenant, edition.digest))
+        return None if found is None else found.healthy
+
+    def wake(self) -> None:
+        """See in the background that what backends are owed is repaid, also when nobody asks for them."""
+        if self._attending is None:
+            self._attending = asyncio.create_task(self._attend())
 
     async def close(self) -> None:
+        if self._attending is not None:
+            self._attending.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._attending
         for one in self._open.values():
             for task in one.tasks:
                 task.cancel()
@@ -119,6 +141,22 @@ class Backends:
                     await task
             await one.store.close()
         self._open.clear()
+
+    async def _attend(self) -> None:
+        """Open those that are owed something, now and then: an open store is repaid."""
+        while True:
+            for edition in await self._creditors():
+                with suppress(MemorywireError):  # it is away: there is another look
+                    await self._store(edition.tenant, edition.digest)
+            await asyncio.sleep(_ATTEND_SECONDS)
+
+    async def _creditors(self) -> Sequence[Edition]:
+        try:
+            owed = {debt.store for debt in await self._journal.debts()}
+            every = await self._journal.file.read(partial(definitions.editions, tenant=None))
+        except StoreError:
+            return []
+        return [edition for edition in every if name_of(edition) in owed]
 
     async def _bound_to(self, tenant: str, agent: str) -> str | None:
         now = self._tools.clock()
@@ -135,16 +173,17 @@ class Backends:
             return self._open[tenant, digest].store
 
     async def _opened(self, tenant: str, digest: str) -> _Open:
-        from memorywire.house.definitions.opening import name_of, opened
+        from memorywire.house.definitions.opening import opened
 
-        made = (await self.get(tenant, digest)).definition
-        tools = self._tools
+        edition = await self.get(tenant, digest)
+        made, tools = edition.definition, self._tools
+        name = name_of(edition)
         store = await opened(
-            made,
-            tenant,
+            edition,
             self.rules,
+            name=name,
             here=tools.store,
-            owed=partial(self._owed_to, name_of(made)),
+            owed=partial(self._owed_to, name),
             space=tools.embedder.space,
             clock=tools.clock,
         )

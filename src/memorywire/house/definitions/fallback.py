@@ -9,7 +9,7 @@ from memorywire.model.errors import StoreError
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import Record, Scope
 from memorywire.model.where import Where
-from memorywire.stores.contract import Store
+from memorywire.stores.contract import RecallCounter, Store, Tracker
 
 T = TypeVar("T")
 
@@ -71,8 +71,25 @@ class _WithFallback:
             await self._here.write(_farewell(change, known))
         self._ended.add(change.id)
 
+    async def _touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
+        """Whoever answered a recall is the one whose memories were recalled."""
+        try:
+            await cast("Tracker", self._inner).touch(scope, ids, at)
+        except StoreError:
+            if isinstance(self._here, Tracker):
+                await self._here.touch(scope, ids, at)
+
+    async def _recalls(self, records: Sequence[Record]) -> Sequence[int]:
+        try:
+            return await cast("RecallCounter", self._inner).recalls(records)
+        except StoreError:
+            here = self._here
+            return await here.recalls(records) if isinstance(here, RecallCounter) else [0] * len(records)
+
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
+        """What only some stores can do shows here when the store inside can."""
+        found = getattr(self._inner, name)
+        return {"touch": self._touch, "recalls": self._recalls}.get(name, found)
 
 
 def _farewell(change: Change, known: Sequence[Record]) -> Change:

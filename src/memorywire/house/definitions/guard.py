@@ -4,7 +4,7 @@ import ipaddress
 import socket
 import ssl
 from http.client import HTTPConnection, HTTPSConnection
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from memorywire.house.definitions.rules import Resolve
 from memorywire.model.errors import Forbidden, InvalidRequest, StoreUnavailable
@@ -14,6 +14,13 @@ from memorywire.stores.remote.link import Link, Place
 MOST_BYTES = 16 * 1024 * 1024
 """Of an answer; a backend that sends more is not read further."""
 
+
+POSTGRES = frozenset({"postgres", "postgresql"})
+_NEAR = frozenset(
+    {"schema", "pool", "prepare", "notify", "stale", "sslmode", "channel_binding", "require_auth"}
+    | {"connect_timeout", "application_name", "target_session_attrs"}
+)
+"""Options of a Postgres URL that lead to no other host, file or service than the URL itself does."""
 
 _UNICAST = ipaddress.IPv6Network("2000::/3")  # all that is handed out; the rest only looks public
 _TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
@@ -38,6 +45,25 @@ class Hosts:
             raise InvalidRequest("that is no URL", field="url") from None
         if host is not None:
             self.admitted(host, port or 443)
+        elif parts.scheme in POSTGRES | {"http", "https"}:
+            raise InvalidRequest("the url names no host", field="url")
+        options = dict(parse_qsl(parts.query, keep_blank_values=True))
+        far = sorted(options.keys() - _NEAR) if parts.scheme in POSTGRES else []
+        if far:
+            raise InvalidRequest(
+                f"a backend cannot have the option {far[0]}",
+                field="url",
+                fix=f"there are: {', '.join(sorted(_NEAR))}",
+            )
+
+    def pinned(self, url: str) -> str:
+        """The URL of a Postgres database with the address that is admitted now: nobody resolves it again."""
+        parts = urlsplit(url)
+        if parts.hostname is None or parts.hostname in self.named:
+            return url
+        address = self.admitted(parts.hostname, parts.port or 5432)
+        options = [*parse_qsl(parts.query), ("hostaddr", address)]
+        return parts._replace(query=urlencode(options, quote_via=quote)).geturl()
 
     def admitted(self, host: str, port: int) -> str:
         """An address of the host to connect to; raises Forbidden when any of them is not to be reached."""

@@ -5,11 +5,11 @@ from urllib.parse import quote
 
 from memorywire.governance.patterns import names
 from memorywire.house.definitions.fallback import Owed, with_fallback
-from memorywire.house.definitions.guard import GuardedLink, Hosts, addresses
+from memorywire.house.definitions.guard import POSTGRES, GuardedLink, Hosts, addresses
 from memorywire.house.definitions.rules import Rules
 from memorywire.house.definitions.tenancy import with_prefix
 from memorywire.model.clock import Clock
-from memorywire.model.definition import Definition, TenancyKind
+from memorywire.model.definition import Definition, Edition, TenancyKind
 from memorywire.model.errors import CapabilityUnsupported, Forbidden, InvalidRequest, StoreUnavailable
 from memorywire.model.space import Space
 from memorywire.stores.contract import Store
@@ -43,14 +43,18 @@ def check(made: Definition, rules: Rules) -> None:
     if _KEY in made.url and made.key_env is None and made.tenancy.kind is not TenancyKind.KEY_PER_TENANT:
         raise InvalidRequest("the url asks for a key", field="key_env", fix="name the variable that holds it")
     for variable in _variables(made):
-        if not names(rules.keys, variable) or names([_OWN], variable):
-            raise Forbidden(
-                "this variable is not one that backends may use",
-                field="key_env",
-                fix="name it in MEMORYWIRE_BACKEND_KEYS",
-            )
+        _refuse_unless_allowed(variable, rules)
     if made.kind not in _LOCAL:
         _hosts(rules).check(made.url.replace(_KEY, "key"))
+
+
+def _refuse_unless_allowed(variable: str, rules: Rules) -> None:
+    if not names(rules.keys, variable) or names([_OWN], variable):
+        raise Forbidden(
+            "this variable is not one that backends may use",
+            field="key_env",
+            fix="name it in MEMORYWIRE_BACKEND_KEYS",
+        )
 
 
 def _hosts(rules: Rules) -> Hosts:
@@ -75,13 +79,16 @@ def _variables(made: Definition) -> list[str]:
 
 
 async def opened(
-    made: Definition, tenant: str, rules: Rules, *, here: Store, owed: Owed, space: Space, clock: Clock
+    edition: Edition, rules: Rules, *, name: str, here: Store, owed: Owed, space: Space, clock: Clock
 ) -> Store:
-    """The store that the definition describes, as this tenant may use it; `here` is what it falls back on."""
+    """The store that the definition describes, as its tenant may use it; `here` is what it falls back on."""
+    made, tenant = edition.definition, edition.tenant
     await asyncio.to_thread(check, made, rules)
     url = _with_key(made, tenant, rules)
     if made.kind in ("http", "https"):
         store: Store = await RemoteStore.opened(GuardedLink(locate(url), _hosts(rules)), space)
+    elif made.kind in POSTGRES:
+        store = await open_store(await asyncio.to_thread(_hosts(rules).pinned, url), space=space)
     else:
         store = await open_store(url, space=space)
     guarded = with_breaker(with_patience(store, _READING, writes=_WRITING), clock=clock)
@@ -89,12 +96,7 @@ async def opened(
         guarded = with_prefix(guarded, tenant, made.tenancy.prefix(tenant))
     if made.fallback:
         guarded = with_fallback(guarded, here, owed)
-    return with_name(guarded, name_of(made))
-
-
-def name_of(made: Definition) -> str:
-    """What receipts and debts call the store of a definition."""
-    return f"backend:{made.name}"
+    return with_name(guarded, name)
 
 
 def _with_key(made: Definition, tenant: str, rules: Rules) -> str:
@@ -103,6 +105,7 @@ def _with_key(made: Definition, tenant: str, rules: Rules) -> str:
         return made.url
     by_tenant = made.tenancy.kind is TenancyKind.KEY_PER_TENANT
     variable = made.tenancy.variable(tenant) if by_tenant else made.key_env or ""
+    _refuse_unless_allowed(variable, rules)  # the name of a tenant may spell one of ours
     key = rules.env.get(variable)
     if not key:
         raise StoreUnavailable(

@@ -15,6 +15,8 @@ def with_prefix(store: Store, tenant: str, prefix: str) -> Store:
     """The store as one tenant sees it: its agents have the prefix there, in every verb; no others show."""
 
     def outward(scope: Scope) -> Scope:
+        if scope.tenant != tenant:
+            raise StoreCorrupt("the backend of one tenant was asked for memories of another")
         return replace(scope, tenant=DEFAULT_TENANT, agent=f"{prefix}{scope.agent}")
 
     def homeward(scope: Scope) -> Scope:

@@ -9,8 +9,9 @@ from starlette.routing import Route
 
 from memorywire.engine.tools import unsupported
 from memorywire.house import Backends
+from memorywire.house.definitions import name_of
 from memorywire.journal.operators import Right
-from memorywire.model.definition import Edition
+from memorywire.model.definition import Edition, TenancyKind
 from memorywire.model.record import Json
 from memorywire.servers.callers import Caller
 from memorywire.servers.http.answers import as_json
@@ -20,7 +21,8 @@ from memorywire.servers.http.handlers import Endpoint, asked, caller_of, describ
 
 Verb: TypeAlias = Callable[[Request, Door, Caller, Backends], Awaitable[Json]]
 
-_DISTANT = frozenset({"http", "https", "postgres", "postgresql"})
+_DISTANT = frozenset({"http", "https"})
+_PLACE = frozenset({"url", "key_env", "tenancy"})
 
 
 def definition_routes(door: Door) -> list[Route]:
@@ -30,7 +32,7 @@ def definition_routes(door: Door) -> list[Route]:
     ]
 
 
-def edition_document(edition: Edition) -> dict[str, Json]:
+def edition_document(edition: Edition, book: Backends) -> dict[str, Json]:
     """What is told of an edition; keys are named, never shown."""
     told: dict[str, Json] = {
         "digest": edition.digest,
@@ -39,8 +41,13 @@ def edition_document(edition: Edition) -> dict[str, Json]:
         "made_at": edition.made_at,
         "made_by": edition.made_by,
         "agents": list(edition.agents),
+        "store": name_of(edition),
     }
-    more = {"parent": edition.parent, "retired_at": edition.retired_at}
+    more = {
+        "parent": edition.parent,
+        "retired_at": edition.retired_at,
+        "healthy": book.healthy(edition),
+    }
     return {**told, **{name: value for name, value in more.items() if value is not None}}
 
 
@@ -59,38 +66,40 @@ def _endpoint(verb: Verb, door: Door) -> Endpoint:
 
 async def _list(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
     found = await door.finish(book.list(caller.tenant))
-    return {"definitions": [edition_document(edition) for edition in found]}
+    return {"definitions": [edition_document(edition, book) for edition in found]}
 
 
 async def _create(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
     body = await asked_body("backend_create.request", request, door)
     _require_for(body, caller)
-    return edition_document(await door.finish(book.create(caller.tenant, body, caller.name)))
+    return edition_document(await door.finish(book.create(caller.tenant, body, caller.name)), book)
 
 
 async def _get(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
-    return edition_document(await door.finish(book.get(caller.tenant, asked(request)["definition"])))
+    return edition_document(await door.finish(book.get(caller.tenant, asked(request)["definition"])), book)
 
 
 async def _fork(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
     body = await asked_body("backend_fork.request", request, door)
-    _require_for(body, caller)
-    named = asked(request)["definition"]
-    return edition_document(await door.finish(book.fork(caller.tenant, named, body, caller.name)))
+    found = await door.finish(book.get(caller.tenant, asked(request)["definition"]))
+    if _PLACE & body.keys():
+        _require_for({**found.definition.document(), **body}, caller)
+    # By its digest: it must be the one that was looked at.
+    fork = await door.finish(book.fork(caller.tenant, found.digest, body, caller.name))
+    return edition_document(fork, book)
 
 
 async def _retire(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
     await asked_body("backend_retire.request", request, door)
     named = asked(request)["definition"]
-    return edition_document(await door.finish(book.retire(caller.tenant, named, caller.name)))
+    return edition_document(await door.finish(book.retire(caller.tenant, named, caller.name)), book)
 
 
 async def _bind(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
     body = await asked_body("backend_bind.request", request, door)
     agent = _agent(request, caller)
-    return edition_document(
-        await door.finish(book.bind(caller.tenant, body["definition"], agent, caller.name))
-    )
+    bound = await door.finish(book.bind(caller.tenant, body["definition"], agent, caller.name))
+    return edition_document(bound, book)
 
 
 async def _unbind(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
@@ -99,10 +108,15 @@ async def _unbind(request: Request, door: Door, caller: Caller, book: Backends) 
     return {"agent_id": agent}
 
 
-def _require_for(body: Mapping[str, Json], caller: Caller) -> None:
-    """What is not behind an address is on this machine, which belongs to everybody."""
-    kind = body.get("url", "https://").partition("://")[0]
-    caller.require(Right.MANAGE, everywhere=kind not in _DISTANT)
+def _require_for(made: Mapping[str, Json], caller: Caller) -> None:
+    """What is not behind an address is on this machine, and so are the keys: they belong to everybody.
+
+    Whoever chooses an address chooses where the key is sent, and whoever chooses the pattern chooses whose
+    place under a shared key it is.
+    """
+    kind = made["url"].partition("://")[0]
+    keyed = "key_env" in made or made["tenancy"]["kind"] == TenancyKind.KEY_PER_TENANT
+    caller.require(Right.MANAGE, everywhere=keyed or kind not in _DISTANT)
 
 
 def _agent(request: Request, caller: Caller) -> str:
