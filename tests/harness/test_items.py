@@ -239,6 +239,24 @@ def test_recency_alone_puts_the_newest_first_and_likeness_alone_the_nearest() ->
     assert play(story) == ("a red fox", "the deploy runs on Tuesday")
 
 
+@pytest.mark.parametrize(
+    ("weights", "field"),
+    [
+        ({"tau_days": 0}, "tau_days"),
+        ({"tau_days": math.inf}, "tau_days"),
+        ({"tau_days": math.nan}, "tau_days"),
+        ({"w_r": -0.1}, "w_r"),
+        ({"w_s": math.nan}, "w_s"),
+        ({"w_s": 1e308}, "w_s"),
+    ],
+    ids=["no time", "for ever", "no number", "negative", "not a weight", "too heavy"],
+)
+def test_weights_that_order_nothing_are_refused(weights: dict[str, float], field: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        Ranking(**weights)
+    assert caught.value.field == field
+
+
 def test_rules_and_what_was_learned_route_a_search_behind_the_same_signature(tmp_path: Path) -> None:
     async def story(memory: Memory, clock: HandClock) -> dict[str, tuple[str, ...]]:
         await memory.harness.write(ITEM)

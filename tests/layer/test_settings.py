@@ -59,6 +59,9 @@ def test_an_extractor_is_chosen_by_its_name(named: str, kind: type) -> None:
         "openai+https:///v1?model=m",
         "openai+https://u@host/v1?model=m",
         "http://[",
+        "openai+https://host:99999/v1?model=m",
+        "openai+https://host/v1/\u00e9?model=m",
+        "openai+https://host/v 1?model=m",
     ],
 )
 def test_what_names_no_extractor_is_refused(named: str) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -9,7 +10,7 @@ from functools import partial
 import apsw
 
 from memorywire.engine.extract import Extractor
-from memorywire.engine.said import facts, remembered, turns
+from memorywire.engine.said import AWAY, facts, remembered, turns
 from memorywire.engine.tools import Tools, unsupported
 from memorywire.journal import ledger, queue
 from memorywire.journal.entries import Entry, draft
@@ -39,7 +40,7 @@ class Allowance:
         self._asked: deque[int] = deque()
 
     def wait_ms(self) -> int:
-        """0 when it may be asked now, else how long not; what may be asked now counts as asked."""
+        """0 when it may be asked now, else how long not."""
         now = self._clock()
         while self._asked and self._asked[0] <= now - DAY_MS:
             self._asked.popleft()
@@ -47,8 +48,11 @@ class Allowance:
             recent = [at for at in self._asked if at > now - span]
             if len(recent) >= most:
                 return max(1, recent[-most] + span - now) if most else span
-        self._asked.append(now)
         return 0
+
+    def spend(self) -> None:
+        """It is asked now."""
+        self._asked.append(self._clock())
 
 
 class Reader:
@@ -184,7 +188,7 @@ class Reader:
             return await self._put_off(event, event.tries, wait, why, journal)
         try:
             ended = await self._read(event, tools)
-        except StoreError as error:
+        except AWAY as error:
             pause = min(_FIRST_PAUSE_MS * 2**event.tries, _LONGEST_PAUSE_MS)
             if event.tries + 1 < _MOST_TRIES:
                 return await self._put_off(event, event.tries + 1, pause, error.detail, journal)
@@ -199,12 +203,13 @@ class Reader:
         return ended
 
     def _hindrance(self, event: Event) -> tuple[int, str]:
-        """For how long the conversation cannot be read, and why; what may be asked now counts as asked."""
-        if event.found is not None or event.conversation is None or not event.conversation.infer:
+        """For how long the conversation cannot be read, and why."""
+        if event.conversation is None or not event.conversation.infer:
             return 0, ""
         if self.extractor is None:  # it was not when the conversation was accepted
             return _LONGEST_PAUSE_MS, "the extractor is switched off"
-        wait = 0 if self.extractor.local else self._allowance.wait_ms()
+        free = self.extractor.local or event.found is not None
+        wait = 0 if free else self._allowance.wait_ms()
         return wait, "the extractor's budget is spent"
 
     async def _put_off(
@@ -228,12 +233,17 @@ class Reader:
         """What the extractor finds; written down when it might find something else another time."""
         if self.extractor is None:
             return ()
-        extract = partial(self.extractor.extract, conversation, event.scope)
-        said = tuple(await self._breaker("extract", extract))
+        said = await self._breaker("extract", partial(self._asked, self.extractor, event, conversation))
         clean = [replace(fact, text=self._tools.without_secrets(fact.text) or "") for fact in said]
         if not self.extractor.local and self._journal is not None:
             await self._journal.file.write(partial(queue.note, id=event.id, found=clean))
         return tuple(clean)
+
+    async def _asked(self, extractor: Extractor, event: Event, conversation: Conversation) -> Sequence[Fact]:
+        """What it says; who is left alone for a while is not asked, and costs nothing."""
+        if not extractor.local:
+            self._allowance.spend()
+        return await extractor.extract(conversation, event.scope)
 
 
 def _without_secrets(conversation: Conversation, tools: Tools) -> Conversation:
@@ -243,8 +253,12 @@ def _without_secrets(conversation: Conversation, tools: Tools) -> Conversation:
     metadata, _ = tools.office.redactor.json(conversation.metadata, "metadata")
     said = tuple(
         replace(
-            turn, content=tools.without_secrets(turn.content) or "", name=tools.without_secrets(turn.name)
+            turn,
+            role=tools.without_secrets(turn.role) or "",
+            content=tools.without_secrets(turn.content) or "",
+            name=tools.without_secrets(turn.name),
         )
         for turn in conversation.turns
     )
-    return replace(conversation, turns=said, metadata=metadata)
+    session = tools.without_secrets(conversation.session_id)
+    return replace(conversation, turns=said, metadata=metadata, session_id=session)

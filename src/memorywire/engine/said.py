@@ -9,12 +9,21 @@ from memorywire.engine.remember import draft, remember
 from memorywire.engine.replay import known
 from memorywire.engine.tools import Tools
 from memorywire.model.answers import Remembered, Status
-from memorywire.model.errors import Conflict, MemorywireError, StoreError
+from memorywire.model.errors import (
+    Conflict,
+    EmbedderFailed,
+    EmbedderNotConfigured,
+    MemorywireError,
+    StoreError,
+)
 from memorywire.model.ids import part_of
 from memorywire.model.layer import MARK, Conversation, Event, EventState, Fact, Kind
 from memorywire.model.record import MemoryType, Record
 from memorywire.model.requests import Remember
 from memorywire.stores.contract import Historian
+
+AWAY = (StoreError, EmbedderFailed, EmbedderNotConfigured)
+"""What says nothing about a memory: it could not be kept now, and may be later."""
 
 
 async def remembered(event: Event, requests: Iterable[Remember], tools: Tools) -> Event:
@@ -25,7 +34,7 @@ async def remembered(event: Event, requests: Iterable[Remember], tools: Tools) -
     for request in requests:
         try:
             receipt = await _kept(request, tools)
-        except StoreError:
+        except AWAY:
             raise
         except MemorywireError as problem:
             refused.append(problem.detail)

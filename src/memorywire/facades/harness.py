@@ -32,6 +32,7 @@ from memorywire.wire import validate
 
 MOST = 100
 
+_HEAVIEST = 1_000_000
 _LINKS = "links"
 _SUPERSEDES = "supersedes"
 _REPLACED = frozenset({EndReason.SUPERSEDED, EndReason.MERGED})
@@ -81,6 +82,13 @@ class Ranking:
     w_r: float = 0.2
     w_s: float = 0.8
     tau_days: float = 30.0
+
+    def __post_init__(self) -> None:
+        for name, weight in (("w_r", self.w_r), ("w_s", self.w_s)):
+            if not 0 <= weight <= _HEAVIEST:
+                raise InvalidRequest(f"{name} is a weight from 0 to {_HEAVIEST:,}", field=name)
+        if not 0 < self.tau_days < math.inf:
+            raise InvalidRequest("tau_days is a number of days, more than 0", field="tau_days")
 
     @property
     def weights(self) -> RankWeights:

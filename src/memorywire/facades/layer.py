@@ -5,7 +5,10 @@ from typing import Any, TypedDict, Unpack
 
 from memorywire.engine.facts import Asked, facts
 from memorywire.house import House
+from memorywire.model.clock import END_OF_CALENDAR
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.kv import MARK as KEYED
+from memorywire.model.kv import is_mark
 from memorywire.model.layer import Conversation, Event, FoundFacts, Kind, Turn
 from memorywire.model.record import Json, Scope
 from memorywire.model.requests import MinRelevance
@@ -14,6 +17,8 @@ from memorywire.wire.codec import encode
 
 MOST_TURNS = 1_000
 MOST_CHARS = 65_536
+MOST_ROLE_CHARS = 64
+MOST_NAME_CHARS = 256
 MOST_FACTS = 50
 DEFAULT_FACTS = 10
 
@@ -69,24 +74,40 @@ class Layer:
 
 def conversation(messages: Sequence[Mapping[str, Any]], **options: Unpack[AddOptions]) -> Conversation:
     """The turns of messages that can be kept."""
-    if isinstance(messages, str | bytes | Mapping) or not 0 < len(messages) <= MOST_TURNS:
+    listed = isinstance(messages, Sequence) and not isinstance(messages, str | bytes)
+    if not listed or not 0 < len(messages) <= MOST_TURNS:
         raise InvalidRequest(f"messages is a list of 1 to {MOST_TURNS}", field="messages")
-    strict.check([list(map(dict, messages)), dict(options.get("metadata", {})), options.get("session_id")])
-    return Conversation(turns=tuple(_turn(at, said) for at, said in enumerate(messages)), **options)
+    metadata, session = options.get("metadata", {}), options.get("session_id")
+    if not isinstance(metadata, Mapping):
+        raise InvalidRequest("metadata is an object", field="metadata")
+    if is_mark(metadata.get(KEYED)):
+        raise InvalidRequest("no turn and no fact is the value of a key", field=f"metadata.{KEYED}")
+    if session is not None:
+        _refuse_unfit(session, "session_id", MOST_NAME_CHARS)
+    turns = tuple(_turn(said, f"messages.{place}") for place, said in enumerate(messages))
+    strict.check([list(map(dict, messages)), dict(metadata), session])
+    return Conversation(turns=turns, **options)
 
 
-def _turn(place: int, said: Mapping[str, Any]) -> Turn:
-    field = f"messages.{place}"
+def _turn(said: object, field: str) -> Turn:
+    if not isinstance(said, Mapping):
+        raise InvalidRequest("a message is an object with role and content", field=field)
     unknown = sorted(set(said) - _FIELDS)
     if unknown:
         raise InvalidRequest(f"{unknown[0]} is not a field here", field=f"{field}.{unknown[0]}")
-    for name in ("role", "content"):
-        text = said.get(name)
-        if not isinstance(text, str) or not text.strip() or len(text) > MOST_CHARS:
-            raise InvalidRequest(f"{name} is text of 1 to {MOST_CHARS} characters", field=f"{field}.{name}")
-    at = said.get("at")
-    moment = None if at is None else int(at)
-    return Turn(role=said["role"], content=said["content"], name=said.get("name"), at=moment)
+    name, at = said.get("name"), said.get("at")
+    _refuse_unfit(said.get("role"), f"{field}.role", MOST_ROLE_CHARS)
+    _refuse_unfit(said.get("content"), f"{field}.content", MOST_CHARS)
+    if name is not None:
+        _refuse_unfit(name, f"{field}.name", MOST_NAME_CHARS)
+    if at is not None and (type(at) is not int or not 0 <= at < END_OF_CALENDAR):
+        raise InvalidRequest("at is a moment in epoch milliseconds", field=f"{field}.at")
+    return Turn(role=said["role"], content=said["content"], name=name, at=at)
+
+
+def _refuse_unfit(text: object, field: str, most: int) -> None:
+    if not isinstance(text, str) or not text.strip() or len(text) > most:
+        raise InvalidRequest(f"{field} is text of 1 to {most} characters", field=field)
 
 
 def asked(scope: Scope, query: str, **options: Unpack[AskOptions]) -> Asked:
@@ -101,7 +122,7 @@ def asked(scope: Scope, query: str, **options: Unpack[AskOptions]) -> Asked:
     unknown = sorted(set(named) - set(Kind))
     if unknown or not named:
         raise InvalidRequest("sources are some of: fact, turn, note", field="sources")
-    strict.check(query)
+    strict.check([query, rest])
     return Asked(scope=scope, query=query, sources=tuple(Kind(name) for name in named), **rest)
 
 

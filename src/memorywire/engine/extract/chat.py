@@ -92,7 +92,7 @@ class Chat:
             connection.request("POST", parts.path, question, self._headers)
             response = connection.getresponse()
             answer = response.read(_MOST_BYTES + 1)
-        except (OSError, HTTPException) as error:
+        except (OSError, HTTPException, UnicodeError) as error:  # the last of a name that no host can have
             raise self.failed(type(error).__name__) from error
         finally:
             connection.close()

@@ -1,7 +1,7 @@
 """Chooses an extractor, or a model, by its name or URL."""
 
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from memorywire.engine.extract.builtin import BuiltIn
 from memorywire.engine.extract.contract import Extractor
@@ -44,6 +44,7 @@ def open_chat(named: str, *, api_key: str | None, field: str, fix: str = _ENDPOI
     try:
         parts = urlsplit(named)
         sound = parts.scheme in _SCHEMES and bool(parts.hostname) and "@" not in parts.netloc
+        sound = sound and parts.port != 0 and parts.path.isascii() and _is_one_word(parts)
         given = parse_qs(parts.query)
     except ValueError:
         sound = False
@@ -60,6 +61,12 @@ def open_chat(named: str, *, api_key: str | None, field: str, fix: str = _ENDPOI
         model=given["model"][0],
         api_key=api_key,
     )
+
+
+def _is_one_word(parts: SplitResult) -> bool:
+    """Whether a request can carry it: what cannot would only fail when somebody is asked."""
+    place = f"{parts.netloc}{parts.path}"
+    return place.isprintable() and " " not in place
 
 
 def _ingesting(store: Store) -> Ingester | None:
