@@ -61,13 +61,14 @@ def test_ordinary_documents_pass_unchanged(value):
     assert strict.parse(json.dumps(value)) == value
 
 
-def test_depth_is_counted_to_the_last_allowed_level():
+@pytest.mark.parametrize("leaf", ["[]", "{}", '"x"', "1"])
+def test_depth_is_counted_to_the_last_allowed_level(leaf):
     def nested(levels):
-        return json.loads("[" * levels + "]" * levels)
+        return json.loads("[" * levels + leaf + "]" * levels)
 
-    strict.check(nested(strict.MAX_DEPTH))
+    strict.check(nested(strict.MAX_DEPTH - 1))
     with pytest.raises(InvalidRequest):
-        strict.check(nested(strict.MAX_DEPTH + 1))
+        strict.check(nested(strict.MAX_DEPTH))
 
 
 @pytest.mark.parametrize("value", [{1: 2}, {"a": {1, 2}}, {"a": b"x"}, {"a": object()}, {"a": (1,)}])

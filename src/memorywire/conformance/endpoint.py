@@ -6,9 +6,7 @@ skipped. Every answer is held against its schema.
 
 import asyncio
 from collections.abc import Iterator
-from functools import cache, partial
-
-import jsonschema_rs
+from functools import partial
 
 from memorywire import spec
 from memorywire.conformance.expect import Broken
@@ -102,13 +100,5 @@ def _marked(document: Json, names: set[str], mark: str) -> Json:
 
 
 def _meets_its_schema(operation: str, answer: Json) -> None:
-    for error in _validator(f"{operation}.response").iter_errors(answer):
-        raise Broken(f"the answer to {operation} breaks its schema: {error.message}")
-
-
-@cache
-def _validator(name: str) -> jsonschema_rs.Draft202012Validator:
-    documents = [(document["$id"], document) for document in spec.schemas().values()]
-    return jsonschema_rs.Draft202012Validator(
-        spec.schema(name), registry=jsonschema_rs.Registry(documents), validate_formats=True
-    )
+    for fault in spec.shape(f"{operation}.response").faults(answer):
+        raise Broken(f"the answer to {operation} breaks its schema: {fault}")

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-import jsonschema_rs
-
 from memorywire import spec
 from memorywire.migrate.bundle import FORMAT, VERSION, Bundle
 from memorywire.migrate.lines import opened
@@ -15,6 +13,8 @@ from memorywire.model.codec import load
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.proposal import Proposal
 from memorywire.model.record import Json
+from memorywire.spec.keywords import Shape
+from memorywire.spec.shapes import Shapes
 
 _DIGEST = "0" * 64  # each line was opened by its own, which its form cannot tell
 
@@ -100,12 +100,10 @@ def refuse_other_forms(line: Mapping[str, Json], named: str) -> None:
     forms = _forms()
     if not isinstance(kind, str) or kind not in forms:
         raise InvalidRequest(f"{named} is of no kind that a bundle has", field="file")
-    whole = {**line, "digest": _DIGEST}
-    if not forms[kind].is_valid(whole):
-        error = max(forms[kind].iter_errors(whole), key=lambda one: len(one.instance_path))
-        place = "/".join(map(str, error.instance_path)) or "it"
+    faults = forms[kind].faults({**line, "digest": _DIGEST})
+    if faults:
         raise InvalidRequest(
-            f"{named} has not the form of a {kind}: {place} is not as it has to be ({error.kind.name})",
+            f"{named} has not the form of a {kind}: {max(faults, key=lambda one: len(one.path))}",
             field="file",
             fix="docs/spec/bundle.md has the form of each line",
         )
@@ -119,15 +117,9 @@ def _refuse_unreadable(line: Mapping[str, Json], number: int) -> None:
 
 
 @cache
-def _forms() -> Mapping[str, jsonschema_rs.Draft202012Validator]:
-    """The validator of each kind of line."""
+def _forms() -> Mapping[str, Shape]:
+    """The form of each kind of line."""
     schema = spec.bundle_line()
-    known = [(one["$id"], one) for one in (*spec.schemas().values(), schema)]
-    registry = jsonschema_rs.Registry(known)
+    shapes = Shapes({one["$id"]: one for one in (*spec.schemas().values(), schema)}.__getitem__)
     kinds = [str(one["$ref"]).rpartition("/")[2] for one in schema["oneOf"]]
-    return {
-        kind: jsonschema_rs.Draft202012Validator(
-            {"$ref": f"{schema['$id']}#/$defs/{kind}"}, registry=registry
-        )
-        for kind in kinds
-    }
+    return {kind: shapes.at(f"{schema['$id']}#/$defs/{kind}") for kind in kinds}

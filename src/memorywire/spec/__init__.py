@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from memorywire.model.packaged import folder
+from memorywire.spec.keywords import Shape
+from memorywire.spec.shapes import Shapes
 
 VERSION = "v0"
 BASE = "https://memorywire.dev/spec/v0/"
@@ -20,6 +22,17 @@ def schema(name: str) -> dict[str, Any]:
 def schema_at(id: str) -> dict[str, Any]:
     """The schema that others refer to by this `$id`."""
     return schema(id.removeprefix(BASE).removesuffix(".json"))
+
+
+@cache
+def shape(name: str) -> Shape:
+    """The schema called `name`, compiled."""
+    return _shapes().at(f"{BASE}{name}.json")
+
+
+@cache
+def _shapes() -> Shapes:
+    return Shapes(schema_at)
 
 
 @cache

@@ -9,7 +9,7 @@ from memorywire import spec
 from memorywire.model.answers import Hit, Recalled
 from memorywire.model.capabilities import Capabilities
 from memorywire.model.change import Change, Version
-from memorywire.model.projections import probe
+from memorywire.model.projections import openwop, probe
 from memorywire.model.proposal import Proposal, State
 from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType, Record, Scope, Trust
 from memorywire.model.requests import (
@@ -79,6 +79,7 @@ OVERSIGHT: Mapping[str, type[Oversight]] = {
 }
 
 _PREVIEW = 200
+_OWNERS = frozenset({"agent_id", "user_id"})
 
 
 def decode(operation: str, payload: Mapping[str, Json], *, tenant: str = DEFAULT_TENANT) -> Request:
@@ -105,8 +106,11 @@ def decode_oversight(
 
 
 def _values(payload: Mapping[str, Json]) -> dict[str, Any]:
-    rest = {name: value for name, value in payload.items() if name not in ("agent_id", "user_id")}
-    return {name: _READERS[name](value) if name in _READERS else value for name, value in rest.items()}
+    return {
+        name: _READERS[name](value) if name in _READERS else value
+        for name, value in payload.items()
+        if name not in _OWNERS
+    }
 
 
 def _rule(table: Mapping[str, Json]) -> dict[str, Json]:
@@ -295,6 +299,7 @@ def _encode_capabilities(capabilities: Capabilities) -> dict[str, Json]:
         ],
         "embedding": _encode_fields(capabilities.space),
         "contracts": probe(capabilities),
+        "openwop": openwop(capabilities),
         "limits": {
             "content_max": spec.schema("remember.request")["properties"]["content"]["maxLength"],
             "k_max": spec.schema("recall.request")["properties"]["k"]["maximum"],

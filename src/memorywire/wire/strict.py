@@ -39,8 +39,27 @@ def parse(data: bytes | str) -> Json:
 
 def check(value: Json) -> None:
     """Refuse what JSON cannot say, or a store could not keep, in a value that came from anywhere."""
+    if _is_sound(value, 1):
+        return
     for path, fault in _faults(value, (), 1):
         raise InvalidRequest(fault, field=".".join(path) or None)
+
+
+def _is_sound(value: Json, depth: int) -> bool:
+    """Whether there is no fault at all, as in most values; where one is, is looked for afterwards."""
+    if depth > MAX_DEPTH:
+        return False
+    kind = type(value)
+    if kind is str:
+        return (value.isascii() and "\x00" not in value) or _text_fault(value) is None
+    if kind is dict:
+        for key, inner in value.items():
+            if type(key) is not str or not _is_sound(key, depth) or not _is_sound(inner, depth + 1):
+                return False
+        return True
+    if kind is list:
+        return all(_is_sound(inner, depth + 1) for inner in value)
+    return _fault(value) is None
 
 
 def _faults(value: Json, path: tuple[str, ...], depth: int) -> Iterator[tuple[tuple[str, ...], str]]:

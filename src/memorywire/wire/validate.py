@@ -1,15 +1,15 @@
 """Schema validation at the door, with compiled validators and one problem per request."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
-from functools import cache
-
-import jsonschema_rs
 
 from memorywire import spec
 from memorywire.model.errors import InvalidRequest, UnknownOperation
+from memorywire.model.kv import MARK, is_mark
 from memorywire.model.record import Json
 from memorywire.model.where import Operator
+from memorywire.spec.keywords import Fault
 from memorywire.wire import strict
 
 OPERATIONS = ("remember", "recall", "forget", "merge", "expire")
@@ -41,9 +41,14 @@ _SAYINGS = {
     "pattern": "has a character that is not allowed",
     "not": "must not be blank",
 }
+_LIMITS = frozenset(
+    f"{end}{what}" for end in ("min", "max") for what in ("imum", "Length", "Items", "Properties")
+) | {"exclusiveMinimum"}
+_TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
+_UNKNOWN = "additionalProperties"
 
 
-def check(operation: str, payload: object) -> None:
+def check(operation: str, payload: Json) -> None:
     """Raise InvalidRequest, naming the field, unless the payload is a valid request."""
     if operation not in _KNOWN:
         raise UnknownOperation(
@@ -52,74 +57,76 @@ def check(operation: str, payload: object) -> None:
             fix=f"use one of: {', '.join(_KNOWN)}",
         )
     strict.check(payload)
-    errors = list(_validator(f"{operation}.request").iter_errors(payload))
-    if errors:
-        raise problem_of(errors, spec.schema(f"{operation}.request"))
+    name = f"{operation}.request"
+    faults = spec.shape(name).faults(payload)
+    if faults:
+        raise problem_of(faults, spec.schema(name))
+    if operation == "remember" and is_mark(payload.get("metadata", {}).get(MARK)):
+        raise InvalidRequest(
+            "metadata that says which key a memory is the value of is written with the key",
+            field=f"metadata.{MARK}",
+            fix="set the key, or give the metadata another name",
+        )
 
 
-@cache
-def _validator(name: str) -> jsonschema_rs.Draft202012Validator:
-    return jsonschema_rs.Draft202012Validator(spec.schema(name), retriever=spec.schema_at)
-
-
-def problem_of(errors: list[jsonschema_rs.ValidationError], schema: Json) -> InvalidRequest:
-    """The most telling error: an unknown field (it explains a missing one), else the deepest."""
-    error = max(errors, key=lambda e: (e.kind.name == "additionalProperties", len(e.instance_path)))
-    problem = _describe(error)
-    if error.kind.name == "additionalProperties" and problem.fix is None:
-        problem.fix = _spelling(error.kind.as_dict()["unexpected"][0], _property_names(schema))
+def problem_of(faults: Sequence[Fault], schema: Json) -> InvalidRequest:
+    """The most telling fault: an unknown field (it explains a missing one), else the deepest."""
+    fault = max(faults, key=lambda one: (one.keyword == _UNKNOWN, len(one.path)))
+    problem = _describe(fault)
+    if fault.keyword == _UNKNOWN and problem.fix is None:
+        problem.fix = _spelling(fault.names[0], _property_names(schema))
     return problem
 
 
-def _describe(error: jsonschema_rs.ValidationError) -> InvalidRequest:
-    name = error.kind.name
-    path = [str(step) for step in error.instance_path]
-    if name in ("anyOf", "oneOf"):
-        return _closest(error, path)
-    if name in ("additionalProperties", "unevaluatedProperties"):
-        return _unexpected(path, error.kind.as_dict()["unexpected"][0], error.schema_path)
-    if name == "required":
-        field = _dotted([*path, error.kind.as_dict()["property"]])
-        return InvalidRequest(f"{field} is required", field=field)
+def _describe(fault: Fault) -> InvalidRequest:
+    path = [str(step) for step in fault.path]
     where = _dotted(path)
-    if name == "falseSchema":
-        return InvalidRequest(f"{where} is not allowed here", field=where, fix=f"use {path[-1].lower()}")
-    return InvalidRequest(
-        f"{where or 'the request'} {_SAYINGS.get(name, 'is not valid')}{_bound(error)}", field=where or None
-    )
+    match fault.keyword:
+        case "anyOf" | "oneOf":
+            return _closest(fault, path)
+        case "additionalProperties":
+            return _unexpected(path, fault)
+        case "required":
+            field = _dotted([*path, *fault.names])
+            return InvalidRequest(f"{field} is required", field=field)
+        case "falseSchema":
+            return InvalidRequest(f"{where} is not allowed here", field=where, fix=f"use {path[-1].lower()}")
+    said = _SAYINGS.get(fault.keyword, "is not valid")
+    return InvalidRequest(f"{where or 'the request'} {said}{_bound(fault)}", field=where or None)
 
 
-def _unexpected(path: list[str], name: str, schema_path: list[str | int]) -> InvalidRequest:
+def _unexpected(path: list[str], fault: Fault) -> InvalidRequest:
     """A key that is not known: an operator inside a condition, a field everywhere else."""
+    name = fault.names[0]
     field = _dotted([*path, name])
-    if "operators" not in schema_path:
+    if fault.schema.get("properties", {}).keys() != {*Operator}:
         return InvalidRequest(f"{field} is not a field here", field=field)
     known = ", ".join(Operator)
     fix = _spelling(name, list(Operator)) or f"use one of: {known}"
     return InvalidRequest(f"{field} is not an operator; there are {known}", field=field, fix=fix)
 
 
-def _closest(error: jsonschema_rs.ValidationError, path: list[str]) -> InvalidRequest:
+def _closest(fault: Fault, path: list[str]) -> InvalidRequest:
     """Of several alternatives, speak of the one the sender came nearest to: the deepest fault."""
-    faults = [fault for branch in error.kind.as_dict().get("context", []) for fault in branch]
-    deepest = max(faults, key=lambda fault: len(fault.instance_path), default=None)
-    if deepest is not None and len(deepest.instance_path) > len(path):
-        return _describe(deepest)
-    missing = [fault.kind.as_dict()["property"] for fault in faults if fault.kind.name == "required"]
+    faults = [inner for branch in fault.branches for inner in branch]
+    deepest = max(faults, key=lambda inner: len(inner.path), default=None)
+    if deepest is not None and deepest.path:
+        return _describe(replace(deepest, path=(*fault.path, *deepest.path)))
+    missing = [name for inner in faults if inner.keyword == "required" for name in inner.names]
     if missing:
         names = [_dotted([*path, name]) for name in missing]
         return InvalidRequest(f"give {', '.join(names)}, or both", field=names[0])
     return InvalidRequest(f"{_dotted(path)} is none of the allowed forms", field=_dotted(path) or None)
 
 
-def _bound(error: jsonschema_rs.ValidationError) -> str:
-    match error.kind.as_dict():
-        case {"limit": limit}:
-            return f" (limit {limit})"
-        case {"options": options}:
-            return f": {', '.join(map(str, options))}"
-        case {"types": types}:
-            return f": expected {' or '.join(types)}"
+def _bound(fault: Fault) -> str:
+    said = fault.schema[fault.keyword]
+    if fault.keyword in _LIMITS:
+        return f" (limit {said})"
+    if fault.keyword == "enum":
+        return f": {', '.join(map(str, said))}"
+    if fault.keyword == "type":
+        return f": expected {said if isinstance(said, str) else ' or '.join(sorted(said, key=_TYPES.index))}"
     return ""
 
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from urllib.parse import quote
 
-import jsonschema_rs
 from starlette.requests import Request
 
 from memorywire.model.errors import InvalidJson, InvalidRequest
@@ -12,6 +11,7 @@ from memorywire.model.record import Json
 from memorywire.servers.http.answers import JSON
 from memorywire.servers.http.openapi import openapi
 from memorywire.servers.http.requests import is_text, path_value, query_pairs
+from memorywire.spec.shapes import Shapes
 from memorywire.wire import strict
 from memorywire.wire.validate import problem_of
 
@@ -36,7 +36,7 @@ class Parameters:
             "properties": {name: {"$ref": place} for name, place in places.items()},
             "required": [one["name"] for one in self._described if one["required"]],
         }
-        self._validator = published(self._schema)
+        self._shape = published().of(self._schema, DOCUMENT)
 
     def read(self, request: Request) -> dict[str, Json]:
         """Every parameter that was sent, by name; raises InvalidRequest, naming the one that does not fit."""
@@ -72,9 +72,9 @@ class Parameters:
 
     def _checked(self, sent: dict[str, Json]) -> dict[str, Json]:
         strict.check(sent)
-        errors = list(self._validator.iter_errors(sent))
-        if errors:
-            problem = problem_of(errors, self._schema)
+        faults = self._shape.faults(sent)
+        if faults:
+            problem = problem_of(faults, self._schema)
             problem.fix = problem.fix or self._advice(problem.field)
             raise problem
         return sent
@@ -94,14 +94,10 @@ def parameters_of(path: str, method: str) -> Parameters:
     return Parameters(path, method.lower())
 
 
-def published(schema: Json) -> jsonschema_rs.Draft202012Validator:
-    """A validator of a schema that refers into the published description, whose name is DOCUMENT."""
-    return jsonschema_rs.Draft202012Validator(schema, registry=_registry())
-
-
 @cache
-def _registry() -> jsonschema_rs.Registry:
-    return jsonschema_rs.Registry([(DOCUMENT, openapi())])
+def published() -> Shapes:
+    """The schemas of the published description, whose address is DOCUMENT."""
+    return Shapes({DOCUMENT: openapi()}.__getitem__)
 
 
 def _place(described: Mapping[str, Json]) -> str:
