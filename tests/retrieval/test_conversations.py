@@ -10,6 +10,7 @@ from memorywire.conformance.samples import NOW, SPACE, a_query, a_record, a_scop
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import Record, Scope
 from memorywire.stores.registry import open_store
+from memorywire.stores.relevance import MACHINE_LENDS, MACHINE_SAID
 
 ASKED, REST, OTHER = a_vector(1), a_vector(0, 1), a_vector(0, 0, 1)
 
@@ -79,6 +80,40 @@ def test_the_newer_of_two_sessions_that_answer_comes_first(url: str) -> None:
     assert first.signals["newest"] == 1.0
 
 
+def test_of_what_is_past_no_session_has_a_newer_word(url: str) -> None:
+    scope = a_scope()
+    query = replace(a_query(scope, "which bike?", ASKED), settled=True)
+    hits = found(url, turns(scope, "by the way, the bike and the bike I sold"), query)
+    assert hits[0].record.id == "old"
+    assert not any("newest" in hit.signals for hit in hits)
+
+
+def test_of_a_time_that_is_counted_back_more_is_made(url: str) -> None:
+    scope = a_scope()
+    kept = [
+        (said(scope, "a lamp", "near", occurred_at=NOW - 1), ASKED),
+        (said(scope, "a lamp!", "then", occurred_at=NOW - 9), a_vector(1, 0.8)),
+    ]
+    query = replace(a_query(scope, "", ASKED), times=((NOW - 10, NOW - 8),))
+    assert ids(found(url, kept, query)) == ["near", "then"]
+    first, second = found(url, kept, replace(query, ago=True))
+    assert (first.record.id, second.record.id) == ("then", "near")
+    assert first.signals["in_time"] == 1.0
+
+
+def test_words_that_only_ask_count_among_the_terms_and_nobody_earns_them(url: str) -> None:
+    scope = a_scope()
+    kept = [(said(scope, "any tips", "a"), OTHER), (said(scope, "a lamp", "b"), OTHER)]
+    query = a_query(scope, "tips for a lamp", ASKED)
+    earned = {hit.record.id: hit.signals["text"] for hit in found(url, kept, query)}
+    assert earned["a"] > 0
+    aside = {
+        hit.record.id: hit.signals["text"]
+        for hit in found(url, kept, replace(query, aside=frozenset({"tip"})))
+    }
+    assert aside == {"a": 0.0, "b": earned["b"]}
+
+
 def test_a_newer_session_about_something_else_stays_behind(url: str) -> None:
     scope = a_scope()
     query = a_query(scope, "which bike?", ASKED)
@@ -124,7 +159,7 @@ def test_turns_of_one_session_keep_their_order(url: str) -> None:
     assert ids(found(url, apart, query)) == ["new", "old"]
 
 
-def test_an_assistant_lends_to_the_turn_before_it_and_borrows_nothing(url: str) -> None:
+def test_an_assistant_borrows_nothing(url: str) -> None:
     scope = a_scope()
     begun = {"session_id": "one", "occurred_at": NOW - 9}
     asked = a_record(scope, "a red bike", id="asked", metadata={"role": "user"}, **begun)
@@ -135,11 +170,17 @@ def test_an_assistant_lends_to_the_turn_before_it_and_borrows_nothing(url: str) 
             hit.record.id: hit for hit in found(url, [*kept, (follows, REST)], a_query(scope, "bike", ASKED))
         }
         assert ("neighbours" in hits[id].signals) == (role == "user")
-    lending = replace(asked, id="answered", metadata={"role": "assistant"}, occurred_at=NOW - 8)
-    hits = {
-        hit.record.id: hit for hit in found(url, [*kept, (lending, ASKED)], a_query(scope, "bike", ASKED))
-    }
-    assert hits["asked"].signals["neighbours"] > 0
+
+
+def test_an_assistant_lends_less_than_its_words_count(url: str) -> None:
+    scope = a_scope()
+    asked = a_record(scope, "a red bike", id="asked", session_id="one", occurred_at=NOW - 9)
+    lent = {}
+    for role in ("assistant", "user"):
+        lending = replace(asked, id="next", metadata={"role": role}, occurred_at=NOW - 8)
+        hits = found(url, [(asked, ASKED), (lending, ASKED)], a_query(scope, "", ASKED))
+        [lent[role]] = [hit.signals["neighbours"] for hit in hits if hit.record.id == "asked"]
+    assert lent["assistant"] == pytest.approx(lent["user"] * MACHINE_SAID * MACHINE_LENDS)
 
 
 def test_of_two_that_say_the_same_the_brief_one_comes_first(url: str) -> None:

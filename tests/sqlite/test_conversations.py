@@ -48,7 +48,10 @@ def _asked(scope: Scope, dice: random.Random) -> Query:
     query = a_query(scope, " ".join(dice.choices(_WORDS, k=2)), _random_vector(dice))
     names = dice.choice([(), ("Ana",), ("Olsen",), ("Zoe", "Ana"), ("Somebody",)])
     nameless = dice.choice([None, _random_vector(dice)]) if names else None
-    return replace(query, names=names, nameless=nameless)
+    aside = frozenset(dice.choice([(), query.text.split()[:1]]))
+    times = dice.choice([(), ((NOW - 30, NOW - 10),)])
+    asked = replace(query, names=names, nameless=nameless, aside=aside, times=times)
+    return replace(asked, ago=dice.random() < 0.5, settled=dice.random() < 0.3)
 
 
 def _agreed(path: Path, scope: Scope, puts: Sequence[Put], queries: Sequence[Query]) -> set[str]:
@@ -78,7 +81,7 @@ def test_conversations_are_ranked_as_the_oracle_ranks_them(tmp_path: Path, seed:
     puts = [beginning(_turn(scope, number, dice), _random_vector(dice)) for number in range(150)]
     queries = [_asked(dice.choice([scope, replace(scope, user="u")]), dice) for _ in range(40)]
     seen = _agreed(tmp_path / "m.db", scope, puts, queries)
-    assert {"spoke", "rest", "newest", "neighbours", "machine_said", "brevity"} <= seen
+    assert {"spoke", "rest", "newest", "neighbours", "machine_said", "brevity", "in_time"} <= seen
 
 
 @pytest.mark.parametrize("seed", range(2))

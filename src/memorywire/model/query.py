@@ -13,6 +13,9 @@ class Query:
 
     `times` are stretches the words speak of: from, up to but not including, in epoch milliseconds.
     `names` are words that may name somebody, `nameless` is the vector of the other words, if there are any.
+    `aside` are index terms by which the text only asks: they count among its terms, but no memory earns them.
+    `ago` says that it counts back from now to its times, by words that are aside.
+    `settled` says that it asks about something past, which no later word on it changes.
     """
 
     where: Where
@@ -21,6 +24,9 @@ class Query:
     times: tuple[tuple[int, int], ...] = ()
     names: tuple[str, ...] = ()
     nameless: bytes | None = None
+    aside: frozenset[str] = frozenset()
+    ago: bool = False
+    settled: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,15 +50,20 @@ def put_newest_ahead(
     holding: Holding,
     sessions: Ints,
     covered: Covered,
+    settled: bool,
 ) -> None:
-    """Settle who of the contest is the newest word on the matter; they may be in another order afterwards."""
+    """Settle who of the contest is the newest word on the matter; they may be in another order afterwards.
+
+    Of a matter that is `settled`, no session has a newer word.
+    """
     _pass(contest, _facts(_weights(contest), moments, vectors, holding, sessions))
     if not (leaders := _leaders(contest, sessions)):
         return
     first, second = leaders
     its, other = int(sessions[first]), int(sessions[second])
     _put_fuller_ahead(contest[first], contest[second], lambda: covered(other) - covered(its))
-    _pass(contest, _sessions(_weights(contest), moments, holding, *_leaders(contest, sessions)))
+    if not settled:
+        _pass(contest, _sessions(_weights(contest), moments, holding, *_leaders(contest, sessions)))
 
 
 def _put_fuller_ahead(first: Contender, second: Contender, fuller: Callable[[], float]) -> None:

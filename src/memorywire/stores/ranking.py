@@ -9,6 +9,7 @@ from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
 from memorywire.model.values import dataclass
 from memorywire.stores.relevance import (
     A_NOSE,
+    AGO,
     ALIKE,
     BRIEF,
     CONTEST,
@@ -17,6 +18,7 @@ from memorywire.stores.relevance import (
     LEADERS,
     LEADERS_SAME_TERMS,
     LEADERS_TIE,
+    MACHINE_LENDS,
     MACHINE_SAID,
     NEAR_TIE,
     NEIGHBOURS,
@@ -43,6 +45,14 @@ class Candidate:
     terms: Counter[str]
 
 
+@dataclass(frozen=True, slots=True)
+class _Sought:
+    """What each term of the query weighs that a memory can earn, and what all its terms weigh."""
+
+    weights: Mapping[str, float]
+    total: float
+
+
 @dataclass(slots=True)
 class _Runner:
     """A candidate on its way through the ranking."""
@@ -62,6 +72,10 @@ class _Runner:
         return None if session is None else (self.record.scope.user, session)
 
     @property
+    def lends(self) -> float:
+        return MACHINE_LENDS * self.own if "machine_said" in self.signals else self.own
+
+    @property
     def score(self) -> float:
         demoted = self.record.standing is Standing.DEMOTED
         return relevance(self.weight) * (DEMOTED_FACTOR if demoted else 1.0)
@@ -77,10 +91,10 @@ def rank(candidates: Sequence[Candidate], asked: Vector | None, query: Query, li
     Where the query names somebody who speaks here, vectors are compared without the names: every word of
     that speaker would be near.
     """
-    weights = _term_weights(terms(query.text), candidates)
+    sought = _sought(query, candidates)
     named = _named_speakers(candidates, query)
     nameless = None if query.nameless is None else floats(query.nameless)
-    runners = _start(candidates, nameless if named and nameless else asked, weights, query, named)
+    runners = _start(candidates, nameless if named and nameless else asked, sought, query, named)
     if nameless and not named:
         _compare_the_rest(runners, nameless)
     _lend(runners)
@@ -88,11 +102,12 @@ def rank(candidates: Sequence[Candidate], asked: Vector | None, query: Query, li
         runner.weight *= runner.signals.get("brevity", 1.0)
     runners.sort(key=lambda runner: runner.place)
     contest = runners[:CONTEST]
-    _put_newest_ahead(contest, weights)
+    _put_newest_ahead(contest, sought)
     contest.sort(key=lambda runner: runner.place)
-    _put_fuller_session_ahead(contest, runners, weights)
+    _put_fuller_session_ahead(contest, runners, sought)
     contest.sort(key=lambda runner: runner.place)
-    _put_newer_session_ahead(contest, weights)
+    if not query.settled:
+        _put_newer_session_ahead(contest, sought)
     ranked = sorted(contest, key=lambda runner: runner.place) + runners[CONTEST:]
     return [Scored(record=r.record, score=r.score, signals=r.signals) for r in ranked[:limit]]
 
@@ -107,8 +122,12 @@ def cosine(one: Vector | None, other: Vector | None) -> float:
     return sum(a * b for a, b in zip(one, other, strict=True))
 
 
-def _term_weights(asked: Counter[str], candidates: Sequence[Candidate]) -> dict[str, float]:
-    return {term: idf(len(candidates), sum(term in c.terms for c in candidates)) for term in asked}
+def _sought(query: Query, candidates: Sequence[Candidate]) -> _Sought:
+    weights = {
+        term: idf(len(candidates), sum(term in c.terms for c in candidates)) for term in terms(query.text)
+    }
+    earned = {term: weight for term, weight in weights.items() if term not in query.aside}
+    return _Sought(earned, sum(weights.values()))
 
 
 def _named_speakers(candidates: Sequence[Candidate], query: Query) -> frozenset[str]:
@@ -124,18 +143,20 @@ def _speaker(record: Record) -> frozenset[str]:
 def _start(
     candidates: Sequence[Candidate],
     asked: Vector | None,
-    weights: Mapping[str, float],
+    sought: _Sought,
     query: Query,
     named: frozenset[str],
 ) -> list[_Runner]:
     """What each candidate earns by itself."""
-    total = sum(weights.values())
     lengths = [candidate.terms.total() for candidate in candidates]
     average = sum(lengths) / len(lengths) if any(lengths) else 1.0
     runners = []
     for candidate, length in zip(candidates, lengths, strict=True):
-        earned = sum(weights[term] * saturation(candidate.terms[term], length, average) for term in weights)
-        share = earned / total if total else 0.0
+        earned = sum(
+            weight * saturation(candidate.terms[term], length, average)
+            for term, weight in sought.weights.items()
+        )
+        share = earned / sought.total if sought.total else 0.0
         near = cosine(asked, candidate.vector)
         signals = {"vector": near, "text": share}
         own = evidence(near, share) * _priors(candidate.record, query, named, signals)
@@ -161,14 +182,14 @@ def _priors(record: Record, query: Query, named: frozenset[str], signals: dict[s
         factor *= MACHINE_SAID
     if record.occurred_at is not None and any(a <= record.occurred_at < b for a, b in query.times):
         signals["in_time"] = 1.0
-        factor *= IN_TIME
+        factor *= AGO if query.ago else IN_TIME
     if record.standing is Standing.DEMOTED:
         signals["demoted"] = 1.0
     return factor
 
 
 def _lend(runners: Sequence[_Runner]) -> None:
-    """Add what the neighbours in a session lend each other; an assistant lends, but does not borrow."""
+    """Add what the neighbours in a session lend each other; an assistant lends less, and does not borrow."""
     sessions: dict[tuple[str | None, str], list[_Runner]] = {}
     for runner in runners:
         if runner.session is not None:
@@ -179,7 +200,7 @@ def _lend(runners: Sequence[_Runner]) -> None:
             if "machine_said" in turn.signals:
                 continue
             around = ((turns[at + step], share) for step, share in _steps() if 0 <= at + step < len(turns))
-            lent = sum(share * other.own for other, share in around)
+            lent = sum(share * other.lends for other, share in around)
             if lent:
                 turn.signals["neighbours"] = lent
                 turn.weight += lent
@@ -189,7 +210,7 @@ def _steps() -> list[tuple[int, float]]:
     return [(sign * distance, share) for distance, share in NEIGHBOURS for sign in (-1, 1)]
 
 
-def _put_newest_ahead(contest: Sequence[_Runner], weights: Mapping[str, float]) -> None:
+def _put_newest_ahead(contest: Sequence[_Runner], sought: _Sought) -> None:
     """Among near ties that answer the same question, the newer passes the older by a nose.
 
     Two turns of conversations are left to their sessions: what is talked over again is no correction.
@@ -203,7 +224,7 @@ def _put_newest_ahead(contest: Sequence[_Runner], weights: Mapping[str, float]) 
             if older.record.moment < newer.record.moment
             and None in (older.session, newer.session)
             and before[newer.record.id] >= NEAR_TIE * before[older.record.id]
-            and _same_terms(older, newer, weights, SAME_TERMS)
+            and _same_terms(older, newer, sought, SAME_TERMS)
             and cosine(older.candidate.vector, newer.candidate.vector) >= ALIKE
         ]
         if passed and max(passed) > newer.weight:
@@ -221,7 +242,7 @@ def _leaders(ranked: Sequence[_Runner]) -> list[_Runner]:
 
 
 def _put_fuller_session_ahead(
-    ranked: Sequence[_Runner], everybody: Sequence[_Runner], weights: Mapping[str, float]
+    ranked: Sequence[_Runner], everybody: Sequence[_Runner], sought: _Sought
 ) -> None:
     """The second of the two passes the first if its session covers so much more of the query's terms."""
     if not (leaders := _leaders(ranked)):
@@ -229,20 +250,20 @@ def _put_fuller_session_ahead(
     first, second = leaders
     if not LEADERS_TIE * first.weight <= second.weight <= first.weight:
         return
-    fuller = _covered(second, everybody, weights) - _covered(first, everybody, weights)
+    fuller = _covered(second, everybody, sought) - _covered(first, everybody, sought)
     if second.weight + FULLER * fuller > first.weight:
         second.weight = first.weight + A_NOSE
         second.signals["fuller"] = 1.0
 
 
-def _covered(leader: _Runner, everybody: Sequence[_Runner], weights: Mapping[str, float]) -> float:
+def _covered(leader: _Runner, everybody: Sequence[_Runner], sought: _Sought) -> float:
     """The share of the query's term weight that the turns of the leader's session hold between them."""
     turns = [runner.candidate.terms for runner in everybody if runner.session == leader.session]
-    held = sum(weight for term, weight in weights.items() if any(term in words for words in turns))
-    return held / (sum(weights.values()) or 1.0)
+    held = sum(weight for term, weight in sought.weights.items() if any(term in words for words in turns))
+    return held / (sought.total or 1.0)
 
 
-def _put_newer_session_ahead(ranked: Sequence[_Runner], weights: Mapping[str, float]) -> None:
+def _put_newer_session_ahead(ranked: Sequence[_Runner], sought: _Sought) -> None:
     """Of the best turns of the two best sessions, the newer passes the older if both may answer."""
     if not (leaders := _leaders(ranked)):
         return
@@ -250,15 +271,15 @@ def _put_newer_session_ahead(ranked: Sequence[_Runner], weights: Mapping[str, fl
     if (
         second.record.moment > first.record.moment
         and LEADERS_TIE * first.weight <= second.weight <= first.weight
-        and _same_terms(first, second, weights, LEADERS_SAME_TERMS)
+        and _same_terms(first, second, sought, LEADERS_SAME_TERMS)
     ):
         second.weight = first.weight + A_NOSE
         second.signals["newest"] = 1.0
 
 
-def _same_terms(one: _Runner, other: _Runner, weights: Mapping[str, float], same: float) -> bool:
+def _same_terms(one: _Runner, other: _Runner, sought: _Sought, same: float) -> bool:
     """Whether both cover enough of the query's term weight, by nearly the same terms."""
-    total = sum(weights.values())
+    weights, total = sought.weights, sought.total
     held = [runner.candidate.terms for runner in (one, other)]
     covered = [sum(w for term, w in weights.items() if term in words) for words in held]
     shared = sum(w for term, w in weights.items() if term in held[0] and term in held[1])

@@ -24,13 +24,19 @@ MACHINE_SAID = 0.5
 """An assistant's words tell what it said, less what is so; and they borrow nothing: beside evidence there is
 always an answer to it, mostly a long one."""
 
+MACHINE_LENDS = 0.5
+"""An assistant's turn lends so much of what it counts: it takes up what was asked, and says nothing of what
+was told in passing."""
+
 BRIEF = 80
 LENGTHY = 400
 """Beyond `BRIEF` index terms a memory says much beside what is asked: with `LENGTHY` more it counts half, but
 never less, and lends as before."""
 
 IN_TIME = 1.3
-"""A memory of the time that the query speaks of."""
+AGO = 2.0
+"""A memory of the time that the query speaks of; if the query counts back to it from now, nothing but the
+time tells it from others: no word of that day says "two weeks ago"."""
 
 SPOKE = 1.5
 """The words of somebody whom the query names."""

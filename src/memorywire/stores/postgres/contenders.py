@@ -51,10 +51,12 @@ async def contenders(
     if near is None or len(near) < wanted:
         return None
     containing = await _containing(db, query)
+    scope = query.where.scope
+    aside = {term_key(scope.tenant, scope.agent, term) for term in query.aside}
     telling = {
         key: idf(live, min(count, live))  # versions that ended have entries too
         for key, count in containing.items()
-        if count < _MOST_ENTRIES or min(containing.values()) == _MOST_ENTRIES
+        if key not in aside and (count < _MOST_ENTRIES or min(containing.values()) == _MOST_ENTRIES)
     }
     best = sorted({*near, *await _wordiest(db, asked, telling, wanted)})
     around = await _neighbours(db, asked, best)

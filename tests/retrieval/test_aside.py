@@ -1,0 +1,69 @@
+"""How a question is put says nothing of what it asks for."""
+
+import pytest
+
+from memorywire.retrieval.aside import aside, asks_of_the_past, counts_back
+from memorywire.stores.text import terms
+
+
+@pytest.mark.parametrize(
+    ("text", "asking"),
+    [
+        ("What did I plant three weeks ago?", "three weeks ago"),
+        ("How many days ago did I see the dentist?", "many days ago"),
+        ("Can you recommend a hotel in Oslo?", "recommend"),
+        ("I'm planning a weekend in Oslo. Any helpful tips?", "I'm planning helpful tips"),
+        ("Do you think it is a good idea to sell the boat?", "think good idea"),
+        (
+            "I was looking back at our previous conversation about stamps.",
+            "looking back previous conversation",
+        ),
+        ("What kind of stove did I buy?", "kind"),
+        ("I’ve been wondering: could you please remind me of the name?", "I’ve wondering please remind"),
+    ],
+)
+def test_what_only_asks_is_told_from_what_is_said(text: str, asking: str) -> None:
+    assert aside(text) == terms(asking).keys()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "Where is the boat?", "the tips of the oars", "my days in Oslo", "What did Ana recommend?"]
+)
+def test_a_plain_question_has_nothing_of_the_kind(text: str) -> None:
+    assert aside(text) == frozenset()
+
+
+def test_a_word_that_is_also_said_stays() -> None:
+    assert "recommend" not in aside("Can you recommend what Ana did not recommend?")
+    assert "recommend" in aside("Can you recommend what Ana liked?")
+
+
+def test_of_a_text_that_only_asks_every_word_counts() -> None:
+    assert aside("Any suggestions?") == frozenset()
+    assert aside("Any suggestions for Oslo?") == terms("suggestions").keys()
+
+
+def test_a_time_may_be_counted_back_from_now() -> None:
+    assert counts_back("What did I plant a couple of weeks ago?")
+    assert not counts_back("What did I plant in May?")
+    assert not counts_back("What did I plant long ago?")
+
+
+@pytest.mark.parametrize("text", ["When did I sell the boat?", "why was Ana late?", "“When had it rained?”"])
+def test_when_and_why_something_happened_is_past(text: str) -> None:
+    assert asks_of_the_past(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "When is the meeting?",
+        "When did I last see the dentist?",
+        "Why was the most recent order late?",
+        "When I travel, which seat do I like?",
+        "Where did I sell the boat?",
+        "",
+    ],
+)
+def test_what_may_have_changed_since_is_not(text: str) -> None:
+    assert not asks_of_the_past(text)
