@@ -35,11 +35,11 @@ def test_the_floor_found_keeps_the_answerable_and_cuts_the_others(filled: Shell,
     file.write_bytes(lines(*questions()))
     found = filled("calibrate", "--file", str(file), "--json").json
     assert (found["kept"], found["cut"], found["answerable"], found["others"]) == (1.0, 1.0, 2, 2)
-    floor = str(found["floor"])
+    fitted = {"MEMORYWIRE_FLOOR": str(found["floor"]), "MEMORYWIRE_MATCH": str(found["match"])}
     for query in ANSWERABLE:
-        assert filled("recall", query, "--json", MEMORYWIRE_FLOOR=floor).json["results"]
+        assert filled("recall", query, "--json", **fitted).json["verdict"] == "match"
     for query in OTHERS:
-        assert not filled("recall", query, "--json", MEMORYWIRE_FLOOR=floor).json["results"]
+        assert not filled("recall", query, "--json", **fitted).json["results"]
 
 
 def test_the_table_marks_the_floor_and_says_where_it_goes(filled: Shell):
@@ -47,6 +47,7 @@ def test_the_table_marks_the_floor_and_says_where_it_goes(filled: Shell):
     assert done.code == 0
     assert done.out.count("<- use this") == 1
     assert "MEMORYWIRE_FLOOR=" in done.out
+    assert "MEMORYWIRE_MATCH=" in done.out
 
 
 def test_a_named_memory_is_what_must_be_kept(filled: Shell):
@@ -107,3 +108,11 @@ def test_recall_ranks_packs_and_drops_repetitions_when_told(filled: Shell):
     ranked = filled(*asked, "--explain", "--rank", '{"recency": 1}').json["results"]
     assert all("recency" in hit["explain"]["signals"] for hit in ranked)
     assert filled(*asked, "--dedup-threshold", "0.9").code == 2
+
+
+def test_a_memory_that_brings_up_nothing_is_no_ground_for_a_floor(filled: Shell):
+    elsewhere = filled("calibrate", "--agent", "nobody", "--json", stdin=lines(*questions()))
+    assert (elsewhere.code, elsewhere.problem["field"]) == (2, "file")
+    assert "--agent" in elsewhere.problem["fix"]
+    unknown = [{"query": ANSWERABLE[0], "ids": ["nobody"]}, {"query": OTHERS[0], "answerable": False}]
+    assert "ids" in filled("calibrate", "--json", stdin=lines(*unknown)).problem["fix"]

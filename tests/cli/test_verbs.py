@@ -210,3 +210,12 @@ def test_the_demo_tells_its_story_and_leaves_nothing_behind(shell: Shell):
 def test_the_demo_as_json_is_the_list_of_its_calls(shell: Shell):
     calls = shell("demo", "--json").json
     assert {"remember", "recall", "forget", "undo", "history"} <= {call["operation"] for call in calls}
+
+
+def test_all_that_is_provided_is_told_in_one_place(shell: Shell):
+    said = shell("capabilities").out.splitlines()
+    assert "contracts   kv, vector_search, stats, memory_layer" in said
+    everything = "read, write, search, long-term, compaction, attribution, replay-snapshot, retention"
+    assert f"openwop     not served: {everything}" in said
+    passing = shell("capabilities", "--store", "memory://").out
+    assert "  degraded  long-term, replay-snapshot" in passing.splitlines()

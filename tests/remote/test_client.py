@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from memorywire.client import BlockingClient, Client
+from memorywire.journal.contract import Act
+from memorywire.model.change import Change
 from memorywire.model.errors import (
     CapabilityUnsupported,
     Conflict,
@@ -17,6 +19,8 @@ from memorywire.model.errors import (
     StoreUnavailable,
     Unauthenticated,
 )
+from memorywire.model.proposal import Debt
+from memorywire.model.record import Scope
 from memorywire.model.requests import Action, Strategy
 from tests.cli.shell import Shell
 from tests.http.server import Server, serving
@@ -107,6 +111,35 @@ def test_the_command_line_asks_the_server_that_is_named(server: Server, tmp_path
     assert (wrong.code, wrong.problem["code"]) == (3, "not_found")
     far = shell("scan", "--json", **said)
     assert (far.code, far.problem["code"]) == (3, "capability_unsupported")
+
+
+NEEDS_THE_STORE = [
+    *("audit log", "audit verify", "backends list", "backup {}/copy.db", "debts pay", "dream runs"),
+    *("export {}/copy.mwb", "operator list", "reembed --dry-run", "scan", "webhook list"),
+]
+
+
+@pytest.mark.parametrize("typed", NEEDS_THE_STORE)
+def test_a_verb_that_needs_the_store_does_not_take_the_one_next_to_it(
+    server: Server, tmp_path: Path, typed: str
+):
+    shell, words = Shell(tmp_path / "home"), typed.format(tmp_path).split()
+    done = shell(*words, "--json", MEMORYWIRE_URL=server.client.url)
+    assert (done.code, done.problem["code"]) == (3, "capability_unsupported")
+    assert not any(tmp_path.iterdir())
+    near = shell(*words, "--json", "--store", "memory://", MEMORYWIRE_URL=server.client.url)
+    assert "MEMORYWIRE_URL" not in near.err
+
+
+def test_the_server_is_asked_what_its_stores_are_owed(server: Server, tmp_path: Path):
+    journal = server.house.journal
+    assert journal is not None
+    change = Change(id="owed-1", operation="forget", scope=Scope(agent="far"), at=1)
+    server.run(journal.write(Act(debts=(Debt(store="away", change=change, at=1),))))
+    shell, said = Shell(tmp_path), {"MEMORYWIRE_URL": server.client.url}
+    assert [debt["change_id"] for debt in shell("debts", "--json", **said).json["debts"]] == ["owed-1"]
+    assert "owed-1" in shell("debts", **said).out
+    assert shell("debts", "--json").json == {"debts": []}
 
 
 def test_the_command_line_shows_its_token(tmp_path: Path):

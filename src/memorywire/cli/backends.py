@@ -107,7 +107,7 @@ def _in_book(desk: Desk, act: "Callable[[Backends], Awaitable[T]]") -> T:
     async def work() -> T:
         from memorywire.engine.tools import unsupported
 
-        async with opened_house(desk.settings) as house:
+        async with opened_house(desk.here) as house:
             if house.backends is None:
                 raise unsupported("backends", "no journal is wired here")
             return await act(house.backends)

@@ -30,7 +30,7 @@ def store_path(desk: Desk) -> Path:
     """The file of the desk's store."""
     from memorywire.stores.sqlite.location import locate
 
-    url = desk.settings.stores[0]
+    url = desk.here.stores[0]
     path = locate(url).path if url.startswith("sqlite:") else None
     if path is None:
         raise CapabilityUnsupported(

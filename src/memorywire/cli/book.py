@@ -100,7 +100,7 @@ def opened(desk: Desk, *, missing_ok: bool = False) -> Iterator[Book | DistantBo
     from memorywire.journal.notary import Notary
     from memorywire.stores.sqlite.connection import connect, fence
 
-    if desk.settings.stores[0].startswith(("postgresql:", "postgres:")):
+    if desk.here.stores[0].startswith(("postgresql:", "postgres:")):
         yield _distant(desk)
         return
     location = _location(desk)

@@ -1,10 +1,12 @@
 """`memorywire capabilities`: what is wired here."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import click
 
 from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.model.projections import DIMENSIONS
+from memorywire.model.record import Json
 
 
 @click.command("capabilities")
@@ -24,4 +26,14 @@ def sentences(answer: Answer) -> Iterator[str]:
     yield f"embedding   {embedding['model']} {embedding['revision']}, {embedding['dimension']} dimensions"
     served = [name for name, holds in answer.get("contracts", {}).items() if holds]
     yield f"contracts   {', '.join(served)}"
+    yield from _openwop(answer["openwop"]) if "openwop" in answer else ()
     yield from (f"limit       {name} {value}" for name, value in answer["limits"].items())
+
+
+def _openwop(said: Mapping[str, Json]) -> Iterator[str]:
+    """What a host gives an agent, whether or not one is open, and what an agent would miss."""
+    provided = said["dimensions"]
+    yield f"openwop     {'served' if said['served'] else 'not served'}: {', '.join(provided) or 'nothing'}"
+    missing = [name for name in DIMENSIONS if name not in provided]
+    if missing:
+        yield f"  degraded  {', '.join(missing)}"

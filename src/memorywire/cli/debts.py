@@ -28,7 +28,8 @@ def command(desk: Desk, deed: str, change_id: str | None, why: str | None) -> No
 
     A change that a store missed is kept and written as soon as the store takes it, in order. `list` shows
     what waits, `pay` tries now and exits with 4 when something is left, `write-off CHANGE --why TEXT`
-    gives one up for good. Of every agent.
+    gives one up for good. Of every agent. A server that MEMORYWIRE_URL names can be asked what waits; it
+    pays by itself.
     """
     if (deed == _WRITE_OFF) != (change_id is not None):
         raise click.UsageError("write-off needs a CHANGE, and nothing else has one")
@@ -37,21 +38,24 @@ def command(desk: Desk, deed: str, change_id: str | None, why: str | None) -> No
     elif change_id is not None:
         answer = _written_off(desk, change_id, why)
     else:
-        answer = {"debts": _told(_owed(desk))}
+        answer = {"debts": _owed(desk)}
     desk.show(answer, lambda said: _sentences(said, desk))
     if deed == _PAY and answer["debts"]:
         raise click.exceptions.Exit(STORE_FAILURE)
 
 
-def _owed(desk: Desk) -> "Sequence[Debt]":
-    """Read from the journal alone, because the store may be what is missing."""
+def _owed(desk: Desk) -> list[dict[str, Json]]:
+    """Read from the journal alone, because the store may be what is missing; or what the server says."""
     from memorywire.journal.sqlite import owed
 
+    if desk.server is not None:
+        with desk.client(desk.server) as client:
+            return client.owed()
     try:
         with opened(desk) as book:
-            return book.read(owed)
+            return _told(book.read(owed))
     except NotFound:
-        return ()
+        return []
 
 
 def _paid(desk: Desk) -> Answer:

@@ -14,11 +14,12 @@ import click
 
 from memorywire.cli.problems import exit_code, problem_lines
 from memorywire.model.clock import Clock, system_clock
-from memorywire.model.errors import MemorywireError
+from memorywire.model.errors import CapabilityUnsupported, MemorywireError
 from memorywire.model.record import Json
 from memorywire.model.values import dataclass
 
 if TYPE_CHECKING:  # the house is opened by verbs that need it, not to show --help
+    from memorywire.client import BlockingClient
     from memorywire.house.settings import Settings
     from memorywire.sync import Memory
 
@@ -61,6 +62,17 @@ class Desk:
         """Read when they are first needed."""
         return self.read()
 
+    @property
+    def here(self) -> "Settings":
+        """The settings, for a verb that needs the store itself; CapabilityUnsupported if a server has it."""
+        if self.server is not None:
+            raise CapabilityUnsupported(
+                "this needs the store itself, and MEMORYWIRE_URL names a server",
+                field="store",
+                fix="run it where the store is, or name the store with --store",
+            )
+        return self.settings
+
     def under(self, settings: "Settings") -> "Desk":
         """The same desk under other settings, whose stores are opened here."""
         return replace(self, read=lambda: settings, server=None)
@@ -69,10 +81,7 @@ class Desk:
     def memory(self, clock: Clock = system_clock, *, caller: str = PERSON) -> Iterator["Memory"]:
         """The memory of the settings, or of the server, where the token says who asks."""
         if self.server is not None:
-            from memorywire.client import BlockingClient
-
-            token, agent, user = os.environ.get("MEMORYWIRE_TOKEN"), self.settings.agent, self.settings.user
-            with BlockingClient(self.server, agent, token=token, user_id=user) as client:
+            with self.client(self.server) as client:
                 yield client
             return
         from memorywire.sync import Memory
@@ -84,6 +93,7 @@ class Desk:
             embedder=self.settings.embedder,
             embedder_key=self.settings.embedder_key,
             floor=self.settings.floor,
+            match=self.settings.match,
             policy=self.settings.policy,
             journal=self.settings.journal,
             secrets=self.settings.secrets,
@@ -93,6 +103,13 @@ class Desk:
             clock=clock,
         ) as memory:
             yield memory
+
+    def client(self, address: str) -> "BlockingClient":
+        """The same memory at the server of that address."""
+        from memorywire.client import BlockingClient
+
+        token, agent, user = os.environ.get("MEMORYWIRE_TOKEN"), self.settings.agent, self.settings.user
+        return BlockingClient(address, agent, token=token, user_id=user)
 
     def call(self, operation: str, **fields: Json) -> Answer:
         """One request in this scope; a field that was not given is not sent."""

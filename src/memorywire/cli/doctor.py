@@ -87,7 +87,7 @@ async def _embedder(desk: Desk) -> dict[str, Json]:
         "name": _without_secrets(desk.settings.embedder),
         "space": str(embedder.space),
         "first_answer_ms": round((time.perf_counter() - began) * 1000),
-        **(_built_in() if desk.settings.embedder == "minilm" else {}),
+        **(_built_in() if desk.settings.embedder.partition("?")[0] == "minilm" else {}),
     }
 
 

@@ -9,7 +9,6 @@ import click
 from memorywire.cli.desk import PERSON, Answer, Desk, shared
 from memorywire.cli.house import opened_house
 from memorywire.cli.screen import safe
-from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.record import Scope
 
 if TYPE_CHECKING:
@@ -67,13 +66,8 @@ def at_memory(desk: Desk, act: "Callable[[Scope, Tools], Awaitable[Answer]]") ->
 def _in_house(desk: Desk, act: "Callable[[Scope, House], Awaitable[Answer]]") -> Answer:
     import asyncio
 
-    if desk.server is not None:
-        raise CapabilityUnsupported(
-            "a server is dreamed for where its store is", field="store", fix="name the store with --store"
-        )
-
     async def work() -> Answer:
-        async with opened_house(desk.settings) as house:
+        async with opened_house(desk.here) as house:
             return await act(Scope(agent=desk.settings.agent, user=desk.settings.user), house)
 
     return asyncio.run(work())

@@ -67,7 +67,7 @@ def command(
 
 
 async def _exported(desk: Desk, file: Path, format_: str, wanted: "Exporting") -> Answer:
-    async with opened_house(desk.settings) as house:
+    async with opened_house(desk.here) as house:
         with Progress("exporting", None) as progress:
             if format_ != "bundle":
                 return await _readable(house.tools, file, format_, wanted.agents)

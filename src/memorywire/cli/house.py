@@ -35,6 +35,7 @@ async def opened_house(settings: "Settings", clock: Clock = system_clock) -> Asy
         embedder=settings.embedder,
         embedder_key=settings.embedder_key,
         floor=settings.floor,
+        match=settings.match,
         several=settings.several,
         reading=settings.reading,
         backends=rules_from(os.environ),

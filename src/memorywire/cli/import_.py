@@ -118,7 +118,7 @@ def _place(what: str) -> dict[str, Any]:
 async def _imported(desk: Desk, wish: "Wish") -> Answer:
     from memorywire.migrate.importing import bring_in
 
-    async with opened_house(desk.settings) as house:
+    async with opened_house(desk.here) as house:
         with Progress("importing", None) as progress:
             return await bring_in(
                 wish,
@@ -130,7 +130,7 @@ async def _imported(desk: Desk, wish: "Wish") -> Answer:
 async def _taken_back(desk: Desk, batch: str) -> Answer:
     from memorywire.migrate.undoing import take_back
 
-    async with opened_house(desk.settings) as house:
+    async with opened_house(desk.here) as house:
         return asdict(await take_back(batch, house.tools, DEFAULT_TENANT))
 
 

@@ -105,7 +105,7 @@ def _run(desk: Desk, act: "Callable[[Registry], Awaitable[T]]") -> T:
     from memorywire.servers.operators import Registry
 
     return in_journal(
-        desk.settings,
+        desk.here,
         lambda journal: act(Registry(journal=journal, clock=system_clock, actor=PERSON)),
     )
 

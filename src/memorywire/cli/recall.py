@@ -30,7 +30,9 @@ _FUSIONS = click.Choice([fusion.value for fusion in Fusion])
 @click.option("--as-of", type=ago, metavar="WHEN", help=f"As memory was then: {PAST}.")
 @click.option("--include-archived", is_flag=True, help="Archived memories may answer too.")
 @click.option("--hops", type=int, metavar="0..3", help="Follow links this far.")
-@click.option("--fusion", type=_FUSIONS, help="How several stores' answers are joined.")
+@click.option(
+    "--fusion", type=_FUSIONS, help="How several stores' answers are joined; legs: how one store's two are."
+)
 @click.option("--max-tokens", type=int, metavar="N", help="Only what fits in so many tokens of content.")
 @click.option(
     "--rank",

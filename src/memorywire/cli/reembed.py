@@ -30,9 +30,9 @@ def command(desk: Desk, to: str | None, dry_run: bool, price: float | None) -> N
     """
     import asyncio
 
-    name = to or desk.settings.embedder
+    name = to or desk.here.embedder
     answers = []
-    for url in desk.settings.stores:
+    for url in desk.here.stores:
         foreseen = _priced(asyncio.run(_foreseen(desk, url, name)), price)
         if dry_run:
             answers.append(foreseen)

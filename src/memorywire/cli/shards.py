@@ -119,7 +119,7 @@ def _in_directory(desk: Desk, work: "Callable[[Directory], Awaitable[T]]") -> T:
     from memorywire.stores.postgres import require_driver
     from memorywire.stores.shards import SCHEME
 
-    url = desk.settings.stores[0]
+    url = desk.here.stores[0]
     if not url.startswith(SCHEME):
         raise InvalidRequest(
             "the store is no directory of shards",

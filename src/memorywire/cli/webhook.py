@@ -55,7 +55,7 @@ def add(desk: Desk, url: str, tenant: str, agents: tuple[str, ...]) -> None:
         await journal.file.write(partial(webhooks.add, webhook=webhook))
         return webhook
 
-    made = in_journal(desk.settings, work)
+    made = in_journal(desk.here, work)
     desk.show({"id": made.id, "url": made.url, "secret": made.secret}, _added)
 
 
@@ -69,7 +69,7 @@ def list_(desk: Desk) -> None:
 
         return await journal.file.read(webhooks.webhooks)
 
-    desk.show({"webhooks": [_shown(webhook) for webhook in in_journal(desk.settings, work)]}, _lines)
+    desk.show({"webhooks": [_shown(webhook) for webhook in in_journal(desk.here, work)]}, _lines)
 
 
 @command.command("letters")
@@ -83,7 +83,7 @@ def letters(desk: Desk, id: str) -> None:
 
         return await journal.file.read(partial(webhooks.letters, id=id))
 
-    found = in_journal(desk.settings, work)
+    found = in_journal(desk.here, work)
     answer: Answer = {"letters": [{"event": one.event, "at": one.at, "error": one.error} for one in found]}
     desk.show(
         answer,
@@ -104,7 +104,7 @@ def remove(desk: Desk, id: str) -> None:
 
         await journal.file.write(partial(webhooks.remove, id=id))
 
-    in_journal(desk.settings, work)
+    in_journal(desk.here, work)
     desk.show({"id": id, "removed": True}, lambda said: [f"removed {said['id']}"])
 
 

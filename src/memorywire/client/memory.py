@@ -8,10 +8,12 @@ from memorywire.client.door import Door, nowhere
 from memorywire.facades.memory import Memory
 from memorywire.house import DEFAULT_AGENT
 from memorywire.model.answers import Hit, Page, Recalled
+from memorywire.model.capabilities import Capabilities, Feature, StoreCapabilities
 from memorywire.model.codec import load
 from memorywire.model.errors import InvalidRequest, StoreCorrupt
 from memorywire.model.kv import Owner, OwnerKind
 from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
+from memorywire.model.space import Space
 from memorywire.stores.remote.link import Link, locate
 from memorywire.sync import Memory as BlockingMemory
 
@@ -27,9 +29,9 @@ _RECORD = frozenset(field.name for field in fields(Record))
 class Client(Memory):
     """An agent's memory behind the address of `memorywire serve`, opened by nobody but the server.
 
-    The five operations, get, list and undo answer as `Memory` answers, and so do `kv` and `layer`. All
-    operations of the wire are there as plain JSON, through `call`. What needs the store itself raises
-    CapabilityUnsupported.
+    The five operations, get, list, undo and capabilities answer as `Memory` answers, and so do `kv` and
+    `layer`. All operations of the wire are there as plain JSON, through `call`. What needs the store itself
+    raises CapabilityUnsupported.
     The token decides about the tenant; one of several tenants chooses with `tenant`.
     """
 
@@ -51,6 +53,15 @@ class Client(Memory):
         if not operation.isidentifier():
             raise InvalidRequest("there is no such operation", field="operation")
         return await self._door.ask("POST", operation, body=dict(payload))
+
+    async def capabilities(self) -> Capabilities:
+        """What is wired at the server."""
+        return await self._ask(Capabilities, "capabilities", {})
+
+    async def owed(self) -> list[dict[str, Json]]:
+        """What stores of the server have still to write, without what it says; takes the right to review."""
+        found: list[dict[str, Json]] = (await self._door.ask("GET", "debts"))["debts"]
+        return found
 
     @property
     def kv(self) -> "RemoteKeyValue":
@@ -88,13 +99,19 @@ class BlockingClient(BlockingMemory):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Takes what the async client takes."""
         super().__init__()
-        self._memory = Client(*args, **kwargs)
+        self._client = Client(*args, **kwargs)
+        self._memory = self._client
+
+    def owed(self) -> list[dict[str, Json]]:
+        return self._run(self._client.owed())
 
 
 def _read(kind: type[Any], answer: Mapping[str, Json], tenant: str, agent: str) -> Any:
     """The answer as the value it was before it was sent."""
     if kind is Record:
         return _record(answer, tenant, agent)
+    if kind is Capabilities:
+        return _capabilities(answer)
     if kind is Page:
         items = tuple(_record(item, tenant, agent) for item in answer["items"])
         return Page(items=items, total=answer["total"], next=answer.get("next"))
@@ -103,6 +120,17 @@ def _read(kind: type[Any], answer: Mapping[str, Json], tenant: str, agent: str) 
         hits = tuple(_hit(hit, tenant, agent) for hit in answer["results"])
         return replace(load(Recalled, {**rest, "hits": []}), hits=hits)
     return load(kind, dict(answer))
+
+
+def _capabilities(answer: Mapping[str, Json]) -> Capabilities:
+    return Capabilities(
+        stores=tuple(load(StoreCapabilities, store) for store in answer["stores"]),
+        space=load(Space, answer["embedding"]),
+        overseen="proposals" in answer["operations"],
+        together=frozenset(map(Feature, answer["features"])),
+        extracts=answer["contracts"]["memory_layer"],
+        hosting=answer["openwop"]["served"],
+    )
 
 
 def _record(document: Mapping[str, Json], tenant: str, agent: str) -> Record:
