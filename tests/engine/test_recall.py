@@ -1,5 +1,7 @@
 """Recall finds what answers, inside the scope and the moment, and says when nothing does."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from memorywire.model.answers import Verdict
@@ -156,5 +158,33 @@ def test_the_same_question_gets_the_same_answer_in_the_same_order(url):
         first = [hit.id for hit in await memory.recall("a note", k=20)]
         again = [hit.id for hit in await memory.recall("a note", k=20)]
         assert first == again == sorted(first)
+
+    play(url, story)
+
+
+@pytest.mark.parametrize(
+    ("asked", "inside"),
+    [
+        ("the lunch between March and May 2024", 4),
+        ("the lunch since June 2024", 9),
+        ("the lunch before March 2024", 1),
+    ],
+)
+def test_what_happened_inside_a_range_of_time_is_in_time(url, asked, inside):
+    async def story(memory, clock):
+        for month in (1, 4, 9):
+            at = datetime(2024, month, 15, tzinfo=UTC)
+            await memory.remember(f"lunch number {month}", occurred_at=int(at.timestamp() * 1000))
+        found = await memory.recall(asked, min_relevance="off", explain=True)
+        assert [hit.content for hit in found if "in_time" in hit.signals] == [f"lunch number {inside}"]
+
+    play(url, story)
+
+
+def test_a_word_is_found_behind_its_elision(url):
+    async def story(memory, clock):
+        await memory.remember("L'été à Nice")
+        found = await memory.recall("été", min_relevance="off", explain=True)
+        assert found.hits[0].signals["text"] > 0
 
     play(url, story)

@@ -22,12 +22,12 @@ from memorywire import Memory
 from memorywire.facades.harness import MemoryItem
 from memorywire.facades.harness import Status as Standing
 from memorywire.facades.openwop.adapter import Visitor
-from memorywire.facades.openwop.discovery import claims
 from memorywire.facades.openwop.entries import Draft, Wanted, entry_of
 from memorywire.facades.openwop.host import SESSION, Host
 from memorywire.journal.runs import Run
 from memorywire.model.answers import Status
 from memorywire.model.errors import Conflict, SecretLeakage
+from memorywire.model.projections import host_over
 from tests.engine.quick import Quick
 from tests.engine.stage import HandClock
 
@@ -109,7 +109,7 @@ class Faces(RuleBasedStateMachine):
         self.number = 0
         house = self.run(self.memory._open())
         assert house.journal is not None
-        self.host = Host(house, house.journal, serves=claims(house.capabilities))
+        self.host = Host(house, house.journal, serves=host_over(house.capabilities))
 
     def teardown(self) -> None:
         if hasattr(self, "memory"):

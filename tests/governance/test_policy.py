@@ -264,6 +264,22 @@ def test_only_a_rule_that_names_recall_speaks_of_recall():
     assert judge(a_case(a_memory()), cautious).verdict is Verdict.HOLD
 
 
+def test_a_policy_knows_what_its_rules_ask_and_which_can_speak_of_an_operation():
+    rules = [
+        {"name": "off", "verdict": "hold", "similar_to_existing": True, "enabled": False},
+        {"name": "named", "verdict": "hold", "operation": ["recall", "merge"], "not": {"caller": ["me"]}},
+        {"name": "any", "verdict": "hold", "tags": ["x"]},
+    ]
+    policy = policy_from_toml({"profile": "open", "rule": rules})
+    told = {operation: [rule.name for rule in about] for operation, about in policy.about.items()}
+    assert told["recall"] == ["named"]
+    assert told["merge"] == ["named", "any"]
+    assert told["remember"] == told["undo"] == ["any"]
+    assert policy.asked == {"operation", "unless", "caller", "tags"}
+    assert policy.speaks_of_recalls
+    assert not replace(policy, rules=()).speaks_of_recalls
+
+
 def test_the_first_enabled_rule_that_matches_decides():
     rules = [
         {"name": "off", "verdict": "refuse", "source": ["crm*"], "enabled": False},

@@ -1,17 +1,21 @@
 """What is written down together is written whole or not at all, beside the memories or in its own file."""
 
+import asyncio
+import gc
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
-from memorywire.conformance.samples import SPACE, a_change, a_record, beginning
+from memorywire.conformance.samples import SPACE, a_change, a_record, beginning, records
 from memorywire.journal import ledger
+from memorywire.journal.audit import contradicted
 from memorywire.journal.contract import Act, Edition, Wanted
-from memorywire.journal.entries import Entry
+from memorywire.journal.entries import Entry, contents_of
+from memorywire.journal.sealing import LONGEST_EXPOSED_MS
 from memorywire.journal.sqlite import SqliteJournal, open_journal
 from memorywire.model.errors import Conflict
 from memorywire.model.proposal import Debt, Decision, Proposal, State
@@ -56,6 +60,27 @@ def beside(request: pytest.FixtureRequest, tmp_path: Path) -> Beside:
     return lambda: _in_a_database(url, tmp_path)
 
 
+def test_a_journal_that_is_closed_while_it_is_written_has_no_work_left_over(tmp_path: Path):
+    troubles: list[dict[str, Any]] = []
+
+    async def story() -> int:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: troubles.append(context))
+        clock = HandClock()
+        clock.now += LONGEST_EXPOSED_MS  # since its first entry: a signature is due
+        journal = await open_journal(MemoryStore(SPACE), f"sqlite://{tmp_path}/m.db", clock=clock)
+        writes = [journal.write(Act(entries=(an_entry(),))) for _ in range(64)]
+        await asyncio.gather(*writes, journal.close())
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        if left:
+            await asyncio.wait(left)
+        return journal._written
+
+    assert run(story()) == 64  # so many that it was time to look
+    gc.collect()
+    assert troubles == []
+
+
 def an_entry(kind: str = "committed") -> Entry:
     return Entry(at=NOON, operation="remember", scope=SCOPE, actor="ana", kind=kind, subject="c1")
 
@@ -91,6 +116,31 @@ def test_a_change_and_its_entry_are_written_together(beside: Beside):
             await journal.write(Act(entries=(an_entry(),)), a_change(SCOPE, beginning(record)))
             assert await store.get(SCOPE, [record.id])
             assert await kinds(journal) == ["committed"]
+
+    run(story())
+
+
+def test_of_many_changes_each_is_written_with_its_entry_or_not_at_all(beside: Beside):
+    async def story() -> None:
+        async with beside() as (journal, store):
+            kept = records(SCOPE, 5)
+            taken = replace(kept[0], content="other words")
+            changes = [a_change(SCOPE, beginning(one)) for one in (*kept[:3], taken, *kept[3:])]
+            entries = [
+                replace(an_entry(), subject=change.id, contents=contents_of(change)) for change in changes
+            ]
+            # In a database they are written side by side, so the first is there before its rival comes.
+            first = await journal.write_many(changes[:1], entries[:1])
+            done = [*first, *await journal.write_many(changes[1:], entries[1:])]
+            assert [type(one) for one in done] == [int, int, int, Conflict, int, int]
+            assert await store.get(SCOPE, [one.id for one in kept]) == kept
+            written = await journal.file.read(lambda db: [row.said for row in ledger.rows(db)])
+            assert sorted(one["subject"] for one in written) == sorted(
+                change.id for change in changes if change is not changes[3]
+            )
+            assert {one["commitments"][0]["id"] for one in written} == {one.id for one in kept}
+            assert await journal.file.read(lambda db: contradicted(db, kept)) == []
+            assert await journal.file.read(lambda db: contradicted(db, [taken])) == [taken.id]
 
     run(story())
 

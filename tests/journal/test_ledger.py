@@ -4,15 +4,24 @@ import hashlib
 import json
 import random
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields, replace
+from dataclasses import MISSING, Field, fields, replace
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
 
 from memorywire.journal.audit import contradicted
 from memorywire.journal.canonical import canonical
-from memorywire.journal.entries import Entry, commitment, contents_of, draft, record_digest
+from memorywire.journal.entries import (
+    Entry,
+    commitment,
+    contents_of,
+    draft,
+    drafts,
+    record_digest,
+    record_digests,
+)
 from memorywire.journal.ledger import Filters, about, append, entry, head, log, rows, salts, scrub
 from memorywire.journal.verify import verify
 from memorywire.model.change import Base, Change, Put
@@ -228,6 +237,64 @@ def test_everything_a_version_says_is_committed_to_and_its_use_is_not(field: str
     other = OTHER_VALUES.get(field, ("x",) if isinstance(value, tuple) else 77)
     same = record_digest(replace(record, **{field: other})) == record_digest(record)
     assert same == (field == "recalled_at")
+
+
+@pytest.mark.parametrize("field", [None, *OTHER_VALUES, "expires_at", "occurred_at", "tags", "version"])
+def test_a_digest_is_that_of_the_canonical_text_of_all_that_is_said(field: str | None):
+    odd = {"é": [0.1, 1e-7, True, None, {"b": "\x0f", "a": 2**70}], "\ufb33": 1, "\U0001f600": 2}
+    for content in ("plain", "Straße \u2028 \x7f", odd, {"kv": {"n": 1}}):
+        record = replace(a_record(""), metadata=odd)
+        given = (
+            {} if field is None else {field: OTHER_VALUES.get(field, ("x", "y") if field == "tags" else 77)}
+        )
+        record = replace(record, **({"content": content} | given))
+        said = {
+            one.name: getattr(record, one.name)
+            for one in fields(Record)
+            if one.name not in ("scope", "recalled_at") and getattr(record, one.name) != _usual(one)
+        }
+        scope = record.scope
+        said |= {"agent": scope.agent, "tenant": scope.tenant, "user": scope.user}
+        assert record_digest(record) == hashlib.sha256(canonical(said).encode()).digest()
+
+
+def test_digests_of_many_are_those_of_each_whatever_they_have_in_common():
+    plain = a_record("plain")
+    others = [replace(plain, **{name: other}) for name, other in OTHER_VALUES.items()]
+    later = [
+        replace(plain, version=2),
+        replace(plain, tags=("x",)),
+        replace(plain, content={"a": [0.5, True]}),
+    ]
+    for records in ([], [plain], [plain] * 3, others, later, [*others, plain, *later]):
+        assert record_digests(records) == [record_digest(record) for record in records]
+    assert len(set(record_digests([plain, *others, *later]))) == 1 + len(others) + len(later)
+
+
+def _usual(field: Field[Any]) -> object:
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+def test_entries_that_are_drafted_together_say_the_same_and_have_salts_of_their_own():
+    change = Change(
+        id="c1",
+        operation="remember",
+        scope=ANA,
+        at=1,
+        put=tuple(Put(record=replace(a_record("x"), id=f"m{n}"), base=Base.NOTHING) for n in range(3)),
+    )
+    entries = [an_entry(n, contents=contents_of(change)) for n in range(4)] + [an_entry(9)]
+    drawn: list[int] = []
+
+    def lots(count: int) -> bytes:
+        drawn.append(count)
+        return random.Random(1).randbytes(count)
+
+    together = drafts(entries, lots)
+    assert len(drawn) == 1
+    one_by_one = iter(lots(drawn[0])[at : at + 16] for at in range(0, drawn[0], 16))
+    assert together == [draft(entry, lambda _: next(one_by_one)) for entry in entries]
+    assert len({salt.salt for one in together for salt in one.salts}) == drawn[0] // 16 > 11
 
 
 def test_a_scrubbed_memory_cannot_be_guessed_and_the_chain_still_holds():

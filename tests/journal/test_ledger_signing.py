@@ -12,7 +12,7 @@ import pytest
 
 from memorywire.journal import sealing
 from memorywire.journal.entries import draft
-from memorywire.journal.ledger import append, rows
+from memorywire.journal.ledger import append, links, rows
 from memorywire.journal.merkle import Tree, leaf_hash
 from memorywire.journal.notary import Notary
 from memorywire.journal.notes import (
@@ -92,9 +92,9 @@ def test_the_frontier_grows_by_new_entries_only(tmp_path: Path, monkeypatch: pyt
 
     def counted(db: apsw.Connection, after: int = 0):
         asked.append(after)
-        return rows(db, after)
+        return links(db, after)
 
-    monkeypatch.setattr(sealing, "rows", counted)
+    monkeypatch.setattr(sealing, "links", counted)
     for first, count in ((1, 5), (6, 8), (14, 3)):
         write_entries(db, count, first)
         seal(db, notary)

@@ -4,10 +4,15 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from memorywire.journal.ledger import rows
 from memorywire.journal.spool import Spool, orphans
+from memorywire.model.errors import InvalidRequest
 from memorywire.model.proposal import RecallNote
 from memorywire.model.record import DEFAULT_TENANT, Scope
 from tests.gates.source import ROOT
@@ -129,6 +134,41 @@ def test_an_heir_brings_each_recall_once(tmp_path: Path):
     assert recalled(path, *done.stdout.split()) == [True]
     left.write_bytes(copy)
     assert recalled(path, *done.stdout.split()) == [True]
+
+
+@pytest.mark.parametrize(
+    "unspeakable",
+    [{"hits": (("m1", 1, float("nan")),)}, {"query": "\ud800"}, {"caller": "\ud800"}],
+    ids=["a score", "a query", "a caller"],
+)
+def test_a_note_that_has_no_spelling_is_refused_and_blocks_nothing_behind_it(
+    tmp_path: Path, unspeakable: dict[str, Any]
+):
+    path = tmp_path / "m.db"
+
+    async def story() -> None:
+        async with a_house(path) as house:
+            assert house.journal is not None
+            with pytest.raises(InvalidRequest):
+                house.journal.note(replace(a_note("r1"), **unspeakable))
+            house.journal.note(a_note("r2"))
+            await house.journal.settle()
+
+    run(story())
+    assert recalled(path, "r1", "r2") == [False, True]
+
+
+def test_a_score_that_is_no_number_keeps_no_heir_from_opening(tmp_path: Path):
+    path = tmp_path / "m.db"
+    spool = Spool(tmp_path / "m.db-recalls-1")
+    spool.add(replace(a_note("r1"), hits=(("m1", 1, 0.5), ("m2", 1, 0.25))))
+    spool.close()
+    (left,) = tmp_path.glob("*-recalls-*")
+    left.write_bytes(left.read_bytes().replace(b"0.25", b"NaN"))
+    (orphan,) = orphans(path)
+    orphan.leave()
+    assert [note.hits for note in orphan.notes] == [(("m1", 1, 0.5), ("m2", 1, 0.0))]
+    assert recalled(path, "r1") == [True]
 
 
 def a_note(id: str) -> RecallNote:

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from memorywire import Memory
 from memorywire.model.answers import Status
 from memorywire.model.errors import Conflict, InvalidRequest, WrongType
+from memorywire.model.kv import LONGEST_TTL
+from memorywire.servers.http.schemas import own_schemas
 from tests.engine.stage import HandClock
 from tests.kv.stage import STORES, play
 
@@ -231,5 +233,38 @@ def test_what_json_cannot_say_is_refused() -> None:
             with pytest.raises(InvalidRequest):
                 await memory.kv.set("k", value)
         assert await memory.kv.get("k") is None
+
+    play(story)
+
+
+@pytest.mark.parametrize("ttl", [float("nan"), float("inf"), float("-inf"), 1e300, LONGEST_TTL + 1], ids=str)
+def test_a_time_that_no_calendar_has_is_refused(ttl: float) -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        with pytest.raises(InvalidRequest) as caught:
+            await memory.kv.set("k", 1, ttl=ttl)
+        assert caught.value.field == "ttl"
+        assert await memory.kv.get("k") is None
+        kept = await memory.kv.set("k", 1, ttl=LONGEST_TTL)
+        assert kept.expires_at == clock.now + LONGEST_TTL * 1000
+
+    play(story)
+
+
+def test_the_longest_time_is_the_one_that_is_published() -> None:
+    schemas = own_schemas()
+    for name in ("kv_set.request", "kv_entry.request"):
+        assert schemas[name]["properties"]["ttl"]["maximum"] == LONGEST_TTL
+
+
+def test_of_many_values_only_what_json_cannot_say_is_refused() -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        done = await memory.kv.set_many({"a": 1, "b": float("nan"), "c": 3, "d": "\ud800"})
+        assert [getattr(one, "status", None) or one.code for one in done] == [
+            *(Status.COMMITTED, "validation_error"),
+            *(Status.COMMITTED, "validation_error"),
+        ]
+        assert [entry.key for entry in await memory.kv.list()] == ["a", "c"]
+        (alone,) = await memory.kv.set_many({"b": float("nan")})
+        assert isinstance(alone, InvalidRequest)
 
     play(story)

@@ -162,6 +162,24 @@ def test_a_token_reaches_its_own_tenant_and_agents_only() -> None:
         assert reader.put(at("kv", "agent", "a", "k"), {"value": 2}).status == 403
 
 
+def test_of_many_values_only_what_is_no_entry_is_refused(server: Server) -> None:
+    shelf = at("kv", "agent", "many")
+    wrong: list[dict[str, Any]] = [
+        *({"key": "no value"}, {"key": "", "value": 1}, {"key": "k" * 257, "value": 1}, {"value": 1}),
+        *({"key": "k", "value": 1, "more": 1}, {"key": "k", "value": 1, "ttl": "soon"}),
+    ]
+    sent = [{"key": "first", "value": 1}, *wrong, {"key": "last", "value": 2}]
+    done = server.client.post(shelf, {"entries": sent})
+    assert [item["status"] for item in done.json["items"]] == [200, *[422] * len(wrong), 200]
+    assert fits("kv_set_many.response", done.json)
+    fields = [item["problem"]["field"] for item in done.json["items"][1:-1]]
+    assert fields == ["value", "key", "key", "key", "more", "ttl"]
+    assert [entry["key"] for entry in server.client.get(shelf).json["entries"]] == ["first", "last"]
+    none = server.client.post(shelf, {"entries": wrong})
+    assert {item["status"] for item in none.json["items"]} == {422}
+    assert server.client.post(shelf, {"entries": ["no object"]}).status == 422
+
+
 def test_what_is_wired_is_told(server: Server) -> None:
     told = server.client.get("/v0/capabilities").json["contracts"]
     assert told == {"kv": True, "vector_search": True, "stats": True, "memory_layer": True}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memorywire import Memory
-from memorywire.model.capabilities import Feature
+from memorywire.model.capabilities import Capabilities, Feature
 from memorywire.model.errors import (
     DimensionMismatch,
     EmbedderFailed,
@@ -19,10 +19,12 @@ from memorywire.model.errors import (
     VectorUnsupported,
 )
 from memorywire.model.kv import Limits
+from memorywire.model.projections import probe
+from memorywire.retrieval.embed.openai import unit_vector
 from memorywire.stores.memory import MemoryStore
 from tests.engine.quick import Quick
 from tests.engine.stage import HandClock
-from tests.kv.stage import play
+from tests.kv.stage import STORES, play
 
 
 def test_a_value_may_have_so_many_bytes_and_no_more() -> None:
@@ -115,8 +117,22 @@ def test_without_an_embedder_values_are_kept_and_nothing_is_embedded() -> None:
         found = await memory.kv.get("k")
         assert found is not None
         assert found.value == 1
+        with pytest.raises(EmbedderNotConfigured):
+            await memory.kv.search("k")
 
     play(story, embedder="none")
+
+
+@pytest.mark.parametrize("url", STORES)
+def test_what_needs_an_embedder_is_advertised_where_there_is_one(url: str) -> None:
+    async def story(memory: Memory, clock: HandClock) -> Capabilities:
+        return await memory.capabilities()
+
+    wired, without = play(story, url), play(story, url, embedder="none")
+    assert wired.features - without.features == {Feature.VECTOR}
+    assert [Feature.VECTOR in one.stores[0].features for one in (wired, without)] == [True, False]
+    told = [(probe(one)["vector_search"], probe(one)["stats"]) for one in (wired, without)]
+    assert told == [(True, True), (False, False)]
 
 
 class Wrong(Quick):
@@ -125,14 +141,22 @@ class Wrong(Quick):
     space = replace(Quick.space, dimension=Quick.space.dimension + 1)
 
 
-def test_vectors_of_another_dimension_are_refused_before_anything_is_kept() -> None:
+class Elsewhere(Quick):
+    """An endpoint that was configured with a dimension it does not have."""
+
+    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        return [unit_vector([1.0, 2.0], self.space.dimension) for _ in texts]
+
+
+@pytest.mark.parametrize("embedder", [Wrong(), Elsewhere()], ids=["ours", "an endpoint"])
+def test_vectors_of_another_dimension_are_refused_before_anything_is_kept(embedder: Quick) -> None:
     async def story(memory: Memory, clock: HandClock) -> None:
         with pytest.raises(DimensionMismatch) as caught:
             await memory.kv.set("k", 1, embed=True)
         assert caught.value.code == "dimension_mismatch"
         assert await memory.kv.get("k") is None
 
-    play(story, embedder=Wrong())
+    play(story, embedder=embedder)
 
 
 class Tired(Quick):

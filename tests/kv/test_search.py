@@ -147,3 +147,18 @@ def test_a_sum_beyond_all_numbers_is_the_largest_of_them() -> None:
     weights = RankWeights(semantic=1.7e308, recency=1.7e308, source=1.7e308)
     (scored,) = weighed([_candidate("a", 0.8, 0, "user", 4)], weights, NOON)
     assert math.isfinite(scored.score)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [{"rank": {"semantic": math.nan}}, {"rank": {"recency": math.inf}}, {"min_relevance": math.nan}],
+    ids=["weight", "endless", "floor"],
+)
+def test_a_number_that_is_none_is_refused_and_nothing_after_it_suffers(option: dict[str, Any]) -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        await memory.kv.set("tea", "green", embed=True)
+        with pytest.raises(InvalidRequest):
+            await memory.kv.search("tea", **option)
+        assert (await memory.kv.set("tea", "black")).version == 2
+
+    play(story)

@@ -37,6 +37,27 @@ def test_ids_sort_as_minted_for_any_clock(moments: list[int]) -> None:
     assert minted == sorted(set(minted))
 
 
+def test_ids_of_one_moment_are_minted_as_one_by_one() -> None:
+    asked = {1000: 3, 400: 2, 1001: 4098, 1002: 1, 2000: 0, 2001: 1}  # one clock looks for each, one for all
+    mint = IdMint(_ticking(*asked), _zeros)
+    single = IdMint(_ticking(*(now for now, count in asked.items() for _ in range(count))), _zeros)
+    minted = [mint.many(count) for count in asked.values()]
+    assert minted == [[single() for _ in range(count)] for count in asked.values()]
+    every = [id for some in minted for id in some]
+    assert every == sorted(set(every))
+
+
+def test_ids_of_one_moment_have_lots_of_their_own() -> None:
+    drawn: list[int] = []
+
+    def lots(count: int) -> bytes:
+        drawn.append(count)
+        return bytes(range(count))
+
+    tails = [uuid.UUID(id).int & 0xFFFF for id in IdMint(lambda: 1000, lots).many(3)]
+    assert (tails, drawn) == ([0x0607, 0x0E0F, 0x1617], [24])
+
+
 def test_a_clock_that_steps_back_is_not_followed() -> None:
     mint = IdMint(_ticking(1000, 400, 401, 1001))
     minted = [mint() for _ in range(4)]

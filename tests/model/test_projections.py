@@ -6,8 +6,11 @@ import pytest
 
 from memorywire.model.capabilities import Capabilities, Feature, StoreCapabilities
 from memorywire.model.projections import (
+    DIMENSIONS,
     Host,
     degraded,
+    host_over,
+    openwop,
     openwop_agents,
     openwop_dimensions,
     openwop_memory,
@@ -47,12 +50,29 @@ def test_a_full_host_has_all_eight_dimensions_in_their_order() -> None:
     )
 
 
+def test_a_host_over_what_is_wired_claims_runs_where_there_is_history() -> None:
+    assert host_over(_wired()) == _FULL
+    assert host_over(_wired(Feature.HISTORY)) == Host()
+
+
+def test_an_open_host_is_told_from_one_that_could_be() -> None:
+    told = openwop(_wired(hosting=True))
+    assert (told["served"], tuple(told["dimensions"])) == (True, DIMENSIONS)
+    assert openwop(_wired()) == {**told, "served": False}
+
+
+def test_without_a_journal_there_is_no_host() -> None:
+    told = openwop(_wired(overseen=False))
+    assert (told["memory"], told["agents"]["supported"]) == ({"supported": False, "writable": False}, False)
+    assert told["dimensions"] == []
+
+
 @pytest.mark.parametrize(
     ("wired", "host", "missing"),
     [
         (_wired(Feature.DURABLE), _FULL, {"long-term", "replay-snapshot"}),
-        (_wired(overseen=False), _FULL, {"long-term", "replay-snapshot"}),
-        (_wired(), Host(attributes=True, compacts=True), {"replay-snapshot"}),
+        (_wired(overseen=False), _FULL, set(DIMENSIONS)),
+        (_wired(), Host(attributes=True, compacts=True), {"write", "long-term", "replay-snapshot"}),
         (_wired(), Host(execution_model=2), {"compaction", "attribution"}),
     ],
     ids=["forgetful", "unwatched", "old", "plain"],

@@ -90,6 +90,18 @@ def test_a_copy_is_equal(again: Callable[[Any], Any]) -> None:
     assert again(value).length == 1
 
 
+def test_one_with_changes_is_another_and_the_first_stays() -> None:
+    value = Pair("a", (1,))
+    assert (
+        values.replaced(value, second=(2, 3))
+        == Pair("a", (2, 3))
+        == dataclasses.replace(value, second=(2, 3))
+    )
+    assert values.replaced(value) == value == Pair("a", (1,))
+    with pytest.raises(KeyError):
+        values.replaced(value, third=1)
+
+
 def test_nothing_of_it_is_assigned_or_deleted() -> None:
     value, name = Pair("a"), "first"
     with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign to field 'first'"):

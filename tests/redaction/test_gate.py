@@ -67,6 +67,15 @@ def test_every_secret_of_a_kind_with_a_rule_is_looked_at_twice():
     assert [one.text for one in written_for(4) if redactor.finds_nothing((), (one.text,))] == []
 
 
+def test_a_name_that_was_looked_at_does_not_vouch_for_what_stands_beside_it():
+    redactor = Redactor()
+    secret = next(one.text for one in written_for(4))
+    assert redactor.finds_nothing(("agent", "user"), (_BESIDE,))
+    assert redactor.finds_nothing(("agent", "user"), ())
+    assert not redactor.finds_nothing(("agent", "user"), (secret,))
+    assert not redactor.finds_nothing(("agent", secret), ())
+
+
 def test_registered_secrets_are_never_taken_at_a_glance():
     assert not Redactor({"pin": "green tea"}).finds_nothing((), (_BESIDE,))
     assert Redactor().finds_nothing((), (_BESIDE,))

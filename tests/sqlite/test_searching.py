@@ -328,6 +328,21 @@ def test_postings_give_every_document_however_they_were_added(monkeypatch: pytes
         held = dict(enumerate(survivors))
 
 
+def test_a_short_index_tells_of_all_terms_at_one_go_what_it_tells_of_each() -> None:
+    dice = np.random.default_rng(6)
+    index, asked = Postings(), [3, -2, 9, 0, 40]
+    for number in range(60):
+        terms = dice.choice(12, size=int(dice.integers(0, 6)), replace=False) - 4
+        index.add(terms, np.full(len(terms), number, np.int32), dice.integers(1, 9, len(terms)).astype("u2"))
+    which, documents, counts = index.glance(asked)
+    for at, term in enumerate(asked):
+        alone = [column.tolist() for column in index.holding(term)]
+        assert [column[which == at].tolist() for column in (documents, counts)] == alone
+    assert [len(column) for column in index.glance([])] == [0, 0, 0]
+    index.keep(np.ones(60, bool))
+    assert index.glance(asked) is None  # it is in order now, and each is found faster by itself
+
+
 def test_the_search_index_holds_no_words(tmp_path: Path) -> None:
     """Only the content itself does, so erasing a row erases its text index."""
     scope = a_scope()

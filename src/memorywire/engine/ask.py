@@ -12,15 +12,18 @@ from memorywire.model.capabilities import Feature
 from memorywire.model.errors import StoreUnavailable
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
-from memorywire.model.requests import Recall
+from memorywire.model.requests import Fusion, Recall
 from memorywire.model.values import dataclass
 from memorywire.retrieval.fuse import Fused, Ranking, Rules, fuse
-from memorywire.stores.contract import Fanned, Found
+from memorywire.stores.contract import FallsBack, Fanned, Found
 from memorywire.stores.ranking import cosine, floats
 from memorywire.stores.relevance import evidence, relevance
 
 _LEAST = 20
 """So deep is each of several rankings read, so that what one ranks low another can lift."""
+
+_DEPTH = 100
+"""So deep is each leg of one store read: what is further down in both would hardly come up."""
 
 MEASURED = frozenset({Feature.VECTOR, Feature.FTS})
 """A store with these scores by the formulas every store of ours scores by."""
@@ -68,10 +71,69 @@ async def ask(question: Query, limit: int, request: Recall, tools: Tools) -> Ask
     if isinstance(tools.store, Fanned) and request.as_of is None:
         query = await embedded(question, tools.embedder, tools.rests)
         return await ask_each(query, limit, request, tools.store, tools)
+    if request.fusion is Fusion.LEGS:
+        query = await embedded(question, tools.embedder, tools.rests)
+        return await ask_legs(query, limit, tools)
+    if isinstance(tools.store, FallsBack):
+        query = await embedded(question, tools.embedder, tools.rests)
+        return _asked(await _search(query, limit, tools))
     name = tools.names[0]
     search = await searching(question, limit, tools.store, tools.embedder, tools.rests)
-    candidates = await tools.timed(name, search)
-    return Asked(candidates=candidates, outcomes=(Outcome(store=name, count=len(candidates)),))
+    return _asked(Found(store=name, hits=tuple(await tools.timed(name, search))))
+
+
+async def _search(query: Query, limit: int, tools: Tools) -> Found:
+    """What one store answers, or another in its place."""
+    name, store = tools.names[0], tools.store
+    if isinstance(store, FallsBack):
+        return replace(await tools.timed(name, store.search_either(query, limit)), store=name)
+    return Found(store=name, hits=tuple(await tools.timed(name, store.search(query, limit))))
+
+
+def _asked(found: Found) -> Asked:
+    return Asked(candidates=[*found.hits], outcomes=(_told(found, len(found.hits)),), degraded=_absent(found))
+
+
+def _told(found: Found, count: int) -> Outcome:
+    return Outcome(store=found.store, count=count, error=None if found.error is None else found.error.detail)
+
+
+def _absent(*founds: Found) -> tuple[str, ...]:
+    """The store, when it did not answer itself."""
+    return tuple({found.store for found in founds if found.error is not None})
+
+
+async def ask_legs(query: Query, limit: int, tools: Tools) -> Asked:
+    """What one store finds by the vector alone and by the words alone, joined by reciprocal ranks.
+
+    Each is worth what the store says that it is by everything; what the store did not bring up so, what
+    the two legs say.
+    """
+    depth = max(limit, _DEPTH)
+    legs = {
+        "vector": Query(where=query.where, text="", vector=query.vector),
+        "text": Query(where=query.where, text=query.text),
+    }
+    founds = {leg: await _search(alone, depth, tools) for leg, alone in legs.items()}
+    rankings = [
+        Ranking(store=leg, hits=[hit for hit in found.hits if hit.signals.get(leg, 0.0) > 0])
+        for leg, found in founds.items()
+    ]
+    by_everything = await _search(query, depth, tools)
+    whole = {hit.record.id: hit for hit in by_everything.hits}
+    fused = fuse(rankings, Rules(fusion=Fusion.LEGS))[:limit]
+    return Asked(
+        candidates=[whole.get(one.record.id) or _by_legs(one) for one in fused],
+        outcomes=(_told(by_everything, len(fused)),),
+        fused={one.record.id: one.score for one in fused},
+        rankings=tuple(rankings),
+        degraded=_absent(*founds.values(), by_everything),
+    )
+
+
+def _by_legs(one: Fused) -> Scored:
+    told = {leg: hit.signals[leg] for leg, hit in one.hits.items()}
+    return _worth(one.record, told.get("vector", 0.0), told.get("text", 0.0))
 
 
 async def ask_each(query: Query, least: int, request: Recall, fan: Fanned, tools: Tools) -> Asked:
@@ -160,5 +222,11 @@ async def _measure(records: Sequence[Record], query: Query, tools: Tools) -> lis
 
 def by_vector(record: Record, near: float) -> Scored:
     """What a memory is worth whose vector is so near to the query's, as far as that tells."""
+    return replace(_worth(record, near, 0.0), signals={"vector": near})
+
+
+def _worth(record: Record, near: float, share: float) -> Scored:
+    """What a memory is worth by its vector and by its share of the query's terms, and by nothing else."""
     factor = DEMOTED_FACTOR if record.standing is Standing.DEMOTED else 1.0
-    return Scored(record=record, score=factor * relevance(evidence(near, 0.0)), signals={"vector": near})
+    score = factor * relevance(evidence(near, share))
+    return Scored(record=record, score=score, signals={"vector": near, "text": share})

@@ -30,9 +30,10 @@ async def weighed(redacted: Cleaned, tools: Tools) -> Cleaned:
         _refuse_what_is_not_wired(request)
         trust = request.trust or Trust.STANDARD
     else:
-        asked = [] if request.trust is None else [request.trust]
-        granted = trust_of(request.source, await tools.office.rulebook.policy())
-        trust = Trust.lowest(granted, *asked, *await _origins(request, tools))
+        trust = trust_of(request.source, await tools.office.rulebook.policy())
+        if request.trust is not None or request.derived_from:
+            asked = [] if request.trust is None else [request.trust]
+            trust = Trust.lowest(trust, *asked, *await _origins(request, tools))
     return Cleaned(request=request, secrets=redacted.secrets, trust=trust)
 
 
@@ -41,6 +42,8 @@ def without_secrets(request: Remember, tools: Tools) -> Cleaned:
     if tools.office is None:
         return Cleaned(request=request, secrets=(), trust=Trust.STANDARD)
     redacted, findings = redact_remember(request, tools.office.redactor)
+    if not findings:
+        return Cleaned(request=redacted, secrets=(), trust=Trust.STANDARD)
     secrets = tuple((finding.kind, finding.place) for finding in findings)
     return Cleaned(request=redacted, secrets=secrets, trust=Trust.STANDARD)
 

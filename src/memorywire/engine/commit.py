@@ -1,13 +1,12 @@
 """The one corridor: a planned change is judged, embedded outside any transaction, then committed whole."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from memorywire.model.answers import Outcome, Status
 from memorywire.model.change import Change
 from memorywire.model.requests import Request
-from memorywire.model.values import dataclass
+from memorywire.model.values import dataclass, replaced
 
 if TYPE_CHECKING:  # tools name the corridor they lead through
     from memorywire.engine.tools import Tools
@@ -40,12 +39,12 @@ class Submitted:
     @property
     def stores(self) -> tuple[str, ...]:
         """The stores that hold it."""
-        return tuple(outcome.store for outcome in self.outcomes if outcome.error is None)
+        return tuple([outcome.store for outcome in self.outcomes if outcome.error is None])
 
     @property
     def degraded(self) -> tuple[str, ...]:
         """The stores that do not hold it yet."""
-        return tuple(outcome.store for outcome in self.outcomes if outcome.error is not None)
+        return tuple([outcome.store for outcome in self.outcomes if outcome.error is not None])
 
     @property
     def ended(self) -> Status | None:
@@ -70,7 +69,7 @@ async def straight(plan: Plan, tools: "Tools") -> Submitted:
 def committed(change_id: str, memories: int, tools: "Tools") -> Submitted:
     return Submitted(
         status=Status.COMMITTED,
-        outcomes=tuple(Outcome(store=name, count=memories) for name in tools.names),
+        outcomes=tuple([Outcome(store=name, count=memories) for name in tools.names]),
         change_id=change_id,
     )
 
@@ -86,6 +85,8 @@ def _nothing_from(store: str) -> Outcome:
 
 def touched(change: Change) -> int:
     """How many memories a change begins, ends or erases."""
+    if not change.end and not change.erase and len(change.put) == 1:
+        return 1
     return len({put.record.id for put in change.put} | {end.id for end in change.end} | set(change.erase))
 
 
@@ -95,7 +96,7 @@ async def with_vectors(change: Change, tools: "Tools") -> Change:
     if not missing:
         return change
     vectors = iter(await tools.embedder.embed([put.record.meaning for put in missing]))
-    return replace(
+    return replaced(
         change,
-        put=tuple(replace(put, vector=next(vectors)) if put in missing else put for put in change.put),
+        put=tuple([replaced(put, vector=next(vectors)) if put in missing else put for put in change.put]),
     )

@@ -53,7 +53,7 @@ async def case_of(plan: Plan, tools: Tools, policy: Policy) -> Case:
     change = plan.change
     asked = plan.request if isinstance(plan.request, Remember) else None
     records = tuple(put.record for put in change.put)
-    look = asked is not None and _asks(policy, "similar_to_existing")
+    look = asked is not None and "similar_to_existing" in policy.asked
     return Case(
         operation=change.operation,
         scope=change.scope,
@@ -75,9 +75,12 @@ def places(record: Record) -> Mapping[str, str]:
     """Everything a memory says, by place."""
     said: dict[str, str] = {}
     _tell(record.content, "content", said)
-    _tell(record.source, "source", said)
-    _tell(record.metadata, "metadata", said)
-    _tell(record.tags, "tags", said)
+    if type(record.content) is not str:
+        _name(record.content, "content", said)
+    beside = {"source": record.source, "metadata": record.metadata, "tags": record.tags}
+    for place, value in beside.items():
+        if value:
+            _tell(value, place, said)
     return said
 
 
@@ -92,6 +95,17 @@ def _tell(value: Json, place: str, said: dict[str, str]) -> None:
     elif isinstance(value, list | tuple):
         for at, inner in enumerate(value):
             _tell(inner, f"{place}[{at}]", said)
+
+
+def _name(value: Json, place: str, said: dict[str, str]) -> None:
+    """The names of fields: in a content they are words of its own, each told where its field is."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            _tell(key, f"{place}.{key}", said)
+            _name(inner, f"{place}.{key}", said)
+    elif isinstance(value, list | tuple):
+        for at, inner in enumerate(value):
+            _name(inner, f"{place}[{at}]", said)
 
 
 async def _similar(records: tuple[Record, ...], tools: Tools) -> tuple[str, ...]:
@@ -170,13 +184,6 @@ async def _committed_act(plan: Plan, judgement: Judgement, policy: Policy, tools
         erased=tuple((change.scope, id) for id in change.erase),
         unsaid=await unsaid(change, tools),
     )
-
-
-def _asks(policy: Policy, condition: str) -> bool:
-    """Whether any rule depends on this condition."""
-    whens = [rule.when for rule in policy.rules if rule.enabled]
-    whens += [when.unless for when in whens if when.unless is not None]
-    return any(condition in when.given for when in whens)
 
 
 def _is_learned(judgement: Judgement, policy: Policy) -> bool:

@@ -1,7 +1,9 @@
 """What the ledger says of changes and proposals: ids, counts and reasons, never what a memory says."""
 
+from collections.abc import Sequence
+
 from memorywire.engine.tools import Tools
-from memorywire.journal.entries import Entry, contents_of
+from memorywire.journal.entries import Entry, contents_of, contents_of_each
 from memorywire.model.change import Change
 from memorywire.model.proposal import Proposal
 from memorywire.model.record import Json
@@ -26,6 +28,25 @@ def entry_of(change: Change, kind: str, tools: Tools, **details: Json) -> Entry:
         details=said,
         contents=contents_of(change),
     )
+
+
+def entries_of(changes: Sequence[Change], rules: Sequence[str | None], tools: Tools) -> list[Entry]:
+    """What the ledger says of committed changes, each of which begins one version and does nothing else."""
+    actor = tools.governance.caller
+    told = zip(changes, rules, contents_of_each(changes), strict=True)
+    return [
+        Entry(
+            at=change.at,
+            operation=change.operation,
+            scope=change.scope,
+            actor=actor,
+            kind="committed",
+            subject=change.id,
+            details={} if rule is None else {"rule": rule},
+            contents=contents,
+        )
+        for change, rule, contents in told
+    ]
 
 
 def entry_about(proposal: Proposal, kind: str, actor: str, at: int, **details: Json) -> Entry:

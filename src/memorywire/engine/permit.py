@@ -33,8 +33,8 @@ async def permit(request: Recall, tools: Tools) -> None:
     if tools.office is None:
         return
     policy = await tools.office.rulebook.policy()
-    about = tuple(rule for rule in policy.rules if Operation.RECALL in rule.when.operation)
-    if about:
+    if policy.speaks_of_recalls:
+        about = tuple(rule for rule in policy.rules if Operation.RECALL in rule.when.operation)
         case = Case(operation="recall", scope=request.scope, caller=tools.office.caller)
         judgement = judge(case, replace(policy, rules=about, default=Verdict.ALLOW))
         if judgement.verdict is Verdict.REFUSE:
@@ -48,8 +48,9 @@ def write_down(id: str, request: Recall, hits: Sequence[Hit], verdict: Found, to
     """Note what was handed out; what cannot be noted is not answered."""
     if tools.office is None:
         return
-    office = tools.office
-    query, _ = office.redactor.text(request.query)
+    office, query = tools.office, request.query
+    if not office.redactor.finds_nothing((), (query,)):
+        query, _ = office.redactor.text(query)
     note = RecallNote(
         id=id,
         at=tools.clock(),

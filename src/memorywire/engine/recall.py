@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memorywire.engine.ask import Asked, ask
+from memorywire.engine.ask import MEASURED, Asked, ask
 from memorywire.engine.choose import Choosing, Chosen, choose, pool
 from memorywire.engine.permit import permit, write_down
 from memorywire.engine.tools import Tools, unsupported
@@ -13,9 +13,10 @@ from memorywire.model.capabilities import Feature
 from memorywire.model.clock import DAY_MS
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import RECALLABLE, Standing
-from memorywire.model.requests import Recall
+from memorywire.model.requests import Fusion, Recall
 from memorywire.model.where import Where
 from memorywire.retrieval.admit import Admission, admit
+from memorywire.retrieval.aside import aside, asks_of_the_past, counts_back
 from memorywire.retrieval.hops import follow, linked
 from memorywire.retrieval.joined import things
 from memorywire.retrieval.names import asks_more, names
@@ -41,7 +42,7 @@ async def recall(request: Recall, tools: Tools, choosing: Choosing = choose) -> 
         asks_more=asks_more(request.query),
         things=things(request.query),
     )
-    if request.rank is None:
+    if request.rank is None and asked.fused is not None:
         admission = replace(admission, admitted=tuple(map(asked.by_fusion, admission.admitted)))
     if request.hops:
         admission = replace(admission, admitted=tuple(follow(admission.admitted, request.hops, query.names)))
@@ -72,6 +73,9 @@ def _query(request: Recall, now: int) -> Query:
         text=request.query,
         times=stretches(request.query, now),
         names=names(request.query),
+        aside=aside(request.query),
+        ago=counts_back(request.query),
+        settled=asks_of_the_past(request.query),
     )
 
 
@@ -93,7 +97,10 @@ def _where(request: Recall, now: int) -> Where:
 def _outcomes(asked: Asked, hits: Sequence[Hit]) -> tuple[Outcome, ...]:
     """How many of the hits each store returned."""
     counts = Counter(store for hit in hits for store in hit.stores)
-    return tuple(replace(outcome, count=counts[outcome.store]) for outcome in asked.outcomes)
+    return tuple(
+        Outcome(store=outcome.store, count=counts[outcome.store], error=outcome.error)
+        for outcome in asked.outcomes
+    )
 
 
 def _hit(scored: Scored, chosen: Chosen, asked: Asked, explain: bool) -> Hit:
@@ -148,3 +155,5 @@ def _refuse_what_is_not_wired(request: Recall, tools: Tools) -> None:
     if request.quorum_k > wired:
         few = "one store is" if wired == 1 else f"only {wired} stores are"
         raise unsupported("quorum_k", f"{few} wired, so no {request.quorum_k} can agree")
+    if request.fusion is Fusion.LEGS and (wired > 1 or not tools.store.features >= MEASURED):
+        raise unsupported("fusion", "legs are those of one store that ranks by vector and by text")

@@ -31,16 +31,18 @@ async def remember(
     if asked.request is not request:
         _refuse_unsound(asked.request)  # a marker may stand where a name stood
     answer = await _remembered(asked, tools, vector)
-    found = tuple(Redacted(kind=kind, place=place) for kind, place in asked.secrets)
-    return replace(answer, redacted=found) if found else answer
+    if not asked.secrets:
+        return answer
+    return replace(answer, redacted=tuple(Redacted(kind=kind, place=place) for kind, place in asked.secrets))
 
 
 async def _remembered(asked: Cleaned, tools: Tools, vector: bytes | None) -> Remembered:
     request = asked.request
     for attempt in range(_ATTEMPTS):
-        earlier = await replayed(request, tools)
-        if earlier is not None:
-            return earlier
+        if request.idempotency_key is not None:
+            earlier = await replayed(request, request.idempotency_key, tools)
+            if earlier is not None:
+                return earlier
         if request.expires_at is not None and request.expires_at <= tools.clock():
             raise InvalidRequest("expires_at is not in the future", field="expires_at")
         try:
@@ -59,11 +61,11 @@ def _refuse_unsound(request: Remember) -> None:
 
 async def _remember_once(asked: Cleaned, tools: Tools, vector: bytes | None) -> Remembered:
     request, now = asked.request, tools.clock()
-    current = await _current(request, tools)
-    record = _record(request, request.id or tools.mint(), now, asked.trust)
+    current = None if request.id is None else await _current(request, request.id, tools)
+    record = first_version(request, request.id or tools.mint(), now, asked.trust)
     if current is not None:
         record = _next_version(record, current, request.if_version)
-    replaced = await _superseded(request, tools)
+    replaced = await _superseded(request, tools) if request.supersedes else []
     if current is not None and request.if_version is None:
         return await _duplicate(request, tools, current, replaced, now)
     if replaced and request.if_version is None and (twin := await tools.store.duplicate(record, now)):
@@ -88,22 +90,20 @@ async def _remember_once(asked: Cleaned, tools: Tools, vector: bytes | None) -> 
     return receipt(done, record.id, record.version, now)
 
 
-async def _current(request: Remember, tools: Tools) -> Record | None:
+async def _current(request: Remember, id: str, tools: Tools) -> Record | None:
     """The live version of the id the caller names, if any."""
-    if request.id is None:
-        return None
-    found = await tools.store.get(request.scope, [request.id])
+    found = await tools.store.get(request.scope, [id])
     if not found and request.if_version is not None:
-        raise Conflict(f"{request.id} has no live version here", field="if_version")
+        raise Conflict(f"{id} has no live version here", field="if_version")
     return found[0] if found else None
 
 
 def draft(request: Remember) -> Record:
     """What a request would keep, before it has an id and a moment: its text and its digest are final."""
-    return _record(request, "", 0)
+    return first_version(request, "", 0)
 
 
-def _record(request: Remember, id: str, now: int, trust: Trust = Trust.STANDARD) -> Record:
+def first_version(request: Remember, id: str, now: int, trust: Trust = Trust.STANDARD) -> Record:
     """The first version of what is to be kept."""
     return Record(
         id=id,
@@ -158,8 +158,6 @@ def _same_request(fresh: Record, current: Record) -> bool:
 
 
 async def _superseded(request: Remember, tools: Tools) -> list[Record]:
-    if not request.supersedes:
-        return []
     found = await tools.store.get(request.scope, request.supersedes)
     missing = set(request.supersedes) - {record.id for record in found}
     if missing:

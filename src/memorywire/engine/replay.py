@@ -46,15 +46,13 @@ def known(tools: Tools, id: str, version: int, at: int, change_id: str | None) -
     )
 
 
-async def replayed(request: Remember, tools: Tools) -> Remembered | None:
+async def replayed(request: Remember, key: str, tools: Tools) -> Remembered | None:
     """Of the same request sent before under the same idempotency key."""
-    if request.idempotency_key is None:
-        return None
     historian = tools.historian("idempotency_key")
     agent = Scope(agent=request.scope.agent, tenant=request.scope.tenant)
-    earlier = await historian.committed(agent, request.idempotency_key)
+    earlier = await historian.committed(agent, key)
     if earlier is None:
-        return await _held(request, agent, tools)
+        return await _held(request, key, agent, tools)
     _refuse_another(earlier.change.fingerprint, request)
     if earlier.change.about is not None:
         chain = await historian.history(agent, earlier.change.about)
@@ -65,11 +63,11 @@ async def replayed(request: Remember, tools: Tools) -> Remembered | None:
     return receipt(done, written.id, written.number, earlier.change.at)
 
 
-async def _held(request: Remember, agent: Scope, tools: Tools) -> Remembered | None:
+async def _held(request: Remember, key: str, agent: Scope, tools: Tools) -> Remembered | None:
     """The same receipt while a person has not decided, and the decision once it was a no."""
-    if tools.office is None or request.idempotency_key is None:
+    if tools.office is None:
         return None
-    proposal = await tools.office.journal.keyed(agent, request.idempotency_key)
+    proposal = await tools.office.journal.keyed(agent, key)
     if proposal is None:
         return None
     if proposal.change is not None:

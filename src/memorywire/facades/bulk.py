@@ -1,15 +1,15 @@
 """Many memories at once: embedded in batches, committed in groups, each with its own receipt."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TypeAlias
 
-from memorywire.engine.clean import Cleaned, without_secrets
-from memorywire.engine.remember import draft, remember
+from memorywire.engine.clean import Cleaned
+from memorywire.engine.remember import draft
+from memorywire.engine.remember_each import Asked, Result, all_without_secrets
+from memorywire.engine.remember_each import remember_each as remember_together
 from memorywire.engine.tools import Tools
-from memorywire.model.answers import Remembered
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Json, Record
 from memorywire.model.requests import Remember
@@ -17,9 +17,9 @@ from memorywire.model.values import dataclass
 from memorywire.wire import validate
 from memorywire.wire.codec import decode
 
-BATCH = 128
+__all__ = ["BATCH", "Result", "remember_each"]
 
-Result: TypeAlias = Remembered | MemorywireError
+BATCH = 128
 
 
 async def remember_each(
@@ -38,15 +38,16 @@ def _together(tools: Tools) -> Tools:
 
 
 async def _remember_batch(payloads: list[Mapping[str, Json]], tools: Tools, tenant: str) -> list[Result]:
-    read = [_read(payload, tools, tenant) for payload in payloads]
+    read = _items([_read(payload, tenant) for payload in payloads], tools)
     sound = [item for item in read if isinstance(item, _Item)]
-    vectors = await tools.embedder.embed([item.record.meaning for item in sound])
+    vectors = iter(await tools.embedder.embed([item.record.meaning for item in sound]))
     kept: list[Result] = []
     for run in _runs(sound):
-        mine = vectors[len(kept) : len(kept) + len(run)]
-        kept += await asyncio.gather(
-            *(_attempt(item, tools, vector) for item, vector in zip(run, mine, strict=True))
-        )
+        asked = [
+            Asked(item.request, item.redacted, vector)
+            for item, vector in zip(run, islice(vectors, len(run)), strict=True)
+        ]
+        kept += await _kept(asked, tools)
     results = iter(kept)
     return [next(results) if isinstance(item, _Item) else item for item in read]
 
@@ -84,20 +85,32 @@ def _runs(items: Iterable[_Item]) -> Iterator[list[_Item]]:
         yield run
 
 
-def _read(payload: Mapping[str, Json], tools: Tools, tenant: str) -> _Item | MemorywireError:
+def _read(payload: Mapping[str, Json], tenant: str) -> Remember | MemorywireError:
     try:
         validate.check("remember", payload)
         request = decode("remember", payload, tenant=tenant)
-        assert isinstance(request, Remember)  # noqa: S101 - narrows the type
-        redacted = without_secrets(request, tools)
     except MemorywireError as problem:
         return problem
+    assert isinstance(request, Remember)  # noqa: S101 - narrows the type
+    return request
+
+
+def _items(read: Sequence[Remember | MemorywireError], tools: Tools) -> list[_Item | MemorywireError]:
+    requests = [one for one in read if isinstance(one, Remember)]
+    redacted = iter(all_without_secrets(requests, tools))
+    return [_item(one, next(redacted)) if isinstance(one, Remember) else one for one in read]
+
+
+def _item(request: Remember, redacted: Cleaned | MemorywireError) -> _Item | MemorywireError:
+    if isinstance(redacted, MemorywireError):
+        return redacted
     return _Item(request, redacted, draft(redacted.request))
 
 
-async def _attempt(item: _Item, tools: Tools, vector: bytes) -> Result:
-    try:
-        placed = await tools.serving(item.request.scope)
-        return await remember(item.request, placed, vector, item.redacted)
-    except MemorywireError as problem:
-        return problem
+async def _kept(asked: Sequence[Asked], tools: Tools) -> list[Result]:
+    """Each where the memories of its scope are."""
+    placed = {scope: await tools.serving(scope) for scope in {item.request.scope for item in asked}}
+    if all(place is tools for place in placed.values()):
+        return await remember_together(asked, tools)
+    each = (remember_together([item], placed[item.request.scope]) for item in asked)
+    return [one for (one,) in await asyncio.gather(*each)]

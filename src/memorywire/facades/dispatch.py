@@ -1,7 +1,6 @@
 """The narrow waist: every door hands over an operation and a payload, and gets an answer."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memorywire.engine.perform import perform
@@ -9,6 +8,7 @@ from memorywire.house import House
 from memorywire.model.answers import Answer
 from memorywire.model.capabilities import Capabilities
 from memorywire.model.record import Json
+from memorywire.model.values import replaced
 from memorywire.wire import validate
 from memorywire.wire.codec import OVERSIGHT, decode, decode_oversight
 
@@ -23,7 +23,7 @@ async def dispatch(
     validate.check(operation, payload)
     if operation == "capabilities":
         return house.capabilities
-    tools = replace(house.tools, operation=operation)
+    tools = replaced(house.tools, operation=operation)
     if operation in OVERSIGHT:
         from memorywire.engine.oversee import oversee  # agents never need it, so they do not wait for it
 

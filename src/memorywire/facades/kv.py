@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from math import inf
 from typing import Any, TypeAlias, TypedDict, Unpack
 
 from memorywire.engine import kv
@@ -9,6 +10,7 @@ from memorywire.house import House
 from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire.model.kv import (
     DEDUP_THRESHOLD,
+    LONGEST_TTL,
     Deleted,
     Entry,
     Kept,
@@ -79,8 +81,10 @@ class KeyValue:
 
     async def set_many(self, values: Mapping[str, Json], **options: Unpack[SetOptions]) -> list[Result]:
         """Keep many values; each has its own receipt or problem."""
-        settings = [setting(key, value, **options) for key, value in values.items()]
-        return await kv.keep_each(await self._keys(), settings)
+        asked = [_setting_or_problem(key, value, options) for key, value in values.items()]
+        settings = [one for one in asked if isinstance(one, Setting)]
+        kept = iter(await self.keep_each(settings) if settings else ())
+        return [next(kept) if isinstance(one, Setting) else one for one in asked]
 
     async def keep_each(self, settings: "list[Setting]") -> list[Result]:
         """The same, where each has options of its own."""
@@ -131,8 +135,20 @@ def owner_kind(named: str) -> OwnerKind:
 def setting(key: str, value: Json, **options: Unpack[SetOptions]) -> Setting:
     """What to keep, when JSON can say it."""
     strict.check([key, value, options.get("embed_text"), options.get("source")])
+    ttl = options.get("ttl")
+    if ttl is not None and not -inf < ttl <= LONGEST_TTL:
+        raise InvalidRequest(
+            f"ttl is a number of seconds up to {LONGEST_TTL}", field="ttl", fix="leave it out for no end"
+        )
     rest: dict[str, Any] = dict(options)
     return Setting(key=key, value=value, text=rest.pop("embed_text", None), **rest)
+
+
+def _setting_or_problem(key: str, value: Json, options: SetOptions) -> Setting | MemorywireError:
+    try:
+        return setting(key, value, **options)
+    except MemorywireError as problem:
+        return problem
 
 
 def wanted(query: str, **options: Unpack[SearchOptions]) -> Search:
@@ -141,7 +157,8 @@ def wanted(query: str, **options: Unpack[SearchOptions]) -> Search:
         raise InvalidRequest("the query must not be blank", field="query")
     rest: dict[str, Any] = dict(options)
     rank, dedup = rest.pop("rank", None), rest.pop("dedup", None)
-    strict.check([query, rest.get("prefix")])
+    # A number that is none would be a score that nobody can write down.
+    strict.check([query, rest, dict(rank or {}), dict(dedup or {})])
     if "top_k" in rest:
         rest["top_k"] = int(rest["top_k"])
     return Search(

@@ -85,8 +85,9 @@ class Memory(Audited, Overseeing, Contracts):
 
     Nothing is opened before the first call. Without `stores`, memories are kept in one SQLite file
     under MEMORYWIRE_HOME or the platform's data folder. `user_id` narrows every call to one user
-    unless the call names another. `floor` is what `min_relevance="auto"` means, as `memorywire calibrate`
-    fitted it; without it, what was fitted for the default embedder.
+    unless the call names another. `floor` is what `min_relevance="auto"` means and `match` the relevance from
+    which the verdict is a match, as `memorywire calibrate` fitted them; without them, what was fitted for the
+    default embedder.
 
     `policy` is a profile (`open`, `balanced`, `strict`), the path of a TOML file, or None: then nothing is
     judged, redacted or written down. `secrets` are values by label that must never be kept. `caller` is
@@ -109,6 +110,7 @@ class Memory(Audited, Overseeing, Contracts):
         embedder: str | Embedder = DEFAULT_EMBEDDER,
         embedder_key: str | None = None,
         floor: float | None = None,
+        match: float | None = None,
         policy: str | None = DEFAULT_POLICY,
         journal: str | None = None,
         secrets: Mapping[str, str] | None = None,
@@ -126,7 +128,7 @@ class Memory(Audited, Overseeing, Contracts):
         self._stores = (stores,) if isinstance(stores, str) else stores
         self._embedder = embedder
         self._embedder_key = embedder_key
-        self._floor = floor
+        self._floor, self._match = floor, match
         self._governance = Governance(
             policy=policy or DEFAULT_POLICY,
             journal=journal,
@@ -325,6 +327,7 @@ class Memory(Audited, Overseeing, Contracts):
                     embedder=self._embedder,
                     embedder_key=self._embedder_key,
                     floor=self._floor,
+                    match=self._match,
                     governance=self._watched(),
                     several=self._several,
                     reading=self._reading,

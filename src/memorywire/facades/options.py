@@ -39,7 +39,7 @@ class RecallOptions(ScopeOption, total=False):
     k: int
     types: Sequence[TypeName]
     hops: int
-    fusion: Literal["rrf", "max", "weighted"]
+    fusion: Literal["rrf", "max", "weighted", "legs"]
     filter: FilterJson
     fresher_than_days: int
     min_relevance: float | Literal["auto", "off"]

@@ -64,14 +64,21 @@ def matches(rule: Rule, case: Case) -> bool:
     to refuse, one memory that meets them is enough; to allow, all must. Only a rule that names recall
     speaks of recall.
     """
-    named = rule.when.operation
-    if case.operation not in named and (named or case.operation == Operation.RECALL):
+    if not speaks_of(rule, case.operation):
         return False
     if not rule.when.about_records:
         return _meets(rule.when, case, None)
     memories = case.records or case.ending
+    if len(memories) == 1:
+        return _meets(rule.when, case, memories[0])
     met = (_meets(rule.when, case, record) for record in memories)
     return bool(memories) and (all(met) if rule.verdict is Verdict.ALLOW else any(met))
+
+
+def speaks_of(rule: Rule, operation: str) -> bool:
+    """Whether a rule can speak of this operation."""
+    named = rule.when.operation
+    return operation in named or not (named or operation == Operation.RECALL)
 
 
 def _meets(when: Condition, case: Case, record: Record | None) -> bool:

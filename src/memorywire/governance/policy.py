@@ -2,14 +2,14 @@
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from enum import StrEnum
 from functools import cache, lru_cache
 from itertools import combinations
 from typing import TypeVar
 
 from memorywire.governance.budgets import Budget, budget_from, budget_to
-from memorywire.governance.cases import Case, matches
+from memorywire.governance.cases import Case, matches, speaks_of
 from memorywire.governance.patterns import fits, names
 from memorywire.governance.profiles import Profile, profile_text
 from memorywire.governance.rules import (
@@ -93,6 +93,23 @@ class Policy:
     pending_days: int = 30
     learned: bool = True
     budgets: tuple[tuple[str, Budget], ...] = ()
+    asked: frozenset[str] = field(init=False, repr=False, compare=False)
+    about: Mapping[str, tuple[Rule, ...]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Gather what every request asks for: the conditions that any rule depends on, and by operation the
+        rules that can speak of it."""
+        rules = [rule for rule in self.rules if rule.enabled]
+        whens = [rule.when for rule in rules]
+        whens += [when.unless for when in whens if when.unless is not None]
+        about = {one.value: tuple(r for r in rules if speaks_of(r, one.value)) for one in Operation}
+        object.__setattr__(self, "asked", frozenset(name for when in whens for name in when.given))
+        object.__setattr__(self, "about", about)
+
+    @property
+    def speaks_of_recalls(self) -> bool:
+        """Whether any rule names them."""
+        return bool(self.about[Operation.RECALL])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +191,7 @@ def _approval(case: Case) -> Judgement | None:
 
 
 def _by_rules(case: Case, policy: Policy) -> Judgement:
-    for rule in policy.rules:
+    for rule in policy.about.get(case.operation, policy.rules):
         if _takes_part(rule, case, policy):
             return Judgement(verdict=rule.verdict, rule=rule.name, reason=rule.note or _told(rule.when))
     reading = case.operation == Operation.RECALL

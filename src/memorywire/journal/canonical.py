@@ -25,11 +25,15 @@ def canonical(value: Json) -> str:
 def _is_simple(value: Json) -> bool:
     """Whether the library's encoder, which is faster, spells it the same: floats it does not."""
     kind = type(value)
-    if kind in _SAME:
-        return True
     if kind is dict:
-        return "".join(value).isascii() and all(map(_is_simple, value.values()))
-    return all(map(_is_simple, value)) if kind is list or kind is tuple else isinstance(value, str)
+        if not "".join(value).isascii():
+            return False
+        value = value.values()
+    elif kind is not list and kind is not tuple:
+        return kind in _SAME or isinstance(value, str)
+    if _SAME.issuperset(map(type, value)):
+        return True
+    return all(map(_is_simple, value))
 
 
 def _spelled(value: Json) -> str:

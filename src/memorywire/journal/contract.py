@@ -76,6 +76,13 @@ class Journal(Protocol):
         """Commit the act, and the change with it, which only a store that shares can have; its sequence."""
         ...
 
+    async def write_many(self, changes: Sequence[Change], entries: Sequence[Entry]) -> list[int | Exception]:
+        """Commit each change and its entry as `write` would, in order; what one raises concerns it alone.
+
+        Only a store that shares can have them.
+        """
+        ...
+
     def note(self, recall: RecallNote) -> None:
         """Keep a recall: safe against the end of this process at once, in the ledger soon after."""
         ...

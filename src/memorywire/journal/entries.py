@@ -2,10 +2,13 @@
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, field, fields
+from functools import lru_cache
+from io import BytesIO
+from itertools import compress
 from json.encoder import encode_basestring as quoted
-from operator import attrgetter
+from operator import attrgetter, is_not
 
 from memorywire.journal.canonical import canonical, encoded
 from memorywire.model.change import Change
@@ -15,12 +18,22 @@ from memorywire.model.values import dataclass
 
 _SALT_BYTES = 16
 _NOT_SAID = {"scope", "recalled_at"}  # the first is written out, the second is no part of a version
-_KEPT = tuple(known for known in fields(Record) if known.name not in _NOT_SAID)
-_SAID = tuple(known.name for known in _KEPT)
-_USUAL = tuple(
-    known.default_factory() if known.default_factory is not MISSING else known.default for known in _KEPT
-)
-_told = attrgetter(*_SAID)
+_ALWAYS = {"agent": "scope.agent", "tenant": "scope.tenant", "user": "scope.user"}
+_KEPT = {known.name: known for known in fields(Record) if known.name not in _NOT_SAID}
+_SAID = sorted([*_KEPT, *_ALWAYS])  # as `canonical` sorts them
+_LABELS = tuple(f'"{name}":' for name in _SAID)
+_told = attrgetter(*(_ALWAYS.get(name, name) for name in _SAID))
+
+
+def _usual(name: str) -> object:
+    """What a field is mostly; of a scope everything is said."""
+    if name in _ALWAYS:
+        return MISSING
+    made = _KEPT[name].default_factory
+    return _KEPT[name].default if made is MISSING else made()
+
+
+_USUAL = tuple(map(_usual, _SAID))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,18 +91,50 @@ def draft(entry: Entry, entropy: Entropy = os.urandom) -> Draft:
     The text is what `canonical` would make of it: names sort, and "seq" has its place between two halves.
     """
     scope, salts = entry.scope, []
-    head = f'{{"actor":{quoted(entry.actor)},"agent":{quoted(scope.agent)},"at":{entry.at}'
+    head = f"{_opening(entry.actor, scope.agent)}{entry.at}"
     if entry.contents:
         salts = [Salt(scope.tenant, c.memory, c.version, entropy(_SALT_BYTES)) for c in entry.contents]
         head += f',"commitments":[{",".join(map(_commitment, entry.contents, salts))}]'
     if entry.details:
-        head += f',"details":{canonical(entry.details)}'
-    head += f',"kind":{quoted(entry.kind)},"operation":{quoted(entry.operation)},"seq":'
+        head += f',"details":{_detailed(entry.details)}'
+    head += _middle(entry.kind, entry.operation)
     subject = "" if entry.subject is None else f',"subject":{quoted(entry.subject)}'
-    user = "" if scope.user is None else f',"user":{quoted(scope.user)}'
-    tail = f'{subject},"tenant":{quoted(scope.tenant)}{user}}}'
+    tail = f"{subject}{_ending(scope.tenant, scope.user)}"
     encoded(head + tail)
     return Draft(head, tail, tuple(salts))
+
+
+def drafts(entries: Sequence[Entry], entropy: Entropy = os.urandom) -> list[Draft]:
+    """The same of many, for which the lots are drawn at once."""
+    drawn = BytesIO(entropy(_SALT_BYTES * sum(len(entry.contents) for entry in entries)))
+    return [draft(entry, drawn.read) for entry in entries]
+
+
+def _detailed(details: Mapping[str, Json]) -> str:
+    """As `canonical` spells it: mostly it is one word."""
+    if len(details) > 1:
+        return canonical(details)
+    ((name, value),) = details.items()
+    return f"{{{quoted(name)}:{_spelled(value)}}}"
+
+
+# What is the same in entry after entry.
+
+
+@lru_cache(maxsize=256)
+def _opening(actor: str, agent: str) -> str:
+    return f'{{"actor":{quoted(actor)},"agent":{quoted(agent)},"at":'
+
+
+@lru_cache(maxsize=256)
+def _middle(kind: str, operation: str) -> str:
+    return f',"kind":{quoted(kind)},"operation":{quoted(operation)},"seq":'
+
+
+@lru_cache(maxsize=256)
+def _ending(tenant: str, user: str | None) -> str:
+    named = "" if user is None else f',"user":{quoted(user)}'
+    return f',"tenant":{quoted(tenant)}{named}}}'
 
 
 def commitment(salt: bytes, digest: bytes) -> str:
@@ -99,22 +144,55 @@ def commitment(salt: bytes, digest: bytes) -> str:
 
 def contents_of(change: Change) -> tuple[Content, ...]:
     """What a change says: each version that it begins."""
-    return tuple(
-        Content(memory=put.record.id, version=put.record.version, digest=record_digest(put.record))
-        for put in change.put
-    )
+    return tuple([_content(put.record, record_digest(put.record)) for put in change.put])
+
+
+def contents_of_each(changes: Sequence[Change]) -> list[tuple[Content, ...]]:
+    """The same of many changes, each of which begins one version."""
+    records = [change.put[0].record for change in changes]
+    return [(_content(*told),) for told in zip(records, record_digests(records), strict=True)]
+
+
+def _content(record: Record, digest: bytes) -> Content:
+    return Content(memory=record.id, version=record.version, digest=digest)
 
 
 def record_digest(record: Record) -> bytes:
-    """Of everything a version says and whose it is.
+    """Of everything a version says and whose it is, as one canonical text.
 
     What has its default value is left out, so that a field added later changes no older digest.
     """
-    told = zip(_SAID, _USUAL, _told(record), strict=True)
-    said = {name: value for name, usual, value in told if value is not usual and value != usual}
-    scope = record.scope
-    said |= {"agent": scope.agent, "tenant": scope.tenant, "user": scope.user}
-    return hashlib.sha256(encoded(canonical(said))).digest()
+    values = _told(record)
+    told = compress(zip(_LABELS, _USUAL, values, strict=True), map(is_not, values, _USUAL))
+    return _hashed([label + _spelled(value) for label, usual, value in told if value != usual])
+
+
+def record_digests(records: Sequence[Record]) -> list[bytes]:
+    """The same of many, field by field: what all of them have in common is spelled once."""
+    if not records:
+        return []
+    told = zip(_LABELS, _USUAL, zip(*map(_told, records), strict=True), strict=True)
+    said = [_column(*field) for field in told if field[2].count(field[1]) < len(records)]
+    return [_hashed(filter(None, parts)) for parts in zip(*said, strict=True)]
+
+
+def _column(label: str, usual: object, values: tuple[Json, ...]) -> list[str]:
+    """What each says in a field that not all leave out; empty where it is left out."""
+    if len(set(map(id, values))) == 1:
+        return [label + _spelled(values[0])] * len(values)
+    return ["" if value == usual else label + _spelled(value) for value in values]
+
+
+def _hashed(said: Iterable[str]) -> bytes:
+    return hashlib.sha256(encoded(f"{{{','.join(said)}}}")).digest()
+
+
+def _spelled(value: Json) -> str:
+    """As `canonical` spells it: most of what is said are words and numbers."""
+    if isinstance(value, str):
+        return quoted(value)
+    kind = type(value)
+    return str(value) if kind is int else "null" if value is None else canonical(value)
 
 
 def _commitment(content: Content, salt: Salt) -> str:

@@ -86,12 +86,14 @@ def head(db: apsw.Connection) -> tuple[int, bytes]:
 def append(db: apsw.Connection, drafts: Sequence[Draft]) -> list[int]:
     """Write entries at the end, and give their sequence numbers: from 1, without gaps."""
     last, chain = head(db)
+    rows, salts = [], []
     for sequence, draft in enumerate(drafts, last + 1):
         body = draft.body(sequence)
         chain = linked(chain, leaf_hash(body.encode()))
-        db.execute(QUERIES["append"], (sequence, body, chain))
-        for salt in draft.salts:
-            db.execute(QUERIES["salt"], (sequence, salt.tenant, salt.memory, salt.version, salt.salt))
+        rows.append((sequence, body, chain))
+        salts += [(sequence, salt.tenant, salt.memory, salt.version, salt.salt) for salt in draft.salts]
+    db.executemany(QUERIES["append"], rows)
+    db.executemany(QUERIES["salt"], salts)
     return list(range(last + 1, last + 1 + len(drafts)))
 
 
@@ -129,6 +131,20 @@ def rows(db: apsw.Connection, after: int = 0) -> Iterator[Row]:
     """Every entry behind one, in order."""
     for row in db.execute(QUERIES["rows"], (after,)):
         yield _row(*row)
+
+
+def links(db: apsw.Connection, after: int) -> Iterator[tuple[int, bytes, bytes]]:
+    """The sequence, the leaf and the chain of every entry behind one; what is no text has no leaf."""
+    for sequence, body, chain in db.execute(QUERIES["rows"], (after,)):
+        yield sequence, _leaf(body or b""), chain or b""
+
+
+def _leaf(body: bytes) -> bytes:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return b""
+    return leaf_hash(body)
 
 
 def salts(db: apsw.Connection, tenant: str, memory: str) -> list[Salted]:

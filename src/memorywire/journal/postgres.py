@@ -8,13 +8,15 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 import apsw
 from psycopg import AsyncClientCursor, errors
 
 from memorywire.journal import ledger
+from memorywire.journal.contract import Act
 from memorywire.journal.dialect import OWN, in_postgres
+from memorywire.journal.entries import Entry
 from memorywire.journal.listening import Listener
 from memorywire.journal.notary import Notary
 from memorywire.journal.schema import bring_up_to_date, is_up_to_date
@@ -252,10 +254,21 @@ class PostgresJournal(SqliteJournal):
     def shares(self, store: Store) -> bool:
         return store is self._own
 
+    async def write_many(self, changes: Sequence[Change], entries: Sequence[Entry]) -> list[int | Exception]:
+        """Each in a transaction of its own."""
+        pairs = zip(changes, entries, strict=True)
+        writes = (self.write(Act(entries=(entry,)), change) for change, entry in pairs)
+        done = await asyncio.gather(*writes, return_exceptions=True)
+        return [one if isinstance(one, int | Exception) else _raised(one) for one in done]
+
     async def close(self) -> None:
         await self._listener.close()
         await super().close()
         await self._books.close()
+
+
+def _raised(error: BaseException) -> NoReturn:
+    raise error
 
 
 async def open_beside(store: PostgresStore, url: str | None, *, clock: Clock) -> PostgresJournal:

@@ -1,15 +1,17 @@
 """When the ledger is due for a signature, and what is signed: a frontier that grows with the log."""
 
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Protocol, TypeVar
 
 import apsw
 
-from memorywire.journal.ledger import GENESIS, QUERIES, Row, entry, linked, rows
+from memorywire.journal.ledger import GENESIS, QUERIES, Row, entry, linked, links
 from memorywire.journal.merkle import HASH_BYTES, Edge
 from memorywire.journal.notary import Notary
 from memorywire.journal.notes import Checkpoint
-from memorywire.model.errors import StoreCorrupt
+from memorywire.model.errors import StoreCorrupt, StoreUnavailable
 from memorywire.model.values import dataclass
 
 T = TypeVar("T")
@@ -68,10 +70,9 @@ def advanced(db: apsw.Connection) -> Frontier | None:
         return None
     edge, chain = _kept(db)
     leaves = []
-    for expected, row in enumerate(rows(db, edge.size), edge.size + 1):
-        leaf = row.leaf or b""
+    for expected, (sequence, leaf, found) in enumerate(links(db, edge.size), edge.size + 1):
         chain = linked(chain, leaf)
-        if row.seq != expected or row.chain != chain:
+        if sequence != expected or found != chain:
             raise StoreCorrupt(
                 f"entry {expected} of the ledger does not follow from those before it",
                 fix="find out more with: memorywire audit verify",
@@ -94,6 +95,13 @@ def _kept(db: apsw.Connection) -> tuple[Edge, bytes]:
     size, chain, nodes = row
     parts = [nodes[at : at + HASH_BYTES] for at in range(0, len(nodes), HASH_BYTES)]
     return Edge(size, tuple(parts)), chain
+
+
+async def seal_if_due(file: File, notary: Notary, now: int) -> None:
+    """Sign the log when it is time to; where the file is not to be had, that waits for the next look."""
+    with suppress(StoreUnavailable):  # it may be closed meanwhile: nobody waits for this
+        if await file.read(partial(due, now=now)):
+            await seal(file, notary)
 
 
 async def seal(file: File, notary: Notary) -> str | None:

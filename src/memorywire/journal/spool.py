@@ -7,14 +7,17 @@ moment can lose it.
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 from threading import Lock
 
 import apsw
 
-from memorywire.journal.entries import Entry, draft
+from memorywire.journal.canonical import encoded
+from memorywire.journal.entries import Draft, Entry, draft
 from memorywire.journal.ledger import append
-from memorywire.journal.rows import QUERIES, recall_row
+from memorywire.journal.rows import QUERIES, Bindings, recall_row
 from memorywire.model.codec import dumps, loads
 from memorywire.model.errors import StoreUnavailable
 from memorywire.model.proposal import RecallNote
@@ -28,8 +31,8 @@ class Spool:
 
     def __init__(self, path: Path | None) -> None:
         self._lock = Lock()
-        self._new: list[RecallNote] = []
-        self._taken: list[RecallNote] = []
+        self._new: list[_Spelled] = []
+        self._taken: list[_Spelled] = []
         self._path = path
         self._handle: int | None = None
 
@@ -37,10 +40,15 @@ class Spool:
         return bool(self._new)
 
     def add(self, note: RecallNote) -> None:
-        """Keep a note; raises StoreUnavailable when it cannot be kept, and then nothing may be answered."""
+        """Keep a note; raises StoreUnavailable when it cannot be kept, and then nothing may be answered.
+
+        One that has no spelling is an InvalidRequest here: were it found out when it is written, every write
+        that shares its transaction would fail with it, again and again.
+        """
+        spelled, line = _spelled(note), encoded(f"{dumps(note)}\n")
         with self._lock:
-            self._keep(f"{dumps(note)}\n".encode())
-            self._new.append(note)
+            self._keep(line)
+            self._new.append(spelled)
 
     def _keep(self, line: bytes) -> None:
         if self._path is None:
@@ -57,7 +65,7 @@ class Spool:
     def write(self, db: apsw.Connection) -> None:
         with self._lock:
             self._taken, self._new = self._new, []
-        write_notes(db, self._taken)
+        _write(db, self._taken)
 
     def settle(self) -> None:
         with self._lock:
@@ -80,14 +88,30 @@ class Spool:
         self._handle = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Spelled:
+    """A note as it will stand in the recall log, and in the ledger."""
+
+    row: Bindings
+    entry: Draft
+
+
+def _spelled(note: RecallNote) -> _Spelled:
+    return _Spelled(recall_row(note), draft(_entry(note)))
+
+
 def write_notes(db: apsw.Connection, notes: Sequence[RecallNote]) -> None:
     """Into the recall log and the ledger, each note once however often it is brought."""
+    _write(db, [_spelled(note) for note in notes])
+
+
+def _write(db: apsw.Connection, notes: Sequence[_Spelled]) -> None:
     fresh = []
     for note in notes:
-        db.execute(QUERIES["add_recall"], recall_row(note))
+        db.execute(QUERIES["add_recall"], note.row)
         if db.changes():
-            fresh.append(note)
-    append(db, [draft(_entry(note)) for note in fresh])
+            fresh.append(note.entry)
+    append(db, fresh)
 
 
 def _entry(note: RecallNote) -> Entry:
@@ -140,7 +164,15 @@ def orphans(journal: Path) -> Iterator[Orphan]:
 def _notes(path: Path) -> list[RecallNote]:
     """The whole lines of a file; a line that was only begun was never answered."""
     *whole, _ = path.read_bytes().split(b"\n")
-    return [loads(RecallNote, line.decode()) for line in whole]
+    return [_finite(loads(RecallNote, line.decode())) for line in whole]
+
+
+def _finite(note: RecallNote) -> RecallNote:
+    """Earlier editions left notes of scores that are no numbers, which would keep every heir from opening."""
+    if all(isfinite(score) for _, _, score in note.hits):
+        return note
+    hits = [(id, version, score if isfinite(score) else 0.0) for id, version, score in note.hits]
+    return replace(note, hits=tuple(hits))
 
 
 def _append(handle: int, line: bytes) -> None:

@@ -11,7 +11,7 @@ import apsw
 
 from memorywire.journal import ledger, register
 from memorywire.journal.contract import Act, Edition, Wanted
-from memorywire.journal.entries import Draft, draft
+from memorywire.journal.entries import Draft, Entry, draft, drafts
 from memorywire.journal.known import Known
 from memorywire.journal.notary import Notary
 from memorywire.journal.rows import (
@@ -27,11 +27,11 @@ from memorywire.journal.rows import (
     wanted_row,
 )
 from memorywire.journal.schema import bring_up_to_date
-from memorywire.journal.sealing import due, seal
+from memorywire.journal.sealing import seal, seal_if_due
 from memorywire.journal.spool import Spool, orphans, write_notes
 from memorywire.model.change import Change
 from memorywire.model.clock import Clock
-from memorywire.model.errors import Conflict
+from memorywire.model.errors import Conflict, StoreUnavailable
 from memorywire.model.proposal import Debt, Proposal, RecallNote
 from memorywire.model.record import Json, Scope
 from memorywire.model.values import dataclass
@@ -41,6 +41,7 @@ from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.connection import Patience, writing
 from memorywire.stores.sqlite.file import SqliteFile, owe_scrub
 from memorywire.stores.sqlite.location import Location, locate
+from memorywire.stores.sqlite.together import each_settled
 from memorywire.stores.sqlite.writer import Work
 
 _LOOK_EVERY = 64  # writes between two looks whether a signature is due
@@ -74,10 +75,33 @@ class SqliteJournal:
             apply=self._store.applying(change) if change is not None and self._store is not None else None,
         )
         sequence = await self.file.write(prepared.write)
-        self._written += 1
-        if self._written % _LOOK_EVERY == 0:
-            self._sealing = asyncio.create_task(self._seal_if_due())
+        self._count(1)
         return sequence
+
+    async def write_many(self, changes: Sequence[Change], entries: Sequence[Entry]) -> list[int | Exception]:
+        store = self._store
+        if store is None:
+            raise StoreUnavailable(
+                "the journal has no store in its file, so no change can be written with it"
+            )
+        drafted = drafts(entries)
+        alone = (
+            partial(_apply_one, store=store, change=change, draft=draft)
+            for change, draft in zip(changes, drafted, strict=True)
+        )
+        apply = store.applying_each(changes)
+        together = None if apply is None else partial(_apply_all, apply=apply, drafts=drafted)
+        done = await self.file.write(partial(each_settled, together=together, alone=alone), len(changes))
+        self._count(len(changes))
+        return done
+
+    def _count(self, written: int) -> None:
+        """See that what was written is signed, now and then."""
+        looked = self._written // _LOOK_EVERY
+        self._written += written
+        idle = self._sealing is None or self._sealing.done()
+        if idle and self.notary is not None and self._written // _LOOK_EVERY > looked:
+            self._sealing = asyncio.create_task(seal_if_due(self.file, self.notary, self._clock()))
 
     def note(self, recall: RecallNote) -> None:
         self.file.later(partial(self._spool.add, recall))
@@ -215,10 +239,6 @@ class SqliteJournal:
             await self.file.close()
         self._spool.close()
 
-    async def _seal_if_due(self) -> None:
-        if self.notary is not None and await self.file.read(partial(due, now=self._clock())):
-            await seal(self.file, self.notary)
-
     async def _one(self, query: str, **wanted: object) -> Proposal | None:
         return next(iter(await self._many(query, **wanted)), None)
 
@@ -259,6 +279,18 @@ class _Prepared:
         ledger.append(db, self.drafts)
         _erase(db, act)
         return sequence
+
+
+def _apply_all(db: apsw.Connection, apply: Work[list[int]], drafts: Sequence[Draft]) -> list[int]:
+    sequences = apply(db)
+    ledger.append(db, drafts)
+    return sequences
+
+
+def _apply_one(db: apsw.Connection, store: SqliteStore, change: Change, draft: Draft) -> int:
+    sequence = store.applying(change)(db)
+    ledger.append(db, [draft])
+    return sequence
 
 
 def _keep_proposal(db: apsw.Connection, proposal: Proposal) -> None:

@@ -31,7 +31,7 @@ class Capabilities:
     """`overseen` when a journal is wired, so that people can review, rule and ask why.
 
     `together` is what several stores can do as one, when somebody has joined them. `extracts` when
-    conversations can be read for facts.
+    conversations can be read for facts, `hosting` when an OpenWOP host is open over it.
     """
 
     stores: tuple[StoreCapabilities, ...]
@@ -39,6 +39,7 @@ class Capabilities:
     overseen: bool = False
     together: frozenset[Feature] | None = None
     extracts: bool = False
+    hosting: bool = False
 
     @property
     def features(self) -> frozenset[Feature]:

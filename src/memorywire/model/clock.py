@@ -7,6 +7,8 @@ from typing import TypeAlias
 Clock: TypeAlias = Callable[[], int]
 
 DAY_MS = 86_400_000
+END_OF_CALENDAR = 253_402_300_800_000
+"""The year 10,000: no date can say this moment, nor any after it."""
 
 
 def system_clock() -> int:

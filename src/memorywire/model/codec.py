@@ -3,19 +3,21 @@
 import json
 import types
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, partial
+from operator import attrgetter
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from memorywire.model.jsontext import encoder
 from memorywire.model.record import Json
 
 T = TypeVar("T")
 
 _KIND = "$"  # names the class of a value where a hint allows several
 _PLAIN = frozenset({str, int, float, bool, types.NoneType})
-_written = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_written = encoder()
 
 
 def dumps(value: object) -> str:
@@ -32,24 +34,34 @@ def loads(kind: type[T], text: str) -> T:
 def dump(value: Any) -> Json:
     """Plain JSON that `load` reads back to an equal value."""
     kind: type = type(value)
-    if kind in _PLAIN:
-        return value
-    if isinstance(value, Enum):
-        return value.value
-    if is_dataclass(value):
-        named = ((name, getattr(value, name), default) for name, default in _defaults(kind).items())
-        said = {name: dump(inner) for name, inner, default in named if inner != default}
-        return {_KIND: kind.__name__, **said}
-    if isinstance(value, bytes):
-        return b64encode(value).decode()
-    if isinstance(value, Mapping):
-        return {name: dump(inner) for name, inner in value.items()}
-    return [dump(inner) for inner in value] if isinstance(value, list | tuple | frozenset) else value
+    return value if kind in _PLAIN else _way(kind)(value)
 
 
 @cache
-def _defaults(kind: type) -> Mapping[str, Any]:
-    return {field.name: field.default for field in fields(kind)}
+def _way(kind: type) -> Callable[[Any], Json]:
+    """How values of a kind are written; found out once."""
+    if issubclass(kind, Enum):
+        return attrgetter("value")
+    if is_dataclass(kind):
+        return partial(
+            _dump_value, kind.__name__, tuple((field.name, field.default) for field in fields(kind))
+        )
+    if issubclass(kind, bytes):
+        return lambda value: b64encode(value).decode()
+    if issubclass(kind, Mapping):
+        return lambda value: {name: dump(inner) for name, inner in value.items()}
+    if issubclass(kind, list | tuple | frozenset):
+        return lambda value: [inner if type(inner) in _PLAIN else dump(inner) for inner in value]
+    return lambda value: value
+
+
+def _dump_value(kind: str, defaults: Sequence[tuple[str, Any]], value: object) -> Json:
+    said = {_KIND: kind}
+    for name, default in defaults:
+        inner = getattr(value, name)
+        if inner is not default and inner != default:
+            said[name] = dump(inner)
+    return said
 
 
 @cache

@@ -199,10 +199,6 @@ class EmbedderNotConfigured(CapabilityUnsupported):
     code = "embedder_not_configured"
 
 
-class DimensionMismatch(CapabilityUnsupported):
-    code = "dimension_mismatch"
-
-
 class StoreError(MemorywireError):
     code = "store_error"
 
@@ -233,3 +229,7 @@ class UnsafeEngine(StoreError):
 
 class EmbedderFailed(MemorywireError):
     code = "embedder_failed"
+
+
+class DimensionMismatch(CapabilityUnsupported, EmbedderFailed):
+    code = "dimension_mismatch"

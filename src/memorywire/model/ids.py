@@ -4,6 +4,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable
+from io import BytesIO
 from typing import TypeAlias
 
 from memorywire.model.clock import Clock
@@ -11,6 +12,7 @@ from memorywire.model.clock import Clock
 Entropy: TypeAlias = Callable[[int], bytes]
 
 _COUNTER_LIMIT = 0xFFF
+_TAIL_BYTES = 8
 _PLACES = 42  # of the last 62 bits the first 20 are for the place, these for what tells wholes apart
 _REST = (1 << _PLACES) - 1
 
@@ -26,6 +28,11 @@ def part_of(whole: str, place: int) -> str:
     head = int(whole.replace("-", ""), 16) >> 62 << 62
     tail = int.from_bytes(hashlib.blake2b(whole.encode(), digest_size=8).digest(), "big") & _REST
     return written(head | place << _PLACES | tail)
+
+
+def _minted(moment: int, counter: int, drawn: bytes) -> str:
+    tail = int.from_bytes(drawn, "big") & 0x3FFF_FFFF_FFFF_FFFF
+    return written((moment & 0xFFFF_FFFF_FFFF) << 80 | 0x7 << 76 | counter << 64 | 0b10 << 62 | tail)
 
 
 class IdMint:
@@ -44,13 +51,18 @@ class IdMint:
 
     def __call__(self) -> str:
         with self._lock:
-            moment, counter = self._advance()
-        tail = int.from_bytes(self._entropy(8), "big") & 0x3FFF_FFFF_FFFF_FFFF
-        bits = (moment & 0xFFFF_FFFF_FFFF) << 80 | 0x7 << 76 | counter << 64 | 0b10 << 62 | tail
-        return written(bits)
+            moment, counter = self._advance(self._clock())
+        return _minted(moment, counter, self._entropy(_TAIL_BYTES))
 
-    def _advance(self) -> tuple[int, int]:
+    def many(self, count: int) -> list[str]:
+        """So many of one moment, for which the lots are drawn at once."""
+        drawn = BytesIO(self._entropy(_TAIL_BYTES * count))
         now = self._clock()
+        with self._lock:
+            places = [self._advance(now) for _ in range(count)]
+        return [_minted(moment, counter, drawn.read(_TAIL_BYTES)) for moment, counter in places]
+
+    def _advance(self, now: int) -> tuple[int, int]:
         if now > self._last:
             self._last, self._counter = now, 0
         elif self._counter < _COUNTER_LIMIT:

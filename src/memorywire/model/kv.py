@@ -4,6 +4,8 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from enum import StrEnum
+from functools import lru_cache
+from json.encoder import encode_basestring_ascii as _quoted
 
 from memorywire.model.answers import Status
 from memorywire.model.ids import written
@@ -27,10 +29,14 @@ _KINDS = frozenset(OwnerKind)
 DEDUP_THRESHOLD = 0.93
 """As `memorywire calibrate --lookalikes` fits it to the default embedder; see docs/results."""
 
+LONGEST_TTL = 3_153_600_000
+"""Seconds: a hundred years."""
+
 _one_line = encoder()
 _listed = encoder(ensure_ascii=True, spaced=True)
 _FIXED = 0xF << 76 | 0b11 << 62
 _VERSION_8 = 0x8 << 76 | 0b10 << 62  # RFC 9562: the form of an id that is made by a rule of one's own
+_FORM, _FORM_AT = "8", 14  # the digit that says so in an id that is written, and its place
 
 SHARED = {OwnerKind.USER: "kv:user", OwnerKind.TENANT: "kv:tenant"}
 """The agents under which entries live that belong to no single agent."""
@@ -53,9 +59,16 @@ class Owner:
 
     def address(self, key: str, generation: int | str = 0) -> str:
         """The id of the record of a key. A key whose record was erased goes on in the next generation."""
-        said = _listed([self.tenant, self.kind.value, self.id, key, generation])
+        nth = "0" if generation == 0 else _listed(generation)
+        said = f"{_whose(self.tenant, self.kind.value, self.id)}{_quoted(key)}, {nth}]"
         bits = int.from_bytes(hashlib.blake2b(said.encode(), digest_size=16).digest(), "big")
         return written(bits & ~_FIXED | _VERSION_8)
+
+
+@lru_cache(maxsize=1024)
+def _whose(tenant: str, kind: str, id: str) -> str:
+    """How the text begins from which the address of a key is made: a JSON list of all that it is of."""
+    return f"{_listed([tenant, kind, id])[:-1]}, "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,8 +222,15 @@ def size_of(value: Json) -> int:
 
 
 def is_entry(record: Record) -> bool:
-    """Whether a record keeps an entry: anybody may put something of this name into metadata of their own."""
-    mark = record.metadata.get(MARK)
+    """Whether a record keeps an entry: it is marked, and stands where only keys do.
+
+    What comes from a file may have brought a mark with it.
+    """
+    return is_mark(record.metadata.get(MARK)) and record.id[_FORM_AT : _FORM_AT + 1] == _FORM
+
+
+def is_mark(mark: Json) -> bool:
+    """Whether this is how an entry is marked: anybody may put something of that name into metadata."""
     return (
         isinstance(mark, Mapping)
         and isinstance(mark.get("of"), str)

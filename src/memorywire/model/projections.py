@@ -23,6 +23,9 @@ DIMENSIONS: Final = (
 )
 """All that RFC 0080 knows, in its order."""
 
+REPLAYABLE: Final = 2
+"""The edition of OpenWOP's execution model whose runs can be told again."""
+
 _SHAPES = ("scratchpad", "conversation", "longTerm")
 
 
@@ -31,10 +34,22 @@ class Host:
     """What an OpenWOP host does besides keeping memories; each is claimed only where it is served."""
 
     max_entry_bytes: int = 65_536
+    max_sources: int = 100  # of a compaction: its tags name every one of them
     compacts: bool = False
     attributes: bool = False
     consolidates: bool = False
     execution_model: int = 1
+
+    @property
+    def has_runs(self) -> bool:
+        return self.execution_model >= REPLAYABLE
+
+
+def host_over(wired: Capabilities) -> Host:
+    """What a host serves over what is wired: runs, and what they do, need a store with history."""
+    runs = Feature.HISTORY in wired.features
+    model = REPLAYABLE if runs else 1
+    return Host(compacts=runs, attributes=runs, consolidates=runs, execution_model=model)
 
 
 def probe(wired: Capabilities) -> dict[str, bool]:
@@ -43,12 +58,22 @@ def probe(wired: Capabilities) -> dict[str, bool]:
     return {"kv": True, "vector_search": vectors, "stats": vectors, "memory_layer": wired.extracts}
 
 
+def openwop(wired: Capabilities) -> dict[str, Json]:
+    """What an OpenWOP host over what is wired provides, and whether one is open here."""
+    host = host_over(wired)
+    memory, agents = openwop_memory(wired, host), openwop_agents(wired, host)
+    dimensions = openwop_dimensions(memory, agents, host)
+    return {"served": wired.hosting, "memory": memory, "agents": agents, "dimensions": list(dimensions)}
+
+
 def openwop_memory(wired: Capabilities, host: Host) -> dict[str, Json]:
-    """The `memory` family."""
+    """The `memory` family. Without a journal there is no host; without runs, who put, it can only be read."""
+    if not wired.overseen:
+        return {"supported": False, "writable": False}
     semantic = ["semantic"] if Feature.VECTOR in wired.features else []
     family: dict[str, Json] = {
         "supported": True,
-        "writable": True,
+        "writable": host.has_runs,
         "maxEntrySizeBytes": host.max_entry_bytes,
         "ttlSupported": True,
         "search": {"supported": True, "modes": [*semantic, "filter"]},
@@ -56,7 +81,8 @@ def openwop_memory(wired: Capabilities, host: Host) -> dict[str, Json]:
         "compaction": {"supported": host.compacts},
     }
     if host.compacts:
-        family["compaction"]["trigger"] = "host-managed"
+        most = {"maxInputEntries": host.max_sources, "maxOutputBytes": host.max_entry_bytes}
+        family["compaction"] |= {"trigger": "host-managed", **most}
     if host.attributes:
         family["attribution"] = {"supported": True, "emitsWriteEvents": True}
     return family
@@ -64,9 +90,12 @@ def openwop_memory(wired: Capabilities, host: Host) -> dict[str, Json]:
 
 def openwop_agents(wired: Capabilities, host: Host) -> dict[str, Json]:
     """The `agents` family. Long-term memory is claimed only where it lasts and secrets are kept out of it."""
-    lasting = Feature.DURABLE in wired.features and wired.overseen
-    family: dict[str, Json] = {"supported": True, "memoryBackends": [LONG_TERM] if lasting else []}
-    if host.consolidates:
+    lasting = Feature.DURABLE in wired.features and wired.overseen and host.has_runs
+    family: dict[str, Json] = {
+        "supported": wired.overseen,
+        "memoryBackends": [LONG_TERM] if lasting else [],
+    }
+    if host.consolidates and wired.overseen:
         family["memoryConsolidation"] = {"supported": True, "schedule": "on-demand"}
     return family
 
@@ -75,6 +104,8 @@ def openwop_dimensions(
     memory: Mapping[str, Json], agents: Mapping[str, Json], host: Host, *, long_term: str = LONG_TERM
 ) -> tuple[str, ...]:
     """The dimensions that the two families satisfy, in the order of RFC 0080."""
+    if not memory["supported"]:
+        return ()
     lasting = LONG_TERM in agents["memoryBackends"]
     satisfied = {
         "read": memory["supported"],
@@ -83,7 +114,7 @@ def openwop_dimensions(
         long_term: lasting,
         "compaction": memory["compaction"]["supported"],
         "attribution": "attribution" in memory,
-        "replay-snapshot": lasting and host.execution_model > 1,
+        "replay-snapshot": lasting and host.has_runs,
         "retention": memory["retention"]["ttl"] or memory["retention"]["forget"],
     }
     return tuple(name for name, holds in satisfied.items() if holds)

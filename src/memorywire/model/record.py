@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from datetime import UTC, datetime
 from enum import StrEnum
+from json.encoder import encode_basestring_ascii as quoted
 from typing import Any, TypeAlias
 
 from memorywire.model.jsontext import encoder
@@ -16,6 +17,8 @@ Json: TypeAlias = Any  # a JSON value; closing the recursion buys nothing that m
 DEFAULT_TENANT = "default"
 
 _END_OF_CALENDAR = 253_402_300_800_000  # the year 10,000
+
+_SILENT = frozenset({int, float, bool, type(None)})  # what has no words
 
 _in_order = encoder(sort_keys=True, ensure_ascii=True, spaced=True)
 
@@ -107,6 +110,8 @@ class Record:
     @property
     def speaker(self) -> str | None:
         """Who said it, by the convention that `metadata.speaker`, else `metadata.role`, names them."""
+        if not self.metadata:
+            return None
         for name in ("speaker", "role"):
             if isinstance(self.metadata.get(name), str):
                 return str(self.metadata[name])
@@ -130,18 +135,25 @@ class Record:
     @property
     def text(self) -> str:
         """The words to index: the content, behind its time and its speaker where they are known."""
-        said = f"{self.speaker}: {self.words}" if self.speaker else self.words
+        speaker, said = self.speaker, self.words
+        if speaker:
+            said = f"{speaker}: {said}"
         return said if self.occurred_at is None else f"{_spoken(self.occurred_at)}{said}"
 
     @property
     def meaning(self) -> str:
         """The words to embed: the content, behind the name of who said it. Times and roles blur a vector."""
-        return f"{self.person}: {self.words}" if self.person else self.words
+        person, said = self.person, self.words
+        return f"{person}: {said}" if person else said
 
     @property
     def digest(self) -> str:
         """Equal for memories that say the same thing: type, normalised content and event time."""
-        said = _in_order([self.type, _normalised(self.content), self.occurred_at])
+        content, moment = _normalised(self.content), self.occurred_at
+        if type(content) is str:  # spelled as the encoder would, for most memories are words
+            said = f'["{self.type.value}", {quoted(content)}, {"null" if moment is None else moment}]'
+        else:
+            said = _in_order([self.type, content, moment])
         return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
 
 
@@ -156,17 +168,20 @@ def _spoken(moment: int) -> str:
 
 def _normalised(content: Json) -> Json:
     if isinstance(content, str):
-        return " ".join(unicodedata.normalize("NFC", content).split())
+        return " ".join((content if content.isascii() else unicodedata.normalize("NFC", content)).split())
     return content
 
 
 def _gather(value: Json, found: list[str]) -> None:
     if isinstance(value, str):
         found.append(value)
-    elif isinstance(value, Mapping):
+    elif type(value) is dict or isinstance(value, Mapping):  # the second takes long to ask
         for key, inner in value.items():
             found.append(key)
-            _gather(inner, found)
+            if type(inner) is str:
+                found.append(inner)
+            elif type(inner) not in _SILENT:
+                _gather(inner, found)
     elif isinstance(value, list | tuple):
         for inner in value:
             _gather(inner, found)

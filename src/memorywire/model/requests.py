@@ -11,9 +11,12 @@ from memorywire.model.where import EVERYTHING, Filter
 
 
 class Fusion(StrEnum):
+    """How the rankings of several stores become one; LEGS: those by vector and by text inside one store."""
+
     RRF = "rrf"
     MAX = "max"
     WEIGHTED = "weighted"
+    LEGS = "legs"
 
 
 class Order(StrEnum):

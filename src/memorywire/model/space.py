@@ -15,3 +15,7 @@ class Space:
     def __str__(self) -> str:
         form = "unit" if self.normalised else "raw"
         return f"{self.model}@{self.revision}/{self.dimension}/{form}"
+
+
+NO_SPACE = Space(model="none", revision="0", dimension=1)
+"""Of a memory that is to keep no vectors."""

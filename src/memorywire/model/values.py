@@ -7,7 +7,7 @@ one question loads two hundred classes and makes values of forty.
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -68,9 +68,7 @@ def _write_init(kind: Any) -> None:
     made = [field for field in fields if field.default_factory is not dataclasses.MISSING]
     known = {f"set_{field.name}": getattr(kind, field.name).__set__ for field in fields}
     known |= {f"make_{field.name}": field.default_factory for field in made}
-    written = compile(_text_of_init(kind, fields), f"<{kind.__qualname__}>", "exec")
-    code = next(part for part in written.co_consts if isinstance(part, CodeType))
-    init = FunctionType(code, {**known, "not_given": _NOT_GIVEN})
+    init = _function(_text_of_init(kind, fields), kind, {**known, "not_given": _NOT_GIVEN})
     given = [(field, _default(field)) for field in fields if _default(field) is not dataclasses.MISSING]
     init.__defaults__ = tuple(default for field, default in given if not field.kw_only)
     init.__kwdefaults__ = {field.name: default for field, default in given if field.kw_only}
@@ -92,6 +90,29 @@ def _text_of_value(field: dataclasses.Field[Any]) -> str:
     if field.default_factory is dataclasses.MISSING:
         return name
     return f"make_{name}() if {name} is not_given else {name}"
+
+
+def replaced(value: T, **changes: Any) -> T:
+    """As `dataclasses.replace`, in less time, for values that are as they were given."""
+    kind: Any = type(value)
+    copied: T = _copier(kind)(value, changes)
+    return copied
+
+
+@cache
+def _copier(kind: Any) -> FunctionType:
+    setters = {field.name: getattr(kind, field.name).__set__ for field in dataclasses.fields(kind)}
+    lines = [f"set_{name}(new, value.{name})" for name in setters]
+    changing = "for name, given in changes.items(): setters[name](new, given)"
+    body = "\n ".join(["new = make(kind)", *lines, changing, "return new"])
+    known = {f"set_{name}": setter for name, setter in setters.items()}
+    known |= {"setters": setters, "make": object.__new__, "kind": kind}
+    return _function(f"def copied(value, changes):\n {body}", kind, known)
+
+
+def _function(text: str, kind: type, known: dict[str, Any]) -> FunctionType:
+    written = compile(text, f"<{kind.__qualname__}>", "exec")
+    return FunctionType(next(part for part in written.co_consts if isinstance(part, CodeType)), known)
 
 
 def _default(field: dataclasses.Field[Any]) -> object:

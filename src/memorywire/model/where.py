@@ -113,7 +113,7 @@ class Where:
             and (self.created_until is None or record.created_at <= self.created_until)
             and (self.idle_since is None or _last_used(record) <= self.idle_since)
             and (self.confidence_below is None or record.confidence < self.confidence_below)
-            and self.filter.matches(record)
+            and (self.filter is EVERYTHING or self.filter.matches(record))
         )
 
 

@@ -1,9 +1,9 @@
 """Protocols that are asked after on every request: whether a class satisfies one is found out once."""
 
 from typing import Any, _ProtocolMeta
-from weakref import WeakKeyDictionary
 
-_KNOWN: WeakKeyDictionary[type, dict[type, bool]] = WeakKeyDictionary()
+_KNOWN: dict[tuple[type, type], bool] = {}
+_MOST = 4096  # classes are few, but nothing keeps a program from making them
 
 
 class Ability(_ProtocolMeta):
@@ -13,7 +13,10 @@ class Ability(_ProtocolMeta):
     """
 
     def __instancecheck__(self, instance: Any) -> bool:
-        known = _KNOWN.setdefault(type(instance), {})
-        if self not in known:
-            known[self] = super().__instancecheck__(instance)
-        return known[self]
+        key = (self, type(instance))
+        known = _KNOWN.get(key)
+        if known is None:
+            if len(_KNOWN) >= _MOST:
+                _KNOWN.clear()
+            known = _KNOWN[key] = super().__instancecheck__(instance)
+        return known

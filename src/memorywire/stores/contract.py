@@ -84,6 +84,15 @@ class Historian(Protocol, metaclass=Ability):
 
 
 @runtime_checkable
+class Gatherer(Protocol, metaclass=Ability):
+    """A store that commits many changes in less time than it takes for each of them."""
+
+    async def write_many(self, changes: Sequence[Change]) -> list[int | Exception]:
+        """Each change as `write` would commit it, in order; what one of them raises concerns it alone."""
+        ...
+
+
+@runtime_checkable
 class Chronicler(Protocol, metaclass=Ability):
     """A historian that hands its past out in order, so that another store can live through it again."""
 
@@ -175,6 +184,15 @@ class Found:
     hits: tuple[Scored, ...] = ()
     error: MemorywireError | None = None
     elapsed: float = 0.0
+
+
+@runtime_checkable
+class FallsBack(Protocol, metaclass=Ability):
+    """A store in whose place another answers when it cannot."""
+
+    async def search_either(self, query: Query, limit: int) -> Found:
+        """As `search`; an `error` says why the other one answered."""
+        ...
 
 
 @runtime_checkable

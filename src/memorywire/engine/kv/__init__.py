@@ -8,7 +8,8 @@ from memorywire.engine.kv.keys import Keys, Usage
 if TYPE_CHECKING:  # every house knows the usage of keys; few doors read and write them
     from memorywire.engine.kv.reading import entries, entry, stats
     from memorywire.engine.kv.searching import search
-    from memorywire.engine.kv.writing import add, delete, keep, keep_each, reembed
+    from memorywire.engine.kv.together import keep, keep_each
+    from memorywire.engine.kv.writing import add, delete, reembed
 
 __all__ = [
     "Keys",
@@ -27,7 +28,8 @@ __all__ = [
 _ROOMS = {
     **dict.fromkeys(("entries", "entry", "stats"), "reading"),
     **dict.fromkeys(("search",), "searching"),
-    **dict.fromkeys(("add", "delete", "keep", "keep_each", "reembed"), "writing"),
+    **dict.fromkeys(("keep", "keep_each"), "together"),
+    **dict.fromkeys(("add", "delete", "reembed"), "writing"),
 }
 
 

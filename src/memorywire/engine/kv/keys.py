@@ -1,46 +1,56 @@
 """The keys of one owner at hand: where their records are, how much they hold, whose turn it is."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
-from typing import TypeAlias
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from dataclasses import field
+from typing import Any, TypeAlias, TypeVar
 
+from memorywire.engine.kv.turns import Turns
 from memorywire.engine.tools import Tools
 from memorywire.model.change import Base
 from memorywire.model.errors import Conflict, MemorywireError, QuotaExceeded
-from memorywire.model.kv import MARK, Limits, Owner, is_entry
+from memorywire.model.kv import MARK, Kept, Limits, Owner, Setting, is_entry
 from memorywire.model.record import Record, Scope, Standing
 from memorywire.model.values import dataclass
 from memorywire.model.where import And, Compare, Filter, Operator, Where
 from memorywire.stores.contract import Historian, Store
 
+T = TypeVar("T")
 Answer: TypeAlias = "asyncio.Future[Record | None]"
+Write: TypeAlias = "Callable[[Keys, Sequence[Setting]], Awaitable[Sequence[Kept | Exception]]]"
+
+MOST_TOGETHER = 256
+"""So many are written together at most."""
 
 
-class _Turn:
-    """One at a time; who is the last to go takes it off the list of turns."""
+class _Joined:
+    """Settings of one moment, and who waits for each."""
 
-    def __init__(self, turns: "dict[str, _Turn]", id: str) -> None:
-        self._turns = turns
-        self._id = id
-        self._lock = asyncio.Lock()
-        self._waiting = 0
+    def __init__(self, keys: "Keys") -> None:
+        self.keys = keys
+        self.settings: list[Setting] = []
+        self.answers: list[asyncio.Future[Kept]] = []
 
-    async def __aenter__(self) -> None:
-        self._waiting += 1
-        try:
-            await self._lock.acquire()
-        except BaseException:
-            self._gone()
-            raise
+    def takes(self, keys: "Keys") -> bool:
+        """Whether these are set by the same caller under the same limits, and there is room."""
+        same = keys is self.keys or (keys.tools == self.keys.tools and keys.limits == self.keys.limits)
+        return same and len(self.settings) < MOST_TOGETHER
 
-    async def __aexit__(self, *_: object) -> None:
-        self._lock.release()
-        self._gone()
-
-    def _gone(self) -> None:
-        self._waiting -= 1
-        if not self._waiting:
-            del self._turns[self._id]
+    def answer(self, task: "asyncio.Task[Sequence[Kept | Exception]]") -> None:
+        """Tell everybody who still waits what became of theirs, once it is written."""
+        if task.cancelled():
+            for answer in self.answers:
+                answer.cancel()
+            return
+        problem = task.exception()
+        results = task.result() if problem is None else [problem] * len(self.answers)
+        for answer, result in zip(self.answers, results, strict=True):
+            if answer.done():
+                continue
+            if isinstance(result, BaseException):
+                answer.set_exception(result)
+            else:
+                answer.set_result(result)
 
 
 class Usage:
@@ -54,14 +64,32 @@ class Usage:
         self._held: dict[Owner, int] = {}
         self._counting = asyncio.Lock()
         self._asked: dict[Scope, dict[str, list[Answer]]] = {}
-        self._asking: set[asyncio.Task[None]] = set()
-        self._turns: dict[str, _Turn] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._joined: dict[Owner, _Joined] = {}
+        self.turns = Turns()
 
-    def turn(self, id: str) -> _Turn:
-        """Writers of one key in this process take turns, so that they need not find out by conflicts."""
-        if id not in self._turns:
-            self._turns[id] = _Turn(self._turns, id)
-        return self._turns[id]
+    def join(self, keys: "Keys", setting: Setting, write: Write) -> "asyncio.Future[Kept]":
+        """The answer to come to a setting; what is set in the same moment is written together."""
+        loop = asyncio.get_running_loop()
+        joined = self._joined.get(keys.owner)
+        if joined is None or not joined.takes(keys):
+            joined = self._joined[keys.owner] = _Joined(keys)
+            self._begin(self._write(joined, write)).add_done_callback(joined.answer)
+        answer: asyncio.Future[Kept] = loop.create_future()
+        joined.settings.append(setting)
+        joined.answers.append(answer)
+        return answer
+
+    async def _write(self, joined: _Joined, write: Write) -> Sequence[Kept | Exception]:
+        if self._joined.get(joined.keys.owner) is joined:
+            del self._joined[joined.keys.owner]
+        return await write(joined.keys, joined.settings)
+
+    def _begin(self, work: Coroutine[None, None, T]) -> "asyncio.Task[T]":
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     async def get(self, store: Store, scope: Scope, id: str) -> Record | None:
         """The record of a key; what is asked for in the same moment is read together."""
@@ -69,9 +97,7 @@ class Usage:
         asked = self._asked.get(scope)
         if asked is None:
             asked = self._asked[scope] = {}
-            task = loop.create_task(self._read(store, scope))
-            self._asking.add(task)
-            task.add_done_callback(self._asking.discard)
+            self._begin(self._read(store, scope))
         answer: Answer = loop.create_future()
         asked.setdefault(id, []).append(answer)
         return await answer
@@ -90,20 +116,31 @@ class Usage:
 
     async def reserve(self, keys: "Keys", growth: int) -> None:
         """Count so many bytes more, or raise QuotaExceeded."""
+        (problem,) = await self.reserve_each(keys, [growth])
+        if problem is not None:
+            raise problem
+
+    async def reserve_each(self, keys: "Keys", growths: Sequence[int]) -> list[QuotaExceeded | None]:
+        """The same for many, in their order: what is too much for one concerns it alone."""
         owner, most = keys.owner, keys.limits.quota_bytes
         if owner not in self._held:
             async with self._counting:
                 if owner not in self._held:  # else whoever was before us has counted
                     self._held[owner] = await keys.held()
-        if growth > 0 and self._held[owner] + growth > most:
+        if self._held[owner] + sum(growth for growth in growths if growth > 0) > most:
             self._held[owner] = await keys.held()
-            if self._held[owner] + growth > most:
-                raise QuotaExceeded(
-                    f"these keys would hold {self._held[owner] + growth} bytes, {most} are allowed",
-                    field="value",
-                    fix="delete keys that are not needed, or give them a ttl",
-                )
-        self._held[owner] += growth
+        return [self._reserved(owner, growth, most) for growth in growths]
+
+    def _reserved(self, owner: Owner, growth: int, most: int) -> QuotaExceeded | None:
+        total = self._held[owner] + growth
+        if growth > 0 and total > most:
+            return QuotaExceeded(
+                f"these keys would hold {total} bytes, {most} are allowed",
+                field="value",
+                fix="delete keys that are not needed, or give them a ttl",
+            )
+        self._held[owner] = total
+        return None
 
     def give_back(self, owner: Owner, growth: int) -> None:
         """What was counted did not come about, or is gone."""
@@ -134,11 +171,15 @@ class Keys:
     tools: Tools
     limits: Limits
     usage: Usage
+    scope: Scope = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scope", self.owner.scope)
 
     def where(self, prefix: str = "", *, at: int | None = None) -> Where:
         """All of the owner's entries whose keys begin so; also those that recalls are not shown."""
         return Where(
-            scope=self.owner.scope,
+            scope=self.scope,
             alive_at=self.tools.clock() if at is None else at,
             standings=frozenset(Standing),
             filter=self.entries(prefix),
@@ -152,10 +193,33 @@ class Keys:
         return And((mine, Compare(("metadata", MARK, "key"), Operator.PREFIX, prefix)))
 
     async def every(self, prefix: str = "") -> AsyncIterator[Record]:
-        """The owner's entries whose keys begin so; anybody may have metadata that only looks like a key's."""
+        """The owner's entries whose keys begin so, one of each key."""
+        if isinstance(self.tools.store, Historian):
+            async for record in self._marked(prefix):
+                yield record
+            return
+        found = {record.metadata[MARK]["key"]: record for record in await self._by_age(prefix)}
+        for record in found.values():
+            yield record
+
+    async def _marked(self, prefix: str) -> AsyncIterator[Record]:
+        """Anybody may have metadata that only looks like a key's."""
         async for record in self.tools.all_matching(self.where(prefix)):
             if is_entry(record):
                 yield record
+
+    async def _by_age(self, prefix: str) -> list[Record]:
+        """The oldest first, so that of several of one key all processes take the same: the last."""
+        found = [record async for record in self._marked(prefix)]
+        return sorted(found, key=lambda record: (record.updated_at, record.id))
+
+    async def all_of(self, current: Record) -> list[Record]:
+        """The records of a key: more than the current one only where two processes began it at once."""
+        if isinstance(self.tools.store, Historian):
+            return [current]
+        key = current.metadata[MARK]["key"]
+        others = [one for one in await self._by_age(key) if one.metadata[MARK]["key"] == key]
+        return [current, *(one for one in others if one.id != current.id)]
 
     async def held(self) -> int:
         """The bytes of all values that are alive."""
@@ -167,8 +231,8 @@ class Keys:
 
     async def look(self, id: str) -> Place:
         """The same, of the key whose usual id this is."""
-        found = await self.usage.get(self.tools.store, self.owner.scope, id)
-        return Place(id=id, base=Base.NOTHING) if found is None else _live(found)
+        found = await self.usage.get(self.tools.store, self.scope, id)
+        return Place(id=id, base=Base.NOTHING) if found is None else live(found)
 
     async def trace(self, key: str) -> Place:
         """Where the key stands, when its past matters: deleted ones go on, erased ones begin anew."""
@@ -177,32 +241,33 @@ class Keys:
             return await self._without_a_past(key)
         while True:
             id = self.owner.address(key, generation)
-            chain = await store.history(self.owner.scope, id)
+            chain = await store.history(self.scope, id)
             if not chain:
                 return Place(id=id, base=Base.NOTHING)
             last = chain[-1]
             if last.record is not None:
                 if last.ended is None:
-                    return _live(last.record)
+                    return live(last.record)
                 return Place(id=id, base=Base.ENDED, number=last.number + 1)
             generation += 1
 
     async def _without_a_past(self, key: str) -> Place:
         """The same where nobody keeps one: what says that it is this key's, else an id that nobody had.
 
-        The usual id may have ended. Writers of one process take turns; two processes that begin such a key
-        anew at the same moment would begin it twice.
+        The usual id may have ended. Writers of one process take turns; where two processes begin such a key
+        anew at the same moment, there are two records, of which the one counts that was set last.
         """
         place = await self.find(key)
         if place.current is not None:
             return place
         async for record in self.every(key):
             if record.metadata[MARK]["key"] == key:
-                return _live(record)
+                return live(record)
         return Place(id=self.owner.address(key, self.tools.mint()), base=Base.NOTHING)
 
 
-def _live(record: Record) -> Place:
+def live(record: Record) -> Place:
+    """Where a key stands whose record this is; raises Conflict when it is no key's."""
     if not is_entry(record):
         raise Conflict(
             f"the memory {record.id} stands where this key belongs, and is no value of it",

@@ -4,15 +4,15 @@ It only names what it sees; what follows from a sign is the policy's to say. It 
 copied attacks, not a wall: who wrote a memory says more about it than its words.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from memorywire.governance.instructions.readings import (
     decoded,
     disguises,
+    glance,
     hidden_text,
     plain,
-    turned,
     words,
 )
 from memorywire.governance.instructions.signs import marked, reserved, spoken, unremarkable
@@ -47,12 +47,17 @@ def screen(places: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Every sign with the place it was found in, for a memory given as text by place.
 
     Outside the content the name of a place was written by somebody too, so it is read like the text; and a
-    name under which agents keep their own settings is a sign.
+    name under which agents keep their own settings is a sign. Names within a content come as text of it.
     """
     outside = (place for place in places if not place.startswith("content"))
-    if _is_plain("\n".join(places.values())) and all(map(_is_plain_name, outside)):
+    if unsuspicious(places.values(), outside):
         return ()
     return tuple((sign, place) for place, text in places.items() for sign in _signs(place, text))
+
+
+def unsuspicious(texts: Iterable[str], names: Iterable[str]) -> bool:
+    """Whether one reading shows that no text holds a sign, nor a name of a place outside the content."""
+    return _is_plain("\n".join(texts)) and all(map(_is_plain_name, names))
 
 
 def _is_plain(text: str) -> bool:
@@ -63,9 +68,8 @@ def _is_plain(text: str) -> bool:
     """
     if not text.isascii() or hidden_text(text):
         return False
-    shown = plain(text)
-    said = words(shown)
-    return unremarkable(shown, "".join((said, *turned(said))))
+    shown = plain(text).encode()
+    return unremarkable(shown, glance(shown))
 
 
 _is_plain_name = lru_cache(maxsize=1024)(_is_plain)  # the same few names come again and again

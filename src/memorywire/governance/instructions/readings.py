@@ -4,7 +4,7 @@ import base64
 import binascii
 import html
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import groupby
 from typing import Any
@@ -74,6 +74,16 @@ def words(text: str) -> str:
     return f" . {' '.join(ended.translate(_WORDLY).split())} . "
 
 
+def glance(shown: bytes) -> bytes:
+    """The `words` of a plain text of ASCII, and behind them the same as each of `turned` reads them."""
+    ended = shown.translate(None, _SILENT_BYTES)
+    for mark in _ENDS_BYTES:
+        ended = ended.replace(mark, _STOP_BYTES)
+    said = b" . %b . " % b" ".join(ended.translate(_WORDLY_BYTES).split())
+    folded = said.translate(_LOOKALIKE_BYTES)
+    return b"".join((said, b"" if folded == said else folded, said.translate(_ROT13_BYTES), said[::-1]))
+
+
 class _Wordly(dict[int, str]):
     """For `str.translate`: letters, marks and digits stay, a stop is a full stop, the rest is space."""
 
@@ -85,6 +95,16 @@ class _Wordly(dict[int, str]):
 
 
 _WORDLY = _Wordly()
+
+
+def _table(letters: Mapping[int, int | str | None]) -> bytes:
+    """For `bytes.translate`: what `str.translate` makes of ASCII."""
+    return "".join(map(chr, range(128))).translate(letters).encode().ljust(256)
+
+
+_SILENT_BYTES, _STOP_BYTES = _SILENT.encode(), f" {_STOP} ".encode()
+_ENDS_BYTES = tuple(mark.encode() for mark in _ENDS)
+_WORDLY_BYTES, _LOOKALIKE_BYTES, _ROT13_BYTES = _table(_WORDLY), _table(_LOOKALIKES), _table(_ROT13)
 
 
 def disguises(said: str, shown: str) -> Iterator[str]:

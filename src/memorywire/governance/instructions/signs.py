@@ -41,9 +41,9 @@ def reserved(name: str) -> set[str]:
     return _reserved().found(name.strip().lower())
 
 
-def unremarkable(shown: str, said: str) -> bool:
+def unremarkable(shown: bytes, said: bytes) -> bool:
     """Whether neither a plain text of ASCII nor words hold a sign, or something to be decoded first."""
-    return not (_anything().found(shown) or spoken(said))
+    return not (_anything().automaton.Match(shown) or _phrases().automaton.Match(said))
 
 
 @cache

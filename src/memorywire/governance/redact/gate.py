@@ -11,6 +11,7 @@ from memorywire.governance.redact.views import is_broken, unbroken
 from memorywire.model.record import Json
 
 _MEMORY = 64 << 20
+_SILENT = frozenset({int, float, bool, type(None)})  # what says nothing
 _LINE = "\n"
 _BLOCK = "-----BEGIN "
 
@@ -27,9 +28,9 @@ def is_innocent(names: Iterable[str | None], values: Iterable[Json]) -> bool:
     for value in values:
         _gather(value, "", keys, said)
     words, identifiers = _LINE.join(said), _LINE.join(keys)
-    if not (words.isascii() and identifiers.isascii()):
+    if not (words.isascii() and identifiers.isascii()) or _telling().Match(words.encode()):
         return False
-    return not _telling().Match(words.encode()) and not _telling_names().Match(identifiers.encode())
+    return not identifiers or not _telling_names().Match(identifiers.encode())
 
 
 def _gather(value: Json, name: str, keys: list[str], said: list[str]) -> None:
@@ -39,10 +40,11 @@ def _gather(value: Json, name: str, keys: list[str], said: list[str]) -> None:
         said.append(text)
         if is_broken(text):
             keys.append(unbroken(text))
-    elif isinstance(value, Mapping):
+    elif type(value) is dict or isinstance(value, Mapping):  # the second takes long to ask
         for key, inner in value.items():
             keys.append(key)
-            _gather(inner, key, keys, said)
+            if type(inner) not in _SILENT:
+                _gather(inner, key, keys, said)
     elif isinstance(value, list | tuple):
         for inner in value:
             _gather(inner, name, keys, said)

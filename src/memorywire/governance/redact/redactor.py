@@ -37,12 +37,20 @@ class Redactor:
     def __init__(self, known: Mapping[str, str] = _NOTHING, *, patterns: bool = True) -> None:
         self._known = Known(known)
         self._patterns = patterns
-        self._clean_names: set[str] = set()  # those of agents and users come again and again
+        # Names of agents and users come again and again.
+        self._clean_names: set[str] = set()
+        self._innocent_names: set[str] = set()
 
     def finds_nothing(self, names: Iterable[str | None], values: Iterable[Json]) -> bool:
         """Whether a glance shows that neither `identifier` of the names nor `json` of the values would find
         anything; False says nothing."""
-        return self._patterns and not self._known and is_innocent(names, values)
+        if not self._patterns or self._known:
+            return False
+        new = [name for name in names if name is not None and name not in self._innocent_names]
+        innocent = is_innocent(new, values)
+        if innocent:
+            _learn(new, self._innocent_names)
+        return innocent
 
     def text(self, text: str) -> tuple[str, tuple[str, ...]]:
         """The text without its secrets, and the kinds that were found."""
@@ -53,10 +61,8 @@ class Redactor:
         if text in self._clean_names:
             return text, ()
         clean, kinds = _without(text, list(self._certain(legible(text))))
-        if not kinds and len(text) <= _SHORT_NAME:
-            if len(self._clean_names) >= _MOST_NAMES:
-                self._clean_names.clear()
-            self._clean_names.add(text)
+        if not kinds:
+            _learn((text,), self._clean_names)
         return clean, kinds
 
     def json(self, value: Json, place: str) -> tuple[Json, tuple[Finding, ...]]:
@@ -132,6 +138,15 @@ class Redactor:
         yield from find_placed(text, seen)
         yield from find_shapes(text, seen)
         yield from _encoded(text, seen)
+
+
+def _learn(names: Iterable[str], known: set[str]) -> None:
+    """Keep short names in which there is nothing."""
+    for name in names:
+        if len(name) <= _SHORT_NAME:
+            if len(known) >= _MOST_NAMES:
+                known.clear()
+            known.add(name)
 
 
 def _only_across(spans: Iterable[Span], found: Iterable[Span], length: int) -> list[Span]:

@@ -1,7 +1,8 @@
 """Requests and records as the redactor sees them: every field that can carry words."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from memorywire.governance.redact.redactor import Finding, Redactor
 from memorywire.model.errors import SecretLeakage
@@ -24,6 +25,12 @@ def redact_remember(request: Remember, redactor: Redactor) -> tuple[Remember, tu
         "privacy_intent": _words(request.privacy_intent, "privacy_intent", redactor, found),
     }
     return (replace(request, **clean) if found else request), tuple(found)
+
+
+def are_innocent(requests: Sequence[Remember], redactor: Redactor) -> bool:
+    """Whether one reading shows that `redact_remember` finds nothing in any of these; False says nothing."""
+    names = chain.from_iterable(map(_names, requests))
+    return redactor.finds_nothing(names, chain.from_iterable(map(_said, requests)))
 
 
 def _names(request: Remember) -> tuple[str | None, ...]:

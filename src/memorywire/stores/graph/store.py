@@ -57,6 +57,18 @@ class GraphStore(SqliteStore):
 
         return linked
 
+    def applying_each(self, changes: Sequence[Change]) -> Work[list[int]] | None:
+        work = super().applying_each(changes)
+        if work is None:
+            return None
+
+        def linked(db: apsw.Connection) -> list[int]:
+            sequences = work(db)
+            catch_up(db)
+            return sequences
+
+        return linked
+
     async def search_late(self, where: Where, ask: Callable[[], Query], limit: int) -> list[Scored]:
         completed: list[Query] = []
 

@@ -78,13 +78,13 @@ def _end_live(db: apsw.Connection, change: Change, sequence: int, end: End) -> N
 
 
 def _put(db: apsw.Connection, change: Change, sequence: int, put: Put, version: Bindings) -> None:
-    if _begins_chain(change, put):
+    if begins_chain(change, put):
         db.execute(
             QUERIES["begin_chain"], version | {"began": sequence, "unique": put.unique, "at": change.at}
         )
         if db.changes():
             return  # in one statement, as nearly every put; the rest is for finding out why not
-    elif _follows(change, put) and _replaced(db, sequence, put):
+    elif follows(change, put) and _replaced(db, sequence, put):
         db.execute(QUERIES["begin_version"], version | {"began": sequence})
         return
     _check_base(db, change, put)
@@ -100,13 +100,13 @@ def _put(db: apsw.Connection, change: Change, sequence: int, put: Put, version: 
     db.execute(QUERIES["begin_version"], version | {"began": sequence})
 
 
-def _begins_chain(change: Change, put: Put) -> bool:
+def begins_chain(change: Change, put: Put) -> bool:
     """Whether nothing but the file itself can be in the way of this put."""
     fresh = put.base is Base.NOTHING and put.record.version == 1 and put.like is None
     return fresh and change.scope.covers(put.record.scope)
 
 
-def _follows(change: Change, put: Put) -> bool:
+def follows(change: Change, put: Put) -> bool:
     """Whether nothing but another live version can be in the way of this put."""
     next_one = put.base is Base.LIVE and put.like is None and not put.unique
     return next_one and change.scope.covers(put.record.scope)

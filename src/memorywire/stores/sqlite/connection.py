@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TypeAlias, TypeVar
+from types import TracebackType
+from typing import Self, TypeAlias, TypeVar
 
 import apsw
 
@@ -24,6 +25,7 @@ Work: TypeAlias = Callable[[apsw.Connection], T]
 # wait is `Patience`, with jitter.
 _BUSY_MS = 10
 _LARGEST_LOG = 64 * 1024 * 1024  # bytes a log may keep on the disk once its content is in the file
+_PAGES_OF_LOG = 4_000  # before its content is moved: a page that many commits touch is moved once
 _FIRST_PAUSE = 0.001
 _LONGEST_PAUSE = 0.02
 
@@ -46,6 +48,7 @@ def configure(db: apsw.Connection, location: Location) -> apsw.Connection:
         "temp_store = MEMORY",
         "foreign_keys = ON",
         f"journal_size_limit = {_LARGEST_LOG}",
+        f"wal_autocheckpoint = {_PAGES_OF_LOG}",
     ):
         db.execute(f"PRAGMA {setting}").fetchall()
     return db
@@ -123,31 +126,82 @@ def fence(location: Location) -> Iterator[None]:
         raise InvalidRequest("the text holds a lone surrogate") from error
 
 
-@contextmanager
-def snapshot(db: apsw.Connection) -> Iterator[None]:
+class _Transaction:
+    """Committed when all goes well, else rolled back."""
+
+    __slots__ = ("_begin", "_db")
+
+    def __init__(self, db: apsw.Connection, begin: Callable[[], object]) -> None:
+        self._db = db
+        self._begin = begin
+
+    def __enter__(self) -> None:
+        self._begin()
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
+        db = self._db
+        try:
+            if error is None:
+                db.execute("COMMIT")
+        finally:
+            # Some failures (a full disk) end the transaction inside the engine; the rest is ours to end.
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+
+
+def snapshot(db: apsw.Connection) -> _Transaction:
     """Every read inside sees one moment of the file."""
-    db.execute("BEGIN")
-    with _commit_or_roll_back(db):
-        yield
+    return _Transaction(db, lambda: db.execute("BEGIN"))
 
 
-@contextmanager
-def writing(db: apsw.Connection, patience: Patience) -> Iterator[None]:
+def writing(db: apsw.Connection, patience: Patience) -> _Transaction:
     """Everything written inside is committed, or nothing is; the lock is taken before the first read."""
-    patience.try_for("write", lambda: db.execute("BEGIN IMMEDIATE"))
-    with _commit_or_roll_back(db):
-        yield
+    return _Transaction(db, lambda: patience.try_for("write", lambda: db.execute("BEGIN IMMEDIATE")))
 
 
-@contextmanager
-def _commit_or_roll_back(db: apsw.Connection) -> Iterator[None]:
-    try:
-        yield
-        db.execute("COMMIT")
-    finally:
-        # Some failures (a full disk) end the transaction inside the engine; the rest is ours to end.
-        if db.in_transaction:
-            db.execute("ROLLBACK")
+class Savepoint:
+    """What is done inside is undone when it fails, and `error` says so; it concerns nobody else.
+
+    What the engine itself reports (a full disk, a broken file) concerns everybody in the transaction, and is
+    raised; a broken constraint does not.
+    """
+
+    __slots__ = ("_db", "error")
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+        self.error: BaseException | None = None
+
+    def __enter__(self) -> Self:
+        self._db.execute("SAVEPOINT work")
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> bool:
+        if error is None:
+            self._db.execute("RELEASE work")
+            return False
+        if isinstance(error, apsw.Error) and not isinstance(error, apsw.ConstraintError):
+            return False
+        self._db.execute("ROLLBACK TO work")
+        self._db.execute("RELEASE work")
+        self.error = error
+        return True
+
+
+class _Loan:
+    """A connection out of a queue, and back into it."""
+
+    __slots__ = ("_idle", "_lent")
+
+    def __init__(self, idle: SimpleQueue[apsw.Connection]) -> None:
+        self._idle = idle
+
+    def __enter__(self) -> apsw.Connection:
+        self._lent = self._idle.get()
+        return self._lent
+
+    def __exit__(self, *_: object) -> None:
+        self._idle.put(self._lent)
 
 
 class Pool:
@@ -162,13 +216,9 @@ class Pool:
     def __len__(self) -> int:
         return self._size
 
-    @contextmanager
-    def borrow(self) -> Iterator[apsw.Connection]:
-        connection = self._idle.get()
-        try:
-            yield connection
-        finally:
-            self._idle.put(connection)
+    def borrow(self) -> _Loan:
+        """One of them, as soon as one is there, for the time of a `with`."""
+        return _Loan(self._idle)
 
     def close(self) -> None:
         """Wait for each connection to come back, and close it."""

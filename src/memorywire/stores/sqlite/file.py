@@ -110,14 +110,14 @@ class SqliteFile:
         except Dismissed:
             raise StoreUnavailable(f"{self.location} is closed") from None
 
-    async def write(self, work: Work[T]) -> T:
-        """The answer of `work`, once what it wrote is on the disk.
+    async def write(self, work: Work[T], changes: int = 1) -> T:
+        """The answer of `work`, which makes so many changes, once what it wrote is on the disk.
 
         Works are queued and done one after the other by one thread, several to a transaction. One that
         raises is undone alone, and its caller gets the error; when the transaction fails, all do. A caller
         that gives up does not take back what is on its way to the disk.
         """
-        answer: T = await self._writer.submit(work).future
+        answer: T = await self._writer.submit(work, changes).future
         return answer
 
     def defer(self, deferred: Deferred) -> None:

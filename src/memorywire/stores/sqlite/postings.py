@@ -1,5 +1,6 @@
 """Which documents hold a term, and how often: runs sorted by term, and a short unsorted tail."""
 
+from collections.abc import Sequence
 from typing import Self, TypeAlias
 
 import numpy as np
@@ -84,6 +85,16 @@ class Postings:
             return found[0]
         documents, counts = zip(*found, strict=True)
         return np.concatenate(documents), np.concatenate(counts)
+
+    def glance(self, terms: Sequence[int]) -> tuple[NDArray[np.intp], Documents, Counts] | None:
+        """As `holding`, for all terms at one go, while the index is short: for one term after the other which
+        of them it is, a document that holds it, and how often. None once the index is long."""
+        if self._runs or len(self._tail_terms) > _SHORTEST_TAIL:
+            return None
+        tail = self._tail_terms.values
+        same = np.array(terms, np.int64)[:, None] == tail
+        which, at = np.divmod(same.ravel().nonzero()[0], max(len(tail), 1))
+        return which, self._tail_documents.values[at], self._tail_counts.values[at]
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
         """Drop the other documents and number the rest anew, in the same order."""

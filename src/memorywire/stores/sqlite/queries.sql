@@ -79,6 +79,35 @@ WHERE NOT :unique OR NOT EXISTS (
 )
 ON CONFLICT DO NOTHING;
 
+-- Where the next change and the next version stand, for many changes at once.
+-- name: heads
+SELECT IFNULL((SELECT max(seq) FROM change), 0), IFNULL((SELECT max(position) FROM version), 0);
+
+-- name: begin_changes
+INSERT INTO change (
+  seq, first, id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes, about, puts
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: replace_each
+UPDATE version SET ended = ?, reason = 'replaced', into_id = NULL
+WHERE tenant = ? AND agent = ? AND id = ? AND ended IS NULL AND user IS ? AND number = ?;
+
+-- name: begin_versions
+INSERT INTO version (
+  position, began, tenant, agent, user, id, number, type, standing, confidence, created_at, updated_at,
+  occurred_at, expires_at, trust, source, session, digest, length, structured, tags, metadata, supersedes,
+  merged_from, derived_from, content, vector, terms
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- Whether another live, unexpired version of exactly this scope says the same.
+-- name: same_contents
+SELECT 1 FROM json_each(:said) AS asked
+CROSS JOIN version INDEXED BY version_digest
+  ON tenant = asked.value ->> 0 AND agent = asked.value ->> 1 AND digest = unhex(asked.value ->> 3)
+  AND user IS asked.value ->> 2 AND ended IS NULL
+  AND (expires_at IS NULL OR expires_at > asked.value ->> 4)
+LIMIT 1;
+
 -- name: erase_versions
 UPDATE version SET
   ended = IFNULL(ended, :seq), reason = 'erased', into_id = NULL, type = NULL, standing = NULL,

@@ -18,12 +18,14 @@ from memorywire.model.record import DEMOTED_FACTOR
 from memorywire.model.values import dataclass
 from memorywire.stores.newest import put_newest_ahead
 from memorywire.stores.relevance import (
+    AGO,
     BRIEF,
     CONTEST,
     COSINE_POWER,
     IN_TIME,
     K1,
     LENGTHY,
+    MACHINE_LENDS,
     MACHINE_SAID,
     SPOKE,
     TERMS_COVERED,
@@ -36,12 +38,15 @@ from memorywire.stores.relevance import (
 )
 from memorywire.stores.sqlite.best import FEW, Floats, Mask, Places, best
 from memorywire.stores.sqlite.neighbourhood import ALL_LENT, STEPS
-from memorywire.stores.sqlite.selection import Rows, Selection, holding
+from memorywire.stores.sqlite.selection import Rows, Selection, held, holding
 from memorywire.stores.sqlite.shelf import Shelf, Source
+from memorywire.stores.sqlite.wording import worded
 from memorywire.stores.text import name_words, spoken_by, terms
 
 # How far evidence computed in single precision may be from the exact one.
 _SLACK = 1e-5
+_NOWHERE = np.empty(0, np.intp)
+_NOBODY = np.empty(0, np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +110,12 @@ def rank(
     if not selection.size or limit < 1:
         return []
     field = _Field(db, shelf, selection, query, crowd)
-    runners = field.runners(max(limit, CONTEST))
-    _put_best_first(runners)
+    runners, contested = field.runners(limit)
     contest = runners[:CONTEST]
-    field.put_newest_ahead(contest)
-    if any(runner.newest or runner.fuller for runner in contest):
-        _put_best_first(contest)
+    if contested:
+        field.put_newest_ahead(contest)
+        if any(runner.newest or runner.fuller for runner in contest):
+            _put_best_first(contest)
     ranked = (contest + runners[CONTEST:])[:limit]
     return [
         Ranked(position, runner.score, signals)
@@ -138,90 +143,112 @@ class _Field:
         self._db = db
         self._shelf = shelf
         self._selection = selection
-        self._times = query.times
-        self._spoken = self._spoken_by(query.names)
+        self._times, self._in_time = query.times, AGO if query.ago else IN_TIME
+        self._settled = query.settled
+        self._share, self._spoken = self._text_shares(query, crowd)
         named = len(self._spoken) > 0
         self._asked = _floats(query.nameless if query.nameless and named else query.vector)
         self._rest = None if named else _floats(query.nameless)
-        self._holding: list[tuple[float, Rows]] = []
-        self._share = self._text_shares(query.text, crowd)
         self._near = shelf.sessions.neighbourhood(selection, shelf.rising, lambda rows: shelf.ids(db, rows))
 
-    def _text_shares(self, text: str, crowd: Statistics | None) -> Floats:
-        """The share of the query's term weight that each earns among the selected."""
+    def _text_shares(self, query: Query, crowd: Statistics | None) -> tuple[Floats, Places]:
+        """The share of the query's term weight that each earns among the selected; and the places of what was
+        said by somebody whom the query names, in ascending order."""
         lengths = self._selection.pick(self._shelf.lengths)
-        places: list[Places] = []
-        often: list[NDArray[np.uint16]] = []
-        weights: list[Floats] = []
-        total = 0.0
         said = lengths.sum() if self._selection.whole else lengths[self._selection.mask].sum()
         average = self._average = crowd.average if crowd else float(said) / self._selection.size or 1.0
-        for term in terms(text):
-            key = self._shelf.key(term)
-            found, counts = self._shelf.postings.holding(key)
-            at, which = self._selection.among(found)
-            weight = (
-                idf(crowd.documents, crowd.containing[key]) if crowd else idf(self._selection.size, len(at))
-            )
-            self._holding.append((weight, found))
-            total += weight
-            if len(at):
-                places.append(at)
-                often.append(counts[which])
-                weights.append(np.full(len(at), weight))
-        if not places:
-            return np.zeros(self._selection.width)
-        said_at, said_often = np.concatenate(places), np.concatenate(often).astype(np.float64)
-        norms = K1 * (1 - B + B * lengths[said_at] / average)
-        earned = np.concatenate(weights) * (said_often / (said_often + norms))
-        return np.bincount(said_at, earned, self._selection.width) / total
+        words = [*terms(query.text)]
+        self._earned = np.array([word not in query.aside for word in words], bool)
+        keys = [self._shelf.key(word) for word in words]
+        names = [self._shelf.key(spoken_by(word)) for name in query.names for word in name_words(name)]
+        found = self._found = worded(self._shelf.postings, self._selection, [*keys, *names])
+        asked = int(found.which.searchsorted(len(keys)))  # so many entries are of words, the rest of names
+        which, places, often = found.which[:asked], found.places[:asked], found.often[:asked]
+        if crowd:
+            self._weights = [idf(crowd.documents, crowd.containing[key]) for key in keys]
+        else:
+            holders = np.bincount(which, minlength=len(keys)).tolist()
+            self._weights = [idf(self._selection.size, count) for count in holders]
+        spoken = np.unique(found.places[asked:]) if len(found.places) > asked else _NOWHERE
+        if not asked:
+            return np.zeros(self._selection.width), spoken
+        norms = K1 * (1 - B + B * lengths[places] / average)
+        earned = (np.array(self._weights) * self._earned)[which] * (often / (often + norms))
+        return np.bincount(places, earned, self._selection.width) / sum(self._weights), spoken
 
-    def _spoken_by(self, names: Sequence[str]) -> Places:
-        """The places of what was said by somebody with one of these names, in ascending order."""
-        words = {word for name in names for word in name_words(name)}
-        found = (self._shelf.postings.holding(self._shelf.key(spoken_by(word)))[0] for word in words)
-        places = [self._selection.among(rows)[0] for rows in found]
-        return np.unique(np.concatenate(places)) if places else np.empty(0, np.intp)
+    @cached_property
+    def _holding(self) -> list[tuple[float, Rows]]:
+        """The weight of each term of the query, and the rows that hold it, if it can be earned."""
+        return [
+            (weight, self._found.rows(term) if earned else _NOBODY)
+            for term, (weight, earned) in enumerate(zip(self._weights, self._earned, strict=True))
+        ]
 
     @cached_property
     def _demoted(self) -> Mask:
         return self._shelf.demoted(self._selection)
 
-    def runners(self, wanted: int) -> list[_Runner]:
-        """The rows that could be among the best `wanted`, each with its exact evidence."""
+    def runners(self, limit: int) -> tuple[list[_Runner], bool]:
+        """The best, in order, each with its exact evidence; and whether any may contend for being the newest.
+
+        They are `limit`, or as many more as contend.
+        """
+        wanted = max(limit, CONTEST)
         chosen = self._contenders(wanted)
-        around = self._near.around(chosen) if self._near else []
-        known = np.unique(np.concatenate((chosen, *around))) if around else chosen
-        known = known[known < self._selection.width]
-        rows = self._selection.numbers(known)
-        self._vectors = self._shelf.vectors(self._db, rows)
-        cosines = self._vectors.cosines(self._asked)
-        own = np.append(self._weighed(known, rows, cosines), 0.0)  # the last: a neighbour that is not there
-        lent = np.zeros(len(chosen))
-        for (_, share), other in zip(STEPS, around, strict=bool(around)):
-            lent += share * own[np.searchsorted(known, other)]
-        at = np.searchsorted(known, chosen)
-        lent[self._shelf.machine_said[rows[at]]] = 0.0
-        weights = own[at] + lent
-        lengths = self._shelf.lengths[rows[at]]
-        if lengths.max() > BRIEF:
-            weights *= _brevity(lengths)
+        at, rows, cosines, lent, weights = self._evidence(chosen)
         demoted = self._demoted[chosen]
-        kinds = (~demoted, demoted) if demoted.any() else (None,)
-        first = np.concatenate([best(weights, kind, wanted, 0.0) for kind in kinds])
-        at = at[first]
-        columns = (at, chosen[first], rows[at], weights[first], cosines[at], lent[first], demoted[first])
+        columns = (at, chosen, rows, weights, cosines, lent, demoted)
+        if demoted.any() or rows[-1] >= self._shelf.rising:
+            kinds = (~demoted, demoted) if demoted.any() else (None,)
+            first = np.concatenate([best(weights, kind, wanted, 0.0) for kind in kinds])
+            runners = self._made([column[first] for column in columns])
+            _put_best_first(runners)
+            contest = runners[:CONTEST]
+            return runners, self._may_contend([one.place for one in contest], [one.row for one in contest])
+        order = (-weights).argsort(kind="stable")[:wanted]  # the rows stand in order of id
+        ahead = order[:CONTEST]
+        contested = self._may_contend(chosen[ahead], rows[ahead])
+        return self._made([column[order[: wanted if contested else limit]] for column in columns]), contested
+
+    def _made(self, columns: Sequence[NDArray[Any]]) -> list[_Runner]:
         return [
             _Runner(number, place, row, self._vectors.ids[number], *rest)
             for number, place, row, *rest in zip(*(column.tolist() for column in columns), strict=True)
         ]
 
+    def _evidence(self, chosen: Places) -> tuple[Places, Rows, Floats, Floats, Floats]:
+        """Of each of the chosen: its number among the known, its row, its cosine, what its neighbours lend it
+        and what it weighs."""
+        around = self._near.around(chosen) if self._near else []
+        known = np.unique(np.concatenate((chosen, *around))) if around else chosen
+        known = known[known < self._selection.width] if around else known
+        rows = self._selection.numbers(known)
+        self._vectors = self._shelf.vectors(self._db, rows)
+        cosines = self._vectors.cosines(self._asked)
+        weights = self._weighed(known, rows, cosines)
+        at, lent = np.arange(len(known)), np.zeros(len(chosen))
+        if around:
+            lends = np.where(self._shelf.machine_said[rows], MACHINE_LENDS * weights, weights)
+            lends = np.append(lends, 0.0)  # the last: a neighbour that is not there
+            for (_, share), other in zip(STEPS, around, strict=True):
+                lent += share * lends[np.searchsorted(known, other)]
+            at = np.searchsorted(known, chosen)
+            rows, cosines = rows[at], cosines[at]
+            lent[self._shelf.machine_said[rows]] = 0.0
+            weights = weights[at] + lent
+        lengths = self._shelf.lengths[rows]
+        if lengths.max() > BRIEF:
+            weights *= _brevity(lengths)
+        return at, rows, cosines, lent, weights
+
     def _weighed(self, places: Places, rows: Rows, cosines: Floats) -> Floats:
         """What these earn by themselves."""
         own = np.maximum(cosines, 0.0) ** COSINE_POWER + TEXT_WEIGHT * self._share[places] ** TEXT_POWER
-        own[self._shelf.machine_said[rows]] *= MACHINE_SAID
+        machine = self._shelf.machine_said[rows]
+        if machine.any():
+            own[machine] *= MACHINE_SAID
         if self._times:
-            own[_within(self._shelf.occurred[rows], self._times)] *= IN_TIME
+            own[_within(self._shelf.occurred[rows], self._times)] *= self._in_time
         if len(self._spoken):
             own[np.isin(places, self._spoken, assume_unique=True)] *= SPOKE
         return own
@@ -233,7 +260,8 @@ class _Field:
 
     def signals(self, runners: Sequence[_Runner]) -> list[dict[str, float]]:
         """What the weight of each was made of."""
-        rows, places = [runner.row for runner in runners], [runner.place for runner in runners]
+        rows = np.array([runner.row for runner in runners], np.intp)
+        places = np.array([runner.place for runner in runners], np.intp)
         shares, lengths = self._share[places].tolist(), self._shelf.lengths[rows].tolist()
         made = [
             {"vector": runner.cosine, "text": share} for runner, share in zip(runners, shares, strict=True)
@@ -252,9 +280,7 @@ class _Field:
                 signals["rest"] = rest
         return made
 
-    def _flags(
-        self, runners: Sequence[_Runner], rows: Sequence[int], places: Sequence[int]
-    ) -> dict[str, Sequence[bool]]:
+    def _flags(self, runners: Sequence[_Runner], rows: Places, places: Places) -> dict[str, Sequence[bool]]:
         nobody: Sequence[bool] = ()
         return {
             "machine_said": self._shelf.machine_said[rows].tolist(),
@@ -299,13 +325,14 @@ class _Field:
         if machine.any():
             weights[machine] *= MACHINE_SAID
         if self._times:
-            weights[_within(self._selection.pick(self._shelf.occurred), self._times)] *= IN_TIME
-            error *= IN_TIME
+            weights[_within(self._selection.pick(self._shelf.occurred), self._times)] *= self._in_time
+            error *= self._in_time
         if len(self._spoken):
             weights[self._spoken] *= SPOKE
             error *= SPOKE
         if self._near:
-            weights[self._near.order] += self._near.lent(weights) * ~machine[self._near.order]
+            lends = np.where(machine, MACHINE_LENDS * weights, weights) if machine.any() else weights
+            weights[self._near.order] += self._near.lent(lends) * ~machine[self._near.order]
             error *= 1 + ALL_LENT
         lengths = self._selection.pick(self._shelf.lengths)
         long = np.flatnonzero(lengths > BRIEF)
@@ -320,19 +347,23 @@ class _Field:
     def put_newest_ahead(self, contest: Sequence[_Runner]) -> None:
         rows = np.array([runner.row for runner in contest], np.int32)
         sessions = self._shelf.sessions.codes.values[rows]
-        if sessions.max() < 0:  # then only those count that hold enough of the terms, and mostly nobody does
-            some = self._covering(contest, rows)
-            if len(some) < 2:
-                return
+        if sessions.max() < 0:  # then only those count that hold enough of the terms
+            some = self._covering([runner.place for runner in contest], rows)
             contest, rows, sessions = [contest[at] for at in some], rows[some], sessions[some]
         put_newest_ahead(
             contest,
             moments=self._shelf.moments[rows],
             vectors=lambda: self._vectors.matrix[[runner.at for runner in contest]].astype(np.float64),
-            holding=[(weight, _hold(rows, found)) for weight, found in self._holding],
+            holding=[(weight, held(rows, found)) for weight, found in self._holding],
             sessions=sessions.astype(np.int64),
             covered=self._covered,
+            settled=self._settled,
         )
+
+    def _may_contend(self, places: Places | list[int], rows: Rows | list[int]) -> bool:
+        """Whether one of these could be put ahead of another: mostly nobody holds enough of the terms."""
+        in_session = bool(self._near) and self._shelf.sessions.codes.values[rows].max() >= 0
+        return in_session or len(self._covering(places, rows)) > 1
 
     def _covered(self, session: int) -> float:
         """The share of the query's term weight that the selected turns of a session hold between them."""
@@ -341,18 +372,12 @@ class _Field:
         held = sum(weight for weight, found in self._holding if len(holding(rows, found)[0]))
         return held / total if total else 0.0
 
-    def _covering(self, contest: Sequence[_Runner], rows: Rows) -> list[int]:
+    def _covering(self, places: Places | list[int], rows: Rows | list[int]) -> list[int]:
         """Who may hold enough of the terms: of each that it holds a row earns at least a certain part."""
-        earned = self._share[[runner.place for runner in contest]]
         norms = K1 * (1 - B + B * self._shelf.lengths[rows] / self._average)
-        some: list[int] = np.flatnonzero(earned * (1 + norms) >= TERMS_COVERED - _SLACK).tolist()
+        enough = self._share[places] * (1 + norms) >= TERMS_COVERED - _SLACK
+        some: list[int] = enough.nonzero()[0].tolist()
         return some
-
-
-def _hold(rows: Rows, found: Rows) -> Mask:
-    held = np.zeros(len(rows), bool)
-    held[holding(rows, found)[0]] = True
-    return held
 
 
 def _brevity(lengths: NDArray[Any]) -> Floats:

@@ -28,6 +28,18 @@ _HASH_BYTES, _COUNT_BYTES, _MOST = 8, 2, 0xFFFF
 _dumps = encoder()
 _NONE, _EMPTY = "[]", "{}"
 _SOUND = frozenset({type(None), bytes, float})  # the engine holds every one of these
+_TEXT, _WHOLE = {str}, {int}
+
+_VERSION = (
+    *("tenant", "agent", "user", "id", "number", "type", "standing", "confidence", "created_at"),
+    *("updated_at", "occurred_at", "expires_at", "trust", "source", "session", "digest", "length"),
+    *("structured", "tags", "metadata", "supersedes", "merged_from", "derived_from", "content", "vector"),
+    "terms",
+)
+_CHANGE = (
+    *("id", "tenant", "agent", "user", "operation", "at", "key", "fingerprint", "reason", "undoes"),
+    *("about", "puts"),
+)
 
 _TYPES = {kind.value: kind for kind in MemoryType}
 _STANDINGS = {standing.value: standing for standing in Standing}
@@ -46,56 +58,73 @@ def term_hash(term: str) -> int:
 
 def version_row(put: Put, space: Space) -> Bindings:
     """Everything a new version's row holds, except the sequence that begins it."""
-    record = put.record
-    found = Counter(chain.from_iterable(map(_entries, spelled(record.text))))
+    return _well_formed(dict(zip(_VERSION, _version(put, space), strict=True)))
+
+
+def version_rows(puts: Sequence[Put], space: Space) -> list[Row]:
+    """The same of many, without the names."""
+    return _all_well_formed(_VERSION, [_version(put, space) for put in puts])
+
+
+def _version(put: Put, space: Space) -> Row:
+    record, scope = put.record, put.record.scope
+    length, terms = _indexed(record)
     structured = not isinstance(record.content, str)
-    row: Bindings = {
-        "tenant": record.scope.tenant,
-        "agent": record.scope.agent,
-        "user": record.scope.user,
-        "id": record.id,
-        "number": record.version,
-        "type": record.type.value,
-        "standing": record.standing.value,
-        "confidence": record.confidence,
-        "created_at": record.created_at,
-        "updated_at": record.updated_at,
-        "occurred_at": record.occurred_at,
-        "expires_at": record.expires_at,
-        "trust": record.trust.value,
-        "source": record.source,
-        "session": record.session_id,
-        "digest": bytes.fromhex(record.digest),
-        "length": found.total(),
-        "structured": int(structured),
-        "tags": _listed(record.tags),
-        "metadata": _dumps(record.metadata),
-        "supersedes": _listed(record.supersedes),
-        "merged_from": _listed(record.merged_from),
-        "derived_from": _listed(record.derived_from),
-        "content": _dumps(record.content) if structured else str(record.content),
-        "vector": _half(put.vector, space),
-        "terms": b"".join([_counted(*entry) for entry in found.items()] + _speakers(record)),
-    }
-    return _well_formed(row)
+    return (
+        scope.tenant,
+        scope.agent,
+        scope.user,
+        record.id,
+        record.version,
+        record.type._value_,
+        record.standing._value_,
+        record.confidence,
+        record.created_at,
+        record.updated_at,
+        record.occurred_at,
+        record.expires_at,
+        record.trust._value_,
+        record.source,
+        record.session_id,
+        bytes.fromhex(record.digest),
+        length,
+        int(structured),
+        _listed(record.tags),
+        _dumps(record.metadata),
+        _listed(record.supersedes),
+        _listed(record.merged_from),
+        _listed(record.derived_from),
+        _dumps(record.content) if structured else str(record.content),
+        _half(put.vector, space),
+        terms,
+    )
 
 
 def change_row(change: Change) -> Bindings:
-    row: Bindings = {
-        "id": change.id,
-        "tenant": change.scope.tenant,
-        "agent": change.scope.agent,
-        "user": change.scope.user,
-        "operation": change.operation,
-        "at": change.at,
-        "key": change.key,
-        "fingerprint": change.fingerprint,
-        "reason": change.reason,
-        "undoes": change.undoes,
-        "about": change.about,
-        "puts": len(change.put),
-    }
-    return _well_formed(row)
+    """Everything a change's row holds, except its sequence and where its versions stand."""
+    return _well_formed(dict(zip(_CHANGE, _change(change), strict=True)))
+
+
+def change_rows(changes: Sequence[Change]) -> list[Row]:
+    """The same of many, without the names."""
+    return _all_well_formed(_CHANGE, [_change(change) for change in changes])
+
+
+def _change(change: Change) -> Row:
+    return (
+        change.id,
+        change.scope.tenant,
+        change.scope.agent,
+        change.scope.user,
+        change.operation,
+        change.at,
+        change.key,
+        change.fingerprint,
+        change.reason,
+        change.undoes,
+        change.about,
+        len(change.put),
+    )
 
 
 def scope_row(scope: Scope) -> Bindings:
@@ -191,11 +220,21 @@ def change_of(row: Row) -> Change:
 @lru_cache(maxsize=65_536)
 def _entries(word: str) -> tuple[bytes, ...]:
     """The index entries of a word, as if it occurred once: words come again and again."""
-    return tuple(_entry(term_hash(term), 1) for term in word_terms(word))
+    return tuple([_entry(term_hash(term), 1) for term in word_terms(word)])
+
+
+def _indexed(record: Record) -> tuple[int, bytes]:
+    """How many terms a record has, and its index entries."""
+    found = [*chain.from_iterable(map(_entries, spelled(record.text)))]
+    once = list(dict.fromkeys(found))
+    if len(once) < len(found):
+        counts = Counter(found).items()
+        once = [entry if count == 1 else _counted(entry, count) for entry, count in counts]
+    return len(found), b"".join([*once, *_speakers(record)])
 
 
 def _counted(once: bytes, count: int) -> bytes:
-    return once if count == 1 else once[:_HASH_BYTES] + min(count, _MOST).to_bytes(_COUNT_BYTES, "little")
+    return once[:_HASH_BYTES] + min(count, _MOST).to_bytes(_COUNT_BYTES, "little")
 
 
 def _speakers(record: Record) -> list[bytes]:
@@ -243,3 +282,18 @@ def _refuse_halves(name: str, value: str) -> None:
         value.encode()
     except UnicodeEncodeError as error:
         raise InvalidRequest("the text holds a lone surrogate", field=name) from error
+
+
+def _all_well_formed(names: Sequence[str], rows: list[Row]) -> list[Row]:
+    """The same of many rows, which are looked at column by column as long as there is nothing to see."""
+    if not all(map(_is_sound, zip(*rows, strict=True))):
+        for row in rows:
+            _well_formed(dict(zip(names, row, strict=True)))
+    return rows
+
+
+def _is_sound(column: Sequence[Any]) -> bool:
+    kinds = set(map(type, column))
+    if kinds == _TEXT:
+        return "".join(column).isascii()
+    return kinds <= _SOUND or (kinds == _WHOLE and -(2**63) <= min(column) <= max(column) < 2**63)

@@ -52,7 +52,7 @@ class Selection:
     @property
     def places(self) -> NDArray[np.intp]:
         """The places of the selected rows in such an array."""
-        return np.flatnonzero(self.mask) if self.rows is None else np.arange(len(self.rows))
+        return np.arange(self.size) if self.whole else self.mask.nonzero()[0]
 
     def pick(self, column: NDArray[Any]) -> NDArray[Any]:
         """The part of a column that runs beside this selection; not to be written to."""
@@ -83,14 +83,17 @@ class Selection:
             return Selection(size, np.flatnonzero(mask).astype(np.int32), mask[:0])
         return Selection(size, None, mask)
 
-    def among(self, found: Rows) -> tuple[NDArray[Any], NDArray[Any] | slice]:
-        """The places of those of `found` (ascending) that are selected, and which of `found` they are."""
+    def among(self, found: Rows, *, rising: bool = True) -> tuple[NDArray[Any], NDArray[Any] | slice]:
+        """The places of those of `found` that are selected, and which of `found` they are.
+
+        Whether `found` is `rising` matters only for the time it takes.
+        """
         if self.rows is None:
             if self.whole:
                 return found, slice(None)
             seen = self.mask[found]
             return found[seen], seen
-        if len(self.rows) < len(found):
+        if rising and len(self.rows) < len(found):
             places, at = holding(self.rows, found)
             return places, at
         at, places = holding(found, self.rows)
@@ -102,5 +105,12 @@ def holding(wanted: Rows, sorted_: Rows) -> tuple[NDArray[np.intp], NDArray[np.i
     if not len(sorted_):
         return np.empty(0, np.intp), np.empty(0, np.intp)
     at = np.minimum(np.searchsorted(sorted_, wanted), len(sorted_) - 1)
-    hits = np.flatnonzero(sorted_[at] == wanted)
+    hits = (sorted_[at] == wanted).nonzero()[0]
     return hits, at[hits]
+
+
+def held(wanted: Rows, sorted_: Rows) -> Mask:
+    """For each of `wanted`, whether it is in the sorted rows."""
+    found = np.zeros(len(wanted), bool)
+    found[holding(wanted, sorted_)[0]] = True
+    return found

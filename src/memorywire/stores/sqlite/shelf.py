@@ -46,8 +46,7 @@ class Shelf:
         self._name: Bindings = {"tenant": tenant, "agent": agent}
         self.seen, self.rising = 0, 0
         self.loose = 0  # rows that were not read from a pack
-        self._gaps = 0
-        self._last_id = ""
+        self._gaps, self._last_id = 0, ""
         self._users: dict[str | None, int] = {}
         self._user = Growing("i4")
         self._type = Growing("i1")
@@ -81,6 +80,7 @@ class Shelf:
             *self.codes.columns,
         )
         self._of_user, self.postings = Postings(), Postings()
+        self._all = Selection.of_all(0)
         self._corners: dict[str, Selection] = {}  # of users that asked since anything changed here
 
     def __len__(self) -> int:
@@ -186,7 +186,9 @@ class Shelf:
 
     def _of(self, user: str | None) -> Selection:
         if user is None:
-            return Selection.of_all(len(self))
+            if self._all.size != len(self):
+                self._all = Selection.of_all(len(self))
+            return self._all
         if user not in self._corners:
             rows, _ = self._of_user.holding(self._users.get(user, -1))
             found = Selection.of_rows(rows, len(self))

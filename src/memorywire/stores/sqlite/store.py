@@ -23,6 +23,7 @@ from memorywire.stores.sqlite.migrate import migrate, refuse_if_reembedded
 from memorywire.stores.sqlite.packing import LEAST, Pack, keep, next_pack
 from memorywire.stores.sqlite.rows import Bindings, Seen
 from memorywire.stores.sqlite.shelves import MEMORY, Shelves
+from memorywire.stores.sqlite.together import apply_each, each_settled, prepare_each
 from memorywire.stores.sqlite.touches import Touch, Touches, seen_on
 from memorywire.stores.sqlite.writer import Work
 
@@ -32,7 +33,7 @@ _MANY = 20_000
 
 class SqliteStore:
     """Memories in one SQLite file, or in memory; satisfies Store, Historian, Chronicler,
-    LateAsker, Tracker, RecallCounter and Surveyor.
+    LateAsker, Tracker, RecallCounter, Surveyor and Gatherer.
 
     What was written is on the disk before the write is answered. Others may keep their tables in the
     same `file`. `connect` is how connections are made, `patience` how long other processes are waited
@@ -85,6 +86,29 @@ class SqliteStore:
         many = sum(len(put.record.text) for put in change.put) > _MANY
         work = await asyncio.to_thread(self.applying, change) if many else self.applying(change)
         return await self.file.write(work)
+
+    def applying_each(self, changes: Sequence[Change]) -> Work[list[int]] | None:
+        """The work of many changes by few statements, where each of them only begins a version; else None.
+
+        It gives their commit sequences, or raises Unsettled when one of them has to be looked at alone.
+        """
+        group = prepare_each(changes, self._space)
+        if group is None:
+            return None
+
+        def work(db: apsw.Connection) -> list[int]:
+            refuse_if_reembedded(db, self._space)
+            return apply_each(db, group)
+
+        return work
+
+    async def write_many(self, changes: Sequence[Change]) -> list[int | Exception]:
+        works = (partial(self._apply, change=change) for change in changes)
+        work = partial(each_settled, together=self.applying_each(changes), alone=works)
+        return await self.file.write(work, len(changes))
+
+    def _apply(self, db: apsw.Connection, change: Change) -> int:
+        return self.applying(change)(db)
 
     async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
         return await self._records(lambda db: reading.get(db, scope, ids))

@@ -1,8 +1,9 @@
 """Recalls that are not written yet: kept in memory, so that reading never waits for the disk."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from threading import Lock
 from typing import TypeAlias
 
@@ -13,7 +14,8 @@ from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.rows import Bindings, Seen, as_written, scope_row
 from memorywire.stores.sqlite.sql import QUERIES
 
-_Pending: TypeAlias = dict[tuple[Scope, str], "Touch"]
+_Pending: TypeAlias = dict[str, tuple["Touch", ...]]
+"""By id, one for each scope; a tuple is replaced and never changed, so it may be read at any time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class Touch:
     count: int = 1
 
     def __add__(self, other: "Touch") -> "Touch":
-        return replace(self, at=max(self.at, other.at), count=self.count + other.count)
+        return Touch(self.scope, self.id, max(self.at, other.at), self.count + other.count)
 
 
 class Touches:
@@ -52,7 +54,7 @@ class Touches:
     def write(self, db: apsw.Connection) -> None:
         with self._lock:
             self._taken, self._new = self._new, {}
-        db.executemany(QUERIES["touch"], [_row(touch) for touch in self._taken.values()])
+        db.executemany(QUERIES["touch"], [_row(touch) for touch in chain.from_iterable(self._taken.values())])
 
     def settle(self) -> None:
         with self._lock:
@@ -60,7 +62,7 @@ class Touches:
 
     def give_back(self) -> None:
         with self._lock:
-            _merge(self._new, self._taken.values())
+            _merge(self._new, chain.from_iterable(self._taken.values()))
             self._taken = {}
 
     def counted_on(self, record: Record) -> int:
@@ -86,17 +88,15 @@ def seen_on(record: Record, seen: Seen) -> Record:
 
 
 def _seen_at(pending: Sequence[_Pending], scope: Scope, id: str, written: int | None) -> int | None:
-    at = max((touch.at for touch in _of(pending, scope, id)), default=None)
-    return written if at is None or (written is not None and written >= at) else at
+    for touch in _of(pending, scope, id):
+        if written is None or written < touch.at:
+            written = touch.at
+    return written
 
 
-def _of(pending: Sequence[_Pending], own: Scope, id: str) -> Iterator[Touch]:
-    meant = (own,) if own.user is None else (own, Scope(tenant=own.tenant, agent=own.agent))
-    for scope in meant:
-        for touches in pending:
-            touch = touches.get((scope, id))
-            if touch is not None:
-                yield touch
+def _of(pending: Sequence[_Pending], own: Scope, id: str) -> list[Touch]:
+    """What waits for a record: who recalled for one user, or for all of them, has recalled it."""
+    return [touch for touches in pending for touch in touches.get(id, ()) if touch.scope.covers(own)]
 
 
 def _row(touch: Touch) -> Bindings:
@@ -105,5 +105,10 @@ def _row(touch: Touch) -> Bindings:
 
 def _merge(pending: _Pending, touches: Iterable[Touch]) -> None:
     for touch in touches:
-        key = (touch.scope, touch.id)
-        pending[key] = pending[key] + touch if key in pending else touch
+        kept = []
+        for other in pending.get(touch.id, ()):
+            if other.scope == touch.scope:
+                touch = other + touch
+            else:
+                kept.append(other)
+        pending[touch.id] = (*kept, touch)

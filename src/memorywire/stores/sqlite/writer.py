@@ -15,7 +15,7 @@ import apsw
 from memorywire.model.errors import StoreBusy, StoreUnavailable
 from memorywire.model.values import dataclass
 from memorywire.stores.handover import Reply, tell
-from memorywire.stores.sqlite.connection import Patience, Pool, Work, fence, writing
+from memorywire.stores.sqlite.connection import Patience, Pool, Savepoint, Work, fence, writing
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.sql import QUERIES
 
@@ -50,32 +50,7 @@ class Deferred(Protocol):
 class _Job:
     work: Work[Any]
     reply: Reply
-
-
-class _Alone:
-    """A savepoint: what a work did is undone when it fails, and its error concerns nobody else.
-
-    What the engine itself reports (a full disk, a broken file) concerns everybody in the transaction;
-    a broken constraint does not.
-    """
-
-    def __init__(self, db: apsw.Connection, reply: Reply) -> None:
-        self._db = db
-        self._reply = reply
-
-    def __enter__(self) -> None:
-        self._db.execute("SAVEPOINT work")
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> bool:
-        if error is None:
-            self._db.execute("RELEASE work")
-            return False
-        if isinstance(error, apsw.Error) and not isinstance(error, apsw.ConstraintError):
-            return False
-        self._db.execute("ROLLBACK TO work")
-        self._db.execute("RELEASE work")
-        self._reply.error = error
-        return True
+    changes: int
 
 
 class _Answered:
@@ -116,14 +91,14 @@ class Writer:
         self._thread = threading.Thread(target=self._work, name=f"memorywire {location}", daemon=True)
         self._thread.start()
 
-    def submit(self, work: Work[Any]) -> Reply:
+    def submit(self, work: Work[Any], changes: int = 1) -> Reply:
         """The reply to come; once submitted a work is done even if nobody waits for it.
 
         What coroutines submit in one turn of their event loop is handed over together: were the thread woken
         by the first of them, the two would get into each other's way over the interpreter all along.
         """
         loop = asyncio.get_running_loop()
-        job = _Job(work, Reply())
+        job = _Job(work, Reply(), changes)
         with self._door:
             self._must_be_open()
             if loop not in self._gathered:
@@ -176,11 +151,14 @@ class Writer:
         """What waits, at most a group of it, and whether anybody called: else it is time for what is due."""
         due = any(self._deferred) or self._owed is not None
         jobs: list[_Job] = []
+        room = _GROUP
         with suppress(Empty):
             job = self._waiting.get(timeout=_IDLE_SECONDS if due else None)
             while job is not None:
                 jobs.append(job)
-                job = self._waiting.get_nowait() if len(jobs) < _GROUP else None
+                room -= job.changes
+                more = room > 0 and not self._waiting.empty()
+                job = self._waiting.get_nowait() if more else None
             return jobs, True
         return jobs, bool(jobs)
 
@@ -198,9 +176,13 @@ class Writer:
             with writing(db, self._patience):
                 for deferred in pending:
                     deferred.write(db)
+                if len(jobs) == 1 and not pending:
+                    jobs[0].reply.value = jobs[0].work(db)  # if it fails, there is nothing else to keep
+                    return
                 for job in jobs:
-                    with _Alone(db, job.reply):
+                    with Savepoint(db) as alone:
                         job.reply.value = job.work(db)
+                    job.reply.error = alone.error
         except BaseException:
             for deferred in pending:
                 deferred.give_back()

@@ -1,0 +1,106 @@
+"""Many memories at once: read together, and judged once for all that no rule can tell apart."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias, TypeVar
+
+from memorywire.governance.cases import Case
+from memorywire.governance.instructions import unsuspicious
+from memorywire.governance.policy import Judgement, Policy, judge
+from memorywire.model.record import Json, Record, Scope
+
+T = TypeVar("T")
+
+_PARTS = 16
+_SILENT = frozenset({int, float, bool, type(None)})  # what says nothing
+_BY_CONTENT = ("content_contains", "similar_to_existing")
+_Likeness: TypeAlias = tuple[object, ...]
+
+
+def cleared(items: Sequence[T], innocent: Callable[[Sequence[T]], bool]) -> list[bool]:
+    """Which of the items are innocent, as far as few looks show: all of them, else part by part.
+
+    What is innocent among others must be innocent alone. False says nothing.
+    """
+    if innocent(items):
+        return [True] * len(items)
+    if len(items) <= 1:
+        return [False] * len(items)
+    step = max(1, len(items) // _PARTS)
+    parts = (items[at : at + step] for at in range(0, len(items), step))
+    return [clear for part in parts for clear in cleared(part, innocent)]
+
+
+def signless(records: Sequence[Record]) -> bool:
+    """Whether one reading of all that these memories say shows that `screen` finds no sign in any of them."""
+    said: list[str] = []
+    names: set[str] = set()
+    for record in records:
+        _hear(record.content, said)
+        for place, value in (("source", record.source), ("metadata", record.metadata), ("tags", record.tags)):
+            if value:
+                _tell(place, value, said, names)
+    return unsuspicious(said, names)
+
+
+def _hear(value: Json, said: list[str]) -> None:
+    """Every text, and the names of fields, which in a content are words of its own."""
+    if isinstance(value, str):
+        said.append(value)
+    elif type(value) is dict or isinstance(value, Mapping):  # the second takes long to ask
+        said += value
+        for inner in value.values():
+            if type(inner) is str:
+                said.append(inner)
+            elif type(inner) not in _SILENT:
+                _hear(inner, said)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            _hear(inner, said)
+
+
+def _tell(place: str, value: Json, said: list[str], names: set[str]) -> None:
+    """Every text, and the names of the places they are found in."""
+    if isinstance(value, str):
+        said.append(value)
+        names.add(place)
+    elif type(value) is dict or isinstance(value, Mapping):
+        for key, inner in value.items():
+            if type(inner) not in _SILENT:
+                _tell(f"{place}.{key}", inner, said, names)
+    elif isinstance(value, list | tuple):
+        for at, inner in enumerate(value):
+            _tell(f"{place}[{at}]", inner, said, names)
+
+
+class Bench:
+    """Judges new versions of memories by a policy: one case of each kind that its rules can tell apart."""
+
+    def __init__(self, policy: Policy, caller: str) -> None:
+        self._policy = policy
+        self._caller = caller
+        self._known: dict[_Likeness, Judgement] = {}
+        self._last: tuple[_Likeness | None, Judgement | None] = (None, None)
+
+    @property
+    def can_tell(self) -> bool:
+        """Whether rules ask for nothing but what memories of one kind have in common."""
+        return self._policy.asked.isdisjoint(_BY_CONTENT)
+
+    def judge(self, operation: str, scope: Scope, record: Record) -> Judgement:
+        """What `judge` says of a change that puts this record alone, in which nothing was found."""
+        alike = (
+            *(operation, scope, record.type, record.trust, record.source, record.tags, record.confidence),
+            record.version == 1,
+        )
+        before, known = self._last
+        if known is None or alike != before:  # mostly they are the same values, which is told at once
+            known = self._known.get(alike)
+            if known is None:
+                case = Case(operation=operation, scope=scope, caller=self._caller, records=(record,))
+                known = self._known[alike] = judge(case, self._policy)
+            self._last = (alike, known)
+        return known
+
+    def is_learned(self, judgement: Judgement) -> bool:
+        """Whether a rule gave it that was suggested from people's decisions."""
+        return any(rule.learned for rule in self._policy.rules if rule.name == judgement.rule)

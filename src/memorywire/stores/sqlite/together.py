@@ -1,0 +1,119 @@
+"""Many changes by few statements: what each of them needs is the same, so it is said once for all."""
+
+from collections.abc import Iterable, Sequence
+
+import apsw
+
+from memorywire.model.change import Base, Change
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.jsontext import encoder
+from memorywire.model.space import Space
+from memorywire.model.values import dataclass
+from memorywire.stores.sqlite.applying import begins_chain, follows
+from memorywire.stores.sqlite.connection import Savepoint, Work
+from memorywire.stores.sqlite.rows import Row, change_rows, version_rows
+from memorywire.stores.sqlite.sql import QUERIES
+
+_dumps = encoder()
+
+
+class Unsettled(Exception):
+    """Not all of these changes find what they expect: each has to be tried alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Changes as rows, each of which begins one version and does nothing else.
+
+    `replaced` are the versions that make room: the place of their change, and what they must be. `said` asks
+    for what nobody else may say, if that matters.
+    """
+
+    changes: Sequence[Row]
+    versions: Sequence[Row]
+    replaced: Sequence[tuple[int, Row]]
+    said: str | None
+
+
+def prepare_each(changes: Sequence[Change], space: Space) -> Group | None:
+    """Everything slow is done here; None when a change does more or cannot be held, or two may meet."""
+    unique = {put.unique for change in changes for put in change.put}
+    if len(unique) > 1 or not all(map(_is_plain, changes)):
+        return None
+    said = dict(map(_said, changes)) if True in unique else {}
+    if said and len(said) < len(changes):
+        return None
+    try:
+        versions = version_rows([change.put[0] for change in changes], space)
+        rows = change_rows(changes)
+    except InvalidRequest:
+        return None
+    return Group(
+        changes=rows,
+        versions=versions,
+        replaced=[(at, _before(change)) for at, change in enumerate(changes) if _replaces(change)],
+        said=_dumps([[*words, at] for words, at in said.items()]) if said else None,
+    )
+
+
+def apply_each(db: apsw.Connection, group: Group) -> list[int]:
+    """Write all of them and give their commit sequences; raises Unsettled, or a broken constraint, when one
+    of them is not as it was expected, and leaves the savepoint to its caller."""
+    if group.said is not None and db.execute(QUERIES["same_contents"], {"said": group.said}).get:
+        raise Unsettled
+    heads: tuple[int, int] | None = db.execute(QUERIES["heads"]).fetchone()
+    last, position = heads or (0, 0)
+    sequences = list(range(last + 1, last + 1 + len(group.changes)))
+    ahead = position - last
+    changes = [(at, at + ahead, *row) for at, row in zip(sequences, group.changes, strict=True)]
+    db.executemany(QUERIES["begin_changes"], changes)
+    if group.replaced:
+        before = db.total_changes()
+        db.executemany(QUERIES["replace_each"], [(sequences[at], *row) for at, row in group.replaced])
+        if db.total_changes() - before != len(group.replaced):
+            raise Unsettled
+    versions = [(at + ahead, at, *row) for at, row in zip(sequences, group.versions, strict=True)]
+    db.executemany(QUERIES["begin_versions"], versions)
+    return sequences
+
+
+def each_settled(
+    db: apsw.Connection, together: Work[list[int]] | None, alone: Iterable[Work[int]]
+) -> list[int | Exception]:
+    """What each work gives or raises: by one that does for all of them, or one after the other.
+
+    Those that work alone are asked for only when they are needed, and once.
+    """
+    if together is not None:
+        with Savepoint(db):
+            return [*together(db)]
+    return [_tried(db, work) for work in alone]
+
+
+def _tried(db: apsw.Connection, work: Work[int]) -> int | Exception:
+    with Savepoint(db) as tried:
+        return work(db)
+    if not isinstance(tried.error, Exception):  # somebody wants the process to end
+        raise tried.error or AssertionError("unreachable: what failed has an error")
+    return tried.error
+
+
+def _is_plain(change: Change) -> bool:
+    if change.end or change.erase or len(change.put) != 1:
+        return False
+    put = change.put[0]
+    return begins_chain(change, put) or follows(change, put)
+
+
+def _replaces(change: Change) -> bool:
+    return change.put[0].base is Base.LIVE
+
+
+def _before(change: Change) -> Row:
+    record = change.put[0].record
+    return (record.scope.tenant, record.scope.agent, record.id, record.scope.user, record.version - 1)
+
+
+def _said(change: Change) -> tuple[Row, int]:
+    record = change.put[0].record
+    return (record.scope.tenant, record.scope.agent, record.scope.user, record.digest), change.at
