@@ -3,11 +3,12 @@
 import pytest
 
 from memorywire.model.answers import Verdict
+from memorywire.model.errors import InvalidRequest
 from memorywire.model.query import Scored
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.model.space import Space
 from memorywire.retrieval.admit import MATCH, TURN, WEAK, admit, floors_of
-from memorywire.retrieval.calibrate import cut_at, fit, table
+from memorywire.retrieval.calibrate import cut_at, fit, fit_match, table
 from memorywire.retrieval.embed import open_embedder
 
 DEFAULT = open_embedder().space
@@ -120,6 +121,36 @@ def test_the_fitted_floor_gives_up_at_most_two_in_a_hundred():
 def test_a_floor_never_cuts_the_answerable_to_cut_the_others():
     floor = fit([0.3, 0.4], [0.5, 0.9])
     assert (cut_at(floor, [0.3, 0.4], [0.5, 0.9]).kept, floor) == (1.0, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("answerable", "others"), [([0.9, 0.6, 0.8], [0.1, 0.2, 0.4]), ([0.689, 0.9], [0.02]), ([0.3], [0.5])]
+)
+def test_what_a_fitted_floor_keeps_is_a_match(answerable, others):
+    floor = fit(answerable, others)
+    floors = floors_of(OTHER, floor, fit_match(floor, answerable))
+    assert {verdict(floors, relevance) for relevance in answerable} == {(1, Verdict.MATCH)}
+    assert verdict(floors, floor - 0.01) == (0, Verdict.NO_MATCH)
+
+
+def test_between_the_floor_and_the_match_an_answer_is_weak():
+    floors = floors_of(DEFAULT, 0.3, 0.6)
+    assert [verdict(floors, relevance)[1] for relevance in (0.29, 0.59, 0.6)] == [
+        Verdict.NO_MATCH,
+        Verdict.WEAK,
+        Verdict.MATCH,
+    ]
+
+
+def test_the_match_fitted_is_no_higher_than_its_floor_implies():
+    assert fit_match(TURN, [0.95]) == pytest.approx(MATCH, abs=0.001)
+    assert fit_match(0.0, [0.95]) is None
+
+
+def test_a_match_without_a_floor_is_refused():
+    with pytest.raises(InvalidRequest) as caught:
+        floors_of(DEFAULT, None, 0.6)
+    assert caught.value.field == "match"
 
 
 def test_the_table_shows_the_fitted_floor_among_others():

@@ -39,6 +39,22 @@ def said(text: str) -> list[tuple[str, str]]:
         ("three days ago", "2023-05-27", "2023-05-28"),
         ("two weeks ago", "2023-05-13", "2023-05-20"),
         ("a couple of months ago", "2023-03-16", "2023-04-16"),
+        ("the log of 2022-08-10", "2022-08-10", "2022-08-11"),
+        ("between March and May 2022", "2022-03-01", "2022-06-01"),
+        ("from November to February 2022", "2021-11-01", "2022-03-01"),
+        ("from November 2021 until February", "2021-11-01", "2022-03-01"),
+        ("between August and October", "2022-08-01", "2022-11-01"),
+        ("between November and February", "2022-11-01", "2023-03-01"),
+        ("March through May 2022", "2022-03-01", "2022-06-01"),
+        ("March-May 2022", "2022-03-01", "2022-06-01"),
+        ("between the 3rd and the 10th of March 2022", "2022-03-03", "2022-03-11"),
+        ("from 28 December to 3 January", "2022-12-28", "2023-01-04"),
+        ("March 3-10, 2022", "2022-03-03", "2022-03-11"),
+        ("between 2019 and 2021", "2019-01-01", "2022-01-01"),
+        ("from 2022-03-01 to 2022-05-15", "2022-03-01", "2022-05-16"),
+        ("between last June and three days ago", "2022-06-01", "2023-05-28"),
+        ("two days before 10 August 2022", "2022-08-10", "2022-08-11"),
+        ("the Sunday after 10 August 2022", "2022-08-10", "2022-08-11"),
     ],
 )
 def test_a_time_is_understood(text: str, start: str, end: str) -> None:
@@ -46,14 +62,45 @@ def test_a_time_is_understood(text: str, start: str, end: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "may I go?", "march on", "31 February 2020", "version 2021", "in the year 3021", "in 0000"]
+    "text",
+    [
+        "",
+        "may I go?",
+        "march on",
+        "31 February 2020",
+        "version 2021",
+        "in the year 3021",
+        "in 0000",
+        "before lunch",
+        "since we met",
+        "from 2022-13-40 to 2022-14-01",
+        "between you and May",
+    ],
 )
 def test_what_is_no_time_is_not_used(text: str) -> None:
     assert said(text) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "start", "end"),
+    [
+        ("what changed since June 2022?", "2022-06-01", None),
+        ("since last week", "2023-05-22", None),
+        ("since 2021", "2021-01-01", None),
+        ("after March", "2023-04-01", None),
+        ("after the 10th of August 2022", "2022-08-11", None),
+        ("before May 2022", None, "2022-05-01"),
+        ("before 2022-05-03", None, "2022-05-03"),
+        ("until May 2022", None, "2022-06-01"),
+        ("till yesterday", None, "2023-05-30"),
+    ],
+)
+def test_an_open_end_is_all_the_time_on_that_side(text: str, start: str | None, end: str | None) -> None:
+    assert said(text) == [(start or "1970-01-01", end or "9999-12-31")]
+
+
 def test_several_times_come_in_the_order_they_are_said() -> None:
-    assert said("between last June and three days ago") == [
+    assert said("in last June or three days ago") == [
         ("2022-06-01", "2022-07-01"),
         ("2023-05-27", "2023-05-28"),
     ]

@@ -166,6 +166,51 @@ def test_a_keyword_that_is_not_known_is_refused_when_the_schema_is_compiled() ->
         ALONE.of({"type": "number", "multipleOf": 3}, HOME)
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *(r"\$", r"^a\$$", "[$]", "^[^$]$", r"a\sb", r"^[a\s]$", r"^[^\s-]$", r"[\\s]"),
+        *(r"^(?:ab|\u0024){2}$", "a(?!b)"),
+    ],
+)
+def test_a_pattern_means_what_ecmascript_means(pattern: str) -> None:
+    pieces = ("", "a", "b", "s", "$", "\\", "-", " ", "\n", "\u00a0", "\u001c")
+    texts = {one + other + last for one in pieces for other in pieces for last in ("", "b", "$", "\n")}
+    ours = ALONE.of({"pattern": pattern}, HOME)
+    theirs = jsonschema_rs.Draft202012Validator({"pattern": pattern})
+    judged = {text: (not ours.faults(text), theirs.is_valid(text)) for text in texts}
+    assert [text for text, (one, other) in judged.items() if one is not other] == []
+    assert {one for one, _ in judged.values()} == {True, False}
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *(
+            "a.b",
+            r"\d",
+            r"\S",
+            r"\w",
+            r"\bx",
+            r"\Z",
+            "[]",
+            "[^]",
+            "[[a]",
+            "[a",
+            r"[a-\s]",
+            r"[\s-z]",
+            r"[\d]",
+        ),
+        *("a++", "a*?", "a{,2}", "(?P<n>a)", "(?i)a", r"(a)\1", r"\p{L}", "a}", "]"),
+    ],
+)
+def test_a_pattern_that_is_not_translated_is_refused_when_the_schema_is_compiled(pattern: str) -> None:
+    with pytest.raises(ValueError, match="not known here"):
+        ALONE.of({"pattern": pattern}, HOME)
+    with pytest.raises(ValueError, match="not known here"):
+        ALONE.of({"patternProperties": {pattern: True}}, HOME)
+
+
 def test_values_made_by_a_class_of_their_own_are_what_they_are_made_of() -> None:
     shape = ALONE.of({"type": "string", "enum": ["semantic"]}, HOME)
     assert not shape.faults(MemoryType.SEMANTIC)

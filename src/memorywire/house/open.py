@@ -25,6 +25,7 @@ from memorywire.model.capabilities import Capabilities, Feature, StoreCapabiliti
 from memorywire.model.clock import Clock
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest
 from memorywire.model.ids import IdMint
+from memorywire.model.space import NO_SPACE
 from memorywire.model.values import dataclass
 from memorywire.retrieval.admit import floors_of
 from memorywire.retrieval.embed import Embedder, open_embedder
@@ -73,7 +74,7 @@ class House:
     """Open rooms; whoever opens a house closes it.
 
     `reader` reads conversations for facts, `repaying` works while a store may be owed changes, `usage` knows
-    how much is kept under keys.
+    how much is kept under keys; `hosting` when a door makes an OpenWOP host of it.
     """
 
     tools: Tools
@@ -82,6 +83,7 @@ class House:
     repaying: asyncio.Task[NoReturn] | None = None
     usage: Usage = field(default_factory=Usage)
     backends: Backends | None = None
+    hosting: bool = False
 
     @property
     def capabilities(self) -> Capabilities:
@@ -89,12 +91,15 @@ class House:
         store = self.tools.store
         each = [store] if not isinstance(store, Fanned) else [store.child(name) for name in store.children]
         wired = zip(self.tools.names, each, strict=True)
+        space = self.tools.embedder.space
+        idle = frozenset({Feature.VECTOR} if space == NO_SPACE else ())  # nobody makes the store any vectors
         return Capabilities(
-            stores=tuple(StoreCapabilities(name=name, features=one.features) for name, one in wired),
-            space=self.tools.embedder.space,
+            stores=tuple(StoreCapabilities(name=name, features=one.features - idle) for name, one in wired),
+            space=space,
             overseen=self.tools.office is not None,
-            together=store.features,
+            together=store.features - idle,
             extracts=self.reader.extractor is not None,
+            hosting=self.hosting,
         )
 
     def as_caller(self, caller: str) -> Tools:
@@ -123,6 +128,7 @@ async def open_house(
     embedder_key: str | None,
     clock: Clock,
     floor: float | None = None,
+    match: float | None = None,
     governance: Governance | None = None,
     several: Several | None = None,
     reading: Reading | None = None,
@@ -130,8 +136,8 @@ async def open_house(
 ) -> House:
     """Open what the URLs name; a store or embedder object is taken as it is.
 
-    `floor` is what `min_relevance: auto` means, when it was fitted to the data. With `backends`, agents that
-    are bound to a definition have their memories there.
+    `floor` is what `min_relevance: auto` means, and `match` from where on the verdict says so, when they were
+    fitted to the data. With `backends`, agents that are bound to a definition have their memories there.
     """
     watched = governance or Governance()
     together = several or Several()
@@ -146,7 +152,7 @@ async def open_house(
     tools = Tools(
         store=store,
         embedder=speaker,
-        floors=floors_of(speaker.space, floor),
+        floors=floors_of(speaker.space, floor, match),
         clock=clock,
         mint=IdMint(clock),
         routing=together.routing,

@@ -30,6 +30,7 @@ _KEYS = {
     "user": "user",
     "embedder": "embedder",
     "floor": "floor",
+    "match": "match",
     "policy": "policy",
     "journal": "journal",
     "secrets": "secrets",
@@ -41,7 +42,7 @@ _KEYS = {
 }
 
 _TABLES = frozenset({"router", "dream"})
-_NUMBERS = frozenset({"floor", "extractor_calls"})
+_NUMBERS = frozenset({"floor", "match", "extractor_calls"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +56,7 @@ class Settings:
     embedder: str = DEFAULT_EMBEDDER
     embedder_key: str | None = None
     floor: float | None = None
+    match: float | None = None
     policy: str = DEFAULT_POLICY
     journal: str | None = None
     secrets: Mapping[str, str] = field(default_factory=dict)
@@ -93,7 +95,8 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
         user=given.get("user"),
         embedder=given.get("embedder", DEFAULT_EMBEDDER),
         embedder_key=env.get("MEMORYWIRE_EMBEDDER_KEY"),
-        floor=None if "floor" not in given else _share(given["floor"]),
+        floor=_share(given, "floor"),
+        match=_share(given, "match"),
         policy=given.get("policy", DEFAULT_POLICY),
         journal=given.get("journal"),
         secrets=_secrets(given.get("secrets", ""), env),
@@ -161,14 +164,17 @@ def _read_toml(path: Path) -> dict[str, Json]:
     return {_KEYS[key]: value for key, value in document.items()}
 
 
-def _share(value: Json) -> float:
-    """A number from 0 to 1, from a file or as text from the environment."""
+def _share(given: Mapping[str, Json], name: str) -> float | None:
+    """A number from 0 to 1, from a file or as text from the environment, if it was given."""
+    if name not in given:
+        return None
+    value = given[name]
     try:
         number = float(value)
     except (TypeError, ValueError):
         number = math.nan
     if isinstance(value, bool) or not 0 <= number <= 1:
-        raise InvalidRequest(f"floor is {value!r}, not a number from 0 to 1", field="floor")
+        raise InvalidRequest(f"{name} is {value!r}, not a number from 0 to 1", field=name)
     return number
 
 

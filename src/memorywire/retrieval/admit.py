@@ -1,10 +1,10 @@
 """Empty is a valid answer: what is admitted is decided on absolute evidence, not on rank."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Self
 
 from memorywire.model.answers import Hit, Verdict
+from memorywire.model.errors import InvalidRequest
 from memorywire.model.query import Scored
 from memorywire.model.record import DEMOTED_FACTOR, Standing
 from memorywire.model.requests import MinRelevance
@@ -70,18 +70,28 @@ class Admission:
     verdict: Verdict
 
 
-def floors_of(space: Space, floor: float | None = None) -> Floors:
-    """The floors of an embedding space, or those that a floor fitted to its data implies.
-
-    A fitted floor is one for all, and takes the level of a match with it, at the same ratio of odds as
-    between turns. A floor of 0 cuts nothing, so it cannot say what a match is either.
+def floors_of(space: Space, floor: float | None = None, match: float | None = None) -> Floors:
+    """The floors of an embedding space, or those fitted to its data: a floor, which is one for all, and from
+    where on an answer is a match; without that, what the floor implies.
     """
-    if floor is None:
-        return Floors() if space.model == DEFAULT_MODEL else UNFITTED
-    if floor == 0:
-        return Floors.level(0.0, None)
+    if floor is not None:
+        return Floors.level(floor, match_above(floor) if match is None else match)
+    if match is not None:
+        raise InvalidRequest(
+            "from where on an answer is a match is told together with the floor",
+            field="match",
+            fix="give the floor that was fitted with it",
+        )
+    return Floors() if space.model == DEFAULT_MODEL else UNFITTED
+
+
+def match_above(floor: float) -> float | None:
+    """The level of a match that a floor takes with it, at the same ratio of odds as between turns.
+
+    A floor of 0 cuts nothing, so it cannot say what a match is either.
+    """
     odds = _odds(MATCH) / _odds(TURN)
-    return Floors.level(floor, floor * odds / (1 - floor + floor * odds))
+    return floor * odds / (1 - floor + floor * odds) if floor else None
 
 
 def admit(
@@ -99,8 +109,8 @@ def admit(
     """
     match min_relevance:
         case "auto":
-            shared = replace(floors, share=floors.share / things)
-            facts, turns = _fact_floor(candidates, shared, asks_more=asks_more), floors.turn
+            share = floors.share / things
+            facts, turns = _fact_floor(candidates, floors, share, asks_more=asks_more), floors.turn
         case "off":
             facts = turns = 0.0
         case _:
@@ -125,15 +135,15 @@ def _is_turn(scored: Scored) -> bool:
     return scored.record.session_id is not None
 
 
-def _fact_floor(candidates: Sequence[Scored], floors: Floors, *, asks_more: bool) -> float:
+def _fact_floor(candidates: Sequence[Scored], floors: Floors, share: float, *, asks_more: bool) -> float:
     """What a fact must reach: a share of the best one's evidence, if that one is an answer at all."""
     facts = [scored for scored in candidates if not _is_turn(scored)]
     best = max(facts, key=evidence, default=None)
-    if best is None or evidence(best) < floors.weak or not floors.share:
+    if best is None or evidence(best) < floors.weak or not share:
         return floors.weak
     if asks_more and best.signals.get("rest", 1.0) < floors.rest:
         return NOBODY
-    return _share(evidence(best), floors.share)
+    return _share(evidence(best), share)
 
 
 def _share(best: float, share: float) -> float:

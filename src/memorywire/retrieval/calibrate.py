@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 from memorywire.model.values import dataclass
+from memorywire.retrieval.admit import match_above
 
 KEEP = 0.98
 """The share of answerable questions that a fitted floor still answers, at least."""
@@ -27,17 +28,28 @@ def fit(answerable: Sequence[float], others: Sequence[float]) -> float:
     Of all floors that keep enough, those between the least relevance to be kept and the greatest below
     it that may go cut the most; the middle of them is taken.
     """
-    kept = sorted(answerable)
-    highest = kept[int(len(kept) * (1 - KEEP) + 1e-9)]
-    below = [relevance for relevance in (*kept, *others) if relevance < highest]
+    highest = _least_kept(answerable)
+    below = [relevance for relevance in (*answerable, *others) if relevance < highest]
     floor = (highest + max(below)) / 2 if below else highest
     return math.floor(floor * _STEPS) / _STEPS
 
 
+def fit_match(floor: float, answerable: Sequence[float]) -> float | None:
+    """From where on an answer is a match: as far above the floor as that implies, but no further up than the
+    least relevance to be kept. None under a floor that tells nothing."""
+    implied = match_above(floor)
+    if implied is None:
+        return None
+    return math.floor(min(implied, _least_kept(answerable)) * _STEPS) / _STEPS
+
+
 def strictest(same: Sequence[float]) -> float:
     """The highest threshold, to two digits, that still takes enough of what is the same for the same."""
-    kept = sorted(same)
-    return math.floor(kept[int(len(kept) * (1 - KEEP) + 1e-9)] * 100) / 100
+    return math.floor(_least_kept(same) * 100) / 100
+
+
+def _least_kept(wanted: Sequence[float]) -> float:
+    return sorted(wanted)[int(len(wanted) * (1 - KEEP) + 1e-9)]
 
 
 def cut_at(floor: float, answerable: Sequence[float], others: Sequence[float]) -> Cut:

@@ -103,7 +103,7 @@ def _fused(votes: _Votes, rules: Rules) -> Fused:
 
 def _vote(fusion: Fusion, place: int, hit: Scored, weight: float, best: float) -> float:
     match fusion:
-        case Fusion.RRF:
+        case Fusion.RRF | Fusion.LEGS:
             return 1 / (RRF_K + place)
         case Fusion.MAX:
             return _clipped(hit.score)

@@ -41,6 +41,26 @@ _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _YEAR = r"(?:19|20)\d{2}"
 _SEASON = "|".join(_SEASONS)
 _COUNT = "|".join(sorted(_COUNTS, key=len, reverse=True)) + r"|\d{1,3}"
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
+_WEEKDAY = "|".join(_WEEKDAYS)
+
+# The ends of a range as they may stand in it; the rules of `_POINTS` read them.
+_DATED = rf"(?:{_DAY}(?: of)? (?:{_MONTH})|(?:{_MONTH})\.? {_DAY}|(?:{_MONTH}))\b(?:,? {_YEAR}\b)?"
+_ISO = rf"{_YEAR}-\d{{2}}-\d{{2}}"
+_END = (
+    rf"(?:{_DATED}|{_ISO}|{_YEAR}|(?:{_SEASON}) (?:of )?{_YEAR}|yesterday|today"
+    rf"|(?:last|this) (?:{_MONTH}|{_SEASON}|{_WEEKDAY}|week|month|year)"
+    rf"|(?:{_COUNT}) (?:day|week|month|year)s? ago)"
+)
+_UP_TO = r"(?: (?:to|until|till|through) (?:the )?| ?[-–] ?)"
+# "Two days before", "the Monday after" and "right before" a day tell another day, not all of them.
+_NEARBY = "day days week weeks weekend month months year years night just right shortly soon".split()
+_CLOSE = "".join(rf"(?<!\b{word} )" for word in (*_NEARBY, *_WEEKDAYS))
+_BARE_DAY = re.compile(rf"({_DAY})(?=$|,? {_YEAR}$)")
+_BARE_DATE = re.compile(rf"(?!.*\b{_YEAR}$){_DATED}")
+_NAMED_MONTH = re.compile(rf"\b(?:{_MONTH})\b")
+_EVER = datetime.fromtimestamp(0, UTC)
+_FOR_EVER = datetime(9999, 12, 31, tzinfo=UTC)
 
 # What no rule below does without.
 _HINT = re.compile(rf"\d|day|week|month|year|{_SEASON}|{_MONTH}")
@@ -51,11 +71,11 @@ Stretch: TypeAlias = tuple[int, int]  # from, up to but not including; epoch mil
 
 def stretches(text: str, now: int) -> tuple[Stretch, ...]:
     """Every stretch of time the text names, in the order it names them; earlier rules win a word."""
-    today = datetime.fromtimestamp(now / 1000, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    found: list[tuple[int, Stretch]] = []
     rest = text.lower()
     if not _HINT.search(rest):
         return ()
+    today = datetime.fromtimestamp(now / 1000, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    found: list[tuple[int, Stretch]] = []
     for pattern, read in _RULES:
         matches = list(pattern.finditer(rest))
         for match in matches:
@@ -84,6 +104,65 @@ def _date(match: re.Match[str], today: datetime) -> _Days | None:
             first = datetime(candidate, month, day, tzinfo=UTC)
             if year or first <= today:
                 return first, first + timedelta(days=1)
+    return None
+
+
+def _iso(match: re.Match[str], today: datetime) -> _Days | None:
+    year, month, day = map(int, match.group().split("-"))
+    if not (1 <= month <= 12 and 1 <= day <= monthrange(year, month)[1]):
+        return None
+    first = datetime(year, month, day, tzinfo=UTC)
+    return first, first + timedelta(days=1)
+
+
+def _range(match: re.Match[str], today: datetime) -> _Days | None:
+    """From the beginning of one time to the end of another, which lends it the month or year it lacks."""
+    first = _with_month(match["first"], match["last"])
+    last = _with_month(match["last"], match["first"])
+    if _BARE_DATE.fullmatch(first):
+        end = _point(last, today)
+        begin = end and _beside(first, end[0], -1, today)
+    else:
+        begin = _point(first, today)
+        bare = _BARE_DATE.fullmatch(last)
+        end = _beside(last, begin[0], 1, today) if begin and bare else _point(last, today)
+    return (min(begin[0], end[0]), max(begin[1], end[1])) if begin and end else None
+
+
+def _with_month(end: str, other: str) -> str:
+    """The day of a month that only the other end names: "the 3rd to the 5th of May"."""
+    month = _NAMED_MONTH.search(other)
+    return _BARE_DAY.sub(rf"\1 {month.group()}", end, count=1) if month and _BARE_DAY.match(end) else end
+
+
+def _beside(end: str, other: datetime, way: int, today: datetime) -> _Days | None:
+    """The nearest such day or month that is not before (way 1) or not after (way -1) the other end."""
+    near = (_point(f"{end} {year}", today) for year in (other.year, other.year + way))
+    return next((days for days in near if days and (days[0] - other) * way >= timedelta(0)), None)
+
+
+def _open(match: re.Match[str], today: datetime) -> _Days | None:
+    """All the time on one side of another."""
+    days = _point(match["end"], today)
+    if days is None:
+        return None
+    match match["side"]:
+        case "since":
+            return days[0], _FOR_EVER
+        case "after":
+            return days[1], _FOR_EVER
+        case "before":
+            return _EVER, days[0]
+        case _:
+            return _EVER, days[1]
+
+
+def _point(text: str, today: datetime) -> _Days | None:
+    """One end of a range, read as if it stood alone."""
+    for pattern, read in _POINTS:
+        match = pattern.fullmatch(text) or pattern.fullmatch(f"in {text}")
+        if match:
+            return read(match, today)
     return None
 
 
@@ -153,7 +232,8 @@ def _shifted(first: datetime, months: int) -> datetime:
     return datetime(index // 12, index % 12 + 1, 1, tzinfo=UTC)
 
 
-_RULES: tuple[tuple[re.Pattern[str], _Read], ...] = (
+_POINTS: tuple[tuple[re.Pattern[str], _Read], ...] = (
+    (re.compile(rf"\b{_ISO}\b"), _iso),
     (
         re.compile(
             rf"\b(?P<month>{_MONTH})\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<year>{_YEAR}))?"
@@ -175,7 +255,18 @@ _RULES: tuple[tuple[re.Pattern[str], _Read], ...] = (
     (re.compile(rf"\b(?P<month>{_MONTH}),? (?P<year>{_YEAR})\b"), _month),
     (re.compile(rf"\b(?P<count>{_COUNT}) (?P<unit>day|week|month|year)s? ago\b"), _ago),
     (re.compile(r"\b(?P<which>last|previous|past|this) (?P<unit>week|month|year)\b"), _last_unit),
-    (re.compile(rf"\b(?:last|on|this past) (?P<day>{'|'.join(_WEEKDAYS)})\b"), _weekday),
+    (re.compile(rf"\b(?:last|on|this past) (?P<day>{_WEEKDAY})\b"), _weekday),
     (re.compile(r"\byesterday\b|\btoday\b"), _day),
     (re.compile(rf"\b(?:in|during|of|since) (?P<year>{_YEAR})\b"), _year),
 )
+_RANGES: tuple[tuple[re.Pattern[str], _Read], ...] = (
+    (
+        re.compile(rf"\bbetween (?:the )?(?P<first>{_END}|{_DAY}) and (?:the )?(?P<last>{_END})\b"),
+        _range,
+    ),
+    (re.compile(rf"\bfrom (?:the )?(?P<first>{_END}|{_DAY}){_UP_TO}(?P<last>{_END})\b"), _range),
+    (re.compile(rf"\b(?P<first>{_DATED}){_UP_TO}(?P<last>{_DATED})"), _range),
+    (re.compile(rf"\b(?P<first>(?:{_MONTH})\.? {_DAY}){_UP_TO}(?P<last>{_DAY}\b(?:,? {_YEAR}\b)?)"), _range),
+    (re.compile(rf"\b{_CLOSE}(?P<side>since|after|before|until|till) (?:the )?(?P<end>{_END})\b"), _open),
+)
+_RULES = _RANGES + _POINTS

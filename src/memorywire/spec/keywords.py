@@ -1,12 +1,12 @@
 """What each keyword of JSON Schema 2020-12 looks at in a value, as far as the wire format uses it."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from math import inf
 from typing import Any, Final, Protocol, TypeAlias
 
 from memorywire.model.values import dataclass
+from memorywire.spec.patterns import searching
 
 Schema: TypeAlias = Any  # a mapping, or a boolean
 
@@ -44,7 +44,6 @@ KINDS: Mapping[type, str] = {
 _ANY = tuple(KINDS.values())
 _NUMBERS = ("integer", "number")
 _TEXT, _LIST, _OBJECT = ("string",), ("array",), ("object",)
-_SPACE = r"\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 
 
 class Shape(dict[type, Check]):
@@ -137,20 +136,15 @@ def _ranged(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]:
 
 
 def _pattern(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]:
-    search, broken = _regex(schema["pattern"]), (Fault(keyword="pattern", schema=schema),)
+    search, broken = searching(schema["pattern"]), (Fault(keyword="pattern", schema=schema),)
     yield _TEXT, lambda value: FINE if search(value) else broken
-
-
-def _regex(pattern: str) -> Callable[[str], object]:
-    """As ECMAScript means it: `$` is the very end, and white space its own list."""
-    return re.compile(pattern.replace("[\\s", f"[{_SPACE}").replace("$", "\\Z")).search
 
 
 def _members(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator[Part]:
     """`properties`, `patternProperties` and `additionalProperties`, which divide what there is."""
     known = {name: shapes.of(one, home) for name, one in schema.get("properties", {}).items()}
     patterns = schema.get("patternProperties", {})
-    alike = [(_regex(pattern), shapes.of(one, home)) for pattern, one in patterns.items()]
+    alike = [(searching(pattern), shapes.of(one, home)) for pattern, one in patterns.items()]
     rest = schema.get("additionalProperties", True)
     if rest is True and not alike:
         yield _OBJECT, _some(known)

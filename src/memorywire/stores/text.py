@@ -11,6 +11,14 @@ import Stemmer
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 _POSSESSIVE = re.compile(r"['’]s$|['’]", re.IGNORECASE)
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+# What gave up its vowel before another one in French, Italian and Catalan: l'eau, dell'arte.
+_ELIDED = (
+    "c d j l m n s t qu lorsqu puisqu jusqu quoiqu all dall dell nell sull coll quell bell un sant quest"
+)
+_ELISION = re.compile(
+    r"(?!(?:d'oh|d'uh|l'il|m'am|s'all|s'up|t'is|t'other)\b)"  # English
+    rf"(?:{_ELIDED.replace(' ', '|')})'(?P<bare>[aeiouhæœ].*)"
+)
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
 
 STOP_WORDS = frozenset(
@@ -32,6 +40,7 @@ def spelled(text: str) -> list[str]:
     return _WORD.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
 
 
+@lru_cache(maxsize=4096)
 def name_words(name: str) -> frozenset[str]:
     """The words of a name, folded: "Anna-Lena" and "anna lena" are the same two."""
     found = _WORD.findall(unicodedata.normalize("NFKC", name))
@@ -46,6 +55,8 @@ def spoken_by(word: str) -> str:
 @lru_cache(maxsize=65_536)
 def word_terms(written: str) -> tuple[str, ...]:
     """The index terms of one such word."""
+    if written.isascii() and (written.isdigit() or (written.isalpha() and written.islower())):
+        return () if written in STOP_WORDS else (_stem(written),)
     word = _POSSESSIVE.sub("", written)
     unspaced = _UNSPACED.findall(word)
     if unspaced:
@@ -54,7 +65,15 @@ def word_terms(written: str) -> tuple[str, ...]:
     whole = _fold(word)
     parts = [_fold(part) for piece in word.split("_") for part in _HUMP.split(piece) if part]
     names = [whole, *parts] if len(parts) > 1 else [whole]
-    return tuple(_stem(name) for name in names if name not in STOP_WORDS)
+    if word != written and (bare := _bare(written)) not in names:
+        names.append(bare)
+    return tuple(_stem(name) for name in names if name and name not in STOP_WORDS)
+
+
+def _bare(written: str) -> str:
+    """The word behind an elision, folded; empty where there is none."""
+    elided = _ELISION.fullmatch(_fold(written.replace("’", "'")))
+    return _POSSESSIVE.sub("", elided["bare"]) if elided else ""
 
 
 def _grams(run: str) -> list[str]:

@@ -9,7 +9,7 @@ from memorywire.model.errors import StoreError
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import Record, Scope
 from memorywire.model.where import Where
-from memorywire.stores.contract import RecallCounter, Store, Tracker
+from memorywire.stores.contract import Found, RecallCounter, Store, Tracker
 
 T = TypeVar("T")
 
@@ -20,6 +20,8 @@ Owed: TypeAlias = Callable[[], Awaitable[Sequence[Change]]]
 
 def with_fallback(store: Store, here: Store, owed: Owed) -> Store:
     """The store, whose reads `here` answers when it fails; an answer of its own always stands.
+
+    It satisfies FallsBack, so that a recall can say who answered.
 
     What is deleted or replaced there is deleted here first, also while the store is only owed the change, so
     that falling back brings nothing back: `here` may know less than the backend, and never more.
@@ -49,7 +51,15 @@ class _WithFallback:
         return await self._either(lambda store: store.count(where))
 
     async def search(self, query: Query, limit: int) -> list[Scored]:
-        return await self._either(lambda store: store.search(query, limit))
+        return [*(await self.search_either(query, limit)).hits]
+
+    async def search_either(self, query: Query, limit: int) -> Found:
+        name = self._inner.name
+        try:
+            return Found(store=name, hits=tuple(await self._inner.search(query, limit)))
+        except StoreError as error:
+            await self._catch_up()
+            return Found(store=name, hits=tuple(await self._here.search(query, limit)), error=error)
 
     async def duplicate(self, record: Record, at: int) -> Record | None:
         return await self._either(lambda store: store.duplicate(record, at))
@@ -58,9 +68,12 @@ class _WithFallback:
         try:
             return await ask(self._inner)
         except StoreError:
-            for change in await self._owed():
-                await self._end_here(change)
+            await self._catch_up()
             return await ask(self._here)
+
+    async def _catch_up(self) -> None:
+        for change in await self._owed():
+            await self._end_here(change)
 
     async def _end_here(self, change: Change) -> None:
         if change.id in self._ended:

@@ -94,9 +94,8 @@ async def opened(
     guarded = with_breaker(with_patience(store, _READING, writes=_WRITING), clock=clock)
     if made.tenancy.kind is TenancyKind.SHARED_KEY_WITH_PREFIX:
         guarded = with_prefix(guarded, tenant, made.tenancy.prefix(tenant))
-    if made.fallback:
-        guarded = with_fallback(guarded, here, owed)
-    return with_name(guarded, name)
+    named = with_name(guarded, name)
+    return with_fallback(named, here, owed) if made.fallback else named
 
 
 def _with_key(made: Definition, tenant: str, rules: Rules) -> str:

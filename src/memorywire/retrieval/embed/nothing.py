@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from memorywire.model.errors import EmbedderNotConfigured
-from memorywire.model.space import Space
+from memorywire.model.space import NO_SPACE
 
 
 class NoEmbedder:
     """Satisfies Embedder as far as that goes without embedding."""
 
-    space = Space(model="none", revision="0", dimension=1)
+    space = NO_SPACE
 
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
         if not texts:
