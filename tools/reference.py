@@ -26,9 +26,11 @@ _SETTINGS = {
     "stores": "Where memories are kept: the URL of a store.",
     "agent": "Whose memory, when a request does not say.",
     "user": "The one user of the agent who is meant; without it, all of them.",
-    "embedder": "`minilm`, `none`, or an endpoint: `openai+https://HOST/v1?model=NAME&dimension=N`.",
+    "embedder": "`minilm`, which `minilm?threads=1` keeps to one processor; `none`; or an endpoint: "
+    "`openai+https://HOST/v1?model=NAME&dimension=N`.",
     "embedder_key": "The key of that endpoint. Environment only, so that it is in no file.",
     "floor": "What `min_relevance: auto` means, 0 to 1, as `memorywire calibrate` fitted it.",
+    "match": "The relevance from which the verdict is `match`, 0 to 1, fitted together with the floor.",
     "policy": "What judges every change: `open`, `balanced`, `strict`, or the path of a TOML file.",
     "journal": "Where the journal is kept, when the store cannot keep it beside the memories.",
     "secrets": "Names of environment variables, with commas between, whose values must never be kept.",

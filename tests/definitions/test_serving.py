@@ -218,6 +218,7 @@ def test_falling_back_answers_and_brings_nothing_back_that_was_deleted(far: Serv
             await desk.bind(bot, _definition(far, fallback=True))
             new = await bot.remember("a new memory")
             assert await _contents(bot) == ["a new memory"]
+            assert (await bot.recall("a new memory", min_relevance="off")).degraded == ()
             await bot.forget(new.id)
             house = await bot._open()
             store = await house.tools.serving(Scope(tenant="one", agent="bot"))
@@ -227,6 +228,10 @@ def test_falling_back_answers_and_brings_nothing_back_that_was_deleted(far: Serv
             assert (await bot.get(stays.id)).content == "an old memory that stays"
             recalled = await bot.recall("an old memory", min_relevance="off", rank={"frequency": 1})
             assert [hit.id for hit in recalled] == [stays.id]
+            (outcome,) = recalled.outcomes
+            assert outcome.error is not None
+            legs = await bot.recall("an old memory", min_relevance="off", fusion="legs")
+            assert [outcome.store in told.degraded for told in (recalled, legs)] == [True, True]
             late = await bot.remember("while it is away")
             assert late.status is Status.DEFERRED
 

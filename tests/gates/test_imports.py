@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.gates.source import ROOT
 
-HEAVY = {"numpy", "apsw", "jsonschema_rs", "Stemmer", "click", "asyncio", "memorywire_minilm", "httpx"}
+HEAVY = {"numpy", "apsw", "Stemmer", "click", "asyncio", "memorywire_minilm", "httpx"}
 
 
 def _modules_after(code: str) -> set[str]:

@@ -23,7 +23,14 @@ from memorywire.cli import main
 main()
 """
 
-ENGINE = {"asyncio", "apsw", "jsonschema_rs", "memorywire.house", "memorywire.engine", "memorywire.sync"}
+ENGINE = {
+    "asyncio",
+    "apsw",
+    "memorywire.spec.shapes",
+    "memorywire.house",
+    "memorywire.engine",
+    "memorywire.sync",
+}
 ARRAYS = {"numpy"}
 MODEL = {"memorywire_minilm.model"}
 DOORS = {
@@ -31,7 +38,7 @@ DOORS = {
     *("memorywire.servers", "memorywire.dreaming", "memorywire.migrate", "memorywire.evals"),
     *("memorywire.conformance", "memorywire.stores.postgres.store", "memorywire.stores.remote"),
 }
-SLOW = {"importlib.resources", "importlib.metadata", "unittest", "jsonschema"}
+SLOW = {"importlib.resources", "importlib.metadata", "unittest", "jsonschema", "jsonschema_rs"}
 START = {"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}
 PROMPT = {"hook_event_name": "UserPromptSubmit", "session_id": "t", "prompt": "what does Ana drink?"}
 

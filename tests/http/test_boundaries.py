@@ -104,6 +104,15 @@ def test_no_body_is_a_fault_of_the_server_on_any_route(client: Client, path: str
         assert 400 <= reply.status < 500, (name, reply.body)
 
 
+@pytest.mark.parametrize("path", ["/v0/recall", "/v0/kv-search/agent/a"])
+def test_a_query_that_asks_nothing_is_refused(client: Client, path: str):
+    who = {"agent_id": "a"} if path == "/v0/recall" else {}
+    for blank in ("", "  ", "\u200b\n"):
+        reply = client.post(path, json.dumps({**who, "query": blank}).encode())
+        assert (reply.status, reply.json["code"], reply.json["field"]) == (422, "validation_error", "query")
+    assert client.post(path, json.dumps({**who, "query": "tea"}).encode()).status == 200
+
+
 @pytest.mark.parametrize("name", TAKEN)
 def test_what_only_looks_odd_is_kept_as_it_is(client: Client, name: str):
     """The positive control: the server refuses what is wrong, not what is strange."""

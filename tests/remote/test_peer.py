@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from memorywire.journal import ledger
 from memorywire.model.codec import dump
 from memorywire.model.errors import InvalidRequest, SpaceMismatch, StoreUnavailable
 from memorywire.model.record import Scope
+from memorywire.model.where import Where
 from memorywire.retrieval.embed import open_embedder
 from memorywire.stores.registry import open_store
 from memorywire.stores.remote.link import locate
@@ -127,6 +129,35 @@ def test_a_refused_token_says_what_to_do_and_not_what_it_was(strict_peer: Server
     assert "mw_wrong" not in str(caught.value.problem())
     assert "https://TOKEN@HOST" in str(caught.value.fix)
     assert "mw_wrong" not in repr(locate(url))
+
+
+@pytest.mark.parametrize(
+    ("tenants", "agents", "fix"),
+    [
+        (("t1",), ("*",), "Memory(tenant=...)"),
+        (("t1", "t2"), ("*",), "a token of one tenant"),
+        (("default",), ("somebody",), "a token of this agent"),
+    ],
+    ids=["of a tenant", "of several", "of an agent"],
+)
+def test_a_token_for_others_says_what_to_set(
+    strict_peer: Server, tenants: Sequence[str], agents: Sequence[str], fix: str
+):
+    name = f"far-{'-'.join(tenants)}"
+    url = with_token(strict_peer, strict_peer.operator(name, tenants=tenants, agents=agents))
+
+    async def story(tenant: str, agent: str) -> int:
+        store = await open_store(url, space=OURS)
+        try:
+            return await store.count(Where(scope=Scope(agent=agent, tenant=tenant), alive_at=1))
+        finally:
+            await store.close()
+
+    with pytest.raises(StoreUnavailable) as caught:
+        asyncio.run(story("default", "ana"))
+    assert fix in str(caught.value.fix)
+    if len(tenants) == 1:
+        assert asyncio.run(story(tenants[0], agents[0])) == 0
 
 
 def test_another_space_is_refused():

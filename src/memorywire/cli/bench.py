@@ -27,7 +27,7 @@ _STDOUT = "-"
     type=click.IntRange(1),
     multiple=True,
     metavar="N",
-    help="How many memories the agent has, as 1000000; repeatable; 100, 10000 and 100000 when not given.",
+    help="How many memories the agent has; repeatable; 100, 10000, 100000 and 1000000 when not given.",
 )
 @click.option(
     "--rounds", type=click.IntRange(1), metavar="N", default=100, help="How often each is measured."

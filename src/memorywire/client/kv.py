@@ -27,11 +27,7 @@ from memorywire.stores.remote.problems import error_of
 
 
 class RemoteKeyValue(KeyValue):
-    """As `KeyValue`, within the server's limits.
-
-    What the description of the door does not allow at all, such as a key that is too long, refuses the whole
-    of a `set_many`.
-    """
+    """As `KeyValue`, within the server's limits."""
 
     def __init__(self, door: Door, owner: Owner) -> None:
         super().__init__(nowhere, owner, Limits())
@@ -51,15 +47,12 @@ class RemoteKeyValue(KeyValue):
         body = {"value": value, **given(options)}
         return _kept(await self._door.ask("PUT", "kv", *self._of, key, body=body))
 
-    async def set_many(
-        self, values: Mapping[str, Json], **options: Unpack[SetOptions]
-    ) -> builtins.list[Result]:
-        return await self._set_each(
-            [{"key": key, "value": value, **given(options)} for key, value in values.items()]
-        )
-
     async def keep_each(self, settings: builtins.list[Setting]) -> builtins.list[Result]:
-        return await self._set_each([_document(setting) for setting in settings])
+        entries = [_document(setting) for setting in settings]
+        done = await self._door.ask("POST", "kv", *self._of, body={"entries": entries})
+        return [
+            error_of(one["problem"]) if "problem" in one else _kept(one["answer"]) for one in done["items"]
+        ]
 
     async def incr(self, key: str, by: float = 1) -> Kept:
         return _kept(await self._door.ask("POST", "kv", *self._of, key, body={"by": by}))
@@ -86,12 +79,6 @@ class RemoteKeyValue(KeyValue):
     async def reembed(self) -> Reembedded:
         done: Reembedded = load(Reembedded, await self._door.ask("POST", "kv-reembed", *self._of, body={}))
         return done
-
-    async def _set_each(self, entries: builtins.list[dict[str, Json]]) -> builtins.list[Result]:
-        done = await self._door.ask("POST", "kv", *self._of, body={"entries": entries})
-        return [
-            error_of(one["problem"]) if "problem" in one else _kept(one["answer"]) for one in done["items"]
-        ]
 
 
 def _document(setting: Setting) -> dict[str, Json]:

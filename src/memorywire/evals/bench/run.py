@@ -14,7 +14,7 @@ from memorywire.evals.bench.stage import Stage, open_stage
 from memorywire.model.clock import Clock
 from memorywire.retrieval.embed.minilm import MiniLmEmbedder
 
-SIZES = (100, 10_000, 100_000)
+SIZES = (100, 10_000, 100_000, 1_000_000)
 ROUNDS = 100
 
 

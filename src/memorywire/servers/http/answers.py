@@ -88,13 +88,14 @@ def as_problem(
     error: MemorywireError, status: int | None = None, headers: Mapping[str, str] | None = None
 ) -> Response:
     """The wire's own problem shape, which is what RFC 9457 calls extension members."""
-    said = {**(headers or {}), **_how(error)}
+    said = {**(headers or {}), **how(error)}
     # A problem may name a key that is no text: what cannot be said of it is left out.
     body = json.dumps(error.problem(), ensure_ascii=False).encode(errors="replace")
     return Response(body, status or status_of(error), said, media_type=PROBLEM)
 
 
-def _how(error: MemorywireError) -> dict[str, str]:
+def how(error: MemorywireError) -> dict[str, str]:
+    """The headers that say what to do about it."""
     if isinstance(error, Unauthenticated):
         return {"WWW-Authenticate": "Bearer"}
     if isinstance(error, TooLarge | TooSlow):  # what is left of the body is not read

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from starlette.applications import Starlette
@@ -29,7 +29,7 @@ from memorywire.servers.http.books import (
 )
 from memorywire.servers.http.definitions import definition_routes
 from memorywire.servers.http.door import Door, Limits
-from memorywire.servers.http.guard import HEADERS, Entry, Guard
+from memorywire.servers.http.guard import HEADERS, Entry, Guard, Words
 from memorywire.servers.http.handlers import Endpoint, caller_of, described, wire_endpoint
 from memorywire.servers.http.health import healthz, readyz_endpoint
 from memorywire.servers.http.kv import kv_routes
@@ -51,13 +51,16 @@ class Mounted:
     """Another application, an object and not a function, under a path. `running` is entered while we run.
 
     The guard has seen every request first: its caller is in `scope["state"]["caller"]`. Visitors are known
-    by the token they bring, or as `entry` knows them.
+    by the token they bring, or as `entry` knows them; what the guard refuses is told in `words`.
+    `hosting` when it makes this an OpenWOP host.
     """
 
     path: str
     app: ASGIApp
     running: Callable[[], AbstractAsyncContextManager[object]] | None = None
     entry: Entry | None = None
+    words: Words | None = None
+    hosting: bool = False
 
 
 def build_app(
@@ -75,7 +78,8 @@ def build_app(
     `trusting` lets one local user in while there are no operators; `hosts` are the names the server
     goes by, none for any; tokens of the `provider` are taken besides our own; `watch` sees every visit.
     """
-    door = Door(house, limits or Limits())
+    hosting = any(mounted.hosting for mounted in mounts)
+    door = Door(replace(house, hosting=hosting), limits or Limits())
     passports = None if provider is None else Passports(provider)
     doorkeeper = Doorkeeper(door.journal, house.tools.clock, trusting=trusting, passports=passports)
     courier = Courier(door.journal, door.feed, house.tools.clock, first_pause_ms=door.limits.webhook_pause_ms)
@@ -87,6 +91,8 @@ def build_app(
                 if mounted.running is not None:
                     await stack.enter_async_context(mounted.running())
             house.reader.wake()
+            if house.backends is not None:
+                house.backends.wake()
             telling = asyncio.create_task(courier.run())
             yield
             telling.cancel()
@@ -102,7 +108,10 @@ def build_app(
     )
     app.router.redirect_slashes = False
     entries = {mounted.path: mounted.entry for mounted in mounts if mounted.entry is not None}
-    guarded = Guard(app, door=door, doorkeeper=doorkeeper, watch=watch, hosts=hosts, entries=entries)
+    words = {mounted.path: mounted.words for mounted in mounts if mounted.words is not None}
+    guarded = Guard(
+        app, door=door, doorkeeper=doorkeeper, watch=watch, hosts=hosts, entries=entries, words=words
+    )
     return ServerErrorMiddleware(guarded, handler=_bug), door
 
 

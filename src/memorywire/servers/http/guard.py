@@ -4,10 +4,11 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import ceil
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memorywire.model.errors import (
@@ -25,6 +26,11 @@ from memorywire.servers.http.watch import Visit, Watch
 
 Entry: TypeAlias = Callable[[Scope], Awaitable[Caller | None]]
 """How an application knows its own visitors; None is a stranger, whom it greets itself."""
+
+Words: TypeAlias = Callable[[MemorywireError], Response]
+"""How an application tells a problem."""
+
+T = TypeVar("T")
 
 PROBES = frozenset({"/healthz", "/readyz"})
 PUBLIC = PROBES | {"/openapi.json", "/docs", "/docs.css"}
@@ -97,7 +103,8 @@ class Rates:
 class Guard:
     """The application behind its checks. `hosts` are the names this server goes by; none means any.
 
-    `entries` are paths below which an application lets visitors in by its own means.
+    `entries` are paths below which an application lets visitors in by its own means, `words` those below
+    which problems are told in the words of another contract.
     What it lets in finds its caller in `scope["state"]["caller"]`, in mounted applications too, and in
     `closing` an event that ends whatever would last.
     """
@@ -111,6 +118,7 @@ class Guard:
         watch: Watch,
         hosts: frozenset[str],
         entries: Mapping[str, Entry],
+        words: Mapping[str, Words],
     ) -> None:
         self._app = app
         self._door = door
@@ -118,6 +126,7 @@ class Guard:
         self._watch = watch
         self._hosts = hosts
         self._entries = entries
+        self._words = words
         self._rates = Rates(door.limits.rate)
         self._at_once = 0
 
@@ -145,7 +154,8 @@ class Guard:
                 await self._pass(visit, scope, receive, dressed)
             except MemorywireError as error:
                 visit.code = error.code
-                await as_problem(error)(scope, receive, dressed)
+                say = _below(scope["path"], self._words) or as_problem
+                await say(error)(scope, receive, dressed)
 
     async def _admit(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
@@ -155,7 +165,7 @@ class Guard:
             )
         if scope["path"] not in PROBES:
             self._check_host(headers)
-        entry = self._entry(scope["path"])
+        entry = _below(scope["path"], self._entries)
         if entry is None or not _is_navigation(scope["method"], headers):
             _check_origin(headers)
         if scope["path"] in PUBLIC:
@@ -170,12 +180,6 @@ class Guard:
 
     async def _bearer(self, headers: Headers) -> Caller:
         return await self._doorkeeper.admit(headers.get("authorization"), headers.get("memorywire-tenant"))
-
-    def _entry(self, path: str) -> Entry | None:
-        found = (
-            entry for home, entry in self._entries.items() if path == home or path.startswith(f"{home}/")
-        )
-        return next(found, None)
 
     async def _pass(self, visit: Visit, scope: Scope, receive: Receive, send: Send) -> None:
         if self._at_once >= self._door.limits.at_once or self._door.closing.is_set():
@@ -197,6 +201,12 @@ class Guard:
             raise Misdirected(
                 "this server does not go by that name", field="Host", fix="serve with --allow-host NAME"
             )
+
+
+def _below(path: str, homes: Mapping[str, T]) -> T | None:
+    """What is said of the first of these places that the path is at or below."""
+    found = (value for home, value in homes.items() if path == home or path.startswith(f"{home}/"))
+    return next(found, None)
 
 
 def _dress(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

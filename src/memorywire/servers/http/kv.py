@@ -10,12 +10,13 @@ from starlette.routing import Route
 from memorywire.facades.kv import KeyValue, entry_document, setting
 from memorywire.house import House
 from memorywire.journal.operators import Right
+from memorywire.model.answers import Status
 from memorywire.model.errors import Forbidden, MemorywireError, NotFound
-from memorywire.model.kv import Kept, Limits, Match, Owner, OwnerKind, Searched
+from memorywire.model.kv import Deleted, Kept, Limits, Match, Owner, OwnerKind, Searched
 from memorywire.model.record import Json
 from memorywire.servers.callers import Caller
 from memorywire.servers.http.answers import ACCEPTED, as_json, status_of
-from memorywire.servers.http.checking import asked_body
+from memorywire.servers.http.checking import asked_body, problem_with
 from memorywire.servers.http.door import Door
 from memorywire.servers.http.handlers import Endpoint, asked, caller_of, described
 from memorywire.servers.http.requests import with_headers
@@ -79,7 +80,7 @@ async def _incr(request: Request, door: Door, shelf: KeyValue) -> Response:
 
 async def _delete(request: Request, door: Door, shelf: KeyValue) -> Response:
     done = await door.finish(shelf.delete(asked(request)["key"]))
-    return as_json(encode(done), ACCEPTED if done.proposal_id is not None else 200)
+    return as_json(encode(done), _accepted(done))
 
 
 async def _list(request: Request, door: Door, shelf: KeyValue) -> Response:
@@ -91,9 +92,11 @@ async def _list(request: Request, door: Door, shelf: KeyValue) -> Response:
 
 async def _set_many(request: Request, door: Door, shelf: KeyValue) -> Response:
     body = await asked_body("kv_set_many.request", request, door, limit=door.limits.batch)
-    settings = [setting(**entry) for entry in body["entries"]]
-    done = await door.finish(shelf.keep_each(settings))
-    return as_json({"items": [_item(one) for one in done]})
+    problems = [problem_with(entry, "kv_entry.request") for entry in body["entries"]]
+    asked_for = zip(body["entries"], problems, strict=True)
+    settings = [setting(**entry) for entry, problem in asked_for if problem is None]
+    kept = iter(await door.finish(shelf.keep_each(settings)))
+    return as_json({"items": [_item(problem or next(kept)) for problem in problems]})
 
 
 async def _search(request: Request, door: Door, shelf: KeyValue) -> Response:
@@ -126,15 +129,19 @@ _ROUTES: Mapping[str, Mapping[str, tuple[Right, Verb]]] = {
 
 
 def _kept(kept: Kept) -> Response:
-    waiting = kept.proposal_id is not None
-    headers = {} if waiting else {"ETag": f'"{kept.version}"'}
-    return as_json(encode(kept), ACCEPTED if waiting else 200, headers)
+    headers = {} if kept.proposal_id is not None else {"ETag": f'"{kept.version}"'}
+    return as_json(encode(kept), _accepted(kept), headers)
+
+
+def _accepted(done: Kept | Deleted) -> int:
+    """202 for what waits for a person, or for a store that was away."""
+    return ACCEPTED if done.status in (Status.STAGED, Status.DEFERRED) else 200
 
 
 def _item(done: Kept | MemorywireError) -> dict[str, Json]:
     if isinstance(done, MemorywireError):
         return {"status": status_of(done), "problem": done.problem()}
-    return {"status": ACCEPTED if done.proposal_id is not None else 200, "answer": encode(done)}
+    return {"status": _accepted(done), "answer": encode(done)}
 
 
 def _searched(found: Searched) -> dict[str, Json]:

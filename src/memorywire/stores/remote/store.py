@@ -117,6 +117,15 @@ class _Counter(RemoteStore):
 _ABILITIES = ((HISTORIAN, _Historian), (TRACKER, _Tracker), (COUNTER, _Counter))
 
 
+_USUAL_FIX = "put a token with the right to manage into the URL: https://TOKEN@HOST"
+_FIXES = {
+    "tenant": "open the memory with the tenant of the token, Memory(tenant=...), or use one of all tenants",
+    "Memorywire-Tenant": "use a token of one tenant and open the memory with it, or a token of all tenants",
+    "agent_id": "use a token of this agent, or name an agent of the token",
+}
+"""What to do about a token that is a good one, and somebody else's, by what it was refused for."""
+
+
 async def _ask(link: Link, verb: str, *arguments: object) -> Any:
     """The answer as a value; every verb may be asked twice, for a change is known by its id."""
     try:
@@ -135,7 +144,7 @@ def _as_store_error(error: MemorywireError) -> MemorywireError:
     if isinstance(error, RateLimited):
         return StoreBusy(error.detail, fix=error.fix)
     if isinstance(error, Unauthenticated | Forbidden):
-        fix = "put a token with the right to manage into the URL: https://TOKEN@HOST"
+        fix = _FIXES.get(error.field or "", _USUAL_FIX)
         return StoreUnavailable(f"the other memorywire refused: {error.detail}", field="store", fix=fix)
     if isinstance(error, UnknownOperation):
         return StoreUnavailable("the other memorywire does not serve its store", fix="update it")

@@ -3,14 +3,7 @@
 from starlette.responses import Response
 
 from memorywire.journal.operators import Right
-from memorywire.model.projections import (
-    DIMENSIONS,
-    Host,
-    degraded,
-    openwop_agents,
-    openwop_dimensions,
-    openwop_memory,
-)
+from memorywire.model.projections import DIMENSIONS, degraded, openwop
 from memorywire.servers.console.page import Page, Room, Section, View
 
 _LASTING = {"longTerm": True}
@@ -18,8 +11,7 @@ _LASTING = {"longTerm": True}
 
 async def agents(page: Page) -> Response:
     found = (await page.call("agents"))["items"]
-    wired, host = page.shop.door.house.capabilities, Host()
-    provided = openwop_dimensions(openwop_memory(wired, host), openwop_agents(wired, host), host)
+    provided = tuple(openwop(page.shop.door.house.capabilities)["dimensions"])
     return await page.show(
         "agents.html",
         found=found,
