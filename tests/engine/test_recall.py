@@ -65,6 +65,19 @@ def test_the_floor_can_be_lifted_and_raised(url):
     play(url, story)
 
 
+def test_explain_shows_what_was_understood_of_how_a_question_is_put(url):
+    async def story(memory, clock):
+        await fill(memory)
+        put = await memory.recall("Can you please remind me when Ben's daughter starts school?", explain=True)
+        assert put.hits[0].signals["aside"] >= 1
+        past = await memory.recall("When did Ben's daughter start school?", explain=True)
+        assert past.hits[0].signals["settled"] == 1.0
+        plain = await memory.recall("Ben's daughter and school", explain=True)
+        assert not plain.hits[0].signals.keys() & {"aside", "settled"}
+
+    play(url, story)
+
+
 def test_explain_shows_signals_the_floor_and_the_near_misses(url):
     async def story(memory, clock):
         await fill(memory)

@@ -47,7 +47,8 @@ async def recall(request: Recall, tools: Tools, choosing: Choosing = choose) -> 
     if request.hops:
         admission = replace(admission, admitted=tuple(follow(admission.admitted, request.hops, query.names)))
     chosen = await choosing(admission.admitted, request, query.where.alive_at, tools.embedder)
-    hits = tuple(_hit(scored, chosen, asked, request.explain) for scored in chosen.hits)
+    said = _of_the_question(query) if request.explain else None
+    hits = tuple(_hit(scored, chosen, asked, said) for scored in chosen.hits)
     if isinstance(tools.store, Tracker) and hits and request.as_of is None and _tracks(tools):
         await tools.store.touch(request.scope, [hit.id for hit in hits], started)
     recall_id = tools.mint()
@@ -103,13 +104,20 @@ def _outcomes(asked: Asked, hits: Sequence[Hit]) -> tuple[Outcome, ...]:
     )
 
 
-def _hit(scored: Scored, chosen: Chosen, asked: Asked, explain: bool) -> Hit:
+def _of_the_question(query: Query) -> dict[str, float]:
+    """What was understood of how it is put: the same for every hit, but why each has the score it has."""
+    understood = {"aside": len(query.aside), "settled": query.settled}
+    return {name: float(weight) for name, weight in understood.items() if weight}
+
+
+def _hit(scored: Scored, chosen: Chosen, asked: Asked, said: dict[str, float] | None) -> Hit:
+    """`said` are the signals of the question, if they are to be explained."""
     return Hit(
         record=scored.record,
         score=scored.score,
         stores=asked.stores(scored.record.id),
         supporting=chosen.supporting.get(scored.record.id, ()),
-        signals={**scored.signals, **asked.ranks(scored.record.id)} if explain else None,
+        signals=None if said is None else {**scored.signals, **said, **asked.ranks(scored.record.id)},
     )
 
 
