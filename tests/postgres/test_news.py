@@ -3,15 +3,20 @@
 import asyncio
 import subprocess
 import sys
+from typing import Any
 
 import psycopg
 import pytest
 
 from memorywire.facades import events
 from memorywire.facades.memory import Memory
+from memorywire.house import Governance, open_house
 from memorywire.journal import listening
+from memorywire.model.clock import system_clock
+from memorywire.servers.webhooks import Courier
+from memorywire.stores.postgres.database import Connection, fetch
 from memorywire.stores.postgres.location import locate
-from tests.postgres.desk import run
+from tests.postgres.desk import opened, run
 
 # A process of its own remembers something.
 _OTHER = """
@@ -62,3 +67,59 @@ def test_a_commit_of_another_process_wakes_who_listens(schema: str, monkeypatch:
 def test_without_its_connection_a_listener_looks(schema: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listening, "AGAIN", 3600.0)
     run(_hears(schema, cut=True))
+
+
+def test_a_courier_without_addresses_looks_once_for_each_word(
+    schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was heard wakes nobody twice: a server at rest asks the database nothing."""
+    monkeypatch.setattr(events, "PAUSE", 3600.0)
+    monkeypatch.setattr(listening, "SELDOM", 3600.0)
+
+    async def rest() -> None:
+        house = await open_house(
+            stores=[schema], embedder="minilm", embedder_key=None, clock=system_clock, governance=Governance()
+        )
+        assert house.journal is not None
+        journal, looks, read = house.journal, [], house.journal.file.read
+
+        async def counted(work: Any) -> Any:
+            looks.append(work)
+            return await read(work)
+
+        monkeypatch.setattr(journal.file, "read", counted)
+        feed = events.Feed(house)
+        telling = asyncio.create_task(Courier(journal, feed, system_clock, first_pause_ms=1).run())
+        await feed.pause(0)  # until it listens
+        await asyncio.to_thread(_other, schema)
+        for _ in range(100):  # long enough for a great many looks
+            await asyncio.sleep(0.001)
+        telling.cancel()
+        await asyncio.wait([telling])
+        assert 1 < len(looks) <= feed.heard + 1
+        await house.close()
+
+    run(rest())
+
+
+def test_work_that_is_cancelled_stays_so_when_its_connection_is_lost(shared: str) -> None:
+    """Or whoever waits for its end, as a server that closes does, would wait for ever."""
+
+    async def main() -> None:
+        async with opened(shared) as store:
+            at_work = asyncio.Event()
+
+            async def lose(db: Connection) -> None:
+                await fetch(db, "SELECT 1")
+                with psycopg.connect(store.database.location.dsn, autocommit=True) as other:
+                    other.execute("SELECT pg_terminate_backend(%s)", [db.info.backend_pid])
+                at_work.set()
+                await asyncio.sleep(3600)
+
+            working = asyncio.create_task(store.database.write("default", lose))
+            await at_work.wait()
+            working.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await working
+
+    run(main())

@@ -67,10 +67,15 @@ class Feed:
             found += further
         return found
 
-    async def pause(self) -> float:
-        """Wait until there may be something new; gives for how many seconds."""
+    @property
+    def heard(self) -> int:
+        """How much was announced: who takes it before a look misses nothing that comes during it."""
+        return self._journal.heard
+
+    async def pause(self, heard: int) -> float:
+        """Wait until there may be something new besides what was heard; gives for how many seconds."""
         began = self._now()
-        await self._journal.news(self._heard, PAUSE)
+        await self._journal.news(heard, PAUSE)
         return self._now() - began
 
     async def listen(
@@ -79,8 +84,9 @@ class Feed:
         """Every event behind `position`, or from now on, as it happens; without an end."""
         place = await self.now() if position is None else position
         while True:
+            heard = self.heard
             found, place = await self.after(place, tenant=tenant, agents=agents)
             for event in found:
                 yield event
             if not found:
-                await self.pause()
+                await self.pause(heard)

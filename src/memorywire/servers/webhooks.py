@@ -77,11 +77,12 @@ class Courier:
     async def run(self) -> None:
         """Until it is cancelled; a journal that does not answer is asked again."""
         while True:
+            heard = self._feed.heard
             with suppress(StoreError):
                 found = await self._journal.file.read(webhooks.webhooks)
                 if any(await asyncio.gather(*(self._tell(webhook) for webhook in found))):
                     continue
-            await self._feed.pause()
+            await self._feed.pause(heard)
 
     async def _tell(self, webhook: Webhook) -> bool:
         """Whether there was anything to tell."""

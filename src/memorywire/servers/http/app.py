@@ -96,6 +96,7 @@ def build_app(
             telling = asyncio.create_task(courier.run())
             yield
             telling.cancel()
+            await asyncio.wait([telling])  # it reads the journal, which may be closed after this
         await doorkeeper.close()
 
     app = Starlette(

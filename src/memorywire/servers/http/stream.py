@@ -55,11 +55,12 @@ async def _told(
     try:  # a store that does not answer ends the stream too, and whoever listened takes it up again
         yield b": listening\n\n"
         while not door.closing.is_set() and await _still_welcome(welcome, request, caller):
+            heard = door.feed.heard
             found, place = await door.feed.after(place, tenant=caller.tenant, agents=caller.agents)
             for event in found:
                 if caller.hears_of(event.operation):
                     yield _line(event)
-            quiet = 0.0 if found else quiet + await door.feed.pause()
+            quiet = 0.0 if found else quiet + await door.feed.pause(heard)
             if quiet >= _BEAT_SECONDS:
                 quiet = 0.0
                 yield b": still here\n\n"

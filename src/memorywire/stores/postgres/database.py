@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeAlias, TypeVar
 
 import psycopg
@@ -189,9 +189,11 @@ async def _transaction(db: Connection, start: sql.Composed) -> AsyncIterator[Non
         await db.execute(start)
         yield
         await db.execute("COMMIT")
-    finally:
+    except BaseException:
         if not db.closed and db.info.transaction_status != TransactionStatus.IDLE:
-            await db.execute("ROLLBACK")
+            with suppress(psycopg.Error):  # why it ends counts, above all when it is cancelled
+                await db.execute("ROLLBACK")
+        raise
 
 
 async def fetch(db: Connection, query: str, bindings: Bindings | None = None) -> list[Row]:
