@@ -115,7 +115,7 @@ def test_the_command_line_asks_the_server_that_is_named(server: Server, tmp_path
 
 NEEDS_THE_STORE = [
     *("audit log", "audit verify", "backends list", "backup {}/copy.db", "debts pay", "dream runs"),
-    *("export {}/copy.mwb", "operator list", "reembed --dry-run", "scan", "webhook list"),
+    *("export {}/copy.mwb", "mcp", "operator list", "reembed --dry-run", "scan", "webhook list"),
 ]
 
 

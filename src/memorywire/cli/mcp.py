@@ -9,6 +9,7 @@ import click
 from memorywire.cli.desk import Desk, shared
 from memorywire.cli.extras import needed
 from memorywire.cli.house import opened_house
+from memorywire.model.errors import CapabilityUnsupported
 
 if TYPE_CHECKING:  # the engine is loaded by the first request
     from memorywire.servers.http.door import Door
@@ -32,6 +33,12 @@ def command(desk: Desk, print_config: bool, no_ask: bool) -> None:
         for line in snippets(desk.typed):
             click.echo(line)
         return
+    if desk.server is not None:
+        raise CapabilityUnsupported(
+            "this serves the store itself, and MEMORYWIRE_URL names a server",
+            field="store",
+            fix=f"give the client {desk.server.rstrip('/')}/mcp over HTTP, or name the store with --store",
+        )
     import asyncio
     import gc
 
