@@ -97,8 +97,13 @@ typedef struct {
     Gelu *gelu;
 } Means;
 
-static int count_pieces(const Call *call, int step) {
-    switch (step) {
+/* The first stage looks the tokens up; then every layer has its steps. */
+enum { STAGES = 1 + LAYERS * STEPS };
+
+static int count_pieces(const void *counted, int stage) {
+    const Call *call = counted;
+    if (stage == 0) return call->count;
+    switch ((stage - 1) % STEPS) {
         case TO_QKV: return QKV / GROUP;
         case ATTEND: return call->texts * HEADS;
         case TO_INNER: return INNER / GROUP;
@@ -142,13 +147,13 @@ INLINE void do_pieces(const Call *call, int stage, int first, int last, const Wo
                       const Means *means) {
     const Quantised *quantised = &call->quantised;
     int count = call->count;
-    if (stage < 0) {
+    if (stage == 0) {
         look_up(call, first, last);
         means->quantise(call->rows, first, last, HIDDEN, quantised);
         return;
     }
-    const Layer *layer = &call->layers[stage / STEPS];
-    switch (stage % STEPS) {
+    const Layer *layer = &call->layers[(stage - 1) / STEPS];
+    switch ((stage - 1) % STEPS) {
         case TO_QKV: means->product(&layer->qkv, quantised, count, first, last, call->wide); break;
         case ATTEND: attend(call, first, last, lane); break;
         case AFTER_HEADS: means->quantise(call->narrow, first, last, HIDDEN, quantised); break;
@@ -226,19 +231,13 @@ static void pool(const float *rows, int count, float *vector) {
     for (int i = 0; i < HIDDEN; i += LANES) *at(vector + i) *= shrink;
 }
 
-static void encode(Call *call, Pieces *pieces, int processors, float *vectors) {
-    int called = call_helper(pieces, call, processors);
-    for (int stage = -1; stage < LAYERS * STEPS; stage++) {
-        int count = count_pieces(call, stage < 0 ? AFTER_OUTER : stage % STEPS);
-        if (called)
-            share_stage(pieces, call, stage, count);
-        else
-            pieces(call, stage, 0, count, 0);
-    }
+static void encode(const Stages *stages, int called) {
+    if (called)
+        lead_to_the_end();
+    else
+        for (int stage = 0; stage < stages->end; stage++)
+            stages->pieces(stages->call, stage, 0, stages->count(stages->call, stage), 0);
     let_helper_go(called);
-    for (int text = 0; text < call->texts; text++)
-        pool(call->rows + call->starts[text] * HIDDEN, call->starts[text + 1] - call->starts[text],
-             vectors + text * HIDDEN);
 }
 
 /* ---- what Python calls ---- */
@@ -304,19 +303,68 @@ static void share_memory(Call *call, float *memory) {
     call->quantised.middle = call->quantised.size + count;
 }
 
+typedef struct {
+    Call call;
+    Memory *memory;
+} Job;
+
+static int prepare(Job *job, const char *table, const char *layers, const int32_t *ids,
+                   const int32_t *starts, int texts) {
+    Call *call = &job->call;
+    *call = (Call){.ids = ids, .starts = starts, .texts = texts, .count = starts[texts]};
+    size_t for_each = 2 * HIDDEN + INNER + INNER / sizeof(float) + 2;
+    job->memory = take_memory(2 * LANE_FLOATS + call->count * for_each);
+    if (!job->memory) return 0;
+    open_table(call, table);
+    for (int index = 0; index < LAYERS; index++) call->layers[index] = take_layer(&layers);
+    share_memory(call, job->memory->start);
+    return 1;
+}
+
+static void conclude(Job *job, float *vectors) {
+    const Call *call = &job->call;
+    for (int text = 0; text < call->texts; text++) {
+        int start = call->starts[text];
+        pool(call->rows + start * HIDDEN, call->starts[text + 1] - start, vectors + text * HIDDEN);
+    }
+    leave_memory(job->memory);
+}
+
 /* Writes 384 numbers for each text. `table` is where the tokens' vectors begin in a weights file,
  * and `layers` where the layers do; the tokens of a text, 1 to 256, are `ids` from its start to the
  * next. With two or more `processors` a helper may take part. Returns 0 when there is no memory. */
 int minilm_embed(const char *table, const char *layers, const int32_t *ids, const int32_t *starts,
                  int texts, int level, int processors, float *vectors) {
-    Call call = {.ids = ids, .starts = starts, .texts = texts, .count = starts[texts]};
-    size_t for_each = 2 * HIDDEN + INNER + INNER / sizeof(float) + 2;
-    Memory *memory = take_memory(2 * LANE_FLOATS + call.count * for_each);
-    if (!memory) return 0;
-    open_table(&call, table);
-    for (int index = 0; index < LAYERS; index++) call.layers[index] = take_layer(&layers);
-    share_memory(&call, memory->start);
-    encode(&call, LEVELS[level], processors, vectors);
-    leave_memory(memory);
+    Job job;
+    if (!prepare(&job, table, layers, ids, starts, texts)) return 0;
+    Stages stages = {LEVELS[level], count_pieces, &job.call, 0, STAGES};
+    encode(&stages, call_helper(&stages, CALLER, processors));
+    conclude(&job, vectors);
     return 1;
+}
+
+/* The same in two steps: the helper begins, and goes on while the caller does other things, until
+ * `minilm_finish`, which every job needs. `ids` and `starts` must last until then. Returns no job
+ * when the helper cannot come. */
+void *minilm_begin(const char *table, const char *layers, const int32_t *ids, const int32_t *starts,
+                   int texts, int level, int processors) {
+    Job *job = malloc(sizeof(Job));
+    if (!job || !prepare(job, table, layers, ids, starts, texts)) {
+        free(job);
+        return NULL;
+    }
+    Stages stages = {LEVELS[level], count_pieces, &job->call, 0, STAGES};
+    if (call_helper(&stages, NOBODY, processors)) return job;
+    let_helper_go(0);
+    leave_memory(job->memory);
+    free(job);
+    return NULL;
+}
+
+void minilm_finish(void *begun, float *vectors) {
+    Job *job = begun;
+    lead_to_the_end();
+    let_helper_go(1);
+    conclude(job, vectors);
+    free(job);
 }

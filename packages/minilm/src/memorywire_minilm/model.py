@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import file_digest
 from itertools import compress
 from mmap import ACCESS_COPY, mmap
@@ -47,6 +47,9 @@ class Kernel(Protocol):
     def embed(self, rows: Sequence[Sequence[int]]) -> list[bytes]:
         """A vector for each row: 384 float32 of length one, little-endian."""
 
+    def begin(self, rows: Sequence[Sequence[int]]) -> Callable[[], list[bytes]]:
+        """What gives these vectors when it is called, once; they may be made meanwhile."""
+
 
 class Model:
     """Turns texts into vectors; safe to share between threads."""
@@ -67,10 +70,28 @@ class Model:
         to the bit with every kernel. A text that the model mostly cannot read, such as emoji or
         another script, has no direction: its vector is zero, and so is its cosine with anything.
         """
+        rows, understood = self._read(texts)
+        return _for_each(understood, self._kernel.embed(rows))
+
+    def begin(self, texts: Sequence[str]) -> Callable[[], list[bytes]]:
+        """What gives the vectors of `embed` when it is called, once.
+
+        Those of a text or two are made meanwhile, where the machine has a second processor.
+        """
+        rows, understood = self._read(texts)
+        begun = self._kernel.begin(rows)
+        return lambda: _for_each(understood, begun())
+
+    def _read(self, texts: Sequence[str]) -> tuple[list[list[int]], list[bool]]:
+        """The rows of the texts that the model can read, and which of the texts these are."""
         rows = [self._tokenizer.encode(text) for text in texts]
         understood = [self._tokenizer.understood(row) for row in rows]
-        vectors = iter(self._kernel.embed(list(compress(rows, understood))))
-        return [next(vectors) if readable else bytes(4 * DIMENSION) for readable in understood]
+        return list(compress(rows, understood)), understood
+
+
+def _for_each(understood: Sequence[bool], vectors: Iterable[bytes]) -> list[bytes]:
+    made = iter(vectors)
+    return [next(made) if readable else bytes(4 * DIMENSION) for readable in understood]
 
 
 def load(kernel: str | None = None, *, threads: int | None = None) -> Model:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from ctypes import CDLL, addressof, byref, c_char, c_float, c_int, c_int32, c_void_p
+from array import array
+from collections.abc import Callable, Sequence
+from ctypes import CDLL, addressof, c_char, c_int, c_void_p
+from functools import partial
 from importlib.machinery import EXTENSION_SUFFIXES
 from itertools import accumulate, chain
 from mmap import PAGESIZE, mmap
@@ -19,6 +21,8 @@ LEVELS = ("c", "avx2", "avx512-vnni")
 # So many rows share a walk through the weights; when there are no more, they are a question that
 # somebody waits for, and a second thread may help. Longer lists are for whoever has threads.
 TOGETHER = 2
+
+VECTOR = 4 * HIDDEN  # bytes
 
 LARGE_PAGE = 1 << 21
 LARGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -34,8 +38,12 @@ class NativeKernel:
         self._threads = threads
         self._table = c_char.from_buffer(weights, len(HEADER))
         self._layers = in_large_pages(weights) or c_char.from_buffer(weights, layers_offset())
-        self._embed = library.minilm_embed
+        self._weights = (addressof(self._table), addressof(self._layers))
+        self._embed, self._begin = library.minilm_embed, library.minilm_begin
         self._embed.argtypes = (c_void_p,) * 4 + (c_int,) * 3 + (c_void_p,)
+        self._begin.argtypes, self._begin.restype = (c_void_p,) * 4 + (c_int,) * 3, c_void_p
+        self._finish = library.minilm_finish
+        self._finish.argtypes, self._finish.restype = (c_void_p, c_void_p), None
 
     def embed(self, rows: Sequence[Sequence[int]]) -> list[bytes]:
         """A vector for each row: 384 float32 of length one, little-endian."""
@@ -46,15 +54,62 @@ class NativeKernel:
             for vector in self._vectors(rows[first : first + TOGETHER], threads)
         ]
 
+    def begin(self, rows: Sequence[Sequence[int]]) -> Callable[[], list[bytes]]:
+        """The vectors to come: of few rows a second thread makes what it can until they are asked for."""
+        if not 0 < len(rows) <= TOGETHER or self._threads < 2:
+            return partial(self.embed, rows)
+        ids, places = _in_a_row(rows)
+        given = (*self._weights, _address(ids), _address(places), len(rows), self._level, self._threads)
+        job = self._begin(*given)
+        return partial(self.embed, rows) if job is None else _Begun(self._finish, job, ids, places)
+
     def _vectors(self, rows: Sequence[Sequence[int]], threads: int) -> list[bytes]:
-        starts = [0, *accumulate(map(len, rows))]
-        ids = (c_int32 * starts[-1])(*chain.from_iterable(rows))
-        places = (c_int32 * len(starts))(*starts)
-        vectors = (c_float * HIDDEN * len(rows))()
-        table, layers = byref(self._table), byref(self._layers)
-        if not self._embed(table, layers, ids, places, len(rows), self._level, threads, vectors):
-            raise MemoryError(f"no memory to embed {starts[-1]} tokens")
-        return [bytes(vector) for vector in vectors]
+        ids, places = _in_a_row(rows)
+        vectors = _room_for(rows)
+        given = (*self._weights, _address(ids), _address(places), len(rows), self._level, threads)
+        if not self._embed(*given, _address(vectors)):
+            raise MemoryError(f"no memory to embed {len(ids)} tokens")
+        return _apart(vectors)
+
+
+class _Begun:
+    """Rows that a second thread is at work on; it must be finished, if need be for nobody."""
+
+    def __init__(
+        self, finish: Callable[[int | None, int], None], job: int, ids: array[int], places: array[int]
+    ) -> None:
+        self._finish = finish
+        self._job: int | None = job
+        self._read = (ids, places)  # while it is at work
+
+    def __call__(self) -> list[bytes]:
+        """The vectors; to be called once."""
+        vectors = _room_for(self._read[1][1:])
+        job, self._job = self._job, None
+        self._finish(job, _address(vectors))
+        return _apart(vectors)
+
+    def __del__(self) -> None:
+        if self._job is not None:
+            self()
+
+
+def _in_a_row(rows: Sequence[Sequence[int]]) -> tuple[array[int], array[int]]:
+    """All ids, one row after the other, and where each row starts and the last one ends."""
+    return array("i", chain.from_iterable(rows)), array("i", accumulate(map(len, rows), initial=0))
+
+
+def _room_for(texts: Sequence[object]) -> array[float]:
+    return array("f", bytes(VECTOR * len(texts)))
+
+
+def _apart(vectors: array[float]) -> list[bytes]:
+    whole = vectors.tobytes()
+    return [whole[start : start + VECTOR] for start in range(0, len(whole), VECTOR)]
+
+
+def _address(numbers: array[int] | array[float]) -> int:
+    return numbers.buffer_info()[0]
 
 
 def find_library() -> CDLL | None:

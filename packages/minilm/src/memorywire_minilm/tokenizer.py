@@ -91,22 +91,25 @@ class Tokenizer:
         self._words = Normaliser().words
         self._pieces = lru_cache(CACHED_WORDS)(self._split)
         self._mute = frozenset(index for piece, index in self._ids.items() if _is_mute(piece))
+        self._first, self._last = self._ids["[CLS]"], self._ids["[SEP]"]
 
     def understood(self, ids: Sequence[int]) -> bool:
         """Whether at least half of the pieces of an encoded text mean something to the model."""
+        if self._mute.isdisjoint(ids):  # as mostly
+            return True
         pieces = ids[1:-1]
         return 2 * sum(index in self._mute for index in pieces) <= len(pieces)
 
     def encode(self, text: str) -> list[int]:
         """The ids of `text`, opened by [CLS], closed by [SEP], cut to the limit."""
-        ids = [self._ids["[CLS]"]]
-        for index, part in enumerate(SPECIAL.split(text)):
+        ids = [self._first]
+        for index, part in enumerate(SPECIAL.split(text) if "[" in text else (text,)):
             if index % 2:
                 ids.append(self._ids[part])
             else:
                 self._extend(ids, part)
         del ids[self._limit - 1 :]
-        ids.append(self._ids["[SEP]"])
+        ids.append(self._last)
         return ids
 
     def _extend(self, ids: list[int], part: str) -> None:

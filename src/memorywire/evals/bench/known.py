@@ -1,6 +1,6 @@
 """The default embedder, except for texts whose vectors it was told beforehand."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -61,6 +61,11 @@ class Known:
     def embed_here(self, texts: Sequence[str]) -> list[bytes]:
         """As `embed`, on this thread."""
         return self._all(texts) or self._inner.embed_here(texts)
+
+    def begin(self, texts: Sequence[str]) -> Callable[[], list[bytes]]:
+        """What gives the vectors, which may be made meanwhile."""
+        known = self._all(texts)
+        return (lambda: known) if known else self._inner.begin(texts)
 
     def _all(self, texts: Sequence[str]) -> list[bytes]:
         """Their vectors if it has learned all of them, else none."""

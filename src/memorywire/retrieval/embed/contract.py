@@ -1,6 +1,6 @@
 """What an embedder promises."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 from memorywire.model.space import Space
@@ -31,4 +31,13 @@ class EmbedsHere(Protocol, metaclass=Ability):
 
     def embed_here(self, texts: Sequence[str]) -> list[bytes]:
         """As `embed`; blocks while it does."""
+        ...
+
+
+@runtime_checkable
+class BeginsHere(EmbedsHere, Protocol, metaclass=Ability):
+    """One that can also begin, so that whoever asks does something else meanwhile."""
+
+    def begin(self, texts: Sequence[str]) -> Callable[[], list[bytes]]:
+        """What gives the vectors when it is called, once, on any thread; it blocks as long as they take."""
         ...

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Lock
 
@@ -51,6 +51,12 @@ class MiniLmEmbedder:
     def embed_here(self, texts: Sequence[str]) -> list[bytes]:
         """As `embed`, on this thread."""
         return self._loaded().embed(texts)
+
+    def begin(self, texts: Sequence[str]) -> Callable[[], list[bytes]]:
+        """What gives the vectors; where the machine has a second processor, they are made meanwhile."""
+        model = self._model
+        # Nobody who only begins should have to wait until it is loaded.
+        return partial(self.embed_here, texts) if model is None else model.begin(texts)
 
     async def close(self) -> None:
         crew, self._crew, self._model = self._crew, None, None
