@@ -6,7 +6,7 @@ from dataclasses import replace
 from memorywire.engine.believe import Believed, believe, trusted
 from memorywire.engine.spread import anchor_of
 from memorywire.engine.tools import Tools
-from memorywire.engine.wording import embedded, searching
+from memorywire.engine.wording import Wording
 from memorywire.model.answers import Outcome
 from memorywire.model.capabilities import Feature
 from memorywire.model.errors import StoreUnavailable
@@ -15,7 +15,7 @@ from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
 from memorywire.model.requests import Fusion, Recall
 from memorywire.model.values import dataclass
 from memorywire.retrieval.fuse import Fused, Ranking, Rules, fuse
-from memorywire.stores.contract import FallsBack, Fanned, Found
+from memorywire.stores.contract import FallsBack, Fanned, Found, LateAsker
 from memorywire.stores.ranking import cosine, floats
 from memorywire.stores.relevance import evidence, relevance
 
@@ -63,23 +63,37 @@ class Asked:
         return replace(scored, score=self.fused[scored.record.id], signals=signals)
 
 
-async def ask(question: Query, limit: int, request: Recall, tools: Tools) -> Asked:
+def begun(request: Recall, tools: Tools) -> Wording:
+    """The words of the query; where one store can wait for their vectors, these are begun."""
+    wording = Wording(request.query, tools.embedder, tools.rests)
+    if _late_asker(request, tools) is not None:
+        wording.begin()
+    return wording
+
+
+def _late_asker(request: Recall, tools: Tools) -> LateAsker | None:
+    """The store, if it is asked as a whole and has the question completed where it searches."""
+    store = tools.store
+    apart = request.fusion is Fusion.LEGS or (isinstance(store, Fanned) and request.as_of is None)
+    return store if isinstance(store, LateAsker) and not apart and not isinstance(store, FallsBack) else None
+
+
+async def ask(question: Query, wording: Wording, limit: int, request: Recall, tools: Tools) -> Asked:
     """The best candidates of all stores; the past is asked of one, because only one can check it.
 
-    The question is embedded on the way.
+    The question's wording is embedded on the way.
     """
+    store = _late_asker(request, tools)
+    search = None if store is None else wording.late(question, limit, store)
+    if search is not None:
+        name = tools.names[0]
+        return _asked(Found(store=name, hits=tuple(await tools.timed(name, search))))
+    query = await wording.embedded(question)
     if isinstance(tools.store, Fanned) and request.as_of is None:
-        query = await embedded(question, tools.embedder, tools.rests)
         return await ask_each(query, limit, request, tools.store, tools)
     if request.fusion is Fusion.LEGS:
-        query = await embedded(question, tools.embedder, tools.rests)
         return await ask_legs(query, limit, tools)
-    if isinstance(tools.store, FallsBack):
-        query = await embedded(question, tools.embedder, tools.rests)
-        return _asked(await _search(query, limit, tools))
-    name = tools.names[0]
-    search = await searching(question, limit, tools.store, tools.embedder, tools.rests)
-    return _asked(Found(store=name, hits=tuple(await tools.timed(name, search))))
+    return _asked(await _search(query, limit, tools))
 
 
 async def _search(query: Query, limit: int, tools: Tools) -> Found:

@@ -44,13 +44,21 @@ async def permit(request: Recall, tools: Tools) -> None:
     await tools.office.purse.check(request, policy, tools.office.caller, tools.clock())
 
 
-def write_down(id: str, request: Recall, hits: Sequence[Hit], verdict: Found, tools: Tools) -> None:
-    """Note what was handed out; what cannot be noted is not answered."""
+def worded(request: Recall, tools: Tools) -> str:
+    """The query as it may be written down."""
+    query, office = request.query, tools.office
+    if office is None or office.redactor.finds_nothing((), (query,)):
+        return query
+    return office.redactor.text(query)[0]
+
+
+def write_down(
+    id: str, query: str, request: Recall, hits: Sequence[Hit], verdict: Found, tools: Tools
+) -> None:
+    """Note what was handed out for a query, as that is `worded`; what cannot be noted is not answered."""
     if tools.office is None:
         return
-    office, query = tools.office, request.query
-    if not office.redactor.finds_nothing((), (query,)):
-        query, _ = office.redactor.text(query)
+    office = tools.office
     note = RecallNote(
         id=id,
         at=tools.clock(),

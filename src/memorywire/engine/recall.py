@@ -1,12 +1,11 @@
 """Recall: embed once, ask inside the scope, admit on absolute evidence, say when nothing matches."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memorywire.engine.ask import MEASURED, Asked, ask
+from memorywire.engine.ask import MEASURED, Asked, ask, begun
 from memorywire.engine.choose import Choosing, Chosen, choose, pool
-from memorywire.engine.permit import permit, write_down
+from memorywire.engine.permit import permit, worded, write_down
 from memorywire.engine.tools import Tools, unsupported
 from memorywire.model.answers import Hit, NearMiss, Outcome, Recalled
 from memorywire.model.capabilities import Feature
@@ -14,6 +13,7 @@ from memorywire.model.clock import DAY_MS
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import RECALLABLE, Standing
 from memorywire.model.requests import Fusion, Recall
+from memorywire.model.values import replaced
 from memorywire.model.where import Where
 from memorywire.retrieval.admit import Admission, admit
 from memorywire.retrieval.aside import aside, asks_of_the_past, counts_back
@@ -32,15 +32,18 @@ async def recall(request: Recall, tools: Tools, choosing: Choosing = choose) -> 
     _refuse_what_is_not_wired(request, tools)
     await permit(request, tools)
     started = tools.clock()
+    wording = begun(request, tools)
     query = _query(request, started)
-    asked = await ask(query, pool(request, _NEAR_MISSES), request, tools)
+    recall_id, noted = tools.mint(), worded(request, tools)
+    more, several = asks_more(request.query), things(request.query)
+    asked = await ask(query, wording, pool(request, _NEAR_MISSES), request, tools)
     candidates = await _counted(asked.candidates, tools) if _by_use(request) else asked.candidates
     admission = admit(
         candidates,
         request.min_relevance,
         tools.floors,
-        asks_more=asks_more(request.query),
-        things=things(request.query),
+        asks_more=more,
+        things=several,
     )
     if request.rank is None and asked.fused is not None:
         admission = replace(admission, admitted=tuple(map(asked.by_fusion, admission.admitted)))
@@ -51,8 +54,7 @@ async def recall(request: Recall, tools: Tools, choosing: Choosing = choose) -> 
     hits = tuple(_hit(scored, chosen, asked, said) for scored in chosen.hits)
     if isinstance(tools.store, Tracker) and hits and request.as_of is None and _tracks(tools):
         await tools.store.touch(request.scope, [hit.id for hit in hits], started)
-    recall_id = tools.mint()
-    write_down(recall_id, request, hits, admission.verdict, tools)
+    write_down(recall_id, noted, request, hits, admission.verdict, tools)
     return Recalled(
         recall_id=recall_id,
         hits=hits,
@@ -97,9 +99,8 @@ def _where(request: Recall, now: int) -> Where:
 
 def _outcomes(asked: Asked, hits: Sequence[Hit]) -> tuple[Outcome, ...]:
     """How many of the hits each store returned."""
-    counts = Counter(store for hit in hits for store in hit.stores)
     return tuple(
-        Outcome(store=outcome.store, count=counts[outcome.store], error=outcome.error)
+        replaced(outcome, count=sum([outcome.store in hit.stores for hit in hits]))
         for outcome in asked.outcomes
     )
 

@@ -1,17 +1,24 @@
 """The vectors of a question: of all its words, and of what is left of them without names."""
 
+import asyncio
+import math
 from collections import OrderedDict
-from collections.abc import Awaitable, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Sequence
+from functools import cache, partial
 from threading import Lock
 
 from memorywire.model.query import Query, Scored
-from memorywire.retrieval.embed import Embedder, EmbedsHere
+from memorywire.model.values import replaced
+from memorywire.retrieval.embed import BeginsHere, Embedder, EmbedsHere
 from memorywire.retrieval.names import without_names
-from memorywire.stores.contract import LateAsker, Store
+from memorywire.stores.contract import LateAsker
 
 SHORT = 200
 """A question of so many characters is embedded sooner than it is handed to another thread and back."""
+
+BRIEF = 100
+QUICK = 0.003
+"""One of so many characters is embedded where it is asked, if the last one took so few seconds."""
 
 _MOST = 256
 
@@ -19,10 +26,11 @@ _MOST = 256
 class Rests:
     """The vectors of what was left of questions lately: the same is asked about many people.
 
-    Safe to share between threads.
+    Also how many seconds the last question took to be embedded. Safe to share between threads.
     """
 
     def __init__(self) -> None:
+        self.pace = math.inf
         self._lock = Lock()
         self._vectors: OrderedDict[str, bytes] = OrderedDict()
 
@@ -40,43 +48,50 @@ class Rests:
                 self._vectors.popitem(last=False)
 
 
-class _Wording:
-    """The `texts` of a question that are to be embedded, and the question with their vectors."""
+class Wording:
+    """The words of a question on their way to vectors: all of them, and what is left without names."""
 
-    def __init__(self, question: Query, rests: Rests) -> None:
-        rest = without_names(question.text)
-        self._question = question
+    def __init__(self, text: str, embedder: Embedder, rests: Rests) -> None:
+        rest = without_names(text)
+        self._embedder = embedder
         self._rests = rests
         self._nameless = None if rest is None else rests.known(rest)
         self._new = rest if self._nameless is None else None
-        self.texts = [question.text] if self._new is None else [question.text, self._new]
+        self._texts = [text] if self._new is None else [text, self._new]
+        self._vectors: Callable[[], list[bytes]] | None = None
 
-    def embedded(self, vectors: Sequence[bytes]) -> Query:
+    def begin(self) -> None:
+        """Have the vectors made meanwhile, or else where the search is, if the question is short."""
+        if len(self._texts[0]) > SHORT or not isinstance(self._embedder, EmbedsHere):
+            return
+        if isinstance(self._embedder, BeginsHere):
+            self._vectors = self._embedder.begin(self._texts)
+        else:
+            self._vectors = partial(self._embedder.embed_here, self._texts)
+
+    async def embedded(self, question: Query) -> Query:
+        """The question with its vectors."""
+        return self._with(question, await self._embedder.embed(self._texts))
+
+    def late(self, question: Query, limit: int, store: LateAsker) -> Awaitable[list[Scored]] | None:
+        """The search that has the vectors when it needs them; None when they were not begun."""
+        vectors, now = self._vectors, asyncio.get_running_loop().time
+        if vectors is None:
+            return None
+
+        @cache  # a store that has to try again asks again
+        def ask() -> Query:
+            began = now()
+            made = vectors()
+            self._rests.pace = now() - began
+            return self._with(question, made)
+
+        brief = len(question.text) <= BRIEF and self._rests.pace <= QUICK
+        return store.search_late(question, ask, limit, brief=brief)
+
+    def _with(self, question: Query, vectors: Sequence[bytes]) -> Query:
         nameless = self._nameless
         if self._new is not None:
             nameless = vectors[1]
             self._rests.learn(self._new, nameless)
-        return replace(self._question, vector=vectors[0], nameless=nameless)
-
-
-async def embedded(question: Query, embedder: Embedder, rests: Rests) -> Query:
-    """The question with its vectors."""
-    wording = _Wording(question, rests)
-    return wording.embedded(await embedder.embed(wording.texts))
-
-
-async def searching(
-    question: Query, limit: int, store: Store, embedder: Embedder, rests: Rests
-) -> Awaitable[list[Scored]]:
-    """The search that is to be awaited, once what must be embedded beforehand is embedded.
-
-    Nothing must where embedder and store can do it on the thread that searches.
-    """
-    if isinstance(embedder, EmbedsHere) and isinstance(store, LateAsker) and len(question.text) <= SHORT:
-        wording = _Wording(question, rests)
-
-        def ask() -> Query:
-            return wording.embedded(embedder.embed_here(wording.texts))
-
-        return store.search_late(question.where, ask, limit)
-    return store.search(await embedded(question, embedder, rests), limit)
+        return replaced(question, vector=vectors[0], nameless=nameless)

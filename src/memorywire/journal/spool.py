@@ -15,11 +15,11 @@ from threading import Lock
 import apsw
 
 from memorywire.journal.canonical import encoded
-from memorywire.journal.entries import Draft, Entry, draft
+from memorywire.journal.entries import Entry, draft
 from memorywire.journal.ledger import append
-from memorywire.journal.rows import QUERIES, Bindings, recall_row
+from memorywire.journal.rows import QUERIES, recall_row
 from memorywire.model.codec import dumps, loads
-from memorywire.model.errors import StoreUnavailable
+from memorywire.model.errors import InvalidRequest, StoreUnavailable
 from memorywire.model.proposal import RecallNote
 from memorywire.model.values import dataclass
 
@@ -31,8 +31,8 @@ class Spool:
 
     def __init__(self, path: Path | None) -> None:
         self._lock = Lock()
-        self._new: list[_Spelled] = []
-        self._taken: list[_Spelled] = []
+        self._new: list[RecallNote] = []
+        self._taken: list[RecallNote] = []
         self._path = path
         self._handle: int | None = None
 
@@ -45,10 +45,12 @@ class Spool:
         One that has no spelling is an InvalidRequest here: were it found out when it is written, every write
         that shares its transaction would fail with it, again and again.
         """
-        spelled, line = _spelled(note), encoded(f"{dumps(note)}\n")
+        line = encoded(f"{dumps(note)}\n")
+        if not _is_finite(note):
+            raise InvalidRequest("a number of the entry is not finite")
         with self._lock:
             self._keep(line)
-            self._new.append(spelled)
+            self._new.append(note)
 
     def _keep(self, line: bytes) -> None:
         if self._path is None:
@@ -65,7 +67,7 @@ class Spool:
     def write(self, db: apsw.Connection) -> None:
         with self._lock:
             self._taken, self._new = self._new, []
-        _write(db, self._taken)
+        write_notes(db, self._taken)
 
     def settle(self) -> None:
         with self._lock:
@@ -88,29 +90,13 @@ class Spool:
         self._handle = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Spelled:
-    """A note as it will stand in the recall log, and in the ledger."""
-
-    row: Bindings
-    entry: Draft
-
-
-def _spelled(note: RecallNote) -> _Spelled:
-    return _Spelled(recall_row(note), draft(_entry(note)))
-
-
 def write_notes(db: apsw.Connection, notes: Sequence[RecallNote]) -> None:
     """Into the recall log and the ledger, each note once however often it is brought."""
-    _write(db, [_spelled(note) for note in notes])
-
-
-def _write(db: apsw.Connection, notes: Sequence[_Spelled]) -> None:
     fresh = []
     for note in notes:
-        db.execute(QUERIES["add_recall"], note.row)
+        db.execute(QUERIES["add_recall"], recall_row(note))
         if db.changes():
-            fresh.append(note.entry)
+            fresh.append(draft(_entry(note)))
     append(db, fresh)
 
 
@@ -167,9 +153,13 @@ def _notes(path: Path) -> list[RecallNote]:
     return [_finite(loads(RecallNote, line.decode())) for line in whole]
 
 
+def _is_finite(note: RecallNote) -> bool:
+    return all(isfinite(score) for _, _, score in note.hits)
+
+
 def _finite(note: RecallNote) -> RecallNote:
     """Earlier editions left notes of scores that are no numbers, which would keep every heir from opening."""
-    if all(isfinite(score) for _, _, score in note.hits):
+    if _is_finite(note):
         return note
     hits = [(id, version, score if isfinite(score) else 0.0) for id, version, score in note.hits]
     return replace(note, hits=tuple(hits))

@@ -1,7 +1,9 @@
 """Empty is a valid answer: what is admitted is decided on absolute evidence, not on rank."""
 
 from collections.abc import Sequence
-from typing import Self
+from itertools import compress
+from operator import itemgetter, not_
+from typing import Self, TypeAlias
 
 from memorywire.model.answers import Hit, Verdict
 from memorywire.model.errors import InvalidRequest
@@ -27,6 +29,9 @@ at once divides it among them, for a fact that answers one part says little abou
 
 REST = 0.1
 """How near the best fact must be to the rest of a query that names somebody: the name is no answer."""
+
+_Weighed: TypeAlias = tuple[float, bool, Scored]
+"""Its evidence, and whether it is a turn of a session."""
 
 NOBODY = 1.01
 """A floor that nothing reaches."""
@@ -107,21 +112,21 @@ def admit(
     `asks_more` says that the query names somebody and asks for something about them; `things`, for how many
     things it asks.
     """
+    weighed = [(evidence(scored), _is_turn(scored), scored) for scored in candidates]
     match min_relevance:
         case "auto":
             share = floors.share / things
-            facts, turns = _fact_floor(candidates, floors, share, asks_more=asks_more), floors.turn
+            facts, turns = _fact_floor(weighed, floors, share, asks_more=asks_more), floors.turn
         case "off":
             facts = turns = 0.0
         case _:
             facts = turns = float(min_relevance)
-    passes = [evidence(scored) >= (turns if _is_turn(scored) else facts) for scored in candidates]
-    admitted = tuple(scored for scored, passed in zip(candidates, passes, strict=True) if passed)
+    passes = [worth >= (turns if turn else facts) for worth, turn, _ in weighed]
     return Admission(
-        admitted=admitted,
-        cut=tuple(scored for scored, passed in zip(candidates, passes, strict=True) if not passed),
-        floor=turns if all(map(_is_turn, candidates)) else facts,
-        verdict=_verdict(admitted, floors),
+        admitted=tuple(compress(candidates, passes)),
+        cut=tuple(compress(candidates, map(not_, passes))),
+        floor=turns if all(turn for _, turn, _ in weighed) else facts,
+        verdict=_verdict(list(compress(weighed, passes)), floors),
     )
 
 
@@ -135,15 +140,17 @@ def _is_turn(scored: Scored) -> bool:
     return scored.record.session_id is not None
 
 
-def _fact_floor(candidates: Sequence[Scored], floors: Floors, share: float, *, asks_more: bool) -> float:
+def _fact_floor(weighed: Sequence[_Weighed], floors: Floors, share: float, *, asks_more: bool) -> float:
     """What a fact must reach: a share of the best one's evidence, if that one is an answer at all."""
-    facts = [scored for scored in candidates if not _is_turn(scored)]
-    best = max(facts, key=evidence, default=None)
-    if best is None or evidence(best) < floors.weak or not share:
+    facts = [(worth, scored) for worth, turn, scored in weighed if not turn]
+    if not facts:
+        return floors.weak
+    worth, best = max(facts, key=itemgetter(0))
+    if worth < floors.weak or not share:
         return floors.weak
     if asks_more and best.signals.get("rest", 1.0) < floors.rest:
         return NOBODY
-    return _share(evidence(best), share)
+    return _share(worth, share)
 
 
 def _share(best: float, share: float) -> float:
@@ -151,9 +158,8 @@ def _share(best: float, share: float) -> float:
     return relevance(share * weight(best)) if 0 < best < 1 else best * share
 
 
-def _verdict(admitted: Sequence[Scored], floors: Floors) -> Verdict:
-    least = {True: floors.turn, False: floors.weak}
-    good = [evidence(scored) for scored in admitted if evidence(scored) >= least[_is_turn(scored)]]
+def _verdict(admitted: Sequence[_Weighed], floors: Floors) -> Verdict:
+    good = [worth for worth, turn, _ in admitted if worth >= (floors.turn if turn else floors.weak)]
     if not good:
         return Verdict.NO_MATCH
     return Verdict.MATCH if floors.match is not None and max(good) >= floors.match else Verdict.WEAK

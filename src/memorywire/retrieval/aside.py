@@ -40,7 +40,7 @@ def aside(text: str) -> frozenset[str]:
 
 def counts_back(text: str) -> bool:
     """Whether the text tells a time by how long ago it was: "three weeks ago"."""
-    return _COUNTED.search(text) is not None
+    return "ago" in text.lower() and _COUNTED.search(text) is not None
 
 
 def asks_of_the_past(text: str) -> bool:

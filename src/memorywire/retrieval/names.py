@@ -16,20 +16,28 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_POSSESSIVE.sub("", match.group()) for match in _naming(text)))
 
 
-@lru_cache(maxsize=256)
 def without_names(text: str) -> str | None:
     """The text without those words, or None when nothing that means anything would be left or gone."""
-    rest, end = [], 0
-    for match in _naming(text):
-        rest.append(text[end : match.start()])
-        end = match.end()
-    left = " ".join("".join((*rest, text[end:])).split())
-    return left if rest and terms(left) else None
+    return _rest(text)[0]
 
 
 def asks_more(text: str) -> bool:
     """Whether the text asks for more than to hear about somebody: two words or more that mean something."""
-    return len(terms(without_names(text) or "")) > 1
+    return _rest(text)[1] > 1
+
+
+@lru_cache(maxsize=256)
+def _rest(text: str) -> tuple[str | None, int]:
+    """The text without names, if that is another, and how many words of it mean something."""
+    rest, end = [], 0
+    for match in _naming(text):
+        rest.append(text[end : match.start()])
+        end = match.end()
+    if not rest:
+        return None, 0
+    left = " ".join("".join((*rest, text[end:])).split())
+    meaning = len(terms(left))
+    return (left if meaning else None), meaning
 
 
 @lru_cache(maxsize=256)
@@ -39,6 +47,8 @@ def _naming(text: str) -> tuple[re.Match[str], ...]:
 
 def _names_somebody(match: re.Match[str], text: str) -> bool:
     word = match.group()
+    if word.islower():  # as most are
+        return False
     name = _POSSESSIVE.sub("", word)
     before = text[max(match.start() - _LOOK_BACK, 0) : match.start()]
     begins = _BEGINNING.search(before) is not None

@@ -63,7 +63,7 @@ _EVER = datetime.fromtimestamp(0, UTC)
 _FOR_EVER = datetime(9999, 12, 31, tzinfo=UTC)
 
 # What no rule below does without.
-_HINT = re.compile(rf"\d|day|week|month|year|{_SEASON}|{_MONTH}")
+_HINT = re.compile(rf"\d|day|week|month|year|\b(?:{_SEASON}|{_MONTH})\b")
 
 
 Stretch: TypeAlias = tuple[int, int]  # from, up to but not including; epoch milliseconds

@@ -5,7 +5,7 @@ answers with values. `memory.py` is the reference: a store may be faster, never 
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Change, Footprint, Version
@@ -92,6 +92,22 @@ class Gatherer(Protocol, metaclass=Ability):
         ...
 
 
+Glimpse: TypeAlias = tuple[str, int, int, int | None, str | None]
+"""A record's id, version, created_at and expires_at, and one value of its metadata as JSON, if it is there.
+
+A plain tuple: nothing of it is made before it is asked for, and the garbage collector does not look at it.
+"""
+
+
+@runtime_checkable
+class Glancer(Protocol, metaclass=Ability):
+    """A store that tells how records stand in less time than it takes to read them."""
+
+    async def glance(self, scope: Scope, ids: Sequence[str], name: str) -> list[Glimpse]:
+        """What `get` would give of these ids, seen from afar; `name` is the metadata to look for."""
+        ...
+
+
 @runtime_checkable
 class Chronicler(Protocol, metaclass=Ability):
     """A historian that hands its past out in order, so that another store can live through it again."""
@@ -119,10 +135,15 @@ class Chronicler(Protocol, metaclass=Ability):
 
 @runtime_checkable
 class LateAsker(Protocol, metaclass=Ability):
-    """A store that searches on a thread of its own and has the query completed there."""
+    """A store that has the query completed where it searches: on a thread of its own, or at once."""
 
-    async def search_late(self, where: Where, ask: Callable[[], Query], limit: int) -> list[Scored]:
-        """As `search`, for the query that `ask` makes, which is inside `where` and may take a moment."""
+    async def search_late(
+        self, question: Query, ask: Callable[[], Query], limit: int, *, brief: bool = False
+    ) -> list[Scored]:
+        """As `search`, for the question without its vectors, which `ask` makes complete.
+
+        That may take a moment, unless it is `brief`: then a store that is as brief answers at once.
+        """
         ...
 
 

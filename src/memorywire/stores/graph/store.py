@@ -9,13 +9,13 @@ from memorywire.model.change import Change
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import DEMOTED_FACTOR, Record, Scope, Standing
 from memorywire.model.space import Space
-from memorywire.model.where import Where
 from memorywire.stores.graph.edges import Edge, Kind, catch_up, forget_erased, hashes, is_current
 from memorywire.stores.graph.walking import Bounds, Reached, edges_at, namesakes, walk
 from memorywire.stores.relevance import relevance, weight
 from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.migrate import add_tables, migrations
+from memorywire.stores.sqlite.together import Settled
 from memorywire.stores.sqlite.writer import Work
 from memorywire.stores.text import name_words
 
@@ -57,26 +57,28 @@ class GraphStore(SqliteStore):
 
         return linked
 
-    def applying_each(self, changes: Sequence[Change]) -> Work[list[int]] | None:
+    def applying_each(self, changes: Sequence[Change]) -> Work[Settled] | None:
         work = super().applying_each(changes)
         if work is None:
             return None
 
-        def linked(db: apsw.Connection) -> list[int]:
+        def linked(db: apsw.Connection) -> Settled:
             sequences = work(db)
             catch_up(db)
             return sequences
 
         return linked
 
-    async def search_late(self, where: Where, ask: Callable[[], Query], limit: int) -> list[Scored]:
+    async def search_late(
+        self, question: Query, ask: Callable[[], Query], limit: int, *, brief: bool = False
+    ) -> list[Scored]:
         completed: list[Query] = []
 
         def asked() -> Query:
             completed.append(ask())
             return completed[-1]
 
-        hits = await super().search_late(where, asked, max(limit, SEEDS))
+        hits = await super().search_late(question, asked, max(limit, SEEDS), brief=brief)
         return await self._linked(completed[-1], hits, limit) if completed else hits[:limit]
 
     async def _linked(self, query: Query, hits: Sequence[Scored], limit: int) -> list[Scored]:

@@ -33,7 +33,7 @@ class Vectors:
         for start in range(0, len(found), _MANY):
             some = self.matrix[start : start + _MANY].astype(np.float64, copy=False)
             np.einsum("ij,j->i", some, wide, out=found[start : start + _MANY])
-        return np.round(found, 12)
+        return found.round(12)
 
 
 def vectors_at(db: apsw.Connection, positions: Sequence[int], dimension: int) -> Vectors:

@@ -4,17 +4,15 @@ The contenders are chosen by what the shelf knows nearly; what they are ranked b
 their vectors in the file.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import compress
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memorywire.model.query import Query
-from memorywire.model.record import DEMOTED_FACTOR
 from memorywire.model.values import dataclass
 from memorywire.stores.newest import put_newest_ahead
 from memorywire.stores.relevance import (
@@ -34,10 +32,10 @@ from memorywire.stores.relevance import (
     B,
     brevity,
     idf,
-    relevance,
 )
 from memorywire.stores.sqlite.best import FEW, Floats, Mask, Places, best
 from memorywire.stores.sqlite.neighbourhood import ALL_LENT, STEPS
+from memorywire.stores.sqlite.runner import Runner, made, put_best_first
 from memorywire.stores.sqlite.selection import Rows, Selection, held, holding
 from memorywire.stores.sqlite.shelf import Shelf, Source
 from memorywire.stores.sqlite.wording import worded
@@ -67,34 +65,6 @@ class Statistics:
     containing: Mapping[int, int]
 
 
-@dataclass(slots=True)
-class _Runner:
-    """One row on its way through the ranking; `at` is its number among the known, `place` in the field."""
-
-    at: int
-    place: int
-    row: int
-    id: str
-    weight: float
-    cosine: float
-    borrowed: float
-    demoted: bool
-    newest: bool = False
-    fuller: bool = False
-    _scored: tuple[float, float] = (-1.0, 0.0)  # a weight and its score: it is asked for again and again
-
-    @property
-    def score(self) -> float:
-        if self._scored[0] != self.weight:
-            factor = DEMOTED_FACTOR if self.demoted else 1.0
-            self._scored = (self.weight, relevance(self.weight) * factor)
-        return self._scored[1]
-
-    @property
-    def standing(self) -> tuple[float, float, str]:
-        return -self.score, -self.weight, self.id
-
-
 def rank(
     db: Source,
     shelf: Shelf,
@@ -102,20 +72,23 @@ def rank(
     query: Query,
     limit: int,
     crowd: Statistics | None = None,
+    ask: Callable[[], Query] | None = None,
 ) -> list[Ranked]:
     """The best `limit` of the selected rows, best first.
 
-    Statistics are taken over the selected only, unless those of a crowd are given.
+    Statistics are taken over the selected only, unless those of a crowd are given. If the query's vectors are
+    still to come, `ask` is asked for it again when they are needed.
     """
     if not selection.size or limit < 1:
         return []
     field = _Field(db, shelf, selection, query, crowd)
+    field.compare(ask() if ask else query)
     runners, contested = field.runners(limit)
     contest = runners[:CONTEST]
     if contested:
         field.put_newest_ahead(contest)
         if any(runner.newest or runner.fuller for runner in contest):
-            _put_best_first(contest)
+            put_best_first(contest)
     ranked = (contest + runners[CONTEST:])[:limit]
     return [
         Ranked(position, runner.score, signals)
@@ -123,15 +96,6 @@ def rank(
             field.positions(ranked), ranked, field.signals(ranked), strict=True
         )
     ]
-
-
-def _put_best_first(runners: list[_Runner]) -> None:
-    """By their standing. Relevance rises with weight, so it is only worked out where demotion changes it."""
-    if any(runner.demoted for runner in runners):
-        runners.sort(key=lambda runner: runner.standing)
-        return
-    runners.sort(key=attrgetter("id"))
-    runners.sort(key=attrgetter("weight"), reverse=True)
 
 
 class _Field:
@@ -146,10 +110,16 @@ class _Field:
         self._times, self._in_time = query.times, AGO if query.ago else IN_TIME
         self._settled = query.settled
         self._share, self._spoken = self._text_shares(query, crowd)
+        self._near = shelf.sessions.neighbourhood(selection, shelf.rising, lambda rows: shelf.ids(db, rows))
+        self._enough = None  # of few it is found out now, while the vectors may still be on their way
+        if selection.size <= FEW:
+            self._enough = self._covers(self._share, selection.pick(shelf.lengths))
+
+    def compare(self, query: Query) -> None:
+        """What is left of the ranking is by the vectors of the query."""
         named = len(self._spoken) > 0
         self._asked = _floats(query.nameless if query.nameless and named else query.vector)
         self._rest = None if named else _floats(query.nameless)
-        self._near = shelf.sessions.neighbourhood(selection, shelf.rising, lambda rows: shelf.ids(db, rows))
 
     def _text_shares(self, query: Query, crowd: Statistics | None) -> tuple[Floats, Places]:
         """The share of the query's term weight that each earns among the selected; and the places of what was
@@ -185,40 +155,39 @@ class _Field:
         ]
 
     @cached_property
-    def _demoted(self) -> Mask:
-        return self._shelf.demoted(self._selection)
+    def _demoted(self) -> Mask | None:
+        demoted = self._shelf.demoted(self._selection)
+        return demoted if demoted is not None and demoted.any() else None
 
-    def runners(self, limit: int) -> tuple[list[_Runner], bool]:
+    def runners(self, limit: int) -> tuple[list[Runner], bool]:
         """The best, in order, each with its exact evidence; and whether any may contend for being the newest.
 
         They are `limit`, or as many more as contend.
         """
         wanted = max(limit, CONTEST)
         chosen = self._contenders(wanted)
-        at, rows, cosines, lent, weights = self._evidence(chosen)
-        demoted = self._demoted[chosen]
-        columns = (at, chosen, rows, weights, cosines, lent, demoted)
-        if demoted.any() or rows[-1] >= self._shelf.rising:
-            kinds = (~demoted, demoted) if demoted.any() else (None,)
+        at, rows, cosines, weights, lent = self._evidence(chosen)
+        demoted = None if self._demoted is None else self._demoted[chosen]
+        columns = (at, *self._standing(chosen, rows), weights, cosines, lent, demoted)
+        if demoted is not None or rows[-1] >= self._shelf.rising:
+            kinds = (None,) if demoted is None else (~demoted, demoted)
             first = np.concatenate([best(weights, kind, wanted, 0.0) for kind in kinds])
-            runners = self._made([column[first] for column in columns])
-            _put_best_first(runners)
+            runners = made(self._vectors.ids, columns, first)
+            put_best_first(runners)
             contest = runners[:CONTEST]
             return runners, self._may_contend([one.place for one in contest], [one.row for one in contest])
         order = (-weights).argsort(kind="stable")[:wanted]  # the rows stand in order of id
         ahead = order[:CONTEST]
         contested = self._may_contend(chosen[ahead], rows[ahead])
-        return self._made([column[order[: wanted if contested else limit]] for column in columns]), contested
+        return made(self._vectors.ids, columns, order[: wanted if contested else limit]), contested
 
-    def _made(self, columns: Sequence[NDArray[Any]]) -> list[_Runner]:
-        return [
-            _Runner(number, place, row, self._vectors.ids[number], *rest)
-            for number, place, row, *rest in zip(*(column.tolist() for column in columns), strict=True)
-        ]
+    def _standing(self, chosen: Places, rows: Rows) -> tuple[Places | None, Rows | None]:
+        """The places and the rows of the chosen; nothing where they are just numbered."""
+        return (None, None) if len(chosen) == len(self._shelf) else (chosen, rows)
 
-    def _evidence(self, chosen: Places) -> tuple[Places, Rows, Floats, Floats, Floats]:
-        """Of each of the chosen: its number among the known, its row, its cosine, what its neighbours lend it
-        and what it weighs."""
+    def _evidence(self, chosen: Places) -> tuple[Places | None, Rows, Floats, Floats, Floats | None]:
+        """Of each of the chosen: its number among the known, its row, its cosine, what it weighs, and what is
+        lent to it, where anybody has neighbours."""
         around = self._near.around(chosen) if self._near else []
         known = np.unique(np.concatenate((chosen, *around))) if around else chosen
         known = known[known < self._selection.width] if around else known
@@ -226,8 +195,9 @@ class _Field:
         self._vectors = self._shelf.vectors(self._db, rows)
         cosines = self._vectors.cosines(self._asked)
         weights = self._weighed(known, rows, cosines)
-        at, lent = np.arange(len(known)), np.zeros(len(chosen))
+        at = lent = None
         if around:
+            lent = np.zeros(len(chosen))
             lends = np.where(self._shelf.machine_said[rows], MACHINE_LENDS * weights, weights)
             lends = np.append(lends, 0.0)  # the last: a neighbour that is not there
             for (_, share), other in zip(STEPS, around, strict=True):
@@ -236,54 +206,57 @@ class _Field:
             rows, cosines = rows[at], cosines[at]
             lent[self._shelf.machine_said[rows]] = 0.0
             weights = weights[at] + lent
-        lengths = self._shelf.lengths[rows]
-        if lengths.max() > BRIEF:
-            weights *= _brevity(lengths)
-        return at, rows, cosines, lent, weights
+        if self._shelf.longest > BRIEF:
+            weights *= _brevity(self._shelf.lengths[rows])
+        return at, rows, cosines, weights, lent
 
     def _weighed(self, places: Places, rows: Rows, cosines: Floats) -> Floats:
         """What these earn by themselves."""
-        own = np.maximum(cosines, 0.0) ** COSINE_POWER + TEXT_WEIGHT * self._share[places] ** TEXT_POWER
-        machine = self._shelf.machine_said[rows]
-        if machine.any():
-            own[machine] *= MACHINE_SAID
+        share = _at(self._share, places)
+        own = np.maximum(cosines, 0.0) ** COSINE_POWER + TEXT_WEIGHT * share**TEXT_POWER
+        if self._shelf.machines:
+            own[self._shelf.machine_said[rows]] *= MACHINE_SAID
         if self._times:
             own[_within(self._shelf.occurred[rows], self._times)] *= self._in_time
         if len(self._spoken):
             own[np.isin(places, self._spoken, assume_unique=True)] *= SPOKE
         return own
 
-    def positions(self, runners: Sequence[_Runner]) -> list[int]:
+    def positions(self, runners: Sequence[Runner]) -> list[int]:
         """Where they stand in the file."""
         found: list[int] = self._shelf.positions[[runner.row for runner in runners]].tolist()
         return found
 
-    def signals(self, runners: Sequence[_Runner]) -> list[dict[str, float]]:
+    def signals(self, runners: Sequence[Runner]) -> list[dict[str, float]]:
         """What the weight of each was made of."""
-        rows = np.array([runner.row for runner in runners], np.intp)
-        places = np.array([runner.place for runner in runners], np.intp)
-        shares, lengths = self._share[places].tolist(), self._shelf.lengths[rows].tolist()
-        made = [
+        rows, places = [runner.row for runner in runners], [runner.place for runner in runners]
+        shares = self._share[places].tolist()
+        told = [
             {"vector": runner.cosine, "text": share} for runner, share in zip(runners, shares, strict=True)
         ]
         for name, raised in self._flags(runners, rows, places).items():
-            for at in compress(range(len(made)), raised):
-                made[at][name] = 1.0
-        for signals, runner, length in zip(made, runners, lengths, strict=True):
-            if length > BRIEF:
-                signals["brevity"] = brevity(length)
-            if runner.borrowed:
-                signals["neighbours"] = runner.borrowed
+            for at in compress(range(len(told)), raised):
+                told[at][name] = 1.0
+        if self._shelf.longest > BRIEF:
+            for signals, length in zip(told, self._shelf.lengths[rows].tolist(), strict=True):
+                if length > BRIEF:
+                    signals["brevity"] = brevity(length)
+        if self._near:
+            for signals, runner in zip(told, runners, strict=True):
+                if runner.borrowed:
+                    signals["neighbours"] = runner.borrowed
         if self._rest is not None:
-            near = self._vectors.matrix[[runner.at for runner in runners]].astype(np.float64)
-            for signals, rest in zip(made, np.einsum("ij,j->i", near, self._rest).tolist(), strict=True):
+            near = self._vectors.matrix[[runner.at for runner in runners]].astype(np.float64, copy=False)
+            for signals, rest in zip(told, np.einsum("ij,j->i", near, self._rest).tolist(), strict=True):
                 signals["rest"] = rest
-        return made
+        return told
 
-    def _flags(self, runners: Sequence[_Runner], rows: Places, places: Places) -> dict[str, Sequence[bool]]:
+    def _flags(
+        self, runners: Sequence[Runner], rows: list[int], places: list[int]
+    ) -> dict[str, Sequence[bool]]:
         nobody: Sequence[bool] = ()
         return {
-            "machine_said": self._shelf.machine_said[rows].tolist(),
+            "machine_said": self._shelf.machine_said[rows].tolist() if self._shelf.machines else nobody,
             "in_time": _within(self._shelf.occurred[rows], self._times).tolist() if self._times else nobody,
             "spoke": np.isin(places, self._spoken).tolist() if len(self._spoken) else nobody,
             "demoted": [runner.demoted for runner in runners],
@@ -298,7 +271,7 @@ class _Field:
         weights, slack = self._near_weights()
         seen = None if self._selection.whole else self._selection.mask
         demoted = self._demoted
-        if not demoted.any():
+        if demoted is None:
             chosen = best(weights, seen, wanted, slack)
         else:
             kinds = (~demoted, demoted) if seen is None else (seen & ~demoted, seen & demoted)
@@ -308,8 +281,9 @@ class _Field:
     def _without_the_silent(self, chosen: Places, weights: Floats, wanted: int) -> Places:
         """Of rows with no evidence the first by id are enough, as far as the rows are in that order."""
         silent = (weights[chosen] == 0) & (self._selection.numbers(chosen) < self._shelf.rising)
+        demoted = np.zeros(len(chosen), bool) if self._demoted is None else self._demoted[chosen]
         for kind in (True, False):
-            crowd = np.flatnonzero(silent & (self._demoted[chosen] == kind))
+            crowd = np.flatnonzero(silent & (demoted == kind))
             silent[crowd[:wanted]] = False
         return np.asarray(chosen[~silent])
 
@@ -322,7 +296,7 @@ class _Field:
         said = np.flatnonzero(self._share)
         weights[said] += TEXT_WEIGHT * self._share[said].astype(np.float32) ** TEXT_POWER
         machine = self._selection.pick(self._shelf.machine_said)
-        if machine.any():
+        if self._shelf.machines:
             weights[machine] *= MACHINE_SAID
         if self._times:
             weights[_within(self._selection.pick(self._shelf.occurred), self._times)] *= self._in_time
@@ -331,12 +305,13 @@ class _Field:
             weights[self._spoken] *= SPOKE
             error *= SPOKE
         if self._near:
-            lends = np.where(machine, MACHINE_LENDS * weights, weights) if machine.any() else weights
+            lends = np.where(machine, MACHINE_LENDS * weights, weights) if self._shelf.machines else weights
             weights[self._near.order] += self._near.lent(lends) * ~machine[self._near.order]
             error *= 1 + ALL_LENT
-        lengths = self._selection.pick(self._shelf.lengths)
-        long = np.flatnonzero(lengths > BRIEF)
-        weights[long] *= _brevity(lengths[long])
+        if self._shelf.longest > BRIEF:
+            lengths = self._selection.pick(self._shelf.lengths)
+            long = np.flatnonzero(lengths > BRIEF)
+            weights[long] *= _brevity(lengths[long])
         return weights, 2 * steepest * error + _SLACK
 
     def _cosines(self) -> tuple[NDArray[np.float32], float]:
@@ -344,7 +319,7 @@ class _Field:
             return np.zeros(self._selection.width, np.float32), 0.0
         return self._shelf.codes.near(self._asked, self._selection)
 
-    def put_newest_ahead(self, contest: Sequence[_Runner]) -> None:
+    def put_newest_ahead(self, contest: Sequence[Runner]) -> None:
         rows = np.array([runner.row for runner in contest], np.int32)
         sessions = self._shelf.sessions.codes.values[rows]
         if sessions.max() < 0:  # then only those count that hold enough of the terms
@@ -374,10 +349,22 @@ class _Field:
 
     def _covering(self, places: Places | list[int], rows: Rows | list[int]) -> list[int]:
         """Who may hold enough of the terms: of each that it holds a row earns at least a certain part."""
-        norms = K1 * (1 - B + B * self._shelf.lengths[rows] / self._average)
-        enough = self._share[places] * (1 + norms) >= TERMS_COVERED - _SLACK
+        if self._enough is not None:
+            enough = self._enough[places]
+        else:
+            enough = self._covers(self._share[places], self._shelf.lengths[rows])
         some: list[int] = enough.nonzero()[0].tolist()
         return some
+
+    def _covers(self, share: Floats, lengths: NDArray[Any]) -> Mask:
+        norms = K1 * (1 - B + B * lengths / self._average)
+        covers: Mask = share * (1 + norms) >= TERMS_COVERED - _SLACK
+        return covers
+
+
+def _at(column: Floats, places: Places) -> Floats:
+    """What stands at these places, which ascend: of as many as there are, everything."""
+    return column if len(places) == len(column) else column[places]
 
 
 def _brevity(lengths: NDArray[Any]) -> Floats:

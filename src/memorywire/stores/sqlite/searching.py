@@ -1,11 +1,14 @@
 """Answers a query from the agent's shelf and the file, as of one moment."""
 
+from collections.abc import Callable
+
 import apsw
 import numpy as np
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.query import Query, Scored
 from memorywire.model.space import Space
+from memorywire.model.values import maker
 from memorywire.model.where import Where
 from memorywire.stores.sqlite.connection import snapshot
 from memorywire.stores.sqlite.migrate import refuse_if_reembedded
@@ -17,13 +20,15 @@ from memorywire.stores.sqlite.selection import Selection
 from memorywire.stores.sqlite.shelf import Shelf
 from memorywire.stores.sqlite.shelves import Shelves
 
+_FEW_CHANGES = 32
+_scored: Callable[..., Scored] = maker(Scored)
+
 
 def search(
     db: apsw.Connection, shelves: Shelves, space: Space, query: Query, limit: int, seen: Seen = as_written
 ) -> list[Scored]:
     """The best hits; `seen` tells when each was last recalled."""
-    if query.vector is not None and len(query.vector) != 4 * space.dimension:
-        raise InvalidRequest(f"the vector is not of the space {space}", field="vector")
+    _refuse_if_foreign(query, space)
     if query.where.as_of is not None:
         with snapshot(db):
             refuse_if_reembedded(db, space)
@@ -34,6 +39,37 @@ def search(
         return _answer(db, shelf, query, limit, seen)
 
 
+def search_here(
+    db: apsw.Connection,
+    shelves: Shelves,
+    space: Space,
+    question: Query,
+    ask: Callable[[], Query],
+    limit: int,
+    seen: Seen,
+) -> list[Scored] | None:
+    """As `search` of now, for what `ask` makes of the question when its vectors are needed.
+
+    None when the shelf is too far behind to catch up while somebody waits on this thread.
+    """
+
+    def asked() -> Query:
+        query = ask()
+        _refuse_if_foreign(query, space)
+        return query
+
+    with shelves.take(question.where.scope.tenant, question.where.scope.agent) as shelf, snapshot(db):
+        refuse_if_reembedded(db, space)
+        if not shelf.catch_up(db, _FEW_CHANGES):
+            return None
+        return _answer(db, shelf, question, limit, seen, asked)
+
+
+def _refuse_if_foreign(query: Query, space: Space) -> None:
+    if query.vector is not None and len(query.vector) != 4 * space.dimension:
+        raise InvalidRequest(f"the vector is not of the space {space}", field="vector")
+
+
 def _past(db: apsw.Connection, space: Space, where: Where) -> Shelf:
     """A shelf of what matched at a moment in the past, for this query alone."""
     shelf = Shelf(where.scope.tenant, where.scope.agent, space.dimension)
@@ -41,10 +77,19 @@ def _past(db: apsw.Connection, space: Space, where: Where) -> Shelf:
     return shelf
 
 
-def _answer(db: apsw.Connection, shelf: Shelf, query: Query, limit: int, seen: Seen) -> list[Scored]:
-    ranked = rank(db, shelf, _selection(db, shelf, query.where), query, limit)
+def _answer(
+    db: apsw.Connection,
+    shelf: Shelf,
+    query: Query,
+    limit: int,
+    seen: Seen,
+    ask: Callable[[], Query] | None = None,
+) -> list[Scored]:
+    ranked = rank(db, shelf, _selection(db, shelf, query.where), query, limit, ask=ask)
     records = at_positions(db, [hit.position for hit in ranked], seen)
-    hits = [Scored(record=records[hit.position], score=hit.score, signals=hit.signals) for hit in ranked]
+    hits = [_scored(records[hit.position], hit.score, hit.signals) for hit in ranked]
+    if query.where.as_of is None and not needs_rows(query.where):  # then the shelf knows
+        return hits
     return [hit for hit in hits if query.where.matches(hit.record)]
 
 

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from memorywire.model.record import Standing
 from memorywire.model.where import Where
-from memorywire.stores.sqlite.batch import NEVER, STANDINGS, TYPES, Batch
+from memorywire.stores.sqlite.batch import NEVER, STANDINGS, TYPES, Batch, Columns
 from memorywire.stores.sqlite.codes import Codes
 from memorywire.stores.sqlite.exact import Exact, Recent, Vectors, vectors_at
 from memorywire.stores.sqlite.growing import Growing
-from memorywire.stores.sqlite.packing import began, packs
+from memorywire.stores.sqlite.packing import ROWS, began, packs, stretches
 from memorywire.stores.sqlite.postings import Postings
 from memorywire.stores.sqlite.reading import ids_at
 from memorywire.stores.sqlite.rows import Bindings, Row, term_hash
@@ -44,8 +44,8 @@ class Shelf:
 
     def __init__(self, tenant: str, agent: str, dimension: int) -> None:
         self._name: Bindings = {"tenant": tenant, "agent": agent}
-        self.seen, self.rising = 0, 0
-        self.loose = 0  # rows that were not read from a pack
+        self.seen, self.rising, self.loose = 0, 0, 0  # the last: rows that were not read from a pack
+        self.longest, self.machines = 0, False  # the most index terms of a row; whether a machine said any
         self._gaps, self._last_id = 0, ""
         self._users: dict[str | None, int] = {}
         self._user = Growing("i4")
@@ -87,6 +87,11 @@ class Shelf:
         return len(self._position)
 
     @property
+    def small(self) -> bool:
+        """Whether it is filled, with so little that a search reads no vector."""
+        return self.seen > 0 and self._exact is not None
+
+    @property
     def nbytes(self) -> int:
         parts = (*self._columns, self._of_user, self.postings, self.sessions)
         exact = self._recent if self._exact is None else self._exact
@@ -113,16 +118,20 @@ class Shelf:
     def machine_said(self) -> NDArray[np.bool_]:
         return self._machine.values
 
-    def demoted(self, among: Selection) -> NDArray[np.bool_]:
-        """Which of the selected are demoted; it runs beside them."""
-        demoted: NDArray[np.bool_] = among.pick(self._standing.values) == _DEMOTED
-        return demoted
+    def demoted(self, among: Selection) -> NDArray[np.bool_] | None:
+        """Which of the selected are demoted; it runs beside them. None when nobody ever was."""
+        return among.pick(self._standing.values) == _DEMOTED if _DEMOTED in self._standings else None
 
-    def catch_up(self, db: apsw.Connection) -> None:
-        """Show exactly the versions that are current in the caller's snapshot."""
+    def catch_up(self, db: apsw.Connection, most: int | None = None) -> bool:
+        """Show exactly the versions that are current in the caller's snapshot.
+
+        Whether it does: behind by more than `most` changes, it stays as it is.
+        """
         head = int(db.execute(QUERIES["head"]).get)
         if head == self.seen:
-            return
+            return True
+        if most is not None and head - self.seen > most:
+            return False
         if self.seen:
             ended = db.execute(QUERIES["index_ended"], self._name | {"seen": self.seen})
             self._remove([position for (position,) in ended])
@@ -130,10 +139,11 @@ class Shelf:
         else:
             self._load(db, head)
         self.seen = head
+        return True
 
     def _load(self, db: apsw.Connection, head: int) -> None:
         """All that is current: from packs, as far as there are any, and from the rows."""
-        self._expect(int(db.execute(QUERIES["index_size"], self._name).get))
+        self._expect(self._about(db))
         reached, oldest = 0, head
         for pack in packs(db, self._name):
             self._fill(began(db, self._name, reached, pack.since))
@@ -146,6 +156,11 @@ class Shelf:
         self._fill(began(db, self._name, reached, head))
         ended = db.execute(QUERIES["index_ended_since"], self._name | {"seen": oldest})
         self._remove([position for (position,) in ended])
+
+    def _about(self, db: apsw.Connection) -> int:
+        """How many rows there will be; where there are packs, as many as fit into them and behind them."""
+        packed = len(stretches(db, self._name))
+        return ROWS * (packed + 1) if packed else int(db.execute(QUERIES["index_size"], self._name).get)
 
     def load(self, db: apsw.Connection, positions: Sequence[int]) -> None:
         """Add the versions at these places of the file."""
@@ -212,11 +227,13 @@ class Shelf:
         first, columns = len(self), batch.columns
         self._corners.clear()
         self._rise(batch)
-        users = np.array([self._users.setdefault(name, len(self._users)) for name in batch.users])
+        users = np.array([self._users.setdefault(name, len(self._users)) for name in batch.users])[
+            columns.user
+        ]
         numbers = np.arange(first, first + len(batch), dtype=np.int32)
-        self._of_user.add(users[columns.user], numbers, np.ones(len(batch), np.uint16))
+        self._of_user.add(users, numbers, np.ones(len(batch), np.uint16))
         self.postings.add(batch.entries.term, batch.entries.document + first, batch.entries.count)
-        self._user.extend(users[columns.user])
+        self._user.extend(users)
         self._type.extend(columns.type)
         self._standing.extend(columns.standing)
         self._created.extend(columns.created)
@@ -227,10 +244,19 @@ class Shelf:
         self._machine.extend(columns.machine)
         self._current.extend(np.ones(len(batch), bool))
         self.sessions.extend(batch.sessions, columns.session, columns.moment)
-        self.codes.add(columns.codes, columns.units, batch.worst)
-        self._soonest = min(self._soonest, int(columns.expires.min()))
-        self._standings |= set(np.unique(columns.standing).tolist())
+        if isinstance(batch.vectors, tuple):
+            self.codes.add(*batch.vectors)
+        else:
+            self.codes.extend(batch.vectors)
+        self._note(columns)
         self._keep_exact(batch)
+
+    def _note(self, columns: Columns) -> None:
+        """What is known of all rows together, so that a search need not look at each."""
+        self._soonest = min(self._soonest, int(columns.expires.min()))
+        self.longest = max(self.longest, int(columns.length.max()))
+        self.machines = self.machines or bool(columns.machine.any())
+        self._standings.update(columns.standing.tolist())
 
     def _keep_exact(self, batch: Batch) -> None:
         if len(self) > _SMALL or batch.ids is None or batch.halves is None:

@@ -69,6 +69,11 @@ class Shelves:
         place = self._places.get((tenant, agent))
         return 0 if place is None else place.shelf.seen
 
+    def at_hand(self, tenant: str, agent: str) -> bool:
+        """Whether the agent's shelf is filled, small, and in nobody's hands."""
+        place = self._places.get((tenant, agent))
+        return place is not None and place.shelf.small and not place.lock.locked()
+
     def loose(self, tenant: str, agent: str) -> int:
         """How many rows of the agent's shelf were not read from a pack."""
         place = self._places.get((tenant, agent))

@@ -13,6 +13,7 @@ from memorywire.model.query import Query, Scored
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
 from memorywire.model.where import Where
+from memorywire.stores.contract import Glimpse
 from memorywire.stores.sqlite import history, reading
 from memorywire.stores.sqlite.applying import apply, prepare
 from memorywire.stores.sqlite.connection import Connect, Patience, connect
@@ -21,19 +22,25 @@ from memorywire.stores.sqlite.file import SqliteFile
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.migrate import migrate, refuse_if_reembedded
 from memorywire.stores.sqlite.packing import LEAST, Pack, keep, next_pack
+from memorywire.stores.sqlite.pushdown import needs_rows
 from memorywire.stores.sqlite.rows import Bindings, Seen
 from memorywire.stores.sqlite.shelves import MEMORY, Shelves
-from memorywire.stores.sqlite.together import apply_each, each_settled, prepare_each
+from memorywire.stores.sqlite.together import Settled, apply_each, prepare_each, tried
 from memorywire.stores.sqlite.touches import Touch, Touches, seen_on
 from memorywire.stores.sqlite.writer import Work
 
 # A change with more characters than this is prepared on a thread: an event loop would notice.
 _MANY = 20_000
 
+# So many records are read on the event loop's thread: in less time than it takes to hand the work over.
+_FEW = 8
+
+_TURN_SECONDS = 0.002
+
 
 class SqliteStore:
     """Memories in one SQLite file, or in memory; satisfies Store, Historian, Chronicler,
-    LateAsker, Tracker, RecallCounter, Surveyor and Gatherer.
+    LateAsker, Tracker, RecallCounter, Surveyor, Gatherer and Glancer.
 
     What was written is on the disk before the write is answered. Others may keep their tables in the
     same `file`. `connect` is how connections are made, `patience` how long other processes are waited
@@ -62,6 +69,7 @@ class SqliteStore:
         self.file.defer(self._touches)
         self._packing: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._closing = False
+        self._last_turn = 0.0
 
     @property
     def features(self) -> frozenset[Feature]:
@@ -87,7 +95,7 @@ class SqliteStore:
         work = await asyncio.to_thread(self.applying, change) if many else self.applying(change)
         return await self.file.write(work)
 
-    def applying_each(self, changes: Sequence[Change]) -> Work[list[int]] | None:
+    def applying_each(self, changes: Sequence[Change]) -> Work[Settled] | None:
         """The work of many changes by few statements, where each of them only begins a version; else None.
 
         It gives their commit sequences, or raises Unsettled when one of them has to be looked at alone.
@@ -96,22 +104,35 @@ class SqliteStore:
         if group is None:
             return None
 
-        def work(db: apsw.Connection) -> list[int]:
+        def work(db: apsw.Connection) -> Settled:
             refuse_if_reembedded(db, self._space)
             return apply_each(db, group)
 
         return work
 
     async def write_many(self, changes: Sequence[Change]) -> list[int | Exception]:
-        works = (partial(self._apply, change=change) for change in changes)
-        work = partial(each_settled, together=self.applying_each(changes), alone=works)
-        return await self.file.write(work, len(changes))
+        def apart(db: apsw.Connection) -> Settled:
+            return [tried(db, partial(self._apply, change=change)) for change in changes]
+
+        return await self.file.write(self.applying_each(changes) or apart, len(changes), alone=apart)
 
     def _apply(self, db: apsw.Connection, change: Change) -> int:
         return self.applying(change)(db)
 
     async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
-        return await self._records(lambda db: reading.get(db, scope, ids))
+        def work(db: apsw.Connection) -> list[Record]:  # by one statement, which is a snapshot by itself
+            return reading.get(db, scope, ids)
+
+        seen, found = self._touches.seen(), None
+        if len(ids) <= _FEW:
+            found = self.file.run_here(work)
+            await self._let_others()
+        if found is None:
+            found = await self.file.run(work)
+        return [seen_on(record, seen) for record in found]
+
+    async def glance(self, scope: Scope, ids: Sequence[str], name: str) -> list[Glimpse]:
+        return await self.file.run(partial(reading.glance, scope=scope, ids=ids, name=name))
 
     async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
         await self._settle_touches(where)
@@ -130,11 +151,20 @@ class SqliteStore:
         return await self.file.read(lambda db: reading.count(db, where))
 
     async def search(self, query: Query, limit: int) -> list[Scored]:
-        return await self.search_late(query.where, lambda: query, limit)
+        return await self.search_late(query, lambda: query, limit, brief=True)
 
-    async def search_late(self, where: Where, ask: Callable[[], Query], limit: int) -> list[Scored]:
+    async def search_late(
+        self, question: Query, ask: Callable[[], Query], limit: int, *, brief: bool = False
+    ) -> list[Scored]:
+        where, found = question.where, None
         await self._settle_touches(where)
-        found = await self.file.run(partial(self._search, ask=ask, limit=limit, seen=self._touches.seen()))
+        seen = self._touches.seen()
+        if brief and where.as_of is None and self._is_at_hand(where):
+            here = partial(self._search_here, question=question, ask=ask, limit=limit, seen=seen)
+            found = self.file.run_here(here)
+            await self._let_others()
+        if found is None:
+            found = await self.file.run(partial(self._search, ask=ask, limit=limit, seen=seen))
         self._tidy(where.scope)
         return found
 
@@ -195,6 +225,24 @@ class SqliteStore:
         from memorywire.stores.sqlite.searching import search  # arrays are loaded by the first who searches
 
         return search(db, self._shelves, self._space, ask(), limit, seen)
+
+    def _search_here(
+        self, db: apsw.Connection, question: Query, ask: Callable[[], Query], limit: int, seen: Seen
+    ) -> list[Scored] | None:
+        from memorywire.stores.sqlite.searching import search_here
+
+        return search_here(db, self._shelves, self._space, question, ask, limit, seen)
+
+    def _is_at_hand(self, where: Where) -> bool:
+        """Whether what matches is known without reading the file."""
+        return self._shelves.at_hand(where.scope.tenant, where.scope.agent) and not needs_rows(where)
+
+    async def _let_others(self) -> None:
+        """A turn of the event loop now and then: who only searches here would never wait for anything."""
+        now = asyncio.get_running_loop().time()
+        if not 0 <= now - self._last_turn < _TURN_SECONDS:
+            self._last_turn = now
+            await asyncio.sleep(0)
 
     def _tidy(self, scope: Scope) -> None:
         """When many rows had to be read for an agent's index, see in the background that they are packed."""
