@@ -1,14 +1,15 @@
-"""The encoders that are made once write what the library would write."""
+"""What is made once writes and reads what the library would write and read."""
 
 import json
 from types import MappingProxyType
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memorywire.journal.canonical import canonical
-from memorywire.model.jsontext import encoder
+from memorywire.model.jsontext import decoded, encoder
 from memorywire.model.record import MemoryType
 
 _LEAVES = (
@@ -33,3 +34,21 @@ def test_a_word_of_the_model_is_written_as_text():
 @given(st.dictionaries(st.text(), _VALUES, max_size=4))
 def test_the_fast_way_to_the_one_spelling_leads_to_the_same(value: Any):
     assert canonical(value) == canonical(MappingProxyType(value))
+
+
+_AROUND = st.sampled_from(["", " ", "\n\t "])
+
+
+@given(_VALUES, _AROUND, _AROUND)
+def test_a_text_is_read_as_the_library_reads_it(value: Any, before: str, behind: str):
+    text = f"{before}{json.dumps(value)}{behind}"
+    assert decoded(text) == json.loads(text) == value
+
+
+@pytest.mark.parametrize("text", ["", " ", "{", "1 2", '{"a":1}x', "[1,]", "nul", "'a'"])
+def test_what_the_library_refuses_is_refused_in_its_words(text: str):
+    with pytest.raises(json.JSONDecodeError) as theirs:
+        json.loads(text)
+    with pytest.raises(json.JSONDecodeError) as ours:
+        decoded(text)
+    assert str(ours.value) == str(theirs.value)

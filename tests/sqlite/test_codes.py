@@ -77,6 +77,22 @@ def test_some_rows_are_as_near_as_they_are_among_all() -> None:
     assert (codes.near(asked, few)[0] == codes.near(asked, ALL)[0][some]).all()
 
 
+def test_rows_that_come_one_by_one_are_as_near_as_rows_that_come_together() -> None:
+    kept, [asked] = _crowded(600, 8), _scattered(1, 9)
+    together, one_by_one = Codes(384), Codes(384)
+    _rows(together, kept)
+    for row in kept[:400]:
+        _rows(one_by_one, row[None])
+    one_by_one.clear(np.array([399]))
+    for row in kept[400:]:
+        _rows(one_by_one, row[None])
+    together.clear(np.array([399]))
+    (near, error), (same, same_error) = (codes.near(asked, ALL) for codes in (together, one_by_one))
+    assert len(near) == 600
+    assert (near == same).all()
+    assert error == same_error
+
+
 def test_without_the_fast_kernel_the_products_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     codes = Codes(384)
     _rows(codes, _crowded(9_000, 5))

@@ -115,6 +115,25 @@ def test_a_work_that_fails_takes_nobody_with_it(tmp_path: Path, error: Exception
     run(main())
 
 
+def _refused(db: apsw.Connection) -> int:
+    _noting("never")(db)
+    raise Conflict("no")
+
+
+@pytest.mark.parametrize("refused", [False, True], ids=["accepted", "refused"])
+def test_a_work_that_is_refused_is_asked_another_way_if_it_has_one(tmp_path: Path, refused: bool) -> None:
+    work = _refused if refused else _noting("at once")
+
+    async def main() -> None:
+        file = SqliteFile(Location(path=tmp_path / "n.db"), _tables)
+        writes = [file.write(_noting("before")), file.write(work, alone=_noting("alone"))]
+        assert await asyncio.gather(*writes, file.write(_noting("behind"))) == [1, 2, 3]
+        assert await file.read(_said) == sorted(["before", "alone" if refused else "at once", "behind"])
+        await file.close()
+
+    run(main())
+
+
 def test_a_file_of_its_own_keeps_its_rows_and_the_promises(tmp_path: Path) -> None:
     path = tmp_path / "n.db"
 
@@ -185,6 +204,22 @@ def test_what_is_deferred_is_written_with_the_next_work(tmp_path: Path) -> None:
         file.later(lambda: notes.waiting.append("deferred"))
         await file.write(_noting("work"))
         assert await file.read(_said) == ["deferred", "work"]
+        await file.close()
+
+    run(main())
+
+
+def test_what_is_deferred_is_written_once_beside_a_work_that_is_refused(tmp_path: Path) -> None:
+    async def main() -> None:
+        file, notes = SqliteFile(Location(path=tmp_path / "n.db"), _tables), _Notes()
+        file.defer(notes)
+        file.later(lambda: notes.waiting.append("deferred"))
+        outcomes = await asyncio.gather(
+            file.write(_refused), file.write(_noting("work")), return_exceptions=True
+        )
+        assert [type(outcome) for outcome in outcomes] == [Conflict, int]
+        assert await file.read(_said) == ["deferred", "work"]
+        assert (notes.waiting, notes.taken) == ([], [])
         await file.close()
 
     run(main())

@@ -25,6 +25,7 @@ from memorywire.stores.sqlite.connection import connect
 from memorywire.stores.sqlite.gate import require_safe_wal, wal_is_safe
 from memorywire.stores.sqlite.location import Location, locate
 from memorywire.stores.sqlite.migrate import APPLICATION_ID, migrations
+from memorywire.stores.sqlite.sql import QUERIES
 from tests.sqlite.desk import opened, rows, run
 
 
@@ -138,6 +139,38 @@ def test_every_connection_keeps_the_promises(tmp_path: Path) -> None:
         db = connect(location)
         assert {name: db.execute(f"PRAGMA {name}").get for name in promised} == promised
         db.close()
+
+
+def _looks_at_a_statement(db: apsw.Connection) -> list[int]:
+    """How often the engine asked whether it may do what a statement says, after each of its executions:
+    it asks whenever it parses one."""
+    asked: list[int] = []
+
+    def allow(operation: int, *_: object) -> int:
+        asked.append(operation)
+        return apsw.SQLITE_OK
+
+    db.authorizer = allow
+    counts = []
+    for seen in range(3):
+        db.execute(QUERIES["index_began"], {"tenant": "t", "agent": "a", "seen": seen, "upto": 9}).fetchall()
+        counts.append(len(asked))
+    return counts
+
+
+def test_a_statement_is_parsed_once_whatever_is_bound_to_it(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with opened(tmp_path / "m.db"):
+            pass
+
+    run(story())
+    ours, plain = connect(Location(path=tmp_path / "m.db")), apsw.Connection(str(tmp_path / "m.db"))
+    first, *later = _looks_at_a_statement(ours)
+    assert later == [first, first]
+    once, *more = _looks_at_a_statement(plain)
+    assert (more != [once, once]) == ("ENABLE_STAT4" in apsw.compile_options)
+    ours.close()
+    plain.close()
 
 
 def test_a_new_file_is_marked_as_ours_and_current(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Changes that are written together leave the file as if they had been written one after the other."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -104,6 +105,26 @@ def test_what_cannot_be_written_concerns_nobody_else(spoilt: str) -> None:
             assert [record.content for record in there] == [put.record.content for put in good]
 
     run(main())
+
+
+def test_a_group_with_a_change_that_cannot_be_takes_nobody_of_its_transaction_with_it(tmp_path: Path) -> None:
+    kept = a_record(_SCOPE, "kept")
+    groups = [[a_change(_SCOPE, beginning(one)) for one in records(_SCOPE, 3, f"pot {n}")] for n in range(3)]
+    groups[1][1] = a_change(_SCOPE, beginning(replace(kept, content="other words")))
+    lone = [a_change(_SCOPE, beginning(one)) for one in records(_SCOPE, 2, "a lone pan")]
+
+    async def main() -> None:
+        async with opened(tmp_path / "m.db") as store:
+            await store.write(a_change(_SCOPE, beginning(kept)))
+            first, *many, last = await asyncio.gather(
+                store.write(lone[0]), *map(store.write_many, groups), store.write(lone[1])
+            )
+            assert [first, many[0], many[2], last] == [2, [3, 4, 5], [8, 9, 10], 11]
+            assert [type(one) for one in many[1]] == [int, Conflict, int]
+            assert [many[1][0], many[1][2]] == [6, 7]
+
+    run(main())
+    assert [at for (at,) in rows(tmp_path / "m.db", "SELECT seq FROM change ORDER BY seq")] == [*range(1, 12)]
 
 
 def test_a_change_that_is_there_already_is_told_its_sequence_again() -> None:

@@ -1,8 +1,9 @@
 """JSON with exactly one spelling (RFC 8785), so that equal values have equal hashes."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from itertools import chain
 from json.encoder import encode_basestring as quoted
 
 from memorywire.model.errors import InvalidRequest
@@ -10,6 +11,7 @@ from memorywire.model.jsontext import encoder
 from memorywire.model.record import Json
 
 _SAME = frozenset({str, int, bool, type(None)})  # what the encoder of the library spells as we do
+_SIMPLE = _SAME | {dict, list, tuple}  # as far as what they hold is
 _in_order = encoder(sort_keys=True)
 _WORDS = {True: "true", False: "false", None: "null"}
 # Between these, the shortest digits that Python prints are those of ECMAScript.
@@ -20,6 +22,24 @@ _LONGEST_WHOLE, _SMALLEST_POINT = 21, -6
 def canonical(value: Json) -> str:
     """The one text of a value. Integers keep all their digits, where RFC 8785 would round beyond 2**53."""
     return _in_order(value) if _is_simple(value) else _spelled(value)
+
+
+def canonicals(values: Sequence[Json]) -> list[str]:
+    """The texts of many values, in which is looked for what is not simple all at once."""
+    return [*map(_in_order if _are_simple(values) else canonical, values)]
+
+
+def _are_simple(values: Sequence[Json]) -> bool:
+    """Whether each of them is, as `_is_simple` says it: what they hold is looked at depth by depth."""
+    while not _SAME.issuperset(kinds := set(map(type, values))):
+        if not _SIMPLE.issuperset(kinds):
+            return False
+        objects = [value for value in values if type(value) is dict]
+        if not "".join(chain.from_iterable(objects)).isascii():
+            return False
+        lists = (value for value in values if type(value) is list or type(value) is tuple)
+        values = [*chain.from_iterable(map(dict.values, objects)), *chain.from_iterable(lists)]
+    return True
 
 
 def _is_simple(value: Json) -> bool:

@@ -10,7 +10,7 @@ from itertools import compress
 from json.encoder import encode_basestring as quoted
 from operator import attrgetter, is_not
 
-from memorywire.journal.canonical import canonical, encoded
+from memorywire.journal.canonical import canonical, canonicals, encoded
 from memorywire.model.change import Change
 from memorywire.model.ids import Entropy
 from memorywire.model.record import Json, Record, Scope
@@ -180,7 +180,9 @@ def _column(label: str, usual: object, values: tuple[Json, ...]) -> list[str]:
     """What each says in a field that not all leave out; empty where it is left out."""
     if len(set(map(id, values))) == 1:
         return [label + _spelled(values[0])] * len(values)
-    return ["" if value == usual else label + _spelled(value) for value in values]
+    if usual in values:
+        return ["" if value == usual else label + _spelled(value) for value in values]
+    return [label + text for text in canonicals(values)]
 
 
 def _hashed(said: Iterable[str]) -> bytes:

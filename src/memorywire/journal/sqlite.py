@@ -29,6 +29,7 @@ from memorywire.journal.rows import (
 from memorywire.journal.schema import bring_up_to_date
 from memorywire.journal.sealing import seal, seal_if_due
 from memorywire.journal.spool import Spool, orphans, write_notes
+from memorywire.journal.together import apply_apart, apply_together
 from memorywire.model.change import Change
 from memorywire.model.clock import Clock
 from memorywire.model.errors import Conflict, StoreUnavailable
@@ -41,7 +42,6 @@ from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.connection import Patience, writing
 from memorywire.stores.sqlite.file import SqliteFile, owe_scrub
 from memorywire.stores.sqlite.location import Location, locate
-from memorywire.stores.sqlite.together import each_settled
 from memorywire.stores.sqlite.writer import Work
 
 _LOOK_EVERY = 64  # writes between two looks whether a signature is due
@@ -85,13 +85,11 @@ class SqliteJournal:
                 "the journal has no store in its file, so no change can be written with it"
             )
         drafted = drafts(entries)
-        alone = (
-            partial(_apply_one, store=store, change=change, draft=draft)
-            for change, draft in zip(changes, drafted, strict=True)
-        )
+        del entries  # a group of them is many values for the collector to look at while it is written
+        apart = partial(apply_apart, store=store, changes=changes, drafts=drafted)
         apply = store.applying_each(changes)
-        together = None if apply is None else partial(_apply_all, apply=apply, drafts=drafted)
-        done = await self.file.write(partial(each_settled, together=together, alone=alone), len(changes))
+        together = apart if apply is None else partial(apply_together, apply=apply, drafts=drafted)
+        done = await self.file.write(together, len(changes), alone=apart)
         self._count(len(changes))
         return done
 
@@ -279,18 +277,6 @@ class _Prepared:
         ledger.append(db, self.drafts)
         _erase(db, act)
         return sequence
-
-
-def _apply_all(db: apsw.Connection, apply: Work[list[int]], drafts: Sequence[Draft]) -> list[int]:
-    sequences = apply(db)
-    ledger.append(db, drafts)
-    return sequences
-
-
-def _apply_one(db: apsw.Connection, store: SqliteStore, change: Change, draft: Draft) -> int:
-    sequence = store.applying(change)(db)
-    ledger.append(db, [draft])
-    return sequence
 
 
 def _keep_proposal(db: apsw.Connection, proposal: Proposal) -> None:

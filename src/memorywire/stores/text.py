@@ -9,6 +9,7 @@ from itertools import chain
 import Stemmer
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
+_ASCII_WORD = re.compile(r"\w+(?:'\w+)*", re.ASCII)  # the same of ASCII, in less time
 _POSSESSIVE = re.compile(r"['’]s$|['’]", re.IGNORECASE)
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 # What gave up its vowel before another one in French, Italian and Catalan: l'eau, dell'arte.
@@ -37,7 +38,9 @@ def terms(text: str) -> Counter[str]:
 
 def spelled(text: str) -> list[str]:
     """The words of a text as they stand in it."""
-    return _WORD.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
+    if text.isascii():
+        return _ASCII_WORD.findall(text)
+    return _WORD.findall(unicodedata.normalize("NFKC", text))
 
 
 @lru_cache(maxsize=4096)

@@ -39,7 +39,7 @@ def prepare(change: Change, space: Space) -> Prepared:
 
 
 def apply(db: apsw.Connection, prepared: Prepared) -> int:
-    """Write all of it and give its commit sequence, or raise and leave the savepoint to its caller."""
+    """Write all of it and give its commit sequence, or raise and leave it to its caller to undo the rest."""
     change, row = prepared.change, prepared.row
     begun = db.execute(QUERIES["begin_change"], row).get
     if begun is None:

@@ -5,6 +5,7 @@ their place in it. Its rows are in order of id.
 """
 
 import json
+import math
 import struct
 from collections.abc import Hashable, Sequence
 from dataclasses import fields
@@ -16,11 +17,13 @@ from numpy.typing import NDArray
 
 from memorywire.model.record import MemoryType, Standing
 from memorywire.model.values import dataclass
-from memorywire.stores.sqlite.codes import rounded
+from memorywire.stores.sqlite.codes import Bytes, Floats, rounded
 from memorywire.stores.sqlite.rows import Row
 
 H = TypeVar("H", bound=Hashable)
 Array: TypeAlias = NDArray[Any]
+Halves: TypeAlias = NDArray[np.uint16]
+Coded: TypeAlias = tuple[Bytes, Floats, float]
 
 ENTRY = np.dtype([("term", "<i8"), ("count", "<u2")])
 """One index entry of a version: the hash of a term, and how often it occurs."""
@@ -48,22 +51,25 @@ class Columns:
     moment: Array
     session: Array
     machine: Array
-    codes: Array
-    units: Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entries:
-    """The text index: which term which document holds, and how often; sorted by term."""
+    """The text index: which term which document holds, and how often; documents ascend for each term."""
 
     term: Array
     document: Array
     count: Array
 
+    def by_term(self) -> "Entries":
+        """Sorted by term, as a pack has them: what is sorted in parts is soon sorted altogether."""
+        order = np.argsort(self.term, kind="stable")
+        return Entries(term=self.term[order], document=self.document[order], count=self.count[order])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """`worst` is the largest error of a code. What was read from a pack has neither ids nor vectors."""
+    """One of rows has their ids and vectors; one of a pack has no ids, and its vectors are rounded."""
 
     columns: Columns
     entries: Entries
@@ -71,12 +77,16 @@ class Batch:
     sessions: Sequence[tuple[str | None, str]]
     first_id: str
     last_id: str
-    worst: float
+    vectors: Halves | Coded
     ids: Sequence[str] | None = None
-    halves: NDArray[np.uint16] | None = None
 
     def __len__(self) -> int:
         return len(self.columns.position)
+
+    @property
+    def halves(self) -> Halves | None:
+        """The vectors, unless they are rounded."""
+        return None if isinstance(self.vectors, tuple) else self.vectors
 
     @classmethod
     def of(cls, rows: Sequence[Row], dimension: int) -> Self:
@@ -86,7 +96,6 @@ class Batch:
         # fmt: on
         none = bytes(2 * dimension)
         halves = np.frombuffer(b"".join([blob or none for blob in vector]), "<u2").reshape(len(rows), -1)
-        codes, units, worst = rounded(halves)
         pairs = [None if name is None else (who, name) for who, name in zip(user, session, strict=True)]
         users, by_user = _numbered(user)
         sessions, by_session = _numbered([pair for pair in pairs if pair is not None])
@@ -103,8 +112,6 @@ class Batch:
             moment=np.array(moment, "<i8"),
             session=np.array([-1 if pair is None else next(numbers) for pair in pairs], "<i4"),
             machine=np.array(machine, "?"),
-            codes=codes,
-            units=units,
         )
         return cls(
             columns=columns,
@@ -113,20 +120,20 @@ class Batch:
             sessions=sessions,
             first_id=ids[0],
             last_id=ids[-1],
-            worst=worst,
+            vectors=halves,
             ids=ids,
-            halves=halves,
         )
 
     def packed(self) -> bytes:
         """All of it but ids and vectors, which the file has anyway."""
-        arrays = [getattr(part, name) for part, name in _parts(self.columns, self.entries)]
+        codes, units, worst = self.vectors if isinstance(self.vectors, tuple) else rounded(self.vectors)
+        arrays = [*_arrays(self.columns), codes, units, *_arrays(self.entries.by_term())]
         head = {
             "forms": [(array.dtype.str, array.shape) for array in arrays],
             "users": self.users,
             "sessions": self.sessions,
             "ids": (self.first_id, self.last_id),
-            "worst": self.worst,
+            "worst": worst,
         }
         written = json.dumps(head, ensure_ascii=False).encode()
         return b"".join([_SIZE.pack(len(written)), written, *(array.tobytes() for array in arrays)])
@@ -138,19 +145,19 @@ class Batch:
         head = json.loads(data[_SIZE.size : start])
         arrays = []
         for form, shape in head["forms"]:
-            count = int(np.prod(shape))
-            arrays.append(np.frombuffer(data, form, count, start).reshape(shape))
+            arrays.append(np.frombuffer(data, form, math.prod(shape), start).reshape(shape))
             start += arrays[-1].nbytes
-        first = len(fields(Columns))
+        columns = [arrays.pop(0) for _ in fields(Columns)]
+        codes, units, *entries = arrays
         first_id, last_id = head["ids"]
         return cls(
-            columns=Columns(**_named(Columns, arrays[:first])),
-            entries=Entries(**_named(Entries, arrays[first:])),
+            columns=Columns(**_named(Columns, columns)),
+            entries=Entries(**_named(Entries, entries)),
             users=head["users"],
             sessions=[(user, session) for user, session in head["sessions"]],
             first_id=first_id,
             last_id=last_id,
-            worst=head["worst"],
+            vectors=(codes, units, head["worst"]),
         )
 
 
@@ -164,13 +171,12 @@ def _numbered(names: Sequence[H]) -> tuple[list[H], list[int]]:
 def _entries(blobs: Sequence[bytes]) -> Entries:
     found = np.frombuffer(b"".join(blobs), ENTRY)
     sizes = [len(blob) // ENTRY.itemsize for blob in blobs]
-    order = np.argsort(found["term"], kind="stable")
     documents = np.repeat(np.arange(len(blobs), dtype="<i4"), sizes)
-    return Entries(term=found["term"][order], document=documents[order], count=found["count"][order])
+    return Entries(term=found["term"], document=documents, count=found["count"])
 
 
-def _parts(*parts: Columns | Entries) -> list[tuple[Columns | Entries, str]]:
-    return [(part, field.name) for part in parts for field in fields(part)]
+def _arrays(part: Columns | Entries) -> list[Array]:
+    return [getattr(part, field.name) for field in fields(part)]
 
 
 def _named(kind: type, arrays: Sequence[Array]) -> dict[str, Array]:

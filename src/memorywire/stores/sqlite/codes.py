@@ -21,13 +21,17 @@ _DEVIATIONS = 4.0
 
 
 class Codes:
-    """Rows of bytes, each with the length of one unit of it."""
+    """Rows of bytes, each with the length of one unit of it.
+
+    A few new rows stay as they are until somebody asks: a search among few rows never does.
+    """
 
     def __init__(self, dimension: int) -> None:
         self._codes = Growing("i1", dimension)
         self._units = Growing("f4")
         self.dimension = dimension
         self._worst = 0.0
+        self._late: list[NDArray[np.uint16]] = []
 
     @property
     def columns(self) -> tuple[Growing, Growing]:
@@ -35,15 +39,27 @@ class Codes:
 
     def extend(self, halves: NDArray[np.uint16]) -> None:
         """Add rows of 16-bit numbers; a row of zeros stands for no vector."""
-        self.add(*rounded(halves))
+        self._late.append(halves)
+        if sum(map(len, self._late)) > _BATCH:
+            self._settle()
 
     def add(self, codes: Bytes, units: Floats, worst: float) -> None:
         """Add rows that are rounded already."""
+        self._settle()
+        self._keep(codes, units, worst)
+
+    def _settle(self) -> None:
+        if self._late:
+            late, self._late = self._late, []
+            self._keep(*rounded(np.concatenate(late)))
+
+    def _keep(self, codes: Bytes, units: Floats, worst: float) -> None:
         self._worst = max(self._worst, worst)
         self._codes.extend(codes)
         self._units.extend(units)
 
     def clear(self, rows: NDArray[Any]) -> None:
+        self._settle()
         self._codes.values[rows] = 0
         self._units.values[rows] = 0
 
@@ -52,6 +68,7 @@ class Codes:
 
         The bound is certain for few dimensions; for many it is beyond what rounding does in practice.
         """
+        self._settle()
         codes, units = among.pick(self._codes.values), among.pick(self._units.values)
         [asked_codes], [unit], error = _rounded(asked[None])
         near = _products(asked_codes, codes)
@@ -64,6 +81,8 @@ class Codes:
 
 def rounded(halves: NDArray[np.uint16]) -> tuple[Bytes, Floats, float]:
     """The bytes of rows of 16-bit numbers, their units, and the length of the worst error."""
+    if len(halves) <= _BATCH:
+        return _rounded(widened(halves))
     starts = range(0, len(halves), _BATCH)
     parts = [_rounded(widened(halves[start : start + _BATCH])) for start in starts]
     codes, units, errors = zip(*parts, strict=True)

@@ -42,6 +42,8 @@ def connect(location: Location) -> apsw.Connection:
 def configure(db: apsw.Connection, location: Location) -> apsw.Connection:
     """The promises of a connection: durable commits, erased bytes overwritten, nothing in temporary files."""
     db.set_busy_timeout(_BUSY_MS)
+    # Else each statement whose plan could depend on what is bound to it is parsed anew at every execution.
+    db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     for setting in (
         f"synchronous = {location.synchronous}",
         "secure_delete = ON",
@@ -159,12 +161,14 @@ def writing(db: apsw.Connection, patience: Patience) -> _Transaction:
     return _Transaction(db, lambda: patience.try_for("write", lambda: db.execute("BEGIN IMMEDIATE")))
 
 
-class Savepoint:
-    """What is done inside is undone when it fails, and `error` says so; it concerns nobody else.
+def concerns_all(error: BaseException) -> bool:
+    """Whether an error is everybody's in the transaction, as what the engine itself reports (a full disk, a
+    broken file); a broken constraint is not."""
+    return isinstance(error, apsw.Error) and not isinstance(error, apsw.ConstraintError)
 
-    What the engine itself reports (a full disk, a broken file) concerns everybody in the transaction, and is
-    raised; a broken constraint does not.
-    """
+
+class Savepoint:
+    """What is done inside is undone when it fails, and `error` says so; what concerns all is raised."""
 
     __slots__ = ("_db", "error")
 
@@ -180,7 +184,7 @@ class Savepoint:
         if error is None:
             self._db.execute("RELEASE work")
             return False
-        if isinstance(error, apsw.Error) and not isinstance(error, apsw.ConstraintError):
+        if concerns_all(error):
             return False
         self._db.execute("ROLLBACK TO work")
         self._db.execute("RELEASE work")
@@ -191,13 +195,14 @@ class Savepoint:
 class _Loan:
     """A connection out of a queue, and back into it."""
 
-    __slots__ = ("_idle", "_lent")
+    __slots__ = ("_idle", "_lent", "_wait")
 
-    def __init__(self, idle: SimpleQueue[apsw.Connection]) -> None:
+    def __init__(self, idle: SimpleQueue[apsw.Connection], *, wait: bool) -> None:
         self._idle = idle
+        self._wait = wait
 
     def __enter__(self) -> apsw.Connection:
-        self._lent = self._idle.get()
+        self._lent = self._idle.get(self._wait)
         return self._lent
 
     def __exit__(self, *_: object) -> None:
@@ -216,9 +221,9 @@ class Pool:
     def __len__(self) -> int:
         return self._size
 
-    def borrow(self) -> _Loan:
-        """One of them, as soon as one is there, for the time of a `with`."""
-        return _Loan(self._idle)
+    def borrow(self, *, wait: bool = True) -> _Loan:
+        """One of them, as soon as one is there, for the time of a `with`; `Empty` when it must not wait."""
+        return _Loan(self._idle, wait=wait)
 
     def close(self) -> None:
         """Wait for each connection to come back, and close it."""

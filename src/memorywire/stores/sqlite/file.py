@@ -5,11 +5,12 @@ Whoever keeps tables in the same file shares its `SqliteFile`, and with it the w
 
 import asyncio
 from collections.abc import Callable
+from queue import Empty
 from typing import TypeVar
 
 import apsw
 
-from memorywire.model.errors import StoreUnavailable
+from memorywire.model.errors import StoreBusy, StoreUnavailable
 from memorywire.stores.handover import Crew, Dismissed
 from memorywire.stores.sqlite.connection import (
     Connect,
@@ -29,6 +30,10 @@ from memorywire.stores.sqlite.writer import Deferred, Writer
 T = TypeVar("T")
 
 _READERS = 2
+
+# Kilobytes of pages that the writer keeps, as many as a group of changes touches: with fewer, some would go
+# to the log in the middle of a transaction, be read back and be written again.
+_WRITERS_CACHE = 8_192
 
 
 class SqliteFile:
@@ -58,6 +63,7 @@ class SqliteFile:
 
     def _open(self, connect: Connect, setup: Callable[[apsw.Connection], None]) -> tuple[Pool, Pool]:
         def prepared(db: apsw.Connection) -> None:
+            db.execute(f"PRAGMA cache_size = -{_WRITERS_CACHE}").fetchall()
             setup(db)
             self._keep_books(db)
 
@@ -110,14 +116,23 @@ class SqliteFile:
         except Dismissed:
             raise StoreUnavailable(f"{self.location} is closed") from None
 
-    async def write(self, work: Work[T], changes: int = 1) -> T:
+    def run_here(self, work: Work[T]) -> T | None:
+        """As `run`, on this thread and at once; None when anybody would have to be waited for."""
+        try:
+            with fence(self.location), self.readers.borrow(wait=False) as db:
+                return work(db)
+        except (Empty, StoreBusy):
+            return None
+
+    async def write(self, work: Work[T], changes: int = 1, *, alone: Work[T] | None = None) -> T:
         """The answer of `work`, which makes so many changes, once what it wrote is on the disk.
 
         Works are queued and done one after the other by one thread, several to a transaction. One that
-        raises is undone alone, and its caller gets the error; when the transaction fails, all do. A caller
-        that gives up does not take back what is on its way to the disk.
+        raises is undone alone, and its caller gets the error; when the transaction fails, all do. When one of
+        them raises all are done again, so a work may be asked twice; `alone` is asked then instead, if there
+        is one. A caller that gives up does not take back what is on its way to the disk.
         """
-        answer: T = await self._writer.submit(work, changes).future
+        answer: T = await self._writer.submit(work, changes, alone).future
         return answer
 
     def defer(self, deferred: Deferred) -> None:

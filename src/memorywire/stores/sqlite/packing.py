@@ -20,10 +20,10 @@ if TYPE_CHECKING:  # arrays are loaded by whoever makes or reads a pack
 FORMAT = 1
 """The form of a pack; one of another form is as good as none."""
 
-ROWS = 4096
-"""So many rows make a pack at the end of an agent's past."""
+ROWS = 1024
+"""So many rows make a pack at the end of an agent's past; fewer than that are read one by one."""
 
-LEAST = 1024
+LEAST = 256
 """So many make one where a pack was deleted."""
 
 
@@ -48,6 +48,12 @@ def packs(db: apsw.Connection, name: Bindings) -> Iterator[Pack]:
     """The agent's packs in order; they do not overlap, but there may be gaps."""
     for row in db.execute(QUERIES["packs"], name | {"format": FORMAT}):
         yield Pack(*row)
+
+
+def stretches(db: apsw.Connection, name: Bindings) -> list[Row]:
+    """Since when and up to when each of the agent's packs goes, in order."""
+    found: list[Row] = db.execute(QUERIES["pack_stretches"], name | {"format": FORMAT}).fetchall()
+    return found
 
 
 def began(db: apsw.Connection, name: Bindings, since: int, upto: int) -> Iterator[Row]:
@@ -77,8 +83,7 @@ def keep(db: apsw.Connection, name: Bindings, pack: Pack) -> None:
 def _stretch(db: apsw.Connection, name: Bindings, head: int) -> tuple[int, int] | None:
     """The first stretch of changes without a pack that began enough rows."""
     reached = 0
-    stretches: list[Row] = db.execute(QUERIES["pack_stretches"], name | {"format": FORMAT}).fetchall()
-    for since, upto in stretches:
+    for since, upto in stretches(db, name):
         found = _worth(db, name, reached, since, LEAST)
         if found is not None:
             return found

@@ -177,6 +177,13 @@ CROSS JOIN record ON record.id = asked.value
 WHERE tenant = :tenant AND agent = :agent AND ended IS NULL AND (:user IS NULL OR user = :user)
 ORDER BY asked.key;
 
+-- name: glance
+SELECT version.id, number, created_at, expires_at, metadata -> :name
+FROM json_each(:ids) AS asked
+CROSS JOIN version ON version.id = asked.value
+WHERE tenant = :tenant AND agent = :agent AND ended IS NULL AND (:user IS NULL OR user = :user)
+ORDER BY asked.key;
+
 -- name: find
 SELECT * FROM record WHERE {conditions} ORDER BY id LIMIT :limit;
 

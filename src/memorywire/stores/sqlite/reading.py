@@ -2,21 +2,31 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import apsw
 
+from memorywire.model.jsontext import encoder
 from memorywire.model.record import Record, Scope
 from memorywire.model.where import EVERYTHING, Where
+from memorywire.stores.contract import Glimpse
 from memorywire.stores.sqlite.pushdown import Conditions, conditions
 from memorywire.stores.sqlite.rows import Seen, position_of, record_of, scope_row
 from memorywire.stores.sqlite.sql import QUERIES
 
 _PAGE = 256
+_listed = encoder()
 
 
 def get(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> list[Record]:
     rows = db.execute(QUERIES["get"], scope_row(scope) | {"ids": json.dumps(ids)})
     return [record_of(row) for row in rows]
+
+
+def glance(db: apsw.Connection, scope: Scope, ids: Sequence[str], name: str) -> list[Glimpse]:
+    asked = scope_row(scope) | {"ids": json.dumps(ids), "name": name}
+    found: list[Any] = db.execute(QUERIES["glance"], asked).fetchall()
+    return found
 
 
 def recalls(db: apsw.Connection, records: Sequence[Record]) -> list[int]:
@@ -85,7 +95,7 @@ def _checked_positions(db: apsw.Connection, asked: Conditions) -> Iterator[int]:
 
 
 def at_positions(db: apsw.Connection, positions: Sequence[int], seen: Seen) -> dict[int, Record]:
-    rows = db.execute(QUERIES["by_position"], {"positions": json.dumps(list(positions))})
+    rows = db.execute(QUERIES["by_position"], {"positions": _listed(list(positions))})
     return {position_of(row): record_of(row, seen) for row in rows}
 
 

@@ -1,10 +1,8 @@
 """Records as rows and rows as records."""
 
 import hashlib
-import json
 import struct
 import sys
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -13,19 +11,21 @@ from typing import Any, TypeAlias
 
 from memorywire.model.change import Change, EndReason, Put, Version
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.jsontext import encoder
+from memorywire.model.jsontext import decoded, encoder
 from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.space import Space
+from memorywire.model.values import maker
 from memorywire.stores.text import name_words, spelled, spoken_by, word_terms
 
 Row: TypeAlias = tuple[Any, ...]  # as the engine gives it; the decoders below know each column's type
 Bindings: TypeAlias = dict[str, str | int | float | bytes | None]
 
-# One index entry of a version: the hash of a term, and how often it occurs.
-_entry = struct.Struct("<qH").pack
+# One index entry of a version: the hash of a term, and how often it occurs, the least byte first.
 _HASH_BYTES, _COUNT_BYTES, _MOST = 8, 2, 0xFFFF
+_ONCE = (1).to_bytes(_COUNT_BYTES, "little")
 
 _dumps = encoder()
+_record: Callable[..., Record] = maker(Record)
 _NONE, _EMPTY = "[]", "{}"
 _SOUND = frozenset({type(None), bytes, float})  # the engine holds every one of these
 _TEXT, _WHOLE = {str}, {int}
@@ -53,7 +53,11 @@ _FIRST_OF_CHAIN = _POSITION + 1
 @lru_cache(maxsize=65_536)
 def term_hash(term: str) -> int:
     """What the text index keeps of a word: 64 bits, from which the word cannot be read back."""
-    return int.from_bytes(hashlib.blake2b(term.encode(), digest_size=8).digest(), "little", signed=True)
+    return int.from_bytes(_hash(term), "little", signed=True)
+
+
+def _hash(term: str) -> bytes:
+    return hashlib.blake2b(term.encode(), digest_size=_HASH_BYTES).digest()
 
 
 def version_row(put: Put, space: Space) -> Bindings:
@@ -153,27 +157,27 @@ def record_of(row: Row, seen: Seen = as_written) -> Record:
      content, recalled_at, *_) = row
     # fmt: on
     scope = _scope(tenant, agent, user)
-    return Record(
-        id=id,
-        scope=scope,
-        type=_TYPES[type],
-        content=json.loads(content) if structured else content,
-        created_at=created_at,
-        updated_at=updated_at,
-        version=number,
-        confidence=confidence,
-        metadata={} if metadata == _EMPTY else json.loads(metadata),
-        tags=_names(tags),
-        source=source,
-        session_id=session,
-        occurred_at=occurred_at,
-        expires_at=expires_at,
-        standing=_STANDINGS[standing],
-        supersedes=_names(supersedes),
-        merged_from=_names(merged_from),
-        derived_from=_names(derived_from),
-        trust=_TRUSTS[trust],
-        recalled_at=seen(scope, id, recalled_at),
+    return _record(
+        id,
+        scope,
+        _TYPES[type],
+        decoded(content) if structured else content,
+        created_at,
+        updated_at,
+        number,
+        confidence,
+        {} if metadata == _EMPTY else decoded(metadata),
+        _names(tags),
+        source,
+        session,
+        occurred_at,
+        expires_at,
+        _STANDINGS[standing],
+        _names(supersedes),
+        _names(merged_from),
+        _names(derived_from),
+        _TRUSTS[trust],
+        seen(scope, id, recalled_at),
     )
 
 
@@ -220,28 +224,34 @@ def change_of(row: Row) -> Change:
 @lru_cache(maxsize=65_536)
 def _entries(word: str) -> tuple[bytes, ...]:
     """The index entries of a word, as if it occurred once: words come again and again."""
-    return tuple([_entry(term_hash(term), 1) for term in word_terms(word)])
+    return tuple([_hash(term) + _ONCE for term in word_terms(word)])
 
 
 def _indexed(record: Record) -> tuple[int, bytes]:
     """How many terms a record has, and its index entries."""
     found = [*chain.from_iterable(map(_entries, spelled(record.text)))]
-    once = list(dict.fromkeys(found))
-    if len(once) < len(found):
-        counts = Counter(found).items()
-        once = [entry if count == 1 else _counted(entry, count) for entry, count in counts]
-    return len(found), b"".join([*once, *_speakers(record)])
+    counts: dict[bytes, int] = {}
+    for entry in found:
+        counts[entry] = counts[entry] + 1 if entry in counts else 1
+    if len(counts) == len(found):
+        return len(found), b"".join([*found, *_speakers(record)])
+    told = [entry if count == 1 else _counted(entry, count) for entry, count in counts.items()]
+    return len(found), b"".join([*told, *_speakers(record)])
 
 
 def _counted(once: bytes, count: int) -> bytes:
     return once[:_HASH_BYTES] + min(count, _MOST).to_bytes(_COUNT_BYTES, "little")
 
 
-def _speakers(record: Record) -> list[bytes]:
+def _speakers(record: Record) -> tuple[bytes, ...]:
     """Index entries that tell who spoke; they are no words, so they do not count for the length."""
-    if record.person is None:
-        return []
-    return [_entry(term_hash(spoken_by(word)), 1) for word in sorted(name_words(record.person))]
+    person = record.person
+    return () if person is None else _spoken(person)
+
+
+@lru_cache(maxsize=4096)
+def _spoken(person: str) -> tuple[bytes, ...]:
+    return tuple([_hash(spoken_by(word)) + _ONCE for word in sorted(name_words(person))])
 
 
 def _half(vector: bytes | None, space: Space) -> bytes | None:
@@ -261,7 +271,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _names(listed: str) -> tuple[str, ...]:
-    return () if listed == _NONE else tuple(json.loads(listed))
+    return () if listed == _NONE else tuple(decoded(listed))
 
 
 def _well_formed(row: Bindings) -> Bindings:

@@ -1,6 +1,7 @@
 """Many changes by few statements: what each of them needs is the same, so it is said once for all."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import apsw
 
@@ -15,6 +16,9 @@ from memorywire.stores.sqlite.rows import Row, change_rows, version_rows
 from memorywire.stores.sqlite.sql import QUERIES
 
 _dumps = encoder()
+
+Settled: TypeAlias = list[int | Exception]
+"""What became of each change: its commit sequence, or what was in its way."""
 
 
 class Unsettled(Exception):
@@ -56,9 +60,9 @@ def prepare_each(changes: Sequence[Change], space: Space) -> Group | None:
     )
 
 
-def apply_each(db: apsw.Connection, group: Group) -> list[int]:
+def apply_each(db: apsw.Connection, group: Group) -> Settled:
     """Write all of them and give their commit sequences; raises Unsettled, or a broken constraint, when one
-    of them is not as it was expected, and leaves the savepoint to its caller."""
+    of them is not as it was expected, and leaves it to its caller to undo the rest."""
     if group.said is not None and db.execute(QUERIES["same_contents"], {"said": group.said}).get:
         raise Unsettled
     heads: tuple[int, int] | None = db.execute(QUERIES["heads"]).fetchone()
@@ -74,28 +78,16 @@ def apply_each(db: apsw.Connection, group: Group) -> list[int]:
             raise Unsettled
     versions = [(at + ahead, at, *row) for at, row in zip(sequences, group.versions, strict=True)]
     db.executemany(QUERIES["begin_versions"], versions)
-    return sequences
+    return [*sequences]
 
 
-def each_settled(
-    db: apsw.Connection, together: Work[list[int]] | None, alone: Iterable[Work[int]]
-) -> list[int | Exception]:
-    """What each work gives or raises: by one that does for all of them, or one after the other.
-
-    Those that work alone are asked for only when they are needed, and once.
-    """
-    if together is not None:
-        with Savepoint(db):
-            return [*together(db)]
-    return [_tried(db, work) for work in alone]
-
-
-def _tried(db: apsw.Connection, work: Work[int]) -> int | Exception:
-    with Savepoint(db) as tried:
+def tried(db: apsw.Connection, work: Work[int]) -> int | Exception:
+    """What a work gives or raises; what it raises undoes nobody else's."""
+    with Savepoint(db) as attempt:
         return work(db)
-    if not isinstance(tried.error, Exception):  # somebody wants the process to end
-        raise tried.error or AssertionError("unreachable: what failed has an error")
-    return tried.error
+    if not isinstance(attempt.error, Exception):  # somebody wants the process to end
+        raise attempt.error or AssertionError("unreachable: what failed has an error")
+    return attempt.error
 
 
 def _is_plain(change: Change) -> bool:

@@ -15,7 +15,7 @@ import apsw
 from memorywire.model.errors import StoreBusy, StoreUnavailable
 from memorywire.model.values import dataclass
 from memorywire.stores.handover import Reply, tell
-from memorywire.stores.sqlite.connection import Patience, Pool, Savepoint, Work, fence, writing
+from memorywire.stores.sqlite.connection import Patience, Pool, Savepoint, Work, concerns_all, fence, writing
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.sql import QUERIES
 
@@ -51,6 +51,11 @@ class _Job:
     work: Work[Any]
     reply: Reply
     changes: int
+    alone: Work[Any]  # instead of `work`, once this or another of the transaction was refused
+
+
+class _Refused(Exception):
+    """One of the works of a transaction was: each has to be tried so that it fails alone."""
 
 
 class _Answered:
@@ -75,7 +80,8 @@ class Writer:
     """Commits works in the order they came, several to a transaction when several wait.
 
     Nothing is answered before COMMIT returned. A work that is refused is rolled back alone; a
-    transaction that fails, fails for every work in it.
+    transaction that fails, fails for every work in it. Savepoints cost much in a large transaction, and most
+    works are accepted: so they are tried without, and only when one is refused all are done again with.
     """
 
     def __init__(self, pool: Pool, *, location: Location, patience: Patience) -> None:
@@ -91,14 +97,14 @@ class Writer:
         self._thread = threading.Thread(target=self._work, name=f"memorywire {location}", daemon=True)
         self._thread.start()
 
-    def submit(self, work: Work[Any], changes: int = 1) -> Reply:
+    def submit(self, work: Work[Any], changes: int = 1, alone: Work[Any] | None = None) -> Reply:
         """The reply to come; once submitted a work is done even if nobody waits for it.
 
         What coroutines submit in one turn of their event loop is handed over together: were the thread woken
         by the first of them, the two would get into each other's way over the interpreter all along.
         """
         loop = asyncio.get_running_loop()
-        job = _Job(work, Reply(), changes)
+        job = _Job(work, Reply(), changes, alone or work)
         with self._door:
             self._must_be_open()
             if loop not in self._gathered:
@@ -169,6 +175,15 @@ class Writer:
             self._scrub(db)
 
     def _commit(self, db: apsw.Connection, jobs: Sequence[_Job]) -> None:
+        try:
+            self._transact(db, jobs, _do_together)
+        except _Refused:
+            self._transact(db, jobs, _do_apart)
+
+    def _transact(
+        self, db: apsw.Connection, jobs: Sequence[_Job], do: Callable[[apsw.Connection, Sequence[_Job]], None]
+    ) -> None:
+        """Do these and what is deferred in one transaction."""
         pending = [deferred for deferred in self._deferred if deferred]
         if not jobs and not pending:
             return
@@ -176,13 +191,7 @@ class Writer:
             with writing(db, self._patience):
                 for deferred in pending:
                     deferred.write(db)
-                if len(jobs) == 1 and not pending:
-                    jobs[0].reply.value = jobs[0].work(db)  # if it fails, there is nothing else to keep
-                    return
-                for job in jobs:
-                    with Savepoint(db) as alone:
-                        job.reply.value = job.work(db)
-                    job.reply.error = alone.error
+                do(db, jobs)
         except BaseException:
             for deferred in pending:
                 deferred.give_back()
@@ -208,6 +217,27 @@ class Writer:
         with writing(db, self._patience):
             db.execute(QUERIES["scrub_paid"], {"owed": int(owed)})
         self._owed = None
+
+
+def _do_together(db: apsw.Connection, jobs: Sequence[_Job]) -> None:
+    try:
+        for job in jobs:
+            job.reply.value = job.work(db)
+    except BaseException as error:
+        other_way = len(jobs) > 1 or jobs[0].alone is not jobs[0].work
+        if other_way and not concerns_all(error):
+            raise _Refused from error
+        raise
+
+
+def _do_apart(db: apsw.Connection, jobs: Sequence[_Job]) -> None:
+    if len(jobs) == 1:
+        jobs[0].reply.value = jobs[0].alone(db)  # if it fails, there is nobody else to keep
+        return
+    for job in jobs:
+        with Savepoint(db) as alone:
+            job.reply.value = job.alone(db)
+        job.reply.error = alone.error
 
 
 def _truncate_log(db: apsw.Connection) -> None:
