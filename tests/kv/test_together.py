@@ -221,6 +221,30 @@ def test_keys_with_a_past_are_set_again_among_new_ones(hard: bool) -> None:
     play(story)
 
 
+@pytest.mark.parametrize("url", STORES)
+def test_a_memory_that_took_the_place_of_a_key_stands_in_nobody_elses_way(url: str) -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        place = memory.kv.owner.address("k1")
+        await memory.remember("here first", id=place, metadata={"kv": {"key": "k1", "bytes": 1}})
+        done = await _sets(memory, {f"k{n}": n for n in range(3)})
+        assert [type(one) for one in done] == [Kept, Conflict, Kept]
+        assert place in done[1].detail
+        assert await _values(memory) == {"k0": 0, "k2": 2}
+
+    play(story, url)
+
+
+@pytest.mark.parametrize("url", STORES)
+def test_what_is_replaced_among_others_makes_room_for_as_much_as_it_held(url: str) -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        await _sets(memory, {f"k{n}": "x" * 28 for n in range(3)})
+        shrunk = await _sets(memory, {f"k{n}": "x" * 8 for n in range(3)})
+        grown = await _sets(memory, {"k0": "x" * 28, "k1": "x" * 28, "k2": "x" * 48})
+        assert [type(one) for one in (*shrunk, *grown)] == [Kept] * 5 + [QuotaExceeded]
+
+    play(story, url, kv_limits=Limits(quota_bytes=90))
+
+
 def test_two_processes_may_set_the_same_keys_at_the_same_moment(tmp_path: Path) -> None:
     url = f"sqlite://{tmp_path}/memory.db"
 

@@ -102,6 +102,36 @@ def test_one_with_changes_is_another_and_the_first_stays() -> None:
         values.replaced(value, third=1)
 
 
+@values.dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    kind: str
+    new: int = 1
+    marks: dict[str, int] = field(default_factory=dict)
+    last: str | None = None
+
+
+def test_a_maker_makes_what_the_kind_makes() -> None:
+    made = values.maker(Named)(kind="a", last="z")
+    assert made == values.maker(Named)("a", 1, {}, "z") == Named(kind="a", last="z")
+    assert type(made) is Named
+    assert repr(made) == repr(Named(kind="a", last="z"))
+    assert values.maker(Named)("a").marks is not values.maker(Named)("a").marks
+    assert copy.copy(made) == pickle.loads(pickle.dumps(made)) == made
+    assert values.maker(Pair)("a") == Pair("a")
+    assert hash(values.maker(Pair)("a")) == hash(Pair("a"))
+
+
+def test_what_a_maker_made_is_as_frozen_as_any_other_value() -> None:
+    made, name = values.maker(Pair)("a", (1,)), "first"
+    with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign to field 'first'"):
+        setattr(made, name, "b")
+    with pytest.raises(TypeError, match="second"):
+        values.maker(Named)("a", second=2)
+    with pytest.raises(TypeError, match="kind"):
+        values.maker(Named)(new=2)
+    assert made == Pair("a", (1,))
+
+
 def test_nothing_of_it_is_assigned_or_deleted() -> None:
     value, name = Pair("a"), "first"
     with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign to field 'first'"):

@@ -7,6 +7,7 @@ from memorywire.journal.entries import Entry, contents_of, contents_of_each
 from memorywire.model.change import Change
 from memorywire.model.proposal import Proposal
 from memorywire.model.record import Json
+from memorywire.model.values import maker
 
 
 def entry_of(change: Change, kind: str, tools: Tools, **details: Json) -> Entry:
@@ -33,16 +34,18 @@ def entry_of(change: Change, kind: str, tools: Tools, **details: Json) -> Entry:
 def entries_of(changes: Sequence[Change], rules: Sequence[str | None], tools: Tools) -> list[Entry]:
     """What the ledger says of committed changes, each of which begins one version and does nothing else."""
     actor = tools.governance.caller
+    details: dict[str | None, dict[str, Json]] = {rule: {"rule": rule} for rule in rules}
+    details[None] = {}
     told = zip(changes, rules, contents_of_each(changes), strict=True)
     return [
-        Entry(
+        maker(Entry)(
             at=change.at,
             operation=change.operation,
             scope=change.scope,
             actor=actor,
             kind="committed",
             subject=change.id,
-            details={} if rule is None else {"rule": rule},
+            details=details[rule],
             contents=contents,
         )
         for change, rule, contents in told

@@ -14,6 +14,7 @@ from memorywire.governance.rules import Verdict
 from memorywire.model.change import Change
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Record
+from memorywire.model.values import maker
 from memorywire.stores.contract import Gatherer
 
 Ended: TypeAlias = Submitted | Exception
@@ -57,8 +58,9 @@ async def _ended_together(changes: Sequence[Change], tools: Tools) -> dict[int, 
     allowed = {at: judgement.rule for at, judgement in judged if judgement is not None}
 
     async def write(passing: Sequence[Change]) -> Sequence[int | Exception]:
-        entries = entries_of(passing, list(allowed.values()), tools)
-        return await tools.governance.journal.write_many(passing, entries)
+        return await tools.governance.journal.write_many(
+            passing, entries_of(passing, list(allowed.values()), tools)
+        )
 
     return await _committed({at: changes[at] for at in allowed}, tools, write)
 
@@ -93,4 +95,4 @@ async def _committed(changes: dict[int, Change], tools: Tools, write: _Writing) 
 
 
 def _of(alike: Submitted, change: Change) -> Submitted:
-    return Submitted(status=alike.status, outcomes=alike.outcomes, change_id=change.id)
+    return maker(Submitted)(status=alike.status, outcomes=alike.outcomes, change_id=change.id)

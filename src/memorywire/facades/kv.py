@@ -26,6 +26,7 @@ from memorywire.model.kv import (
 )
 from memorywire.model.record import Json
 from memorywire.model.requests import Dedup, DedupMode, MinRelevance, RankWeights
+from memorywire.model.values import maker
 from memorywire.wire import strict
 from memorywire.wire.codec import encode
 
@@ -66,6 +67,8 @@ class KeyValue:
         self.owner = owner
         self.limits = limits
         self._house = house
+        self._scope = owner.scope
+        self._last: kv.Keys | None = None
 
     def of(self, kind: str, id: str) -> "KeyValue":
         """The entries of an `agent`, of a `user` whichever agent asks, or of the `tenant`."""
@@ -119,8 +122,12 @@ class KeyValue:
 
     async def _keys(self) -> kv.Keys:
         house = await self._house()
-        tools = await house.tools.serving(self.owner.scope)
-        return kv.Keys(owner=self.owner, tools=tools, limits=self.limits, usage=house.usage)
+        tools = await house.tools.serving(self._scope)
+        last = self._last
+        if last is None or last.tools is not tools or last.usage is not house.usage:
+            last = kv.Keys(owner=self.owner, tools=tools, limits=self.limits, usage=house.usage)
+            self._last = last
+        return last
 
 
 def owner_kind(named: str) -> OwnerKind:
@@ -141,7 +148,7 @@ def setting(key: str, value: Json, **options: Unpack[SetOptions]) -> Setting:
             f"ttl is a number of seconds up to {LONGEST_TTL}", field="ttl", fix="leave it out for no end"
         )
     rest: dict[str, Any] = dict(options)
-    return Setting(key=key, value=value, text=rest.pop("embed_text", None), **rest)
+    return maker(Setting)(key=key, value=value, text=rest.pop("embed_text", None), **rest)
 
 
 def _setting_or_problem(key: str, value: Json, options: SetOptions) -> Setting | MemorywireError:

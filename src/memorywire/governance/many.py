@@ -39,7 +39,7 @@ def signless(records: Sequence[Record]) -> bool:
         for place, value in (("source", record.source), ("metadata", record.metadata), ("tags", record.tags)):
             if value:
                 _tell(place, value, said, names)
-    return unsuspicious(said, names)
+    return unsuspicious(dict.fromkeys(said), names)  # what many say is read once
 
 
 def _hear(value: Json, said: list[str]) -> None:
@@ -78,6 +78,7 @@ class Bench:
     def __init__(self, policy: Policy, caller: str) -> None:
         self._policy = policy
         self._caller = caller
+        self._learned = frozenset(rule.name for rule in policy.rules if rule.learned)
         self._known: dict[_Likeness, Judgement] = {}
         self._last: tuple[_Likeness | None, Judgement | None] = (None, None)
 
@@ -103,4 +104,4 @@ class Bench:
 
     def is_learned(self, judgement: Judgement) -> bool:
         """Whether a rule gave it that was suggested from people's decisions."""
-        return any(rule.learned for rule in self._policy.rules if rule.name == judgement.rule)
+        return judgement.rule in self._learned

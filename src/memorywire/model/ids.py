@@ -16,8 +16,11 @@ _TAIL_BYTES = 8
 _PLACES = 42  # of the last 62 bits the first 20 are for the place, these for what tells wholes apart
 _REST = (1 << _PLACES) - 1
 
+VARIANT = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
+"""What a digit of an id becomes of which two bits are given (RFC 9562, section 4.1)."""
 
-def written(bits: int) -> str:
+
+def _written(bits: int) -> str:
     """The 128 bits of a UUID in its usual form."""
     digits = f"{bits:032x}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
@@ -27,12 +30,12 @@ def part_of(whole: str, place: int) -> str:
     """The id of what stands at a place in something that was minted: always the same, and in its order."""
     head = int(whole.replace("-", ""), 16) >> 62 << 62
     tail = int.from_bytes(hashlib.blake2b(whole.encode(), digest_size=8).digest(), "big") & _REST
-    return written(head | place << _PLACES | tail)
+    return _written(head | place << _PLACES | tail)
 
 
 def _minted(moment: int, counter: int, drawn: bytes) -> str:
-    tail = int.from_bytes(drawn, "big") & 0x3FFF_FFFF_FFFF_FFFF
-    return written((moment & 0xFFFF_FFFF_FFFF) << 80 | 0x7 << 76 | counter << 64 | 0b10 << 62 | tail)
+    time, tail = f"{moment & 0xFFFF_FFFF_FFFF:012x}", drawn.hex()
+    return f"{time[:8]}-{time[8:]}-7{counter:03x}-{VARIANT[tail[0]]}{tail[1:4]}-{tail[4:]}"
 
 
 class IdMint:

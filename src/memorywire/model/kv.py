@@ -8,11 +8,11 @@ from functools import lru_cache
 from json.encoder import encode_basestring_ascii as _quoted
 
 from memorywire.model.answers import Status
-from memorywire.model.ids import written
+from memorywire.model.ids import VARIANT
 from memorywire.model.jsontext import encoder
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.requests import Dedup, MinRelevance, RankWeights
-from memorywire.model.values import dataclass
+from memorywire.model.values import dataclass, maker
 
 MARK = "kv"
 """Under this name a record's metadata says that it is an entry, and of which key."""
@@ -34,9 +34,7 @@ LONGEST_TTL = 3_153_600_000
 
 _one_line = encoder()
 _listed = encoder(ensure_ascii=True, spaced=True)
-_FIXED = 0xF << 76 | 0b11 << 62
-_VERSION_8 = 0x8 << 76 | 0b10 << 62  # RFC 9562: the form of an id that is made by a rule of one's own
-_FORM, _FORM_AT = "8", 14  # the digit that says so in an id that is written, and its place
+_FORM, _FORM_AT = "8", 14  # RFC 9562: the digit of an id that is made by a rule of one's own, and its place
 
 SHARED = {OwnerKind.USER: "kv:user", OwnerKind.TENANT: "kv:tenant"}
 """The agents under which entries live that belong to no single agent."""
@@ -61,8 +59,9 @@ class Owner:
         """The id of the record of a key. A key whose record was erased goes on in the next generation."""
         nth = "0" if generation == 0 else _listed(generation)
         said = f"{_whose(self.tenant, self.kind.value, self.id)}{_quoted(key)}, {nth}]"
-        bits = int.from_bytes(hashlib.blake2b(said.encode(), digest_size=16).digest(), "big")
-        return written(bits & ~_FIXED | _VERSION_8)
+        found = hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
+        variant = VARIANT[found[16]]
+        return f"{found[:8]}-{found[8:12]}-{_FORM}{found[13:16]}-{variant}{found[17:20]}-{found[20:]}"
 
 
 @lru_cache(maxsize=1024)
@@ -246,7 +245,7 @@ def entry_of(record: Record) -> Entry:
     mark = record.metadata[MARK]
     key = mark["key"]
     held = record.content
-    return Entry(
+    return maker(Entry)(
         key=key,
         value=held[key] if isinstance(held, Mapping) and key in held else held,
         version=record.version,

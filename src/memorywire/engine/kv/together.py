@@ -5,29 +5,24 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from memorywire.engine.kv.keys import MOST_TOGETHER, Keys, Place, live
-from memorywire.engine.kv.planning import (
-    Planned,
-    Ready,
-    alive,
-    content_of,
-    fitting,
-    planned,
-    receipt,
-    version_of,
-)
+from memorywire.engine.kv.keys import MOST_TOGETHER, Keys, Place, glimpsed, live
+from memorywire.engine.kv.planning import Ready, content_of, fitting, plan_of, planned, receipt
 from memorywire.engine.kv.writing import keep_alone, kept_alone, ready
 from memorywire.engine.together import submit_each
 from memorywire.governance.many import cleared
 from memorywire.governance.policy import trust_of
 from memorywire.governance.redact import Redactor
-from memorywire.model.change import Base
+from memorywire.model.change import Base, Change
 from memorywire.model.errors import Conflict, InvalidRequest, MemorywireError
-from memorywire.model.kv import Kept, Setting
+from memorywire.model.kv import MARK, Kept, Setting
 from memorywire.model.record import Json, Record, Trust
+from memorywire.model.values import maker
+from memorywire.stores.contract import Glancer, Glimpse
 
 Result: TypeAlias = Kept | MemorywireError
 _Ended: TypeAlias = Kept | Exception
+_Meant: TypeAlias = tuple[Change, int]
+"""A change, and how many bytes more the owner holds then."""
 
 
 async def keep(keys: Keys, setting: Setting) -> Kept:
@@ -80,30 +75,44 @@ async def _keep_together(keys: Keys, settings: Sequence[Setting]) -> list[_Ended
 async def _written(keys: Keys, settings: Mapping[str, Setting]) -> dict[str, _Ended]:
     """What becomes of each, by the id of its record; a Conflict is not the last word."""
     try:
-        able = await _able(keys, settings)
-        found = {record.id: record for record in await keys.tools.store.get(keys.scope, list(able))}
-        meant, ended = _planned(keys, able, found)
-        refused = await keys.usage.reserve_each(keys, [plan.growth for plan in meant.values()])
+        meant, ended = await _planned(keys, settings)
+        refused = await keys.usage.reserve_each(keys, [growth for _, growth in meant.values()])
     except MemorywireError as problem:
         return dict.fromkeys(settings, problem)
     ended |= {id: no for id, no in zip(meant, refused, strict=True) if no is not None}
-    return ended | await _submitted(keys, {id: plan for id, plan in meant.items() if id not in ended})
+    return ended | await _submitted(keys, {id: one for id, one in meant.items() if id not in ended})
 
 
-def _planned(
-    keys: Keys, able: Mapping[str, Ready | MemorywireError], found: Mapping[str, Record]
-) -> tuple[dict[str, Planned], dict[str, _Ended]]:
+async def _planned(
+    keys: Keys, settings: Mapping[str, Setting]
+) -> tuple[dict[str, _Meant], dict[str, _Ended]]:
     """What is to be committed, and what may not be, by the id of its record."""
+    able = await _able(keys, settings)
+    found = await _seen(keys, list(able))
     now = keys.tools.clock()
-    meant: dict[str, Planned] = {}
+    meant: dict[str, _Meant] = {}
     ended: dict[str, _Ended] = {}
     changes = keys.tools.mint.many(len(able))
     for (id, one), change in zip(able.items(), changes, strict=True):
         try:
-            meant[id] = _meant(keys, id, _sound(one), found.get(id), now, change)
+            meant[id] = _meant(keys, _sound(one), _place(id, found.get(id)), now, change)
         except MemorywireError as problem:
             ended[id] = problem
     return meant, ended
+
+
+async def _seen(keys: Keys, ids: Sequence[str]) -> Mapping[str, Record | Glimpse]:
+    """What stands under these ids: no more of it than a next version has to know, where a store can tell."""
+    store = keys.tools.store
+    if isinstance(store, Glancer):
+        return {glimpse[0]: glimpse for glimpse in await store.glance(keys.scope, ids, MARK)}
+    return {record.id: record for record in await store.get(keys.scope, ids)}
+
+
+def _place(id: str, seen: Record | Glimpse | None) -> Place:
+    if seen is None:
+        return maker(Place)(id=id, base=Base.NOTHING)
+    return live(seen) if isinstance(seen, Record) else glimpsed(seen)
 
 
 def _sound(one: Ready | MemorywireError) -> Ready:
@@ -112,26 +121,25 @@ def _sound(one: Ready | MemorywireError) -> Ready:
     return one
 
 
-def _meant(keys: Keys, id: str, one: Ready, current: Record | None, now: int, change: str) -> Planned:
-    """What keeps a setting at a place that stands so, by a change of this id."""
-    place = Place(id=id, base=Base.NOTHING) if current is None else live(current)
+def _meant(keys: Keys, one: Ready, place: Place, now: int, change: str) -> _Meant:
+    """What keeps a setting at a place, by a change of this id."""
     wanted = one.setting.if_version
-    if wanted is not None and wanted != version_of(alive(place, now)):
+    if wanted is not None and wanted != place.version(now):
         raise Conflict("another version stands there", field="if_version")
     return planned(keys, one, place, now, change)
 
 
-async def _submitted(keys: Keys, meant: Mapping[str, Planned]) -> dict[str, _Ended]:
-    each = list(meant.values())
-    done = await submit_each([one.change for one in each], lambda at: each[at].plan, keys.tools)
+async def _submitted(keys: Keys, meant: Mapping[str, _Meant]) -> dict[str, _Ended]:
+    each = [change for change, _ in meant.values()]
+    done = await submit_each(each, lambda at: plan_of(each[at]), keys.tools)
     ended: dict[str, _Ended] = {}
-    for (id, one), result in zip(meant.items(), done, strict=True):
+    for (id, (change, growth)), result in zip(meant.items(), done, strict=True):
         if isinstance(result, Exception):
             ended[id] = result
         else:
-            ended[id] = receipt(one, result)
+            ended[id] = receipt(change, result)
         if isinstance(result, Exception) or result.staged:
-            keys.usage.give_back(keys.owner, one.growth)
+            keys.usage.give_back(keys.owner, growth)
     return ended
 
 
@@ -147,7 +155,7 @@ async def _able(keys: Keys, settings: Mapping[str, Setting]) -> dict[str, Ready 
             if is_clear:
                 trust = Trust.STANDARD if policy is None else trust_of(setting.source, policy)
                 size = fitting(keys, setting)
-                able[id] = Ready(setting=setting, size=size, content=content, trust=trust)
+                able[id] = maker(Ready)(setting=setting, size=size, content=content, trust=trust)
             else:
                 able[id] = await ready(keys, setting)
         except MemorywireError as problem:

@@ -9,14 +9,12 @@ from memorywire.engine.commit import Plan
 from memorywire.engine.kv.keys import Keys, Place
 from memorywire.engine.kv.planning import (
     Ready,
-    alive,
     content_of,
     fitting,
-    held,
+    plan_of,
     planned,
     receipt,
     text_of,
-    version_of,
 )
 from memorywire.engine.remember import draft
 from memorywire.model.capabilities import Feature
@@ -62,7 +60,7 @@ async def add(keys: Keys, key: str, by: float) -> Kept:
     """Add to the number under the key, which is 0 when there is none; however many do, none is lost."""
 
     async def attempt(place: Place) -> Kept:
-        total = _number(alive(place, keys.tools.clock())) + by
+        total = _number(place.current if place.alive(keys.tools.clock()) else None) + by
         kept = await _write(keys, await ready(keys, Setting(key=key, value=total)), place)
         return replace(kept, value=total)
 
@@ -87,7 +85,7 @@ async def delete(keys: Keys, key: str) -> Deleted:
         request = Forget(scope=scope, ids=tuple(one.id for one in gone))
         done = await keys.tools.submit(Plan(change=change, request=request))
         if not done.staged:
-            keys.usage.give_back(keys.owner, held(current))
+            keys.usage.give_back(keys.owner, current.metadata[MARK]["bytes"])
         return Deleted(key=key, existed=True, status=done.status, proposal_id=done.proposal_id)
 
     return await _in_turn(keys, key, attempt)
@@ -123,7 +121,7 @@ async def _in_turn(
     id = keys.owner.address(key)
     async with keys.usage.turns.turn(id):
         place = await keys.look(id)
-        if if_version is not None and if_version != _version(keys, place):
+        if if_version is not None and if_version != place.version(keys.tools.clock()):
             place = await keys.trace(key)  # there may be more to the key than a single look shows
         for _ in range(_ATTEMPTS - 1):
             _refuse_another(keys, key, if_version, place)
@@ -189,26 +187,22 @@ def _refuse_without_vectors(keys: Keys) -> None:
 
 async def _write(keys: Keys, ready: Ready, place: Place) -> Kept:
     now = keys.tools.clock()
-    meant = planned(keys, ready, place, now, keys.tools.mint())
-    await keys.usage.reserve(keys, meant.growth)
+    change, growth = planned(keys, ready, place, now, keys.tools.mint())
+    await keys.usage.reserve(keys, growth)
     try:
-        done = await keys.tools.submit(meant.plan)
+        done = await keys.tools.submit(plan_of(change))
     except MemorywireError:
-        keys.usage.give_back(keys.owner, meant.growth)
+        keys.usage.give_back(keys.owner, growth)
         raise
     if done.staged:
-        keys.usage.give_back(keys.owner, meant.growth)
-    return receipt(meant, done)
-
-
-def _version(keys: Keys, place: Place) -> int:
-    return version_of(alive(place, keys.tools.clock()))
+        keys.usage.give_back(keys.owner, growth)
+    return receipt(change, done, ready.warning)
 
 
 def _refuse_another(keys: Keys, key: str, wanted: int | None, place: Place) -> None:
-    if wanted is not None and wanted != _version(keys, place):
+    if wanted is not None and wanted != (version := place.version(keys.tools.clock())):
         raise Conflict(
-            f"{key} is at version {_version(keys, place)}, not {wanted}",
+            f"{key} is at version {version}, not {wanted}",
             field="if_version",
             fix="read it again and decide on the current version",
         )

@@ -69,22 +69,26 @@ async def remember(stage: Stage) -> list[Latency]:
 
 
 async def recall_after_remember(stage: Stage) -> list[Latency]:
-    """The first recall that has to see a new memory."""
+    """The first recall that has to see a new memory, beside one that has not."""
     count = stage.rounds + WARM_UP
     new, questions = stage.fresh(count), stage.asked(count)
     learned = _embedded([*new, *questions])
     await stage.vectors.learn(learned)
-    samples: dict[str, list[float]] = {"ours": [], "linear": []}
     ours = _ours_recall(stage.ours, questions)
-    linear = _linear_recall(stage, questions, stage.vectors.known)
-    for number in range(stage.rounds):
-        kept(await stage.ours.remember(new[number]))
-        samples["ours"].append(await timed(ours, number, rest=REST))
-        stage.linear.remember(AGENT, (new[number], None, stage.vectors.known(new[number])))
-        samples["linear"].append(await timed(linear, number, rest=REST))
+    spreads = await side_by_side(
+        stage.rounds,
+        {"ours": ours, "as before": ours, "linear": _linear_recall(stage, questions, stage.vectors.known)},
+        before={
+            "ours": _ours_remember(stage.ours, new),
+            "linear": _linear_remember(stage, new, stage.vectors.known),
+        },
+    )
     stage.vectors.unlearn(learned)
     measure = "first recall after a remember, without embedding"
-    return [_latency(stage, measure, spread(samples["ours"]), spread(samples["linear"]))]
+    return [
+        _latency(stage, measure, spreads["ours"], spreads["linear"]),
+        _latency(stage, measure, spreads["ours"], spreads["as before"], "a recall with nothing new"),
+    ]
 
 
 async def filtered_recall(stage: Stage) -> list[Latency]:

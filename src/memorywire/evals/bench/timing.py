@@ -42,26 +42,32 @@ def _percentile(ordered: Sequence[float], share: float) -> float:
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
-async def side_by_side(rounds: int, steps: Mapping[str, Step], *, rest: float = REST) -> dict[str, Spread]:
+async def side_by_side(
+    rounds: int, steps: Mapping[str, Step], *, rest: float = REST, before: Mapping[str, Step] | None = None
+) -> dict[str, Spread]:
     """Every step once a round; in turns, the order reversed every other time, so that noise hits all alike.
 
-    A few unmeasured rounds come first; they have negative numbers. Each turn begins after a rest.
+    A few unmeasured rounds come first; they have negative numbers. Each turn begins after a rest. What has to
+    happen `before` a step of the same name is not measured either.
     """
+    ahead = before or {}
     samples: dict[str, list[float]] = {name: [] for name in steps}
     order = list(steps.items())
     for first in range(-WARM_UP, rounds, TURN):
         for name, step in order:
             await asyncio.sleep(rest)
             numbers = range(first, min(first + TURN, rounds))
-            seconds = [await timed(step, number) for number in numbers]
+            seconds = [await timed(step, number, before=ahead.get(name)) for number in numbers]
             samples[name] += seconds[max(0, -first) :]
         order.reverse()
     return {name: spread(seconds) for name, seconds in samples.items()}
 
 
-async def timed(step: Step, number: int, *, rest: float = 0.0) -> float:
-    """Seconds one step took, begun after a rest."""
+async def timed(step: Step, number: int, *, rest: float = 0.0, before: Step | None = None) -> float:
+    """Seconds one step took, begun after a rest and after what has to happen before."""
     await asyncio.sleep(rest)
+    if before is not None:
+        await before(number)
     started = time.perf_counter()
     await step(number)
     return time.perf_counter() - started

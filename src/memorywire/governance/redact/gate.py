@@ -27,7 +27,7 @@ def is_innocent(names: Iterable[str | None], values: Iterable[Json]) -> bool:
     said: list[str] = []
     for value in values:
         _gather(value, "", keys, said)
-    words, identifiers = _LINE.join(said), _LINE.join(keys)
+    words, identifiers = _LINE.join(said), _LINE.join(dict.fromkeys(keys))
     if not (words.isascii() and identifiers.isascii()) or _telling().Match(words.encode()):
         return False
     return not identifiers or not _telling_names().Match(identifiers.encode())
