@@ -19,7 +19,7 @@ from memorywire.evals.bench.linear import LinearStore
 from memorywire.evals.bench.measures import CLIENTS
 from memorywire.evals.bench.report import Latency, Rate
 from memorywire.evals.bench.stage import AGENT, SMALL_USER, kept, mint, open_stage, user_of
-from memorywire.evals.bench.timing import TURN, WARM_UP, Spread, side_by_side, spread
+from memorywire.evals.bench.timing import TURN, WARM_UP, Spread, Step, side_by_side, spread
 from memorywire.model.answers import Remembered, Status
 from memorywire.model.errors import CapabilityUnsupported, Conflict, InvalidRequest
 from memorywire.retrieval.embed import open_embedder
@@ -62,6 +62,22 @@ def test_sides_are_measured_in_turn_and_each_goes_first_every_other_time():
     assert turns == list("abababa")[: len(turns)]
     for side in "ab":
         assert [number for name, number in calls if name == side] == list(range(-WARM_UP, rounds))
+
+
+def test_what_has_to_happen_before_a_step_is_not_measured():
+    done: list[tuple[str, int]] = []
+
+    def step(name: str, seconds: float = 0.0) -> Step:
+        async def once(number: int) -> None:
+            await asyncio.sleep(seconds)
+            done.append((name, number))
+
+        return once
+
+    steps, slow = {"a": step("a"), "b": step("b", 0.01)}, {"a": step("before", 0.03)}
+    found = asyncio.run(side_by_side(3, steps, rest=0, before=slow))
+    assert [name for name, number in done if number == 1] == ["before", "a", "b"]
+    assert found["a"].p50 < found["b"].p50
 
 
 def test_the_linear_store_finds_the_nearest_of_the_agent_and_of_the_user(tmp_path: Path):
