@@ -290,19 +290,45 @@ def test_everybody_is_told_when_the_store_is_gone() -> None:
     play(story)
 
 
-def test_requests_of_one_caller_share_a_group_and_those_of_another_do_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def _watched(monkeypatch: pytest.MonkeyPatch, gate: asyncio.Event) -> list[list[str]]:
+    """The keys of each group, as it begins; none is written before the gate is open."""
     groups: list[list[str]] = []
     write = together._keep_together
 
     async def watched(keys: together.Keys, settings: Any) -> Any:
         groups.append([setting.key for setting in settings])
+        await gate.wait()
         return await write(keys, settings)
 
+    monkeypatch.setattr(together, "_keep_together", watched)
+    return groups
+
+
+def test_what_is_set_while_others_are_written_is_written_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        await _opened(memory)
+        groups = _watched(monkeypatch, gate := asyncio.Event())
+        sets = []
+        for n in range(6):
+            sets.append(asyncio.create_task(memory.kv.set(f"k{n}", n)))
+            for _ in range(5):  # each in a turn of its own
+                await asyncio.sleep(0)
+        gate.set()
+        assert [kept.key for kept in await asyncio.gather(*sets)] == [f"k{n}" for n in range(6)]
+        assert groups == [["k0"], ["k1", "k2", "k3", "k4", "k5"]]
+        await memory.kv.set("k6", 6)
+        assert groups[2:] == [["k6"]]
+
+    play(story)
+
+
+def test_requests_of_one_caller_share_a_group_and_those_of_another_do_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def story(memory: Memory, clock: HandClock) -> None:
         house = await memory.kv._house()
-        monkeypatch.setattr(together, "_keep_together", watched)
+        groups = _watched(monkeypatch, gate := asyncio.Event())
+        gate.set()
 
         def as_caller(name: str) -> together.Keys:
             tools = house.as_caller(name)

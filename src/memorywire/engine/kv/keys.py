@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import field
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from memorywire.engine.kv.turns import Turns
@@ -14,7 +15,7 @@ from memorywire.model.kv import MARK, Kept, Limits, Owner, Setting, is_entry, is
 from memorywire.model.record import Json, Record, Scope, Standing
 from memorywire.model.values import dataclass, maker
 from memorywire.model.where import And, Compare, Filter, Operator, Where
-from memorywire.stores.contract import Glimpse, Historian, Store
+from memorywire.stores.contract import Gatherer, Glimpse, Historian, Store
 
 T = TypeVar("T")
 Answer: TypeAlias = "asyncio.Future[Record | None]"
@@ -67,24 +68,40 @@ class Usage:
         self._asked: dict[Scope, dict[str, list[Answer]]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._joined: dict[Owner, _Joined] = {}
+        self._writing: dict[Owner, asyncio.Task[Any]] = {}
         self.turns = Turns()
 
     def join(self, keys: "Keys", setting: Setting, write: Write) -> "asyncio.Future[Kept]":
-        """The answer to come to a setting; what is set in the same moment is written together."""
+        """The answer to come to a setting; what is set in the same moment is written together.
+
+        Where many share a commit, so is what is set while those before are written: the more there is to
+        do, the less each takes.
+        """
         loop = asyncio.get_running_loop()
         joined = self._joined.get(keys.owner)
         if joined is None or not joined.takes(keys):
             joined = self._joined[keys.owner] = _Joined(keys)
-            self._begin(self._write(joined, write)).add_done_callback(joined.answer)
+            before = self._writing.get(keys.owner) if isinstance(keys.tools.store, Gatherer) else None
+            task = self._writing[keys.owner] = self._begin(self._write(joined, write, before))
+            task.add_done_callback(joined.answer)
+            task.add_done_callback(partial(self._written, keys.owner))
         answer: asyncio.Future[Kept] = loop.create_future()
         joined.settings.append(setting)
         joined.answers.append(answer)
         return answer
 
-    async def _write(self, joined: _Joined, write: Write) -> Sequence[Kept | Exception]:
+    async def _write(
+        self, joined: _Joined, write: Write, before: "asyncio.Task[Any] | None"
+    ) -> Sequence[Kept | Exception]:
+        if before is not None:
+            await asyncio.wait([before])
         if self._joined.get(joined.keys.owner) is joined:
             del self._joined[joined.keys.owner]
         return await write(joined.keys, joined.settings)
+
+    def _written(self, owner: Owner, task: "asyncio.Task[Any]") -> None:
+        if self._writing.get(owner) is task:
+            del self._writing[owner]
 
     def _begin(self, work: Coroutine[None, None, T]) -> "asyncio.Task[T]":
         task = asyncio.get_running_loop().create_task(work)

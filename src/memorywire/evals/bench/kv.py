@@ -30,7 +30,6 @@ from memorywire.stores.sqlite.sql import QUERIES
 
 AT_ONCE = 256
 BARE = "bare table"
-_READS_PER_WRITE = 9
 _COMMITS = 2_000
 _SET = "INSERT OR REPLACE INTO kv VALUES (?, ?)"
 
@@ -77,13 +76,14 @@ async def _timed(rival: Rival, keys: int) -> list[Rate]:
     if get is None:
         return rates
 
-    def either(number: int) -> Awaitable[object]:
-        return get(number) if number % (_READS_PER_WRITE + 1) else rival.set(number)
+    def mixed(gets: int) -> Verb:
+        return lambda number: get(number) if number % (gets + 1) else rival.set(number)
 
     return [
         *rates,
         await _rate(rival.name, "get", get, numbers),
-        await _rate(rival.name, "9 gets to 1 set", either, numbers),
+        await _rate(rival.name, "1 get to 1 set", mixed(1), numbers),
+        await _rate(rival.name, "9 gets to 1 set", mixed(9), numbers),
     ]
 
 
