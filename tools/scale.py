@@ -7,6 +7,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from memorywire.stores.sqlite import SqliteStore, open_store
 
 SPACE = Space(model="made-up", revision="1", dimension=384)
 AGENT = Scope(tenant="default", agent="bench")
+NEIGHBOUR = Scope(tenant="neighbour", agent="bench")
 NOW = 1_800_000_000_000
 CHUNK, ROUNDS, LINEAR_ROUNDS, CLUSTERS = 5000, 40, 3, 3000
 
@@ -61,8 +63,11 @@ async def fill(store: SqliteStore, alone: SqliteStore, linear: LinearStore, size
             Put(record=_record(name(), fact, user), base=Base.NOTHING, vector=vector)
             for fact, user, vector in zip(some, users, made, strict=True)
         ]
+        few = [put for put in puts if put.record.scope.user == "small"]
         await store.write(_change(name(), puts))
-        await alone.write(_change(name(), [put for put in puts if put.record.scope.user == "small"]))
+        await alone.write(_change(name(), few))
+        moved = [replace(put, record=replace(put.record, scope=NEIGHBOUR)) for put in few]
+        await store.write(replace(_change(name(), moved), scope=NEIGHBOUR))
         contents = [fact.content for fact in some]
         linear.fill("bench", zip(contents, users, made, strict=True))
 
@@ -78,8 +83,8 @@ def _change(id: str, puts: list[Put]) -> Change:
     return Change(id=id, operation="remember", scope=AGENT, at=NOW, put=tuple(puts))
 
 
-def queries(user: str | None) -> list[Query]:
-    where = Where(scope=Scope(tenant=AGENT.tenant, agent=AGENT.agent, user=user), alive_at=NOW)
+def queries(scope: Scope) -> list[Query]:
+    where = Where(scope=scope, alive_at=NOW)
     asked = [fact.question for fact in islice(facts(), ROUNDS)]
     return [Query(where=where, text=t, vector=v) for t, v in zip(asked, Vectors(2)(ROUNDS), strict=True)]
 
@@ -92,7 +97,7 @@ async def timed(step: Callable[[Query], Awaitable[object]], asked: list[Query]) 
         await step(query)
         seconds.append(time.perf_counter() - started)
     found = spread(seconds[1:])
-    return f"{found.p50:.1f} / {found.p95:.1f} ms"
+    return f"{found.p50:.2f} / {found.p95:.2f} ms"
 
 
 def row(what: str, figure: str) -> None:
@@ -107,23 +112,28 @@ async def main(size: int, folder: Path) -> None:
     await store.close()
     for way in ("from its rows", "from packs"):
         store, before = await open_store(urls[0], space=SPACE), time.process_time()
-        await store.search(queries(None)[0], 5)
+        await store.search(queries(AGENT)[0], 5)
         spent = time.process_time() - before
         row(f"open and first recall of {size:,} {way}, processor time", f"{spent:.2f} s")
         await store.at_rest()
         await store.close()
     store = await open_store(urls[0], space=SPACE)
-    await store.search(queries(None)[0], 5)
-    row("recall among all, p50 / p95", await timed(lambda query: store.search(query, 5), queries(None)))
+    await store.search(queries(AGENT)[0], 5)
+    row("recall among all, p50 / p95", await timed(lambda query: store.search(query, 5), queries(AGENT)))
     row("resident", f"{resident():.0f} MB")
-    few = queries("small")
+    few = queries(replace(AGENT, user="small"))
     row("recall of a user with 0.1 %", await timed(lambda query: store.search(query, 5), few))
     row("the same user alone in a file", await timed(lambda query: alone.search(query, 5), few))
+    row(
+        "recall of another tenant with as many",
+        await timed(lambda query: store.search(query, 5), queries(NEIGHBOUR)),
+    )
+    row("the same alone in a file", await timed(lambda query: alone.search(query, 5), queries(AGENT)))
 
     async def scan(query: Query) -> None:
         linear.recall("bench", query.vector or b"")
 
-    row("linear scan of float32 in SQLite", await timed(scan, queries(None)[:LINEAR_ROUNDS]))
+    row("linear scan of float32 in SQLite", await timed(scan, queries(AGENT)[:LINEAR_ROUNDS]))
     for one in (store, alone):
         await one.close()
 
