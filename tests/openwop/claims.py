@@ -15,6 +15,7 @@ from memorywire.facades.openwop.entries import moment
 from memorywire.facades.openwop.refs import issue
 from memorywire.facades.openwop.rules import Rule
 from memorywire.model.record import Scope
+from tests.openwop.overdue import a_run_that_nobody_ends_is_ended
 from tests.openwop.stage import Stage, events_of, good, hosting, refused, started
 
 DAY = 86_400_000
@@ -337,6 +338,7 @@ CLAIMS: Mapping[Rule, Callable[[Stage], None]] = {
     Rule.DELETION: a_deleted_entry_is_gone,
     Rule.EVENTS: each_write_is_told,
     Rule.RUN_LIFE: scratchpad_ends_with_its_run,
+    Rule.DEADLINE: a_run_that_nobody_ends_is_ended,
     Rule.REPLAY: a_replay_tells_what_was_told,
     Rule.ERASURE: a_replay_without_its_memory_is_refused,
     Rule.DEGRADATION: an_agent_that_asks_for_more_says_so,

@@ -1,11 +1,12 @@
 """`memorywire serve --openwop` as a process."""
 
 import json
+import time
 from pathlib import Path
 
 from tests.cli.shell import Shell
 from tests.http.test_command import started
-from tests.openwop.stage import good, refused
+from tests.openwop.stage import EXTENSION, good, refused
 from tests.openwop.test_host import AGENT
 
 
@@ -28,3 +29,14 @@ def test_agents_that_are_none_are_refused_before_anything_is_served(tmp_path: Pa
     done = Shell(tmp_path / "home")("serve", "--port", "0", "--openwop-agents", str(agents))
     assert done.code == 2
     assert "JSON list" in done.err
+
+
+def test_a_run_lasts_as_long_as_the_flag_says(tmp_path: Path) -> None:
+    with started(Shell(tmp_path / "home"), "--openwop", "--openwop-run-hours", "0.001") as (client, _):
+        run = good(client.post("/v1/runs", {"workflowId": "memorywire.session"}), 201)
+        entry = {"memoryRef": run["memory"]["scratchpad"], "entry": {"content": "a note"}}
+        good(client.post(f"{EXTENSION}/runs/{run['runId']}/memory/put", entry))
+        agent = {"agent_id": f"openwop-run:{run['runId']}:scratchpad"}
+        while good(client.post("/v0/list", agent))["items"]:
+            time.sleep(0.1)
+        assert good(client.get(f"/v1/runs/{run['runId']}"))["error"]["code"] == "run_timeout"

@@ -65,6 +65,14 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
 @click.option(
     "--openwop-test", is_flag=True, help="With what the published OpenWOP scenarios need; never for real use."
 )
+@click.option(
+    "--openwop-run-hours",
+    type=click.FloatRange(0, 87_600, min_open=True),
+    default=168.0,
+    show_default=True,
+    metavar="HOURS",
+    help="How long a run of that host may last before it has failed.",
+)
 @of_the_background
 @click.option("--demo", is_flag=True, help="Serve a small world made up for the purpose, to look around in.")
 @click.option("--quiet", is_flag=True, help="Do not write a line for each request to standard error.")
@@ -81,6 +89,7 @@ def command(
     openwop: bool,
     openwop_agents: BinaryIO | None,
     openwop_test: bool,
+    openwop_run_hours: float,
     **rest: Any,
 ) -> None:
     """Serve HTTP, the console, MCP where it is installed, events, health and figures on one port.
@@ -101,7 +110,7 @@ def command(
 
     background = {name: rest.pop(name) for name in ("promote", "night")}
     wanted = openwop or openwop_test or openwop_agents is not None
-    opening = _openwop(openwop_agents, testing=openwop_test) if wanted else None
+    opening = _openwop(openwop_agents, testing=openwop_test, run_hours=openwop_run_hours) if wanted else None
     doors = _Doors(Address(host=host, port=port, hosts=hosts), _provider(**rest), opening)
     with needed("oidc"), demo_desk(desk) if demo else nullcontext(desk) as at:
         serving = Serving(
@@ -129,13 +138,13 @@ def _provider(
     return None
 
 
-def _openwop(agents: "BinaryIO | None", *, testing: bool) -> "Callable[..., list[Mounted]]":
+def _openwop(agents: "BinaryIO | None", **hosting: Any) -> "Callable[..., list[Mounted]]":
     """The mounts of the host, for when there is a house; its agents are read now, so that a fault shows."""
     from memorywire.facades.openwop.discovery import manifests_from
     from memorywire.servers.openwop.mount import openwop_mounts
 
     found = () if agents is None else manifests_from(agents.read())
-    return partial(openwop_mounts, manifests=found, testing=testing)
+    return partial(openwop_mounts, manifests=found, **hosting)
 
 
 async def _serve(desk: Desk, serving: "Serving", doors: "_Doors", sleep: "Sleep") -> None:

@@ -6,6 +6,10 @@ VALUES (:id, :tenant, :caller, :workflow, :status, :at, :ended_at, :body);
 SELECT id, tenant, caller, workflow, status, at, ended_at, body FROM openwop_run
 WHERE id = :id AND tenant = :tenant;
 
+-- name: runs_begun_before
+SELECT id, tenant, caller, workflow, status, at, ended_at, body FROM openwop_run
+WHERE status = 'running' AND at < :moment ORDER BY at;
+
 -- name: end_run
 UPDATE openwop_run SET status = :status, ended_at = :ended_at, body = :body
 WHERE id = :id AND status = 'running' RETURNING id;

@@ -78,6 +78,11 @@ def run(db: apsw.Connection, tenant: str, id: str) -> Run | None:
     return None if row is None else _run(row)
 
 
+def begun_before(db: apsw.Connection, moment: int) -> list[Run]:
+    """The runs of every tenant that began so early and have not ended, the oldest first."""
+    return [_run(row) for row in db.execute(QUERIES["runs_begun_before"], {"moment": moment})]
+
+
 def end(db: apsw.Connection, run: Run, event: RunEvent) -> None:
     """Keep how the run ended, and that it did; Conflict when it had ended before."""
     ended = {"id": run.id, "status": run.status.value, "ended_at": run.ended_at, "body": _body(run)}

@@ -1,7 +1,7 @@
 """Runs: begun, told about, ended, and replayed from what they told and were shown."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
@@ -10,7 +10,7 @@ from memorywire.engine.tools import Tools
 from memorywire.facades.openwop.adapter import Adapter, Visitor, own_memories
 from memorywire.facades.openwop.attended import Attended, over
 from memorywire.facades.openwop.entries import entry_of
-from memorywire.facades.openwop.problems import SnapshotUnavailable
+from memorywire.facades.openwop.problems import RunTimeout, SnapshotUnavailable
 from memorywire.facades.openwop.refs import locate
 from memorywire.facades.openwop.rules import ALL, Rule
 from memorywire.facades.openwop.sweeping import sweep
@@ -28,7 +28,14 @@ from memorywire.model.values import dataclass
 SESSION = "memorywire.session"
 """The workflow of a run that somebody else carries out: it lasts until it is told to end."""
 
+RUN_HOURS = 168.0
+"""How long a run may last."""
+
+CALLER = "system:openwop"
+"""Who the ledger says ended a run that nobody else did."""
+
 _SHOWN = "$shown"
+_HOUR_MS = 3_600_000
 _HOW = {
     RunStatus.COMPLETED: "run.completed",
     RunStatus.FAILED: "run.failed",
@@ -50,7 +57,8 @@ class Known:
 class Host:
     """Serves runs over an open house; `workflows` are those that run by themselves, `serves` what it claims.
 
-    The secrets of a run are in this process alone: a run cannot be written through another one.
+    A run that lasts longer than `run_hours` has failed. The secrets of a run are in this process alone: a run
+    cannot be written through another one.
     """
 
     def __init__(
@@ -61,12 +69,14 @@ class Host:
         serves: Serves,
         workflows: Mapping[str, Known] | None = None,
         rules: frozenset[Rule] = ALL,
+        run_hours: float = RUN_HOURS,
     ) -> None:
         self.house = house
         self.serves = serves
         self.rules = rules
         self._file = journal.file
         self._workflows = workflows or {}
+        self._run_hours = run_hours
         self._attended: dict[str, Attended] = {}
 
     @property
@@ -84,12 +94,16 @@ class Host:
         return run if known is None else await self._carry_out(visitor, run, known.work)
 
     async def run(self, visitor: Visitor, id: str) -> Run:
-        """A run of the visitor's tenant, if all it is bound to is in the visitor's reach."""
+        """A run of the visitor's tenant, if all it is bound to is in the visitor's reach.
+
+        One that has lasted too long is ended first.
+        """
         found = await self._file.read(partial(runs.run, tenant=visitor.tenant, id=id))
         bound = () if found is None else (locate(ref, found.tenant, self.rules) for ref in found.moments)
         if found is None or not all(scope and visitor.reaches(scope.agent) for scope in bound):
             raise NotFound("there is no such run", field="runId")
-        return found
+        running = found.status is RunStatus.RUNNING
+        return await self._give_up(found) if running and found.at < self._latest else found
 
     async def events(self, run: Run, after: int = 0) -> list[RunEvent]:
         """What the run told behind that number."""
@@ -123,6 +137,12 @@ class Host:
         ended = replace(run, status=status, ended_at=now, variables=variables or {})
         await self._ended(visitor, ended)
         return ended
+
+    async def end_overdue(self) -> None:
+        """End the runs that have lasted too long, whoever began them; what fails has another turn."""
+        for run in await self._file.read(partial(runs.begun_before, moment=self._latest)):
+            with suppress(MemorywireError):
+                await self._give_up(run)
 
     async def replay(self, visitor: Visitor, source: Run, from_seq: int) -> Run:
         """A run that tells what the source told; raises SnapshotUnavailable when its memory is gone."""
@@ -193,14 +213,30 @@ class Host:
         await self._ended(visitor, failed)
         return failed
 
+    @property
+    def _latest(self) -> int:
+        """A run that began before this moment has lasted too long."""
+        if Rule.DEADLINE not in self.rules:
+            return 0
+        return self.house.tools.clock() - round(self._run_hours * _HOUR_MS)
+
+    async def _give_up(self, run: Run) -> Run:
+        """The run, ended by the host; or as it ended meanwhile."""
+        late = RunTimeout(f"nobody ended the run within {self._run_hours:g} hours")
+        try:
+            return await self._fail(Visitor(name=CALLER, tenant=run.tenant), run, late)
+        except Conflict:
+            ended = await self._file.read(partial(runs.run, tenant=run.tenant, id=run.id))
+            return run if ended is None else ended
+
     async def _ended(self, visitor: Visitor, run: Run) -> None:
         async with self._attended.get(run.id, Attended(self.rules)).ending():
+            if Rule.RUN_LIFE in self.rules:  # first: nobody comes back to what a run that has ended left
+                for scope in own_memories(run).values():
+                    await sweep(scope, self._tools(visitor))
             event = self._event(run, _HOW[run.status], {} if run.error is None else {"error": run.error})
             await self._file.write(partial(runs.end, run=run, event=event))
             self._attended.pop(run.id, None)
-        if Rule.RUN_LIFE in self.rules:
-            for scope in own_memories(run).values():
-                await sweep(scope, self._tools(visitor))
 
     async def _refuse_if_gone(self, visitor: Visitor, source: Run, from_seq: int) -> None:
         if Rule.ERASURE not in self.rules:

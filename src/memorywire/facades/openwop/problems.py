@@ -3,6 +3,12 @@
 from memorywire.model.errors import MemorywireError
 
 
+class RunTimeout(MemorywireError):
+    """Nobody ended a run in time."""
+
+    code = "run_timeout"
+
+
 class SnapshotUnavailable(MemorywireError):
     """What a run was shown is not there any more, so it cannot be replayed."""
 

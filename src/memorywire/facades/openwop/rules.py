@@ -26,6 +26,7 @@ class Rule(StrEnum):
     DELETION = "a deleted entry is gone for the next run"
     EVENTS = "each write of a run is told, without what it says"
     RUN_LIFE = "scratchpad and conversation end with their run"
+    DEADLINE = "a run that nobody ends in time is ended by the host"
     REPLAY = "a replay tells what was told, and mints nothing"
     ERASURE = "a replay is refused when something it was shown is erased"
     DEGRADATION = "an agent that asks for more than there is says so"

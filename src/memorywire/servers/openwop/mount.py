@@ -1,8 +1,10 @@
 """The OpenWOP host as applications that the HTTP door mounts."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
+from typing import NoReturn
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -13,7 +15,7 @@ from starlette.types import Scope
 
 from memorywire.facades.openwop.discovery import document
 from memorywire.facades.openwop.fixtures import AGENTS, workflows
-from memorywire.facades.openwop.host import Host
+from memorywire.facades.openwop.host import RUN_HOURS, Host
 from memorywire.facades.openwop.rules import ALL, Rule
 from memorywire.house import House
 from memorywire.model.errors import Forbidden, MemorywireError, NotFound, Unauthenticated, WrongMethod
@@ -31,6 +33,8 @@ from memorywire.servers.passports import Passports, Provider
 
 DISCOVERY = "/.well-known/openwop"
 PATH = "/v1"
+_LOOK_SECONDS = 600.0
+_HOUR_SECONDS = 3_600
 
 
 def openwop_mounts(
@@ -42,8 +46,12 @@ def openwop_mounts(
     testing: bool = False,
     limits: Limits | None = None,
     rules: frozenset[Rule] = ALL,
+    run_hours: float = RUN_HOURS,
 ) -> list[Mounted]:
-    """What `serve` mounts. `testing` adds the workflows, agents and addresses of the published scenarios."""
+    """What `serve` mounts. `testing` adds the workflows, agents and addresses of the published scenarios.
+
+    No run lasts longer than `run_hours`.
+    """
     door = Door(house, limits or Limits())
     host = Host(
         house,
@@ -51,6 +59,7 @@ def openwop_mounts(
         serves=host_over(house.capabilities),
         workflows=workflows() if testing else {},
         rules=rules,
+        run_hours=run_hours,
     )
     desk = Desk(host=host, door=door, manifests=(*manifests, *AGENTS) if testing else manifests)
     passports = None if provider is None else Passports(provider)
@@ -58,7 +67,11 @@ def openwop_mounts(
 
     @asynccontextmanager
     async def running() -> AsyncIterator[None]:
+        looking = asyncio.create_task(_end_overdue(host, min(_LOOK_SECONDS, run_hours * _HOUR_SECONDS)))
         yield
+        looking.cancel()
+        with suppress(asyncio.CancelledError):
+            await looking
         await door.drain()
         await doorkeeper.close()
 
@@ -80,6 +93,14 @@ def openwop_mounts(
             hosting=True,
         ),
     ]
+
+
+async def _end_overdue(host: Host, every: float) -> NoReturn:
+    """End what has lasted too long, again and again, also what another process left behind."""
+    while True:
+        with suppress(MemorywireError):  # a journal that is away has another turn
+            await host.end_overdue()
+        await asyncio.sleep(every)
 
 
 def _application(routes: Sequence[Route]) -> Starlette:
