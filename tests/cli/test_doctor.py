@@ -1,8 +1,12 @@
 """The doctor says what is installed, where the data is, and what would be fixed."""
 
+import subprocess
+import sys
 from pathlib import Path
 
-from tests.cli.shell import Shell
+import pytest
+
+from tests.cli.shell import COMMAND, Shell
 
 
 def test_a_store_that_is_not_there_yet_is_not_made(shell: Shell):
@@ -55,3 +59,25 @@ def test_passwords_in_a_url_are_not_shown(shell: Shell):
     done = shell("doctor", "--store", "postgresql://ana:secret@db/memories")
     assert done.code == 4
     assert "secret" not in done.out + done.err
+
+
+@pytest.mark.skipif(
+    subprocess.run(["unshare", "--mount", "--map-root-user", "true"], capture_output=True).returncode != 0,
+    reason="needs a mount of its own",
+)
+def test_a_disk_without_room_or_that_cannot_be_written_is_not_healthy(shell: Shell):
+    shell.home.mkdir()
+    doctor = " ".join([*COMMAND, "doctor"])
+    reader = (  # one that ends without closing, so that the file can still be read afterwards
+        f"import os, sqlite3; db = sqlite3.connect('{shell.home}/memory.db');"
+        "db.execute('SELECT 1 FROM sqlite_master').fetchall(); os._exit(0)"
+    )
+    script = (
+        f"mount -t tmpfs -o size=4m tmpfs {shell.home} && {' '.join(COMMAND)} remember tea > /dev/null;"
+        f'{doctor}; {sys.executable} -c "{reader}"; mount -o remount,ro {shell.home}; {doctor}'
+    )
+    words = ["unshare", "--mount", "--map-root-user", "sh", "-c", script]
+    done = subprocess.run(words, capture_output=True, text=True, env=shell.environment())
+    full, sealed, _ = done.stdout.split("not healthy")
+    assert "KiB are free" in full
+    assert "cannot be written" in sealed

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -249,3 +251,13 @@ def test_the_registry_entry_names_this_version_and_this_command():
     assert entry["version"] == package["version"] == __version__
     assert len(entry["description"]) <= 100
     assert [argument["value"] for argument in package["packageArguments"]] == ["mcp"]
+
+
+def test_the_snippets_name_the_command_that_printed_them(tmp_path: Path):
+    command = tmp_path / "memorywire"
+    command.write_text(f"#!{sys.executable}\nfrom memorywire.cli import main\nmain()\n", encoding="utf-8")
+    command.chmod(0o755)
+    words = [command, "mcp", "--print-config", "--agent", "ana"]
+    done = subprocess.run(words, capture_output=True, text=True, env=Shell(tmp_path / "home").environment())
+    document = done.stdout[done.stdout.index("{") : done.stdout.index("VS Code")]
+    assert json.loads(document)["mcpServers"]["memorywire"]["command"] == str(command)

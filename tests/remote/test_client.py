@@ -86,6 +86,25 @@ def test_a_token_opens_and_its_lack_does_not():
             assert not memory.recall("tea").hits
 
 
+def test_an_address_says_which_tenant_a_token_of_several_asks_for(tmp_path: Path):
+    with serving() as guarded:
+        token = guarded.operator("both", tenants=("t1", "t2")).token
+        url = guarded.client.url
+        with BlockingClient(f"{url}?tenant=t1", token=token) as memory:
+            memory.remember("Ana prefers tea")
+            memory.kv.set("drink", "tea")
+        with BlockingClient(f"{url}?tenant=t2", token=token, tenant="t1") as memory:
+            assert [record.content for record in memory.list()][:1] == ["Ana prefers tea"]
+        shell = Shell(tmp_path)
+        said = {"MEMORYWIRE_URL": f"{url}?tenant=t2", "MEMORYWIRE_TOKEN": token or ""}
+        assert "Ana" not in shell("list", **said).out
+        assert shell("kv", "set", "drink", "coffee", "--of", "tenant", **said).code == 0
+        healthy = shell("doctor", "--url", said["MEMORYWIRE_URL"], "--json", **said)
+        assert (healthy.code, healthy.json["server"]["ready"]) == (0, True)
+        refused = shell("list", **{**said, "MEMORYWIRE_URL": url}, MEMORYWIRE_AGENT="a")
+        assert (refused.code, "name a tenant of the token" in refused.err) == (3, True)
+
+
 def test_what_is_no_memorywire_is_said_to_be_none(server: Server):
     async def story() -> None:
         async with Client(f"{server.client.url}/docs") as memory:
@@ -129,6 +148,32 @@ def test_a_verb_that_needs_the_store_does_not_take_the_one_next_to_it(
     assert not any(tmp_path.iterdir())
     near = shell(*words, "--json", "--store", "memory://", MEMORYWIRE_URL=server.client.url)
     assert "MEMORYWIRE_URL" not in near.err
+
+
+def test_where_mcp_is_served_is_said_without_the_token(tmp_path: Path):
+    refused = Shell(tmp_path)("mcp", "--json", MEMORYWIRE_URL="https://mw_secret@far.example/?tenant=t1")
+    assert "https://far.example/mcp over HTTP" in refused.problem["fix"]
+    assert "mw_secret" not in refused.err
+
+
+def test_the_doctor_examines_the_server_that_is_named(server: Server, tmp_path: Path):
+    shell = Shell(tmp_path / "home")
+    address = server.client.url.replace("http://", "http://mw_secret@")
+    done = shell("doctor", "--json", MEMORYWIRE_URL=server.client.url)
+    assert (done.code, done.json["server"]["url"]) == (0, server.client.url)
+    shown = shell("doctor", MEMORYWIRE_URL=address)
+    assert (server.client.url in shown.out, "mw_secret" in shown.out + shown.err) == (True, False)
+    near = shell("doctor", "--json", "--store", "memory://", MEMORYWIRE_URL=server.client.url)
+    assert (near.code, near.json["stores"][0]["url"]) == (0, "memory://")
+    refused = shell("doctor", "--json", MEMORYWIRE_URL="sqlite:///x.db")
+    assert (refused.code, "no address" in refused.problem["detail"]) == (2, True)
+
+
+def test_a_server_is_not_told_what_time_it_is(server: Server, tmp_path: Path):
+    asked = ("call", "list", '{"agent_id": "a"}', "--json")
+    assert Shell(tmp_path)(*asked, MEMORYWIRE_URL=server.client.url).code == 0
+    refused = Shell(tmp_path)(*asked, "--clock", "5", MEMORYWIRE_URL=server.client.url)
+    assert (refused.code, refused.problem["field"]) == (3, "clock")
 
 
 def test_the_server_is_asked_what_its_stores_are_owed(server: Server, tmp_path: Path):

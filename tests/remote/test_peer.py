@@ -4,10 +4,13 @@ import asyncio
 import json
 import socket
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp.client.client import Client as Agent
+from mcp.client.stdio import stdio_client
 
 from memorywire import Memory
 from memorywire.conformance.samples import SPACE
@@ -20,7 +23,10 @@ from memorywire.retrieval.embed import open_embedder
 from memorywire.stores.registry import open_store
 from memorywire.stores.remote.link import locate
 from memorywire.stores.remote.verbs import PATH, VERBS
+from tests.cli.shell import Shell
 from tests.http.server import Client, Server, serving
+from tests.mcp.clients import remembered
+from tests.mcp.test_sessions import piped
 from tests.remote.peer import peer
 
 OURS = open_embedder("minilm", api_key=None).space
@@ -135,7 +141,7 @@ def test_a_refused_token_says_what_to_do_and_not_what_it_was(strict_peer: Server
     ("tenants", "agents", "fix"),
     [
         (("t1",), ("*",), "Memory(tenant=...)"),
-        (("t1", "t2"), ("*",), "a token of one tenant"),
+        (("t1", "t2"), ("*",), "https://TOKEN@HOST?tenant=NAME"),
         (("default",), ("somebody",), "a token of this agent"),
     ],
     ids=["of a tenant", "of several", "of an agent"],
@@ -177,7 +183,59 @@ def test_nobody_there_is_unavailable():
         asyncio.run(open_store(gone.client.url, space=OURS))
 
 
-@pytest.mark.parametrize("url", ["http://", "http://host?x=1", "http://host:port"])
+def test_a_url_says_which_tenant_a_token_of_several_asks_for(strict_peer: Server, tmp_path: Path):
+    token = strict_peer.operator("of-both", tenants=("t1", "t2"))
+    one, other = (f"{with_token(strict_peer, token)}?tenant={tenant}" for tenant in ("t1", "t2"))
+
+    async def asked(url: str, tenant: str) -> list[str]:
+        async with Memory("ana", [url], tenant=tenant, journal=f"sqlite://{tmp_path}/journal.db") as memory:
+            return [str(record.content) for record in await memory.list()]
+
+    shell = Shell(tmp_path)
+    kept = shell("remember", "Ana prefers tea", "--agent", "ana", "--store", one)
+    assert kept.code == 0, kept.err
+    assert asyncio.run(asked(one, "t1")) == ["Ana prefers tea"]
+    assert "Ana prefers tea" in shell("list", "--agent", "ana", "--store", f"{one}#far").out
+    assert asyncio.run(asked(other, "t2")) == []
+    with pytest.raises(StoreUnavailable) as caught:
+        asyncio.run(asked(other, "t1"))
+    assert "Memory(tenant=...)" in str(caught.value.fix)
+    stranger = shell("list", "--store", one.replace("t1", "t3"), "--json")
+    assert (stranger.code, "?tenant=NAME" in stranger.problem["fix"]) == (4, True)
+
+
+def test_an_agent_on_a_pipe_is_of_the_tenant_that_the_url_names(strict_peer: Server, tmp_path: Path):
+    token = strict_peer.operator("piped", tenants=("t4", "t5"))
+    url = f"{with_token(strict_peer, token)}?tenant=t4"
+
+    async def story() -> None:
+        async with Agent(stdio_client(piped(tmp_path, "--agent", "ana", "--store", url))) as client:
+            await remembered(client, "Ana prefers green tea")
+
+    asyncio.run(story())
+    for tenant, kept in (("t4", 1), ("t5", 0)):
+        chosen = replace(token, headers={"Memorywire-Tenant": tenant})
+        assert chosen.post("/v0/list", {"agent_id": "ana"}).json["total"] == kept
+
+
+def test_stores_of_several_tenants_are_not_one_memory(tmp_path: Path):
+    stores = ["--store", "http://host?tenant=t1", "--store", "http://other?tenant=t2"]
+    refused = Shell(tmp_path)("list", *stores, "--json")
+    assert (refused.code, "t1, t2" in refused.problem["detail"]) == (2, True)
+
+
+_NO_ADDRESSES = (
+    "http://",
+    "http://host:port",
+    "http://host?x=1",
+    "http://host?tenant",
+    "http://host?tenant=",
+    "http://host?tenant=t1&tenant=t2",
+    "http://host?tenant=t%0a1",
+)
+
+
+@pytest.mark.parametrize("url", _NO_ADDRESSES)
 def test_what_is_no_address_is_refused_before_anything_is_sent(url: str):
     with pytest.raises(InvalidRequest, match="no address"):
         asyncio.run(open_store(url, space=OURS))

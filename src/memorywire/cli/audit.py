@@ -13,7 +13,7 @@ from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.inputs import PAST, ago
 from memorywire.cli.screen import moment, safe, table, terminal_width
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.record import DEFAULT_TENANT, Json
+from memorywire.model.record import Json
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
     from memorywire.journal.ledger import Filters
@@ -62,7 +62,7 @@ def log(desk: Desk, subject: str | None, before: int | None, limit: int, **wante
         if subject is None:
             found = book.read(lambda db: ledger.log(db, filters, before=before, limit=limit))
         else:
-            found = book.read(lambda db: ledger.about(db, DEFAULT_TENANT, subject))
+            found = book.read(lambda db: ledger.about(db, desk.tenant, subject))
     entries = [row.said for row in found]
     more = found[-1].seq if subject is None and len(found) == limit and found[-1].seq > 1 else None
     desk.show({"entries": entries, "next": more}, lambda said: _log_lines(said, desk))
@@ -156,7 +156,7 @@ def _wanted(desk: Desk, *, all_agents: bool, **wanted: Json) -> "Filters":
     from memorywire.journal.ledger import Filters
 
     agent = None if all_agents else desk.settings.agent
-    return Filters(tenant=DEFAULT_TENANT, agent=agent, user=desk.settings.user, **wanted)
+    return Filters(tenant=desk.tenant, agent=agent, user=desk.settings.user, **wanted)
 
 
 def _kept_elsewhere(path: Path) -> "list[Checkpoint]":

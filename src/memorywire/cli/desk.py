@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.problems import exit_code, problem_lines
+from memorywire.cli.problems import problems
 from memorywire.model.clock import Clock, system_clock
-from memorywire.model.errors import CapabilityUnsupported, MemorywireError
-from memorywire.model.record import Json
+from memorywire.model.errors import CapabilityUnsupported
+from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.model.values import dataclass
 
 if TYPE_CHECKING:  # the house is opened by verbs that need it, not to show --help
@@ -73,6 +73,17 @@ class Desk:
             )
         return self.settings
 
+    @property
+    def tenant(self) -> str:
+        """Whose memories: the tenant that the address of the server or of a store names."""
+        named = self.settings.stores if self.server is None else (self.server,)
+        far = [url.partition("#")[0] for url in named if url.startswith(("http://", "https://"))]
+        if not far:
+            return DEFAULT_TENANT
+        from memorywire.stores.remote.link import tenant_named
+
+        return tenant_named(far) or DEFAULT_TENANT
+
     def under(self, settings: "Settings") -> "Desk":
         """The same desk under other settings, whose stores are opened here."""
         return replace(self, read=lambda: settings, server=None)
@@ -81,6 +92,8 @@ class Desk:
     def memory(self, clock: Clock = system_clock, *, caller: str = PERSON) -> Iterator["Memory"]:
         """The memory of the settings, or of the server, where the token says who asks."""
         if self.server is not None:
+            if clock is not system_clock:
+                raise CapabilityUnsupported("a server has a clock of its own", field="clock")
             with self.client(self.server) as client:
                 yield client
             return
@@ -90,6 +103,7 @@ class Desk:
             self.settings.agent,
             self.settings.stores,
             user_id=self.settings.user,
+            tenant=self.tenant,
             embedder=self.settings.embedder,
             embedder_key=self.settings.embedder_key,
             floor=self.settings.floor,
@@ -112,9 +126,15 @@ class Desk:
         return BlockingClient(address, agent, token=token, user_id=user)
 
     def call(self, operation: str, **fields: Json) -> Answer:
-        """One request in this scope; a field that was not given is not sent."""
+        """One request in this scope; a field that was not given is not sent.
+
+        For a reader, a change comes with whether the stores here could take it back.
+        """
         with self.memory() as memory:
-            return memory.call(operation, self.payload(**fields))
+            answer = memory.call(operation, self.payload(**fields))
+            if answer.get("change_id") and not self.as_json:
+                answer["can_undo"] = "undo" in memory.call("capabilities", {})["features"]
+            return answer
 
     def payload(self, **fields: Json) -> Answer:
         return {**self.scope(), **{name: value for name, value in fields.items() if _given(value)}}
@@ -140,14 +160,16 @@ class Desk:
             click.echo(line)
         if answer.get("pending_approval"):
             click.echo(f"  review with: {self.again('review', 'show', answer['proposal_id'])}")
-        if answer.get("change_id") and not answer.get("hard_delete"):
+        if answer.get("change_id") and answer.get("can_undo", True) and not answer.get("hard_delete"):
             click.echo(f"  undo with: {self.again('undo', answer['change_id'])}")
         if answer.get("degraded"):
             click.echo(f"(not everything that was asked for could be done: {', '.join(answer['degraded'])})")
 
     def again(self, *words: str) -> str:
-        """A command to type next, about the same memory as this one."""
-        return shlex.join(["memorywire", *words, *self.typed])
+        """A command to type next, about the same memory as this one; no password of an address is shown."""
+        from memorywire.cli.screen import without_secrets
+
+        return shlex.join(["memorywire", *words, *map(without_secrets, self.typed)])
 
     @staticmethod
     def print_json(document: Json) -> None:
@@ -168,15 +190,11 @@ def shared(function: Callable[..., None]) -> Callable[..., None]:
         config: Path | None,
         **rest: Json,
     ) -> None:
-        try:
+        with problems(as_json=as_json):
             read = cache(partial(_settings, config, stores, agent, user))
             typed = _typed(stores, agent, user, config)
             server = None if stores else os.environ.get("MEMORYWIRE_URL") or None
             function(Desk(read=read, as_json=as_json, server=server, typed=typed), **rest)
-        except MemorywireError as error:
-            for line in problem_lines(error.problem(), as_json=as_json):
-                click.echo(line, err=True)
-            raise click.exceptions.Exit(exit_code(type(error))) from error
 
     for option in reversed(_SHARED):
         option(at_a_desk)
@@ -211,11 +229,6 @@ def _typed(
 def _given(value: Json) -> bool:
     """Zero is a value; an option that was left out is not."""
     return value is not None and value is not False and value != []
-
-
-def listing(values: Iterable[str]) -> list[str]:
-    """Click gives tuples; the wire has arrays."""
-    return list(values)
 
 
 def names(outcomes: Iterable[Mapping[str, Json] | str]) -> str:

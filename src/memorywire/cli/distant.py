@@ -4,14 +4,18 @@ import json
 import os
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
 import click
 
 from memorywire import __version__
 from memorywire.cli.desk import Answer
-from memorywire.cli.screen import safe
+from memorywire.cli.screen import safe, without_secrets
+from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
+
+if TYPE_CHECKING:  # loaded when a server is examined, not to show --help
+    from memorywire.stores.remote.link import Place
 
 _SECONDS = 10
 _VARIABLE = "MEMORYWIRE_TOKEN"
@@ -20,16 +24,19 @@ _LIMIT = 1_000_000
 
 def examined(url: str) -> Answer:
     """What a server says of itself, and what is wrong with it."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise click.BadParameter(f"{url!r} is no http or https URL", param_hint="--url")
-    health, ready, capabilities = (_ask(url, path) for path in ("/healthz", "/readyz", "/v0/capabilities"))
+    from memorywire.stores.remote.link import locate
+
+    try:
+        place = locate(url, os.environ.get(_VARIABLE))
+    except InvalidRequest as error:
+        raise click.BadParameter(f"{error.detail}; {error.fix}", param_hint="--url") from error
+    health, ready, capabilities = (_ask(place, path) for path in ("/healthz", "/readyz", "/v0/capabilities"))
     findings = list(_findings(health, ready, capabilities))
     return {
         "ok": not findings,
         "memorywire": __version__,
         "server": {
-            "url": url,
+            "url": without_secrets(url),
             "alive": health[0] == 200,
             "ready": ready[0] == 200,
             "stores": capabilities[1].get("stores", []) if capabilities[0] == 200 else [],
@@ -49,15 +56,12 @@ def sentences(answer: Answer) -> Iterator[str]:
     yield "healthy" if answer["ok"] else "not healthy"
 
 
-def _ask(url: str, path: str) -> tuple[int, dict[str, Json]]:
+def _ask(place: "Place", path: str) -> tuple[int, dict[str, Json]]:
     """The status and the document of an answer; 0 when there was none."""
-    parts = urlsplit(url)
-    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-    token = os.environ.get(_VARIABLE)
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    connection = kind(parts.hostname or "", parts.port, timeout=_SECONDS)
+    kind = HTTPSConnection if place.scheme == "https" else HTTPConnection
+    connection = kind(place.host, place.port, timeout=_SECONDS)
     try:
-        connection.request("GET", parts.path.rstrip("/") + path, headers=headers)
+        connection.request("GET", place.path + path, headers=place.headers)
         reply = connection.getresponse()
         document = json.loads(reply.read(_LIMIT))
     except (OSError, HTTPException, ValueError) as error:

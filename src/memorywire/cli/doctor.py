@@ -1,40 +1,44 @@
 """`memorywire doctor`: what is installed, where the data is, whether it is healthy, what would be fixed."""
 
+import os
+import shutil
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import click
 
 from memorywire import __version__
 from memorywire.cli import distant
 from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.house import is_there
 from memorywire.cli.problems import STORE_FAILURE
-from memorywire.cli.screen import safe
+from memorywire.cli.screen import safe, without_secrets
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Json
 
 _PRIVATE = 0o600
+_ROOM = 16 * 1024 * 1024  # of free bytes: the write-ahead log alone may need as much
 
 
 @click.command("doctor")
 @click.option("--url", metavar="URL", help="Examine a server instead; its token is in MEMORYWIRE_TOKEN.")
 @shared
 def command(desk: Desk, url: str | None) -> None:
-    """Examine the installation and the data.
+    """Examine the installation and the data, or the server that --url or MEMORYWIRE_URL names.
 
     Says what is installed, which settings were read, whether the embedder answers and the data is
     healthy, and what would be fixed. Exits with 4 when something is not healthy. A store that does
     not exist yet is not created.
     """
-    if url is None:
+    server = url or desk.server
+    if server is None:
         answer = _examined(desk)
         desk.show(answer, sentences)
     else:
-        answer = distant.examined(url)
+        answer = distant.examined(server)
         desk.show(answer, distant.sentences)
     if not answer["ok"]:
         raise click.exceptions.Exit(STORE_FAILURE)
@@ -82,9 +86,9 @@ async def _embedder(desk: Desk) -> dict[str, Json]:
         await embedder.embed(["are you there?"])
         await embedder.close()
     except MemorywireError as error:
-        return {"name": _without_secrets(desk.settings.embedder), "problem": error.problem()}
+        return {"name": without_secrets(desk.settings.embedder), "problem": error.problem()}
     return {
-        "name": _without_secrets(desk.settings.embedder),
+        "name": without_secrets(desk.settings.embedder),
         "space": str(embedder.space),
         "first_answer_ms": round((time.perf_counter() - began) * 1000),
         **(_built_in() if desk.settings.embedder.partition("?")[0] == "minilm" else {}),
@@ -104,30 +108,14 @@ def _built_in() -> dict[str, Json]:
 
 
 def _store(desk: Desk, url: str) -> dict[str, Json]:
-    named: dict[str, Json] = {"url": _without_secrets(url)}
+    named: dict[str, Json] = {"url": without_secrets(url)}
     try:
-        if not _exists(url):
+        if not is_there(url):
             return {**named, "exists": False}
         with desk.under(replace(desk.settings, stores=(url,))).memory() as memory:
             return {**named, "exists": True, **memory.health()["stores"][0]}
     except MemorywireError as error:
         return {**named, "problem": error.problem()}
-
-
-def _exists(url: str) -> bool:
-    """Whether looking at the store finds one; only a missing file is known not to be there."""
-    if not url.startswith("sqlite:"):
-        return True
-    from memorywire.stores.sqlite.location import locate
-
-    path = locate(url).path
-    return path is None or path.exists()
-
-
-def _without_secrets(url: str) -> str:
-    """A URL as it may be shown: without user and password."""
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl() if "@" in parts.netloc else url
 
 
 def _findings(what: str, examined: dict[str, Json]) -> Iterator[dict[str, Json]]:
@@ -149,11 +137,23 @@ def _store_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
         what = f"{store['url']}: damaged: {store.get('integrity', 'the store says it is not fit for use')}"
         yield _finding(what, "restore it from a copy", serious=True)
     path = store.get("path")
-    if path and Path(path).is_file() and Path(path).stat().st_mode & 0o777 & ~_PRIVATE:
-        yield _finding(f"{path} can be read by others", f"chmod 600 {path}", serious=False)
+    if path and Path(path).is_file():
+        yield from _file_findings(Path(path))
     if store.get("erase_pending"):
         what = f"{store['url']}: erased content is still in the write-ahead log"
         yield _finding(what, "close the other processes that read it and run doctor again", serious=False)
+
+
+def _file_findings(path: Path) -> Iterator[dict[str, Json]]:
+    """Whether the file is its owner's alone, and whether the next write has a place to go to."""
+    if path.stat().st_mode & 0o777 & ~_PRIVATE:
+        yield _finding(f"{path} can be read by others", f"chmod 600 {path}", serious=False)
+    if not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        what = f"{path} cannot be written: nothing can be remembered or recalled"
+        yield _finding(what, "check the permissions of the file and its folder, and the mount", serious=True)
+    elif (free := shutil.disk_usage(path).free) < _ROOM:
+        what = f"{free // 1024} KiB are free beside {path}: the next write may fail"
+        yield _finding(what, "free some space on that disk", serious=True)
 
 
 def _debt_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:

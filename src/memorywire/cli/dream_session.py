@@ -68,7 +68,9 @@ def _in_house(desk: Desk, act: "Callable[[Scope, House], Awaitable[Answer]]") ->
 
     async def work() -> Answer:
         async with opened_house(desk.here) as house:
-            return await act(Scope(agent=desk.settings.agent, user=desk.settings.user), house)
+            settings = desk.settings
+            scope = Scope(tenant=desk.tenant, agent=settings.agent, user=settings.user)
+            return await act(scope, house)
 
     return asyncio.run(work())
 

@@ -7,8 +7,8 @@ import click
 
 from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.screen import moment, safe, table, terminal_width
-from memorywire.model.errors import InvalidJson, NotFound
-from memorywire.model.record import DEFAULT_TENANT, Json
+from memorywire.model.errors import InvalidJson, InvalidRequest, NotFound
+from memorywire.model.record import Json
 
 if TYPE_CHECKING:
     from memorywire.facades.blocking import BlockingKeyValue
@@ -66,7 +66,10 @@ def set_(
     if_version: int | None,
     of: str,
 ) -> None:
-    """Keep VALUE under KEY: JSON where it reads like JSON, else text."""
+    """Keep VALUE under KEY: JSON where it reads like JSON, else text.
+
+    What begins with a brace or a bracket is JSON, or refused.
+    """
     from memorywire.wire.codec import encode
 
     with desk.memory() as memory:
@@ -173,7 +176,7 @@ def _shelf(desk: Desk, memory: "Memory", kind: str) -> "BlockingKeyValue":
     if kind == "agent":
         return memory.kv
     if kind == "tenant":
-        return memory.kv.of(kind, DEFAULT_TENANT)
+        return memory.kv.of(kind, desk.tenant)
     if desk.settings.user is None:
         raise click.UsageError("whose keys? name the user with --user")
     return memory.kv.of(kind, desk.settings.user)
@@ -184,8 +187,12 @@ def _read(text: str) -> Json:
 
     try:
         return parse(text)
-    except InvalidJson:
-        return text
+    except InvalidJson as error:
+        if text.lstrip()[:1] not in ("{", "["):
+            return text
+        raise InvalidRequest(
+            f"VALUE begins like JSON and is none: {error}", field="value", fix="mend it, or say --text"
+        ) from error
 
 
 def _receipt(answer: Answer) -> Answer:

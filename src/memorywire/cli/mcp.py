@@ -1,7 +1,9 @@
 """`memorywire mcp`: serve one agent's memory over standard input and output."""
 
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -9,6 +11,7 @@ import click
 from memorywire.cli.desk import Desk, shared
 from memorywire.cli.extras import needed
 from memorywire.cli.house import opened_house
+from memorywire.cli.screen import without_secrets
 from memorywire.model.errors import CapabilityUnsupported
 
 if TYPE_CHECKING:  # the engine is loaded by the first request
@@ -30,14 +33,15 @@ def command(desk: Desk, print_config: bool, no_ask: bool) -> None:
     if print_config:
         from memorywire.servers.mcp.snippets import snippets
 
-        for line in snippets(desk.typed):
+        for line in snippets(_started_as(), desk.typed):
             click.echo(line)
         return
     if desk.server is not None:
+        address = without_secrets(desk.server).partition("?")[0].rstrip("/")
         raise CapabilityUnsupported(
             "this serves the store itself, and MEMORYWIRE_URL names a server",
             field="store",
-            fix=f"give the client {desk.server.rstrip('/')}/mcp over HTTP, or name the store with --store",
+            fix=f"give the client {address}/mcp over HTTP, or name the store with --store",
         )
     import asyncio
     import gc
@@ -58,7 +62,7 @@ def _visit(desk: Desk, *, asking: bool) -> "Visit":
     """Whose memory it is. The settings are read by the first request, for they load the engine."""
     from memorywire.servers.mcp.visits import local_visit
 
-    return local_visit(desk.settings.agent, desk.settings.user, asking=asking)
+    return local_visit(desk.settings.agent, desk.settings.user, asking=asking, tenant=desk.tenant)
 
 
 @asynccontextmanager
@@ -80,3 +84,9 @@ async def _opening(desk: Desk) -> AsyncIterator["OpenDoor"]:
             return doors[0]
 
         yield open_door
+
+
+def _started_as() -> str:
+    """This command with its whole path: a client may look for commands elsewhere than this shell does."""
+    path = Path(sys.argv[0])
+    return str(path.absolute()) if path.stem == "memorywire" and path.is_file() else "memorywire"

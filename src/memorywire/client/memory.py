@@ -32,7 +32,8 @@ class Client(Memory):
     The five operations, get, list, undo and capabilities answer as `Memory` answers, and so do `kv` and
     `layer`. All operations of the wire are there as plain JSON, through `call`. What needs the store itself
     raises CapabilityUnsupported.
-    The token decides about the tenant; one of several tenants chooses with `tenant`.
+    The token decides about the tenant; one of several tenants chooses with `tenant`, or with
+    `?tenant=` in the address.
     """
 
     def __init__(
@@ -45,9 +46,11 @@ class Client(Memory):
         tenant: str | None = None,
         timeout: float = 30.0,
     ) -> None:
-        super().__init__(agent_id, user_id=user_id, tenant=tenant or DEFAULT_TENANT)
+        place = locate(url, token)
+        chosen = tenant or place.tenant
+        super().__init__(agent_id, user_id=user_id, tenant=chosen or DEFAULT_TENANT)
         # A connection for each request: what is sent on one that broke might be done twice.
-        self._door = Door(Link(locate(url, token), timeout=timeout, keep=0), tenant)
+        self._door = Door(Link(place, timeout=timeout, keep=0), chosen)
 
     async def call(self, operation: str, payload: Mapping[str, Json]) -> dict[str, Json]:
         if not operation.isidentifier():

@@ -155,12 +155,16 @@ def _tenant(operator: Operator, wanted: str | None) -> str:
         wanted = DEFAULT_TENANT
     if not names(operator.tenants, wanted):
         raise Forbidden(
-            "this tenant is not yours", field="Memorywire-Tenant", fix="name a tenant of the token"
+            "this tenant is not yours",
+            field="Memorywire-Tenant",
+            fix="name a tenant of the token: in the header, or with ?tenant=NAME in the address",
         )
     return wanted
 
 
 def _unknown() -> Unauthenticated:
+    """One answer whether no token came, or one that never was, has ended or was revoked."""
     return Unauthenticated(
-        "no valid token came with this request", fix="send the header: Authorization: Bearer mw_..."
+        "no valid token came with this request: none, an unknown one, or one that has ended or was revoked",
+        fix="send the header: Authorization: Bearer mw_...; the command line takes it from MEMORYWIRE_TOKEN",
     )

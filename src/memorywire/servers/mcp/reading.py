@@ -1,9 +1,8 @@
 """Memory to read instead of to call: recall and single memories as resources, and a prompt made of them."""
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote
 
-from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INTERNAL_ERROR,
@@ -60,8 +59,6 @@ PROMPT = Prompt(
         PromptArgument(name="max_tokens", description="At most so many tokens of memories.", required=False),
     ],
 )
-
-Context = ServerRequestContext[Any, Any]
 
 
 async def read(params: ReadResourceRequestParams, visit: Visit, clerk: Clerk) -> ReadResourceResult:

@@ -8,16 +8,16 @@ from memorywire.model.record import Json
 URL = "http://127.0.0.1:8377/mcp"
 
 
-def snippets(typed: Sequence[str] = ()) -> Iterator[str]:
+def snippets(command: str, typed: Sequence[str] = ()) -> Iterator[str]:
     """Lines for people: for each client where it goes, and what to write there.
 
     `typed` are the options that say where and whose memory, as they are to be typed again.
     """
     args = ["mcp", *typed]
-    stdio: dict[str, Json] = {"command": "memorywire", "args": args}
-    words = " ".join(json.dumps(word) if " " in word else word for word in args)
+    stdio: dict[str, Json] = {"command": command, "args": args}
+    words = " ".join(json.dumps(word) if " " in word else word for word in (command, *args))
     yield "Claude Code"
-    yield f"  claude mcp add memorywire -- memorywire {words}"
+    yield f"  claude mcp add memorywire -- {words}"
     yield "Claude Desktop: claude_desktop_config.json; Cursor: .cursor/mcp.json; Windsurf: mcp_config.json"
     yield from _indented(json.dumps({"mcpServers": {"memorywire": stdio}}, indent=2))
     yield "VS Code: .vscode/mcp.json"
@@ -25,7 +25,8 @@ def snippets(typed: Sequence[str] = ()) -> Iterator[str]:
     yield "Zed: settings.json"
     yield from _indented(json.dumps({"context_servers": {"memorywire": stdio}}, indent=2))
     yield "Codex: ~/.codex/config.toml"
-    yield from _indented(f'[mcp_servers.memorywire]\ncommand = "memorywire"\nargs = {json.dumps(args)}')
+    lines = ("[mcp_servers.memorywire]", f"command = {json.dumps(command)}", f"args = {json.dumps(args)}")
+    yield from _indented("\n".join(lines))
     yield "Any client over HTTP, while `memorywire serve` runs; the header names the agent"
     remote = {"type": "http", "url": URL, "headers": {"Memorywire-Agent": "NAME"}}
     yield from _indented(json.dumps({"mcpServers": {"memorywire": remote}}, indent=2))

@@ -51,14 +51,14 @@ class Visit:
         return repr((self.caller.tenant, self.agent, self.user, self.reviewer and self.reviewer.name))
 
 
-def local_visit(agent: str, user: str | None, *, asking: bool) -> Visit:
+def local_visit(agent: str, user: str | None, *, asking: bool, tenant: str = DEFAULT_TENANT) -> Visit:
     """The visit of a program that a person of this machine started for one agent."""
     from memorywire.journal.operators import Right
     from memorywire.servers.callers import Caller
 
     use = frozenset({Right.READ, Right.WRITE})
-    caller = Caller(name=f"agent:{agent}", rights=use, tenant=DEFAULT_TENANT, agents=(agent,))
-    person = Caller(name=LOCAL_PERSON, rights=frozenset(Right), tenant=DEFAULT_TENANT, agents=(agent,))
+    caller = Caller(name=f"agent:{agent}", rights=use, tenant=tenant, agents=(agent,))
+    person = Caller(name=LOCAL_PERSON, rights=frozenset(Right), tenant=tenant, agents=(agent,))
     return Visit(agent=agent, user=user, caller=caller, reviewer=person if asking else None)
 
 

@@ -1,7 +1,7 @@
 """Memories kept by another memorywire, which serves its store: `http://host:8377` or `https://TOKEN@host`.
 
-The token is one with the right to manage. What is written here was judged here; the other side writes it down
-in its own ledger as well.
+The token is one with the right to manage; `https://TOKEN@host?tenant=NAME` chooses among its tenants.
+What is written here was judged here; the other side writes it down in its own ledger as well.
 """
 
 from typing import TYPE_CHECKING

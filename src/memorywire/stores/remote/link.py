@@ -4,10 +4,10 @@ import asyncio
 import json
 import ssl
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from memorywire.model.errors import InvalidRequest, MemorywireError, StoreCorrupt, StoreUnavailable
 from memorywire.model.record import Json
@@ -19,33 +19,63 @@ _DONE = range(200, 300)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where the other one is. Shown without the token."""
+    """Where the other one is, and whose memories are meant there. Shown without the token."""
 
     scheme: str
     host: str
     port: int | None = None
     path: str = ""
     token: str | None = None
+    tenant: str | None = None
 
     def __repr__(self) -> str:
         return f"Place({self.scheme}://{self.host})"
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """Who asks, and for whom."""
+        known = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+        return known if self.tenant is None else {**known, "Memorywire-Tenant": self.tenant}
+
 
 def locate(url: str, token: str | None = None) -> Place:
-    """The place an http or https URL names; the token may stand in it, before the host."""
+    """The place an http or https URL names; it may hold the token, before the host, and `?tenant=NAME`."""
     try:
         parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
+        host, port, tenant = parts.hostname, parts.port, _tenant(parts.query)
     except ValueError:
-        host, port = None, None
-    if host is None or parts.scheme not in ("http", "https") or parts.query:
+        host, port, tenant = None, None, None
+    if host is None or parts.scheme not in ("http", "https"):
         raise InvalidRequest(
             "this is no address of another memorywire",
             field="store",
-            fix="write http://HOST:8377, or https://TOKEN@HOST",
+            fix="write http://HOST:8377, https://TOKEN@HOST, or https://TOKEN@HOST?tenant=NAME",
         )
     given = unquote(parts.password or parts.username or "") or token
-    return Place(scheme=parts.scheme, host=host, port=port, path=parts.path.rstrip("/"), token=given)
+    path = parts.path.rstrip("/")
+    return Place(scheme=parts.scheme, host=host, port=port, path=path, token=given, tenant=tenant)
+
+
+def tenant_named(urls: Iterable[str]) -> str | None:
+    """The tenant that the addresses name, if any of them does; InvalidRequest when they name several."""
+    named = sorted({place.tenant for place in map(locate, urls) if place.tenant is not None})
+    if len(named) > 1:
+        raise InvalidRequest(
+            f"the stores are of several tenants: {', '.join(named)}",
+            field="store",
+            fix="name stores of one tenant",
+        )
+    return named[0] if named else None
+
+
+def _tenant(query: str) -> str | None:
+    """The tenant that a query names; ValueError for anything else, or for what no header can say."""
+    if not query:
+        return None
+    ((option, name),) = parse_qsl(query, strict_parsing=True)
+    if option != "tenant" or not (name.isascii() and name.isprintable()):
+        raise ValueError
+    return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +112,9 @@ class Link:
 
     async def ask(self, method: str, path: str, document: Json = None, *, tenant: str | None = None) -> Json:
         """The answer of an address; without a document there is no body."""
-        headers = {"Accept": "application/json"}
+        headers = {"Accept": "application/json", **self._place.headers}
         if document is not None:
             headers["Content-Type"] = "application/json"
-        if self._place.token is not None:
-            headers["Authorization"] = f"Bearer {self._place.token}"
         if tenant is not None:
             headers["Memorywire-Tenant"] = tenant
         body = None if document is None else _written(document)

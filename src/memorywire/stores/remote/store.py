@@ -119,8 +119,9 @@ _ABILITIES = ((HISTORIAN, _Historian), (TRACKER, _Tracker), (COUNTER, _Counter))
 
 _USUAL_FIX = "put a token with the right to manage into the URL: https://TOKEN@HOST"
 _FIXES = {
-    "tenant": "open the memory with the tenant of the token, Memory(tenant=...), or use one of all tenants",
-    "Memorywire-Tenant": "use a token of one tenant and open the memory with it, or a token of all tenants",
+    "tenant": "open the memory with the tenant of the token, Memory(tenant=...), or on the command line "
+    "with the URL https://TOKEN@HOST?tenant=NAME",
+    "Memorywire-Tenant": "name a tenant of the token in the URL: https://TOKEN@HOST?tenant=NAME",
     "agent_id": "use a token of this agent, or name an agent of the token",
 }
 """What to do about a token that is a good one, and somebody else's, by what it was refused for."""
