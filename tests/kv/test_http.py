@@ -113,6 +113,25 @@ def test_what_can_never_work_here_is_refused_before_anything_is_kept(
         assert running.client.get(place).json["value"] == 1
 
 
+@pytest.mark.parametrize(
+    ("store", "embedder", "code"),
+    [
+        (Blind(Quick.space), Quick(), "vector_unsupported"),
+        ("memory://", "none", "embedder_not_configured"),
+    ],
+    ids=["no vectors", "no embedder"],
+)
+def test_what_the_probe_says_is_not_there_is_refused(store: Any, embedder: Any, code: str) -> None:
+    with serving(store, embedder=embedder) as running:
+        told = running.client.get("/v0/capabilities").json["contracts"]
+        assert (told["kv"], told["vector_search"], told["stats"]) == (True, False, False)
+        for refused in (
+            running.client.post(at("kv-search", "agent", "a"), {"query": "tea"}),
+            running.client.get(at("kv-stats", "agent", "a")),
+        ):
+            assert (refused.status, refused.json["code"]) == (422, code)
+
+
 def test_a_memory_that_names_the_record_of_a_key_does_not_rewrite_it(server: Server) -> None:
     place = at("kv", "agent", "rewriting", "k")
     kept = server.client.put(place, {"value": {"a": 1}}).json

@@ -117,8 +117,9 @@ def test_without_an_embedder_values_are_kept_and_nothing_is_embedded() -> None:
         found = await memory.kv.get("k")
         assert found is not None
         assert found.value == 1
-        with pytest.raises(EmbedderNotConfigured):
-            await memory.kv.search("k")
+        for refused in (memory.kv.search("k"), memory.kv.stats()):
+            with pytest.raises(EmbedderNotConfigured):
+                await refused
 
     play(story, embedder="none")
 

@@ -181,6 +181,7 @@ def test_users_and_agents_do_not_hear_each_other() -> None:
         "hello",
         [{"role": "user"}],
         [{"role": "user", "content": " "}],
+        [{"role": "user", "content": "\u200b\ufeff"}],
         [{"role": "user", "content": "x", "tool": 1}],
         [{"role": "user", "content": "x"}] * 1_001,
         None,
@@ -192,7 +193,7 @@ def test_users_and_agents_do_not_hear_each_other() -> None:
         [{"role": "user", "content": "x", "at": -1}],
     ],
     ids=[
-        *("none", "text", "no content", "blank", "unknown", "many"),
+        *("none", "text", "no content", "blank", "unseen", "unknown", "many"),
         *("nothing", "texts", "role", "name", "word", "fraction", "before"),
     ],
 )

@@ -1,6 +1,8 @@
 """JSON is refused, with a named place, before anything could be lost or crash."""
 
 import json
+from datetime import UTC, datetime
+from traceback import format_exception_only
 
 import pytest
 
@@ -159,3 +161,40 @@ def test_blank_content_is_called_blank():
     with pytest.raises(InvalidRequest) as caught:
         validate.check("remember", {**GOOD, "content": "\u200b \n"})
     assert caught.value.detail == "content must not be blank"
+
+
+@pytest.mark.parametrize(
+    ("operation", "change", "fix"),
+    [
+        ("recall", {"rank": {"recencyy": 1}}, "did you mean recency?"),
+        ("recall", {"rank": {"age": 1}}, "there are: semantic, recency, half_life_days, source, frequency"),
+        ("recall", {"half_life_days": 7}, None),
+        ("recall", {"k": "many"}, "k: At most this many results."),
+        ("recall", {"query": ""}, "query: What to look for, in words: text that is not blank."),
+    ],
+)
+def test_what_is_wrong_is_told_with_what_is_known_at_that_place(operation, change, fix):
+    with pytest.raises(InvalidRequest) as caught:
+        validate.check(operation, {"agent_id": "a", "query": "tea", **change})
+    assert caught.value.fix == fix
+
+
+def test_nothing_where_one_is_needed_is_called_empty():
+    for change in ({"tags": [""]}, {"id": ""}):
+        with pytest.raises(InvalidRequest, match="must not be empty"):
+            validate.check("remember", {**GOOD, **change})
+    with pytest.raises(InvalidRequest, match=r"is too long \(limit 65536\)"):
+        validate.check("remember", {**GOOD, "content": "x" * 65_537})
+
+
+def test_a_moment_of_python_is_told_how_the_wire_spells_it():
+    with pytest.raises(InvalidRequest) as caught:
+        validate.check("remember", {**GOOD, "occurred_at": datetime.now(UTC)})
+    assert (caught.value.field, "epoch milliseconds" in str(caught.value.fix)) == ("occurred_at", True)
+
+
+def test_a_traceback_shows_the_field_and_the_fix():
+    with pytest.raises(InvalidRequest) as caught:
+        validate.check("remember", {**GOOD, "tag": ["ops"]})
+    shown = "".join(format_exception_only(caught.value))
+    assert shown.endswith("tag is not a field here\nfield: tag\nfix: did you mean tags?\n")

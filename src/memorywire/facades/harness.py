@@ -163,8 +163,9 @@ class Harness:
 
     async def search(self, query: str, k: int = 8) -> list[Found]:
         """The active items that are nearest to the query, newer ones before older ones, best first."""
-        if not query.strip() or not 0 < k <= MOST:
-            raise InvalidRequest(f"a search has words and a k of 1 to {MOST}", field="query")
+        validate.check_query(query)
+        if not 0 < k <= MOST:
+            raise InvalidRequest(f"k is 1 to {MOST}", field="k")
         tools = await self._tools("recall")
         # With a rank more candidates are looked at than are shown.
         request = Recall(scope=self.scope, query=query, k=k, min_relevance="off", rank=self.ranking.weights)

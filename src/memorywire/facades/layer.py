@@ -14,6 +14,7 @@ from memorywire.model.record import Json, Scope
 from memorywire.model.requests import MinRelevance
 from memorywire.wire import strict
 from memorywire.wire.codec import encode
+from memorywire.wire.validate import check_query, is_blank
 
 MOST_TURNS = 1_000
 MOST_CHARS = 65_536
@@ -106,14 +107,13 @@ def _turn(said: object, field: str) -> Turn:
 
 
 def _refuse_unfit(text: object, field: str, most: int) -> None:
-    if not isinstance(text, str) or not text.strip() or len(text) > most:
+    if not isinstance(text, str) or is_blank(text) or len(text) > most:
         raise InvalidRequest(f"{field} is text of 1 to {most} characters", field=field)
 
 
 def asked(scope: Scope, query: str, **options: Unpack[AskOptions]) -> Asked:
     """A question that can be asked."""
-    if not query.strip():
-        raise InvalidRequest("the query must not be blank", field="query")
+    check_query(query)
     rest: dict[str, Any] = dict(options)
     rest["top_k"] = int(rest.get("top_k", DEFAULT_FACTS))
     if not 0 < rest["top_k"] <= MOST_FACTS:
@@ -122,7 +122,7 @@ def asked(scope: Scope, query: str, **options: Unpack[AskOptions]) -> Asked:
     unknown = sorted(set(named) - set(Kind))
     if unknown or not named:
         raise InvalidRequest("sources are some of: fact, turn, note", field="sources")
-    strict.check([query, rest])
+    strict.check(rest)
     return Asked(scope=scope, query=query, sources=tuple(Kind(name) for name in named), **rest)
 
 

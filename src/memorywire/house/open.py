@@ -21,11 +21,10 @@ from memorywire.governance.redact import Redactor
 from memorywire.house.definitions import Backends, Rules
 from memorywire.house.several import Several, anchor_store, open_several
 from memorywire.journal.sqlite import SqliteJournal, open_journal
-from memorywire.model.capabilities import Capabilities, Feature, StoreCapabilities
+from memorywire.model.capabilities import Capabilities, Feature, StoreCapabilities, working
 from memorywire.model.clock import Clock
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest
 from memorywire.model.ids import IdMint
-from memorywire.model.space import NO_SPACE
 from memorywire.model.values import dataclass
 from memorywire.retrieval.admit import floors_of
 from memorywire.retrieval.embed import Embedder, open_embedder
@@ -92,12 +91,12 @@ class House:
         each = [store] if not isinstance(store, Fanned) else [store.child(name) for name in store.children]
         wired = zip(self.tools.names, each, strict=True)
         space = self.tools.embedder.space
-        idle = frozenset({Feature.VECTOR} if space == NO_SPACE else ())  # nobody makes the store any vectors
+        told = (StoreCapabilities(name=name, features=working(one.features, space)) for name, one in wired)
         return Capabilities(
-            stores=tuple(StoreCapabilities(name=name, features=one.features - idle) for name, one in wired),
+            stores=tuple(told),
             space=space,
             overseen=self.tools.office is not None,
-            together=store.features - idle,
+            together=working(store.features, space),
             extracts=self.reader.extractor is not None,
             hosting=self.hosting,
         )

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from memorywire.model.space import Space
+from memorywire.model.space import NO_SPACE, Space
 from memorywire.model.values import dataclass
 
 
@@ -18,6 +18,11 @@ class Feature(StrEnum):
     HARD_DELETE = "hard_delete"
     RECALL_TRACKING = "recall_tracking"
     DURABLE = "durable"
+
+
+def working(features: frozenset[Feature], space: Space) -> frozenset[Feature]:
+    """What of a store's features works beside an embedder of this space: without one it gets no vectors."""
+    return features - {Feature.VECTOR} if space == NO_SPACE else features
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,7 +53,10 @@ def host_over(wired: Capabilities) -> Host:
 
 
 def probe(wired: Capabilities) -> dict[str, bool]:
-    """What the key-value and the layer contract ask before they ask anything else."""
+    """What the key-value and the layer contract ask before they ask anything else.
+
+    Whatever is false here is refused at every door. `stats` are of vectors, by provider and model.
+    """
     vectors = Feature.VECTOR in wired.features
     return {"kv": True, "vector_search": vectors, "stats": vectors, "memory_layer": wired.extracts}
 

@@ -31,6 +31,12 @@ def shape(name: str) -> Shape:
 
 
 @cache
+def definition(name: str) -> Shape:
+    """What schemas share under this name, such as "blank", compiled."""
+    return _shapes().at(f"{BASE}common.json#/$defs/{name}")
+
+
+@cache
 def _shapes() -> Shapes:
     return Shapes(schema_at)
 

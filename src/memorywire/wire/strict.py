@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterator
+from itertools import repeat
 from typing import NoReturn
 
 from memorywire.model.errors import InvalidJson, InvalidRequest
@@ -12,6 +13,13 @@ MAX_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 32
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
 _INT_DIGITS = 20
+_FIXES = {
+    "datetime is not a JSON value": "give epoch milliseconds: round(moment.timestamp() * 1000)",
+    "bytes is not a JSON value": "decode them: data.decode()",
+    "set is not a JSON value": "give a list",
+    "tuple is not a JSON value": "give a list",
+}
+"""What a caller in Python means by values that JSON has no form for."""
 
 
 def parse(data: bytes | str) -> Json:
@@ -42,7 +50,7 @@ def check(value: Json) -> None:
     if _is_sound(value, 1):
         return
     for path, fault in _faults(value, (), 1):
-        raise InvalidRequest(fault, field=".".join(path) or None)
+        raise InvalidRequest(fault, field=".".join(path) or None, fix=_FIXES.get(fault))
 
 
 def _is_sound(value: Json, depth: int) -> bool:
@@ -58,8 +66,8 @@ def _is_sound(value: Json, depth: int) -> bool:
                 return False
         return True
     if kind is list:
-        return all(_is_sound(inner, depth + 1) for inner in value)
-    return _fault(value) is None
+        return all(map(_is_sound, value, repeat(depth + 1)))
+    return value is None or (kind is int and _INT_MIN <= value <= _INT_MAX) or _fault(value) is None
 
 
 def _faults(value: Json, path: tuple[str, ...], depth: int) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -36,7 +36,7 @@ _SAYINGS = {
     "minItems": "has too few items",
     "maxItems": "has too many items",
     "uniqueItems": "has an item twice",
-    "minProperties": "must not be empty",
+    "minProperties": "has too few properties",
     "maxProperties": "has too many properties",
     "pattern": "has a character that is not allowed",
     "not": "must not be blank",
@@ -44,6 +44,8 @@ _SAYINGS = {
 _LIMITS = frozenset(
     f"{end}{what}" for end in ("min", "max") for what in ("imum", "Length", "Items", "Properties")
 ) | {"exclusiveMinimum"}
+_AT_LEAST = frozenset({"minLength", "minItems", "minProperties"})
+_EMPTY = "must not be empty"
 _TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 _UNKNOWN = "additionalProperties"
 
@@ -69,12 +71,22 @@ def check(operation: str, payload: Json) -> None:
         )
 
 
+def check_query(query: Json) -> None:
+    """Raise what a recall would raise about this query, for doors that ask in another form."""
+    check("recall", {"agent_id": "anybody", "query": query})
+
+
+def is_blank(text: str) -> bool:
+    """Whether there is nothing to be seen in a text."""
+    return not spec.definition("blank").faults(text)
+
+
 def problem_of(faults: Sequence[Fault], schema: Json) -> InvalidRequest:
     """The most telling fault: an unknown field (it explains a missing one), else the deepest."""
     fault = max(faults, key=lambda one: (one.keyword == _UNKNOWN, len(one.path)))
     problem = _describe(fault)
-    if fault.keyword == _UNKNOWN and problem.fix is None:
-        problem.fix = _spelling(fault.names[0], _property_names(schema))
+    if fault.keyword != _UNKNOWN and problem.field is not None:
+        problem.fix = problem.fix or _meaning(problem.field.partition(".")[0], schema)
     return problem
 
 
@@ -91,16 +103,19 @@ def _describe(fault: Fault) -> InvalidRequest:
             return InvalidRequest(f"{field} is required", field=field)
         case "falseSchema":
             return InvalidRequest(f"{where} is not allowed here", field=where, fix=f"use {path[-1].lower()}")
-    said = _SAYINGS.get(fault.keyword, "is not valid")
+    said = _EMPTY if _is_emptiness(fault) else _SAYINGS.get(fault.keyword, "is not valid")
     return InvalidRequest(f"{where or 'the request'} {said}{_bound(fault)}", field=where or None)
 
 
 def _unexpected(path: list[str], fault: Fault) -> InvalidRequest:
     """A key that is not known: an operator inside a condition, a field everywhere else."""
-    name = fault.names[0]
+    name, fields = fault.names[0], fault.schema.get("properties", {})
     field = _dotted([*path, name])
-    if fault.schema.get("properties", {}).keys() != {*Operator}:
-        return InvalidRequest(f"{field} is not a field here", field=field)
+    if fields.keys() != {*Operator}:
+        listed = f"there are: {', '.join(fields)}" if path and fields else None
+        return InvalidRequest(
+            f"{field} is not a field here", field=field, fix=_spelling(name, list(fields)) or listed
+        )
     known = ", ".join(Operator)
     fix = _spelling(name, list(Operator)) or f"use one of: {known}"
     return InvalidRequest(f"{field} is not an operator; there are {known}", field=field, fix=fix)
@@ -121,6 +136,8 @@ def _closest(fault: Fault, path: list[str]) -> InvalidRequest:
 
 def _bound(fault: Fault) -> str:
     said = fault.schema[fault.keyword]
+    if _is_emptiness(fault):
+        return ""
     if fault.keyword in _LIMITS:
         return f" (limit {said})"
     if fault.keyword == "enum":
@@ -135,13 +152,15 @@ def _spelling(unknown: str, known: list[str]) -> str | None:
     return f"did you mean {near[0]}?" if near else None
 
 
-def _property_names(schema: Json) -> list[str]:
-    if isinstance(schema, list):
-        return [name for part in schema for name in _property_names(part)]
-    if not isinstance(schema, dict):
-        return []
-    inner = [name for part in schema.values() for name in _property_names(part)]
-    return [*schema.get("properties", {}), *inner]
+def _meaning(name: str, schema: Json) -> str | None:
+    """What the request's field of that name is, in the words of its schema."""
+    said = schema.get("properties", {}).get(name, {}).get("description")
+    return f"{name}: {said}" if said else None
+
+
+def _is_emptiness(fault: Fault) -> bool:
+    """Whether nothing at all was given where one of it would do."""
+    return fault.keyword in _AT_LEAST and fault.schema[fault.keyword] == 1
 
 
 def _dotted(steps: Iterable[str]) -> str:
