@@ -1,8 +1,8 @@
 """Reading keys: one, a page of them, and what they amount to."""
 
 from memorywire.engine.kv.keys import Keys
-from memorywire.model.capabilities import Feature
-from memorywire.model.errors import VectorUnsupported
+from memorywire.model.capabilities import Feature, working
+from memorywire.model.errors import EmbedderNotConfigured, VectorUnsupported
 from memorywire.model.kv import MARK, Entry, Listing, ModelStats, Stats, entry_of
 
 _FLOAT_BYTES = 4
@@ -30,11 +30,17 @@ async def entries(keys: Keys, prefix: str = "", *, limit: int = 100, after: str 
 
 async def stats(keys: Keys) -> Stats:
     """How many entries there are, what they hold, and of which model their vectors are."""
-    if Feature.VECTOR not in keys.tools.store.features:
+    features, space = keys.tools.store.features, keys.tools.embedder.space
+    if Feature.VECTOR not in features:
         raise VectorUnsupported("the store keeps no vectors, so there is nothing to say about them")
+    if Feature.VECTOR not in working(features, space):
+        raise EmbedderNotConfigured(
+            "no embedder is configured, so there are no vectors to say anything about",
+            field="embedder",
+            fix="set MEMORYWIRE_EMBEDDER=minilm, or list the entries",
+        )
     marks = [record.metadata[MARK] async for record in keys.every()]
     embedded = sum(mark["embedded"] for mark in marks)
-    space = keys.tools.embedder.space
     provider = _ENDPOINT if space.revision == "remote" else _BUILT_IN
     model = ModelStats(provider=provider, model=space.model, dimension=space.dimension, entries=embedded)
     return Stats(

@@ -36,7 +36,7 @@ async def search(keys: Keys, wanted: Search) -> Searched:
         rank=wanted.rank,
         dedup=wanted.dedup,
     )
-    by_value = _ByValue()
+    by_value = _ByValue(keys)
     found = await recall(request, keys.tools, by_value)
     return await _told(keys, wanted, found, by_value.repeats)
 
@@ -45,12 +45,15 @@ async def search(keys: Keys, wanted: Search) -> Searched:
 class _ByValue:
     """Chooses among entries: what they say is in their values, so that keys do not tell two of them apart."""
 
+    keys: Keys
     repeats: int = 0
 
     async def __call__(
         self, admitted: Sequence[Scored], request: Recall, now: int, embedder: Embedder
     ) -> Chosen:
-        entries = [scored for scored in admitted if is_entry(scored.record)]
+        found = [scored for scored in admitted if is_entry(scored.record)]
+        counting = await self.keys.counting([scored.record for scored in found])
+        entries = [scored for scored in found if scored.record.id in counting]
         said = [replace(scored, record=_said(scored.record)) for scored in entries]
         records = {scored.record.id: scored.record for scored in entries}
         chosen = await choose(said, request, now, embedder, weighed)
