@@ -102,7 +102,6 @@ class Watched:
         self.context = context
         self.page: Page = context.new_page()
         self.complaints: list[str] = []
-        self.bytes = 0
         self.page.on("console", lambda said: said.type == "error" and self.complaints.append(said.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("dialog", lambda dialog: (self.complaints.append("a dialog"), dialog.dismiss()))
@@ -115,7 +114,12 @@ class Watched:
         return page
 
     def open(self, url: str) -> Page:
-        """The page, loaded; `bytes` is what it took in all."""
+        """The page, loaded."""
+        self.page.goto(url, wait_until="load")
+        return self.page
+
+    def weighed(self, url: str) -> tuple[Page, int]:
+        """The page, loaded, and how many bytes it took in all."""
         seen: list[Any] = []
 
         def note(response: Any) -> None:
@@ -124,10 +128,9 @@ class Watched:
             seen.append(response)
 
         self.page.on("response", note)
-        self.page.goto(url, wait_until="load")
+        self.open(url)
         self.page.remove_listener("response", note)
-        self.bytes = sum(len(one.body()) for one in seen if one.ok and "/events" not in one.url)
-        return self.page
+        return self.page, sum(len(one.body()) for one in seen if one.ok and "/events" not in one.url)
 
 
 def wide(page: Page) -> int:

@@ -110,3 +110,11 @@ def test_every_answer_carries_the_policy_and_only_files_are_kept_by_browsers(sta
     assert "immutable" in style.headers["cache-control"]
     assert stage.server.client.get("/console/static/none.css").status == 404
     assert stage.server.client.get("/console/nothing").status == 404
+
+
+def test_the_address_itself_leads_to_the_console_with_and_without_operators(stage: Stage):
+    client = stage.server.client
+    assert client.get("/").headers["location"] == "/console"
+    stage.server.operator("olga")
+    reply = client.get("/")
+    assert (reply.status, reply.headers["location"]) == (307, "/console")

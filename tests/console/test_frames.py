@@ -44,9 +44,9 @@ def _judge(found: dict[str, Any]) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_fits_a_phone_weighs_little_and_breaks_no_rule(world: World, browser: Browser, page: str):
     with visiting(browser, viewport=PHONE) as visit:
-        opened = visit.open(world.addresses(page)[0])
+        opened, weight = visit.weighed(world.addresses(page)[0])
         assert wide(opened) <= PHONE["width"]
-        assert 0 < visit.bytes < MOST_BYTES
+        assert 0 < weight < MOST_BYTES
         assert not visit.complaints
 
 

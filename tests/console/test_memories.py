@@ -4,6 +4,7 @@ import json
 
 from playwright.sync_api import Browser
 
+from memorywire.model.requests import Fusion
 from tests.console.stage import Stage, staged, visiting
 
 MACHINE = {
@@ -121,6 +122,24 @@ def test_the_playground_shows_signals_near_misses_and_the_block(browser: Browser
         assert visit.complaints == []
 
 
+def test_the_playground_offers_every_fusion_there_is(browser: Browser) -> None:
+    with staged() as stage, visiting(browser) as visit:
+        _furnished(stage)
+        page = visit.open(f"{stage.url}/playground?agent=a")
+        page.get_by_text("More", exact=True).click()
+        offered = page.get_by_label("Fusion")
+        assert offered.locator("option").all_inner_texts() == list(Fusion)
+        offered.select_option("legs")
+        page.get_by_label("Question").fill("where does Ana live?")
+        page.get_by_role("button", name="Recall").click()
+        assert "Linz" in page.locator(".hits").inner_text()
+        assert "rank 1 by vector · rank 1 by text" in page.locator(".hits").inner_text()
+        assert page.get_by_label("Fusion").input_value() == "legs"
+        assert page.get_by_label("Fusion").is_visible()
+        assert "--fusion legs" in page.locator("[data-copy='Copy as CLI']").inner_text()
+        assert visit.complaints == []
+
+
 def test_why_a_memory_was_recalled_is_frozen_in_time_and_takes_feedback(browser: Browser) -> None:
     with staged() as stage, visiting(browser, java_script_enabled=False) as visit:
         _furnished(stage)
@@ -136,10 +155,11 @@ def test_why_a_memory_was_recalled_is_frozen_in_time_and_takes_feedback(browser:
 
 
 def test_somebody_who_may_only_read_sees_no_way_to_change_anything(browser: Browser) -> None:
-    with staged() as stage, visiting(browser) as visit:
+    with staged() as stage:
         _furnished(stage)
-        reader = stage.server.operator("rita", "reader")
-        visit.sign_in(stage, reader.token)
-        page = visit.open(f"{stage.url}/record?agent=a&id=home")
-        assert page.get_by_role("button", name="Forget").count() == 0
-        assert page.get_by_role("button", name="Restore").count() == 0
+        for role in ("reader", "writer"):
+            with visiting(browser) as visit:
+                visit.sign_in(stage, stage.server.operator(role, role).token)
+                page = visit.open(f"{stage.url}/record?agent=a&id=home")
+                for name in ("Forget", "Restore"):
+                    assert (page.get_by_role("button", name=name).count() > 0) is (role == "writer")

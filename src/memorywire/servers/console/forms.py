@@ -14,6 +14,7 @@ PROOF = "form_token"
 
 _MEDIA = "application/x-www-form-urlencoded"
 _MOST_FIELDS = 5_000
+_DIGITS = 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,13 @@ class Form:
 
     def many(self, name: str) -> tuple[str, ...]:
         return self.fields.get(name, ())
+
+
+def whole(text: str, field: str, said: str) -> int:
+    """A number as an address or a form spells it; `said` is what the field is."""
+    if not (text.isascii() and text.isdecimal() and len(text) < _DIGITS):
+        raise InvalidRequest(said, field=field)
+    return int(text)
 
 
 async def read_form(request: Request, *, limit: int, seconds: float) -> Form:

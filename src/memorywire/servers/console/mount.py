@@ -82,7 +82,6 @@ def console_mount(
     *,
     local: bool,
     provider: Provider | None = None,
-    limits: Limits | None = None,
     tending: Tending | None = None,
     entropy: Entropy = os.urandom,
 ) -> Console:
@@ -91,7 +90,7 @@ def console_mount(
     Where only this machine can come in (`local`) its user needs no token while there are no operators;
     elsewhere cookies travel over HTTPS alone. `tending` is what this process does in the background.
     """
-    door = Door(house, limits or Limits())
+    door = Door(house, Limits())
     clock = house.tools.clock
     passports = None if provider is None else Passports(provider)
     doorkeeper = Doorkeeper(door.journal, clock, trusting=local, passports=passports)
@@ -133,7 +132,8 @@ def console_mount(
         exception_handlers={HTTPException: _unknown(shop), MemorywireError: problem_of},
     )
     app.router.redirect_slashes = False
-    return Console(mounted=Mounted(path=PATH, app=app, running=running, entry=entry), sessions=sessions)
+    mounted = Mounted(path=PATH, app=app, running=running, entry=entry, welcoming=True)
+    return Console(mounted=mounted, sessions=sessions)
 
 
 async def visitor(session: Session | None, doorkeeper: Doorkeeper) -> Caller | None:

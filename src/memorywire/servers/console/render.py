@@ -12,7 +12,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from memorywire.governance.visible import visible
-from memorywire.model.clock import DAY_MS
+from memorywire.model.clock import DAY_MS, END_OF_CALENDAR
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
 from memorywire.servers.console.sessions import PATH
@@ -25,7 +25,6 @@ _ESCAPED = re.compile(
 )  # neighbours share one element: a page of them stays small
 _HIDDEN = Markup('<span class="esc">{}</span>')
 _UNITS = ((DAY_MS, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
-_END_OF_CALENDAR = 253_402_300_800_000  # the year 10,000
 
 
 def environment() -> Environment:
@@ -81,7 +80,7 @@ def moment(value: int | None) -> Markup:
     """A time of the wire, in UTC, to the second."""
     if value is None:
         return Markup("")
-    if not 0 <= value < _END_OF_CALENDAR:
+    if not 0 <= value < END_OF_CALENDAR:
         return escape(str(value))
     at = datetime.fromtimestamp(value // 1000, UTC)
     return Markup('<time datetime="{}">{}</time>').format(

@@ -7,9 +7,9 @@ from starlette.responses import Response
 from memorywire.governance.segments import segments
 from memorywire.governance.visible import visible
 from memorywire.journal.operators import Right
-from memorywire.model.errors import InvalidRequest, MemorywireError
+from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Json
-from memorywire.servers.console.forms import Form
+from memorywire.servers.console.forms import Form, whole
 from memorywire.servers.console.page import Page, Room, Section, View
 from memorywire.servers.console.render import day_ms
 from memorywire.servers.console.sessions import Note
@@ -101,10 +101,7 @@ def _asked(page: Page) -> list[tuple[str, str]]:
 
 
 def _sequence(page: Page) -> int:
-    text = page.query.get("seq", "")
-    if not (text.isascii() and text.isdecimal() and len(text) < 16):
-        raise InvalidRequest("seq is the number of an entry", field="seq")
-    return int(text)
+    return whole(page.query.get("seq", ""), "seq", "seq is the number of an entry")
 
 
 def _touched(said: dict[str, Json]) -> list[tuple[str, int, str | None]]:

@@ -7,7 +7,7 @@ from starlette.responses import Response
 from memorywire.model.errors import Conflict, InvalidRequest, NotFound
 from memorywire.model.record import Json
 from memorywire.model.review import Verb
-from memorywire.servers.console.forms import Form
+from memorywire.servers.console.forms import Form, whole
 from memorywire.servers.console.page import Page, Room, View
 from memorywire.servers.console.rooms.inbox import FILTERS, MOST, matching
 from memorywire.servers.console.sessions import PATH, Note
@@ -23,7 +23,6 @@ _PAST = {
     Verb.REOPEN: "Opened again",
 }
 _INBOX = f"{PATH}/inbox"
-_DIGITS = 17
 
 
 async def decide(page: Page, form: Form) -> Response:
@@ -57,9 +56,8 @@ async def decide_all(page: Page, form: Form) -> Response:
 
 async def _moved_since(page: Page, place: str) -> set[str]:
     """What was held, planned again or decided behind that place of the ledger."""
-    if not (place.isascii() and place.isdecimal() and len(place) < _DIGITS):
-        raise InvalidRequest("the place is a number", field="place")
-    found = await page.shop.door.feed.since(int(place), tenant=page.caller.tenant)
+    since = whole(place, "place", "the place is a number")
+    found = await page.shop.door.feed.since(since, tenant=page.caller.tenant)
     return {event.subject for event in found if event.subject is not None}
 
 

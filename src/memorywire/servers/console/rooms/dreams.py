@@ -13,6 +13,7 @@ from memorywire.governance.visible import visible
 from memorywire.journal.operators import Right
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json, Scope
+from memorywire.servers.console.forms import whole
 from memorywire.servers.console.page import Page, Room, Section, View
 from memorywire.servers.console.render import plain
 from memorywire.servers.http import books
@@ -21,7 +22,6 @@ from memorywire.servers.http.parameters import parameters_of
 _PAGE = 50
 _UNDONE = 1_000
 _STEPS = 25
-_DIGITS = 10
 
 
 async def dreams(page: Page) -> Response:
@@ -83,10 +83,7 @@ def _moved(step: dict[str, Json], said: dict[str, Json]) -> list[dict[str, Any]]
 
 def _first(page: Page) -> int:
     """Where the page begins among the steps."""
-    text = page.query.get("after", "0")
-    if not (text.isascii() and text.isdecimal() and len(text) < _DIGITS):
-        raise InvalidRequest("after is the number of a step", field="after")
-    return int(text)
+    return whole(page.query.get("after", "0"), "after", "after is the number of a step")
 
 
 def _text(version: dict[str, Json] | None) -> str:

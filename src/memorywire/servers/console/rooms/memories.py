@@ -17,7 +17,6 @@ from memorywire.servers.console.render import day_ms
 
 _PAGE = 50
 _CHUNK = 1_000
-_FACETS = ("type", "user_id", "source", "trust", "standing", "tags")
 _COLUMNS = ("id", "type", "content", "user_id", "source", "trust", "standing", "confidence", "tags")
 _TIMES = ("created_at", "updated_at", "occurred_at", "expires_at")
 

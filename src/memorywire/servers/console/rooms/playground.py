@@ -12,6 +12,7 @@ from memorywire.journal.operators import Right
 from memorywire.model.answers import Hit, Recalled
 from memorywire.model.errors import InvalidRequest, NotFound, Unauthenticated
 from memorywire.model.record import Json
+from memorywire.model.requests import Fusion
 from memorywire.model.rulings import Reasons
 from memorywire.model.survey import Helped
 from memorywire.retrieval.pack import cost
@@ -23,7 +24,6 @@ from memorywire.servers.console.sessions import Note
 from memorywire.wire.codec import encode
 
 _RANK = "rank in "
-_FUSIONS = ("rrf", "max", "weighted")
 _NUMBERS = {"k": (1, 50), "hops": (0, 3), "max_tokens": (1, 100_000)}
 _OPTIONS = {
     "user_id": "--user",
@@ -47,7 +47,7 @@ async def playground(page: Page) -> Response:
     if "recall" in page.query:
         return await page.show("recall.html", agents=agents, **await _frozen(page, page.query["recall"]))
     shown = await _answered(page) if page.query.get("q") and page.agent else None
-    return await page.show("playground.html", agents=agents, fusions=_FUSIONS, shown=shown)
+    return await page.show("playground.html", agents=agents, fusions=list(Fusion), shown=shown)
 
 
 async def feedback(page: Page, form: Form) -> Response:

@@ -9,8 +9,9 @@ from starlette.responses import Response
 from memorywire.journal.operators import Right
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
-from memorywire.servers.console.forms import Form
+from memorywire.servers.console.forms import Form, whole
 from memorywire.servers.console.page import Page, Room, Section, View
+from memorywire.servers.console.render import plain
 from memorywire.servers.console.sessions import Note
 
 _EXAMPLE: dict[str, Json] = {
@@ -36,7 +37,7 @@ async def rule(page: Page) -> Response:
     found = next((one for one in book["given"] if one["name"] == name), None)
     if name is not None and found is None:
         raise InvalidRequest("there is no such rule any more", field="name", fix="look at the list again")
-    return await page.show("rule.html", book=book, text=_text(found or _EXAMPLE), name=name, trial=None)
+    return await page.show("rule.html", book=book, text=plain(found or _EXAMPLE), name=name, trial=None)
 
 
 async def save(page: Page, form: Form) -> Response:
@@ -122,10 +123,7 @@ def _read(text: str) -> dict[str, Json]:
 
 
 def _edition(form: Form) -> int:
-    text = form.text("edition")
-    if not (text.isascii() and text.isdecimal() and len(text) < 16):
-        raise InvalidRequest("edition is a number", field="edition")
-    return int(text)
+    return whole(form.text("edition"), "edition", "edition is a number")
 
 
 def _shown(book: Mapping[str, Any]) -> dict[str, Any]:
@@ -159,10 +157,6 @@ def _words(value: Json) -> str:
         case dict():
             return "; ".join(f"{name} {_words(inner)}" for name, inner in value.items())
     return str(value)
-
-
-def _text(given: Json) -> str:
-    return json.dumps(given, ensure_ascii=False, indent=2)
 
 
 ROOM = Room(
