@@ -116,3 +116,26 @@ def test_a_graph_that_lacks_something_is_refused_whole(tmp_path: Path) -> None:
         assert (await memory.list()).total == 0
 
     on("sqlite://", story)
+
+
+def test_notes_beside_names_that_lead_to_no_file_come_in(tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    (folder / "a folder.md").mkdir(parents=True)
+    (folder / "gone.md").symlink_to(tmp_path / "nowhere.md")
+    (folder / "ana.md").write_text("Ana likes tea\n", encoding="utf-8")
+
+    async def story(memory: Memory, tools: Tools) -> None:
+        assert (await imported(folder, tools))["memories"] == 1
+
+    on("sqlite://", story)
+
+
+def test_a_note_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
+    (tmp_path / "ana.md").write_text("Ana likes tea\n", encoding="utf-8")
+    (tmp_path / "ben.md").write_bytes("Ben likes café\n".encode("latin-1"))
+
+    async def story(memory: Memory, tools: Tools) -> None:
+        with pytest.raises(InvalidRequest, match=r"ben\.md is not UTF-8 at byte 13"):
+            await imported(tmp_path, tools)
+
+    on("sqlite://", story)

@@ -76,6 +76,14 @@ def test_the_history_of_mem0_is_read_where_there_is_nothing_else() -> None:
     found = _read(SAMPLES / "mem0" / "history.db")
     assert set(found) == {"Ana prefers jasmine tea", "I live in Lisbon", "Noted"}
 
+    async def story(memory: Memory, tools: Tools) -> None:
+        await imported(SAMPLES / "mem0" / "history.db", tools)
+        versions = await memory.history(found["Ana prefers jasmine tea"].id)
+        said = [version.record.content for version in versions if version.record]
+        assert said == ["Ana prefers green tea", "Ana prefers jasmine tea"]
+
+    on("sqlite://", story)
+
 
 def test_a_point_that_would_run_something_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "collection" / "mem0"

@@ -117,8 +117,8 @@ class Verbs(click.Group):
     cls=Verbs,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     invoke_without_command=True,
-    epilog="Exit codes: 0 done, 2 wrong usage or request, 3 refused or not found, 4 store failure, "
-    "130 interrupted.",
+    epilog="Exit codes: 0 done, 1 what was examined is not sound, 2 wrong usage or request, "
+    "3 refused or not found, 4 store failure, 130 interrupted.",
 )
 @click.version_option(__version__, message="memorywire %(version)s")
 @click.pass_context
@@ -161,9 +161,22 @@ def _exit_code() -> int:
         return USAGE
     except OSError as error:
         _silence()
-        click.echo(f"error: the answer could not be written: {error.strerror or error}", err=True)
+        for line in problem_lines(_failed(error), as_json="--json" in sys.argv[1:]):
+            click.echo(line, err=True)
         return STORE_FAILURE
     return code if isinstance(code, int) else 0
+
+
+def _failed(error: OSError) -> dict[str, str]:
+    """What the system said no to: a file that has a name, or else standard output."""
+    reason = error.strerror or str(error)
+    if error.filename is None:
+        return {"code": "store_unavailable", "detail": f"the answer could not be written: {reason}"}
+    return {
+        "code": "store_unavailable",
+        "detail": f"{os.fsdecode(error.filename)}: {reason}",
+        "fix": "check the name, the permissions and the free space, then retry",
+    }
 
 
 def _silence() -> None:
@@ -178,6 +191,8 @@ def _show_usage(error: click.ClickException) -> None:
         problem["field"] = error.param.name.rstrip("_")  # as the wire spells it
     if isinstance(error, click.UsageError) and error.ctx is not None:
         problem["fix"] = f"see `{error.ctx.command_path} --help`"
+        if isinstance(error, click.NoSuchOption) and isinstance(error.ctx.command, click.Group):
+            problem["fix"] += f"; {error.option_name} belongs behind the command it is meant for"
     for line in problem_lines(problem, as_json="--json" in sys.argv[1:]):
         click.echo(line, err=True)
 

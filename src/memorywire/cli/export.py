@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from memorywire.cli.desk import Answer, Desk, shared
-from memorywire.cli.house import opened_house
+from memorywire.cli.house import must_be_there, opened_house
 from memorywire.cli.screen import Progress
-from memorywire.model.errors import Conflict, InvalidRequest
-from memorywire.model.record import DEFAULT_TENANT
+from memorywire.model.errors import Conflict, InvalidRequest, StoreUnavailable
 
 if TYPE_CHECKING:
     from memorywire.engine.tools import Tools
@@ -57,8 +56,10 @@ def command(
         raise InvalidRequest(
             f"{format_} holds neither vectors nor a ledger", field="format", fix="write a bundle"
         )
+    for url in desk.here.stores:
+        must_be_there(url)
     wanted = Exporting(
-        tenant=DEFAULT_TENANT,
+        tenant=desk.tenant,
         agents=tuple(filter(None, [desk.reach().get("agent_id")])),
         vectors=with_vectors,
         ledger=with_ledger,
@@ -70,7 +71,7 @@ async def _exported(desk: Desk, file: Path, format_: str, wanted: "Exporting") -
     async with opened_house(desk.here) as house:
         with Progress("exporting", None) as progress:
             if format_ != "bundle":
-                return await _readable(house.tools, file, format_, wanted.agents)
+                return await _readable(house.tools, file, format_, wanted)
             return await _bundle(house.tools, file, wanted, progress)
 
 
@@ -78,18 +79,29 @@ async def _bundle(tools: "Tools", file: Path, wanted: "Exporting", progress: Pro
     from memorywire.migrate.bundle import export
 
     partial = file.with_name(f".{file.name}.partial")
-    with partial.open("wb") as target:
-        bundle = await export(target, tools, wanted, lambda done: progress.reached(done, f"{done} changes"))
-        target.flush()
-        os.fsync(target.fileno())
-    partial.replace(file)
+    try:
+        with partial.open("wb") as target:
+            bundle = await export(
+                target, tools, wanted, lambda done: progress.reached(done, f"{done} changes")
+            )
+            target.flush()
+            os.fsync(target.fileno())
+        partial.replace(file)
+    except OSError as error:
+        raise StoreUnavailable(
+            f"{file} cannot be written: {error.strerror}",
+            field="file",
+            fix="check free space and permissions",
+        ) from error
+    finally:
+        partial.unlink(missing_ok=True)
     return {"file": str(file), "format": "bundle", "counts": dict(bundle.counts), "digest": bundle.digest}
 
 
-async def _readable(tools: "Tools", file: Path, format_: str, agents: tuple[str, ...]) -> Answer:
+async def _readable(tools: "Tools", file: Path, format_: str, wanted: "Exporting") -> Answer:
     from memorywire.migrate.readable import write_readable
 
-    count, losses = await write_readable(file, format_, tools.store, DEFAULT_TENANT, agents)
+    count, losses = await write_readable(file, format_, tools.store, wanted.tenant, wanted.agents)
     return {"file": str(file), "format": format_, "counts": {"put": count}, "losses": list(losses)}
 
 

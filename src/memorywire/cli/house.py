@@ -3,11 +3,13 @@
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from memorywire.model.clock import Clock, system_clock
+from memorywire.model.errors import NotFound
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
     from memorywire.house import House, Settings
@@ -53,6 +55,31 @@ async def opened_house(settings: "Settings", clock: Clock = system_clock) -> Asy
         yield house
     finally:
         await house.close()
+
+
+def file_of(url: str) -> Path | None:
+    """The file that a store is; None where it is none, or in memory."""
+    if not url.startswith("sqlite:"):
+        return None
+    from memorywire.stores.sqlite.location import locate
+
+    return locate(url).path
+
+
+def is_there(url: str) -> bool:
+    """Whether looking at the store finds one; only a missing file is known not to be there."""
+    path = file_of(url)
+    return path is None or path.exists()
+
+
+def must_be_there(url: str) -> None:
+    """For verbs that take memories out: a name that is misspelt is not a store that is empty."""
+    if not is_there(url):
+        raise NotFound(
+            f"there is no store at {file_of(url)}",
+            field="store",
+            fix="check the path; the first remember would make it",
+        )
 
 
 def in_journal(settings: "Settings", act: "Callable[[SqliteJournal], Awaitable[T]]") -> T:

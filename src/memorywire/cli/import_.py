@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,6 @@ from memorywire.cli.house import opened_house
 from memorywire.cli.problems import REFUSED, problem_lines
 from memorywire.cli.screen import Progress
 from memorywire.model.errors import NotFound
-from memorywire.model.record import DEFAULT_TENANT
 
 if TYPE_CHECKING:
     from memorywire.migrate.importing import Wish
@@ -37,19 +37,21 @@ SOURCES = (
     "memorywire-0",
 )
 
-
-@click.command("import")
-@click.argument("what", metavar="[FILE|URL]", required=False)
-@click.option(
-    "--from", "kind", type=click.Choice(SOURCES), default="auto", show_default=True, help="What it is."
-)
-@click.option(
+where_taken = click.option(
     "--on-conflict",
     type=click.Choice(["skip", "overwrite", "new-id", "merge"]),
     default="skip",
     show_default=True,
     help="What to do where an id is taken.",
 )
+
+
+@click.command("import")
+@click.argument("what", metavar="[FILE|URL]", required=False)
+@click.option(
+    "--from", "kind", type=click.Choice(SOURCES), default="auto", show_default=True, help="What it is."
+)
+@where_taken
 @click.option(
     "--remap",
     multiple=True,
@@ -80,7 +82,7 @@ def command(
     import asyncio
 
     if undo is not None and what is None:
-        desk.show(asyncio.run(_taken_back(desk, undo)), _undone)
+        desk.show(asyncio.run(_taken_back(desk, undo)), partial(_undone, desk))
         return
     if what is None or undo is not None:
         raise click.UsageError("name a FILE, or a batch with --undo")
@@ -91,13 +93,14 @@ def command(
         kind=kind,
         agent=desk.settings.agent,
         user=desk.settings.user,
+        tenant=desk.tenant,
         on_conflict=on_conflict,
         remap=remap,
         dry_run=dry_run,
         ledger=not without_ledger,
     )
     answer = asyncio.run(_imported(desk, wish))
-    desk.show(answer, sentences)
+    desk.show(answer, partial(sentences, desk))
     if answer["problems"] or answer["refused"]:
         raise click.exceptions.Exit(REFUSED)
 
@@ -131,10 +134,10 @@ async def _taken_back(desk: Desk, batch: str) -> Answer:
     from memorywire.migrate.undoing import take_back
 
     async with opened_house(desk.here) as house:
-        return asdict(await take_back(batch, house.tools, DEFAULT_TENANT))
+        return asdict(await take_back(batch, house.tools, desk.tenant))
 
 
-def sentences(answer: Answer) -> Iterator[str]:
+def sentences(desk: Desk, answer: Answer) -> Iterator[str]:
     would = "would bring in" if answer["dry_run"] else "brought in"
     yield f"{would} {answer['memories']} memories by {answer['changes']} changes"
     for name, words in _REST.items():
@@ -147,7 +150,7 @@ def sentences(answer: Answer) -> Iterator[str]:
     for problem in answer["problems"]:
         yield from problem_lines(problem, as_json=False)
     if not answer["dry_run"] and answer["changes"]:
-        yield f"  take it back with: memorywire import --undo {answer['batch']}"
+        yield f"  take it back with: {desk.again('import', '--undo', answer['batch'])}"
 
 
 _REST = {
@@ -160,8 +163,8 @@ _REST = {
 }
 
 
-def _undone(answer: Answer) -> Iterator[str]:
+def _undone(desk: Desk, answer: Answer) -> Iterator[str]:
     yield f"took back: {answer['ended']} memories ended, {answer['restored']} are as they were before"
     if answer["moved"]:
         yield f"  {len(answer['moved'])} were changed since and stay: {', '.join(answer['moved'])}"
-    yield from (f"  undo with: memorywire undo {id}" for id in answer["change_ids"])
+    yield from (f"  undo with: {desk.again('undo', id)}" for id in answer["change_ids"])

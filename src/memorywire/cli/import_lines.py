@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, listing, shared
+from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.inputs import TYPES, decoded
 from memorywire.cli.problems import INTERRUPTED, REFUSED, STORE_FAILURE, problem_lines
 from memorywire.cli.screen import Progress
@@ -92,7 +92,7 @@ def command(
     out is taken from the options. Empty lines are passed over. A line that is wrong does not stop the
     others; a store that fails does. Importing the same file again goes on where it stopped.
     """
-    defaults = desk.payload(type=type_, source=source, tags=listing(tags), session_id=session_id)
+    defaults = desk.payload(type=type_, source=source, tags=list(tags), session_id=session_id)
     tally = Tally()
     with desk.memory() as memory, Progress("importing", _size(file)) as progress:
         try:

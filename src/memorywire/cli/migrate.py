@@ -1,27 +1,25 @@
 """`memorywire migrate`: from one store to another, with everything that can come along."""
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import click
 
 from memorywire.cli.desk import Answer, Desk, shared
-from memorywire.cli.house import opened_house
+from memorywire.cli.house import file_of, must_be_there, opened_house
+from memorywire.cli.import_ import where_taken
 from memorywire.cli.problems import REFUSED, problem_lines
-from memorywire.cli.screen import Progress
+from memorywire.cli.screen import Progress, without_secrets
+from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT
 
 
 @click.command("migrate")
 @click.argument("source", metavar="SRC")
 @click.argument("target", metavar="DST")
-@click.option(
-    "--on-conflict",
-    type=click.Choice(["skip", "overwrite", "new-id", "merge"]),
-    default="skip",
-    show_default=True,
-    help="What to do where an id is taken.",
-)
+@where_taken
 @click.option("--dry-run", is_flag=True, help="Say what would be lost; write nothing.")
 @shared
 def command(desk: Desk, source: str, target: str, on_conflict: str, dry_run: bool) -> None:
@@ -32,8 +30,11 @@ def command(desk: Desk, source: str, target: str, on_conflict: str, dry_run: boo
     """
     import asyncio
 
+    must_be_there(source)
+    if source == target or (file_of(source) is not None and file_of(source) == file_of(target)):
+        raise InvalidRequest("SRC and DST are the same store", field="target", fix="name two stores")
     answer = asyncio.run(_moved(desk, source, target, on_conflict, dry_run))
-    desk.show(answer, sentences)
+    desk.show(answer, partial(sentences, target=target))
     if answer["problems"] or not answer.get("verified", {"ok": True})["ok"]:
         raise click.exceptions.Exit(REFUSED)
 
@@ -61,7 +62,7 @@ async def _moved(desk: Desk, source: str, target: str, on_conflict: str, dry_run
             await origin.close()
 
 
-def sentences(answer: Answer) -> Iterator[str]:
+def sentences(answer: Answer, target: str) -> Iterator[str]:
     for loss in answer["losses"]:
         yield f"lost: {loss['field']} of {loss['count']} ({loss['why']})"
     would = "would move" if answer["dry_run"] else "moved"
@@ -73,7 +74,8 @@ def sentences(answer: Answer) -> Iterator[str]:
         yield from problem_lines(problem, as_json=False)
     if "verified" in answer:
         yield from _verified(answer["verified"])
-        yield f"  take it back with: memorywire import --undo {answer['batch']}"
+        words = ["memorywire", "import", "--undo", answer["batch"], "--store", without_secrets(target)]
+        yield f"  take it back with: {shlex.join(words)}"
 
 
 def _verified(found: Answer) -> Iterator[str]:

@@ -46,10 +46,6 @@ class Bundle:
     counts: Mapping[str, int]
     digest: str
 
-    @property
-    def memories(self) -> int:
-        return self.counts.get("put", 0)
-
 
 async def export(
     target: BinaryIO, tools: Tools, wanted: Exporting, tell: Callable[[int], None] = lambda done: None
@@ -83,13 +79,7 @@ async def export(
 
 
 async def _manifest(store: Store, tools: Tools, wanted: Exporting) -> dict[str, Json]:
-    agents = wanted.agents or await agents_of(store, wanted.tenant)
-    if agents is None:
-        raise InvalidRequest(
-            f"store {store.name} cannot say whose memories it keeps",
-            field="agent",
-            fix="name one with --agent",
-        )
+    agents = await agents_of(store, wanted.tenant, wanted.agents)
     space = {"space": dump(tools.embedder.space)} if wanted.vectors else {}
     return {
         "kind": "manifest",

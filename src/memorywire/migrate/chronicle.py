@@ -7,6 +7,7 @@ from memorywire.engine.debts import mark_behind
 from memorywire.engine.tools import Tools
 from memorywire.migrate.names import derived
 from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
+from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Record, Scope, Standing
 from memorywire.model.where import Where
 from memorywire.stores.contract import Chronicler, Fanned, Store, Surveyor
@@ -36,11 +37,17 @@ async def told_here(tools: Tools) -> Store:
     return told_by(store, await mark_behind(store, tools))
 
 
-async def agents_of(store: Store, tenant: str) -> list[str] | None:
-    """Whose memories are there, by name; None where the store cannot say."""
+async def agents_of(store: Store, tenant: str, named: Sequence[str]) -> Sequence[str]:
+    """The agents that were named, else all whose memories are there, where the store can say it."""
+    if named:
+        return named
     if isinstance(store, Chronicler):
         return await store.agents(tenant)
-    return [agent for agent, _ in await store.owners(tenant)] if isinstance(store, Surveyor) else None
+    if isinstance(store, Surveyor):
+        return [agent for agent, _ in await store.owners(tenant)]
+    raise InvalidRequest(
+        f"store {store.name} cannot say whose memories it keeps", field="agent", fix="name one with --agent"
+    )
 
 
 async def changes_of(store: Store, scope: Scope, *, vectors: bool = False) -> AsyncIterator[Change]:

@@ -1,8 +1,6 @@
 """Importing: find out what a file is, read it as changes, land them, and say what came of it."""
 
 import asyncio
-import hashlib
-import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -15,6 +13,7 @@ from memorywire.migrate.conflicts import OnConflict
 from memorywire.migrate.evidence import keep, signed_journal, verified
 from memorywire.migrate.examining import examine
 from memorywire.migrate.landing import Landing, land, names_given
+from memorywire.migrate.names import batch_of
 from memorywire.migrate.sources import read_source
 from memorywire.migrate.sources.found import Origin, Source
 from memorywire.migrate.sources.services import Service, kind_of, read_service
@@ -119,8 +118,7 @@ def _answer(wish: Wish, counts: dict[str, Json], *, losses: list[str], source: s
 
 def _batch(wish: Wish, what: str) -> str:
     """The same for the same import, so that one which is started again is one."""
-    said = "\n".join((what, wish.on_conflict, *wish.remap, wish.agent, wish.user or ""))
-    return str(uuid.UUID(bytes=hashlib.sha256(said.encode()).digest()[:16]))
+    return batch_of("\n".join((what, wish.on_conflict, *wish.remap, wish.agent, wish.user or "")))
 
 
 def _source(wish: Wish) -> Source:

@@ -215,9 +215,9 @@ class _Lander:
         self, changes: Sequence[Change], entries: Sequence[tuple[Entry, ...]]
     ) -> list[MemorywireError | None]:
         tools = self._tools
-        writes = [
+        writes = (
             self._attempt(change, Act(entries=said)) for change, said in zip(changes, entries, strict=True)
-        ]
+        )
         shared = tools.office is not None and tools.office.journal.shares(tools.store)
         if shared and isinstance(tools.store, SqliteStore):
             # One writer takes them in the order they were handed over, many to a transaction.

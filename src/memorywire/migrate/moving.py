@@ -1,7 +1,5 @@
 """Moving a memory from one store to another: what would be lost, the move itself, and whether it arrived."""
 
-import hashlib
-import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
@@ -11,8 +9,8 @@ from memorywire.migrate.chronicle import agents_of, changes_of, current, told_by
 from memorywire.migrate.conflicts import OnConflict
 from memorywire.migrate.landing import Landing, land
 from memorywire.migrate.losses import foreseen
+from memorywire.migrate.names import batch_of
 from memorywire.model.change import Change
-from memorywire.model.errors import InvalidRequest
 from memorywire.model.query import Query
 from memorywire.model.record import Json, Record, Scope, Standing
 from memorywire.model.where import Where
@@ -37,8 +35,9 @@ class Move:
 
     @property
     def landing(self) -> Landing:
-        batch = str(uuid.UUID(bytes=hashlib.sha256(self.name.encode()).digest()[:16]))
-        return Landing(tenant=self.tenant, batch=batch, on_conflict=self.on_conflict, dry_run=self.dry_run)
+        return Landing(
+            tenant=self.tenant, batch=batch_of(self.name), on_conflict=self.on_conflict, dry_run=self.dry_run
+        )
 
 
 async def move(asked: Move, tools: Tools, tell: Callable[[int], None]) -> dict[str, Json]:
@@ -54,13 +53,7 @@ async def move(asked: Move, tools: Tools, tell: Callable[[int], None]) -> dict[s
 
 
 async def _scopes(source: Store, asked: Move) -> list[Scope]:
-    agents = asked.agents or await agents_of(source, asked.tenant)
-    if agents is None:
-        raise InvalidRequest(
-            f"store {source.name} cannot say whose memories it keeps",
-            field="agent",
-            fix="name one with --agent",
-        )
+    agents = await agents_of(source, asked.tenant, asked.agents)
     return [Scope(tenant=asked.tenant, agent=agent) for agent in agents]
 
 

@@ -11,7 +11,6 @@ from urllib.parse import quote
 from memorywire.migrate.chronicle import agents_of, current, told_by
 from memorywire.migrate.sources.okf import LINKS, OURS
 from memorywire.migrate.sources.table import TEXTS
-from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json, Record, Scope
 from memorywire.stores.contract import Store
 from memorywire.stores.markdown.sheet import sheet
@@ -35,12 +34,9 @@ async def write_readable(
 ) -> tuple[int, tuple[str, ...]]:
     """Write what is live, expired and archived memories too; how many there were, and what is not in it."""
     told = told_by(store)
-    named = agents or await agents_of(told, tenant)
-    if named is None:
-        raise InvalidRequest(f"store {told.name} cannot say whose memories it keeps", field="agent")
     write = _WRITERS[format_]
     count = 0
-    for agent in named:
+    for agent in await agents_of(told, tenant, agents):
         async for page in current(told, Scope(tenant=tenant, agent=agent)):
             await asyncio.to_thread(write, path, page, count == 0)
             count += len(page)

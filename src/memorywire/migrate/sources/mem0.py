@@ -108,6 +108,7 @@ def memory_of(id: str, payload: Mapping[str, Json], told: Sequence[tuple[str, in
 
 
 def _changes(path: Path) -> Iterator[Found]:
+    told = _told(path)
     for row in rows(path, _LATEST):
         if row["new_memory"] and not row["is_deleted"]:
             at = moment(row["created_at"], 0)
@@ -118,6 +119,7 @@ def _changes(path: Path) -> Iterator[Found]:
                 at=at,
                 updated_at=moment(row["updated_at"], at),
                 metadata={name: value for name, value in said.items() if value is not None},
+                earlier=tuple(told.get(str(row["memory_id"]), ())[:-1]),
             )
 
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
 from memorywire.stores.markdown.yaml import Unreadable, read_fields
 
@@ -29,8 +30,11 @@ class Page:
 
 
 def pages(path: Path) -> Iterator[Page]:
-    """The Markdown files of a folder, by their names, or the one file; hidden ones are left out."""
-    files = [path] if path.is_file() else sorted(path.rglob("*.md"))
+    """The Markdown files of a folder, by their names, or the one file; hidden ones are left out.
+
+    So is a name without a file behind it: a folder that is called so, a link that leads nowhere.
+    """
+    files = [path] if path.is_file() else sorted(file for file in path.rglob("*.md") if file.is_file())
     root = path.parent if path.is_file() else path
     for file in files:
         inside = file.relative_to(root)
@@ -46,10 +50,25 @@ def first(path: Path) -> Page | None:
 
 
 def _page(file: Path, name: str) -> Page:
-    text = file.read_bytes().decode("utf-8-sig")  # line ends as they are: they may be part of what is said
+    text = _text(file, name)
     found = _PARTS.match(text)
     fields: dict[str, Json] = {}
     if found is not None:
         with suppress(Unreadable):  # what is no front matter of ours stays part of nothing
             fields = read_fields(found[1])
     return Page(path=file, name=name, fields=fields, body=text if found is None else found[2], text=text)
+
+
+def _text(file: Path, name: str) -> str:
+    """Its words, with line ends as they are: they may be part of what is said."""
+    try:
+        return file.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        detail = f"{name} is not UTF-8 at byte {error.start}"
+        raise InvalidRequest(
+            detail, field="file", fix="save it as UTF-8, or move it out of the folder"
+        ) from error
+    except OSError as error:
+        raise InvalidRequest(
+            f"{name} cannot be read: {error.strerror}", field="file", fix="check its permissions"
+        ) from error

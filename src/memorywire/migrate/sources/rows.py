@@ -41,9 +41,9 @@ def tables(path: Path) -> frozenset[str]:
         )
 
 
-def rows(path: Path, query: str, *bindings: str) -> Iterator[dict[str, Json]]:
+def rows(path: Path, query: str) -> Iterator[dict[str, Json]]:
     """The rows of a query, by the names of their columns."""
     with opened(path) as db:
-        cursor = db.execute(query, bindings)
+        cursor = db.execute(query)
         for row in cursor:
             yield {column[0]: value for column, value in zip(cursor.description, row, strict=True)}
