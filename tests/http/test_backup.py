@@ -1,6 +1,7 @@
 """Backups: what is put back is what was kept, and what is damaged is not put back."""
 
 import os
+import resource
 from pathlib import Path
 
 import pytest
@@ -82,3 +83,27 @@ def test_what_is_damaged_is_not_restored(home: Path, hurt: str):
     with pytest.raises(StoreError):
         restore(copy, home / "memory.db", replace=True, aside=".old")
     assert memories(home / "memory.db") == ["before the backup"]
+
+
+def test_a_copy_that_lost_what_was_beside_it_is_told_what_is_missing(home: Path):
+    lonely = home / "lonely.db"
+    lonely.write_bytes((home / "copy.db").read_bytes())
+    with pytest.raises(StoreError) as caught:
+        restore(lonely, home / "new.db", replace=False, aside=".old")
+    assert "lonely.db-ledger.key and lonely.db-checkpoints" in str(caught.value.fix)
+    for end in ("-ledger.key", "-checkpoints"):
+        (home / f"lonely.db{end}").write_bytes((home / f"copy.db{end}").read_bytes())
+    restore(lonely, home / "new.db", replace=False, aside=".old")
+    assert memories(home / "new.db") == ["before the backup"]
+
+
+def test_a_copy_that_could_not_be_made_leaves_nothing_behind(home: Path):
+    before, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (65_536, most))  # no file may be larger, as on a full disk
+    try:
+        with pytest.raises(StoreError):
+            backup(home / "memory.db", home / "new.db")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (before, most))
+    assert list(home.glob("*new.db*")) == []
+    assert backup(home / "memory.db", home / "new.db").entries == 1

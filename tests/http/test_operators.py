@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from memorywire.journal.operators import RIGHTS, Right, Role
+from memorywire.model.errors import InvalidRequest
 from memorywire.servers.http.routes import ALL, EVERYWHERE, NEEDS, agent_is_optional, names_agent
 from tests.engine.stage import HandClock
 from tests.http.server import Client, Server, serving
@@ -203,3 +204,19 @@ def test_logs_are_one_line_of_json_whatever_is_sent(guarded: Server):
     guarded.client.send("GET", "/v0/%0a%22injected%22", headers={"Authorization": "Bearer x\ty"})
     assert all(json.loads(line) for line in guarded.lines)
     assert not [line for line in guarded.lines if "injected" in line or "\n" in line]
+
+
+def test_names_in_one_word_with_a_comma_are_no_list(guarded: Server):
+    for field, patterns in (("tenants", ["acme,beta"]), ("agents", ["sales", "support, hr"])):
+        with pytest.raises(InvalidRequest) as caught:
+            guarded.operator(f"of-some-{field}", "writer", **{field: patterns})
+        assert (caught.value.field, "by itself" in str(caught.value.fix)) == (field, True)
+        each = [name.strip() for pattern in patterns for name in pattern.split(",")]
+        assert guarded.operator(f"of-all-{field}", "writer", **{field: each})
+
+
+def test_who_is_not_let_in_learns_where_a_token_goes_and_what_may_be_wrong_with_it(guarded: Server):
+    problem = guarded.client.get("/v0/capabilities").json
+    assert "ended or was revoked" in problem["detail"]
+    assert "Authorization: Bearer" in problem["fix"]
+    assert "MEMORYWIRE_TOKEN" in problem["fix"]

@@ -186,6 +186,12 @@ def test_a_wrong_method_is_told_the_right_ones(client: Client, method: str):
     reply = client.send(method, "/v0/memories")
     assert (reply.status, reply.json["code"]) == (405, "method_not_allowed")
     assert "GET" in reply.headers["allow"]
+    assert reply.json["fix"] == f"send {reply.headers['allow']}"
+
+
+def test_the_address_itself_leads_to_the_documentation_where_there_is_no_console(client: Client):
+    reply = client.get("/")
+    assert (reply.status, reply.headers["location"]) == (307, "/docs")
 
 
 def test_an_unknown_address_is_a_problem(client: Client):

@@ -71,13 +71,21 @@ def _copy(source: Path, target: Path) -> Copied:
     with _opened(source) as original:
         partial = target.with_name(f".{target.name}.partial")
         partial.unlink(missing_ok=True)
-        with _opened(partial) as copy:
-            with copy.backup("main", original, "main") as pages:
-                Patience().try_for("copy the database", lambda: pages.step(-1))
-            copy.execute("PRAGMA journal_mode = DELETE").fetchall()  # one file, whole by itself
-            entries = head(copy)[0] if is_there(copy) else 0
-        partial.replace(target)
+        try:
+            entries = _copied_pages(original, partial)
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
     return Copied(path=target, bytes=target.stat().st_size, entries=entries)
+
+
+def _copied_pages(original: apsw.Connection, target: Path) -> int:
+    """Every page, in one file that is whole by itself; how many entries of the ledger it has."""
+    with _opened(target) as copy:
+        with copy.backup("main", original, "main") as pages:
+            Patience().try_for("copy the database", lambda: pages.step(-1))
+        copy.execute("PRAGMA journal_mode = DELETE").fetchall()
+        return head(copy)[0] if is_there(copy) else 0
 
 
 @contextmanager
@@ -101,7 +109,16 @@ def _check(path: Path) -> None:
         with snapshot(db):
             fault = examine(db, Notary.beside(path)).report.fault
     if fault is not None:
-        raise StoreCorrupt(f"the ledger in {path} does not hold: {fault.reason}", fix="use another backup")
+        raise StoreCorrupt(f"the ledger in {path} does not hold: {fault.reason}", fix=_way_out(path))
+
+
+def _way_out(path: Path) -> str:
+    """A copy that lost the files beside it may be sound: they are looked for before it is given up."""
+    notary = Notary.beside(path)
+    missing = [file.name for file in (notary.key, notary.checkpoints) if not file.exists()]
+    if not missing:
+        return "use another backup"
+    return f"put what the backup wrote beside its file beside this one, as {' and '.join(missing)}"
 
 
 def _copy_files(source: Notary, target: Notary) -> None:

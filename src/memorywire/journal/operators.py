@@ -187,6 +187,12 @@ def _check(operator: Operator) -> None:
     for field, patterns in (("tenants", operator.tenants), ("agents", operator.agents)):
         if not patterns or not all(patterns):
             raise InvalidRequest(f"{field} must name somebody", field=field, fix="use * for everybody")
+        if listed := [pattern for pattern in patterns if "," in pattern]:
+            raise InvalidRequest(
+                f"{listed[0]} is one name with a comma in it, not a list",
+                field=field,
+                fix=f"name each by itself, on the command line with a --{field} of its own",
+            )
 
 
 def _operator(body: str, revoked_at: int | None) -> Operator:

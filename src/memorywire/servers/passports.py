@@ -17,20 +17,20 @@ _ALGORITHMS = ("ES256", "ES384", "EdDSA", "PS256", "RS256", "RS384", "RS512")
 _FRESH_SECONDS = 300.0
 _TIMEOUT = 10
 _LONGEST = 8_192
+_CLAIM = "memorywire"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
     """Who signs, for whom, and where the keys are: the path of a JWKS file, or its https URL.
 
-    The claim named `claim` says what the bearer may do: `{"role": "writer", "tenants": [...], "agents":
+    The claim `memorywire` says what the bearer may do: `{"role": "writer", "tenants": [...], "agents":
     [...]}`. Without tenants a token opens nothing.
     """
 
     issuer: str
     audience: str
     keys: str
-    claim: str = "memorywire"
 
 
 class Passports:
@@ -65,7 +65,7 @@ class Passports:
             )
         except (self._jwt.PyJWTError, UnicodeError, ValueError):
             return None
-        return _operator(claims, self._provider.claim)
+        return _operator(claims)
 
 
 class FileKeys:
@@ -102,9 +102,9 @@ class FileKeys:
         self._read_at = self._now()
 
 
-def _operator(claims: Mapping[str, Json], claim: str) -> Operator | None:
+def _operator(claims: Mapping[str, Json]) -> Operator | None:
     """What the claim grants; what is not said plainly is not granted."""
-    granted = claims.get(claim)
+    granted = claims.get(_CLAIM)
     if not isinstance(granted, dict) or granted.get("role") not in [*Role]:
         return None
     tenants: Json = granted.get("tenants")

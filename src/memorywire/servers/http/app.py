@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
@@ -52,7 +52,7 @@ class Mounted:
 
     The guard has seen every request first: its caller is in `scope["state"]["caller"]`. Visitors are known
     by the token they bring, or as `entry` knows them; what the guard refuses is told in `words`.
-    `hosting` when it makes this an OpenWOP host.
+    `hosting` when it makes this an OpenWOP host, `welcoming` when people belong there who open `/`.
     """
 
     path: str
@@ -61,6 +61,7 @@ class Mounted:
     entry: Entry | None = None
     words: Words | None = None
     hosting: bool = False
+    welcoming: bool = False
 
 
 def build_app(
@@ -101,6 +102,7 @@ def build_app(
 
     app = Starlette(
         routes=[
+            Route("/", _start(mounts)),
             *_routes(door, doorkeeper, watch),
             *(route for mounted in mounts for route in _mounted(mounted)),
         ],
@@ -143,6 +145,16 @@ def _routes(door: Door, doorkeeper: Doorkeeper, watch: Watch) -> list[BaseRoute]
     ]
 
 
+def _start(mounts: Sequence[Mounted]) -> Endpoint:
+    """Whoever opens the address itself is led to where people belong, or else to the documentation."""
+    place = next((mounted.path for mounted in mounts if mounted.welcoming), "/docs")
+
+    async def start(request: Request) -> Response:
+        return RedirectResponse(place)
+
+    return start
+
+
 def _mounted(mounted: Mounted) -> Iterator[BaseRoute]:
     """The path itself and all below it; a mount alone does not answer without a slash at the end."""
     yield Route(mounted.path, mounted.app)
@@ -168,7 +180,10 @@ async def _unknown(request: Request, error: Exception) -> Response:
     """What the router says, as a problem."""
     told = cast("HTTPException", error)
     if told.status_code == WRONG_METHOD:
-        return as_problem(WrongMethod("this address does not know that method"), headers=told.headers)
+        headers = told.headers or {}
+        known = headers.get("Allow")
+        wrong = WrongMethod("this address does not know that method", fix=f"send {known}" if known else None)
+        return as_problem(wrong, headers=headers)
     return as_problem(NotFound("no such address", fix="see /docs"))
 
 

@@ -67,7 +67,7 @@ async def verdict(door: Door, caller: Caller) -> dict[str, Json]:
     """Whether no entry was changed, removed, added or moved."""
     caller.require(Right.MANAGE, everywhere=True)
     await door.journal.settle()
-    return _verdict(await door.finish(door.journal.file.read(partial(_examined, notary=door.journal.notary))))
+    return _verdict(await door.finish(door.journal.file.read(partial(examine, notary=door.journal.notary))))
 
 
 async def signed(door: Door, caller: Caller) -> dict[str, Json]:
@@ -127,10 +127,6 @@ def _notary(door: Door) -> Notary:
     if door.journal.notary is None:
         raise unsupported("audit", "this journal lives in memory and signs nothing")
     return door.journal.notary
-
-
-def _examined(db: apsw.Connection, notary: Notary | None) -> Examination:
-    return examine(db, notary)
 
 
 def _proven(db: apsw.Connection, notary: Notary, sequence: int) -> str:

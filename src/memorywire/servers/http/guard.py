@@ -33,7 +33,7 @@ Words: TypeAlias = Callable[[MemorywireError], Response]
 T = TypeVar("T")
 
 PROBES = frozenset({"/healthz", "/readyz"})
-PUBLIC = PROBES | {"/openapi.json", "/docs", "/docs.css"}
+PUBLIC = PROBES | {"/", "/openapi.json", "/docs", "/docs.css"}
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 _POLICY = (

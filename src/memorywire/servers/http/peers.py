@@ -20,7 +20,7 @@ from memorywire.model.codec import dump, load
 from memorywire.model.errors import Forbidden, InvalidRequest, MemorywireError, UnknownOperation
 from memorywire.model.record import Json, Scope
 from memorywire.servers.callers import Caller
-from memorywire.servers.http.answers import as_json, encoded, status_of
+from memorywire.servers.http.answers import PROBLEM, as_json, encoded, status_of
 from memorywire.servers.http.app import Mounted
 from memorywire.servers.http.door import Door, Limits
 from memorywire.servers.http.handlers import caller_of
@@ -30,21 +30,19 @@ from memorywire.stores.remote.problems import problem_of
 from memorywire.stores.remote.verbs import PATH, VERBS, About, Verb
 
 
-def store_mount(house: House, limits: Limits | None = None) -> Mounted:
+def store_mount(house: House) -> Mounted:
     """What `serve` mounts; only who may manage comes in.
 
     A change that comes in here was judged where it comes from. It is not judged again, but the ledger says
     who brought it.
     """
-    door = Door(house, limits or Limits())
+    door = Door(house, Limits())
 
     async def endpoint(request: Request) -> Response:
         try:
             answer = await _answer(request, door)
         except MemorywireError as error:
-            return Response(
-                encoded(problem_of(error)), status_of(error), media_type="application/problem+json"
-            )
+            return Response(encoded(problem_of(error)), status_of(error), media_type=PROBLEM)
         return as_json({"answer": dump(answer)})
 
     return Mounted(path=PATH, app=Starlette(routes=[Route("/{verb}", endpoint, methods=["POST"])]))
