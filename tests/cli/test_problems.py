@@ -190,3 +190,52 @@ def test_ctrl_c_ends_a_wait_for_the_network_at_once(shell: Shell):
             _, err = process.communicate()
             connection.close()
     assert (process.returncode, err.strip()) == (130, "stopped; nothing more was done")
+
+
+def test_taking_memories_out_of_a_store_that_is_not_there_is_no_success(shell: Shell, tmp_path: Path):
+    there, away = f"sqlite://{tmp_path}/there.db", f"sqlite://{tmp_path}/away.db"
+    shell.remember("Ana drinks tea", "--store", there)
+    for words in (("migrate", away, there), ("export", str(tmp_path / "all.jsonl"), "--store", away)):
+        done = shell(*words, "--json")
+        assert (done.code, done.problem["code"], done.problem["field"]) == (3, "not_found", "store")
+    assert not (tmp_path / "all.jsonl").exists()
+    assert not (tmp_path / "away.db").exists()
+    assert shell("migrate", there, away).code == 0
+    assert shell("export", str(tmp_path / "all.jsonl"), "--store", away).code == 0
+
+
+def test_a_store_is_not_moved_onto_itself(shell: Shell, tmp_path: Path):
+    there = f"sqlite://{tmp_path}/there.db"
+    shell.remember("Ana drinks tea", "--store", there)
+    done = shell("migrate", there, f"sqlite://{tmp_path}/./there.db", "--json")
+    assert (done.code, done.problem["detail"]) == (2, "SRC and DST are the same store")
+
+
+def test_the_way_back_from_an_import_can_be_typed_as_it_is_shown(shell: Shell, tmp_path: Path):
+    store, notes = ("--store", f"sqlite://{tmp_path}/other.db"), tmp_path / "notes.md"
+    notes.write_text("- Ana drinks tea\n- Ben drinks coffee\n", encoding="utf-8")
+    moved = ("migrate", store[1], f"sqlite://{tmp_path}/third.db")
+    shown = [shell(*words).out for words in (("import", str(notes), *store), moved)]
+    for one in shown:
+        command = one.partition("take it back with: memorywire ")[2].split()
+        assert shell(*command).out.startswith("took back: 2 memories ended")
+
+
+def test_a_file_that_the_system_refuses_is_named(shell: Shell, tmp_path: Path):
+    shell.remember("Ana drinks tea")
+    done = shell("export", str(tmp_path / "no-such-folder" / "all.jsonl"))
+    assert (done.code, "all.jsonl cannot be written" in done.err, "fix:" in done.err) == (4, True, True)
+
+
+def test_an_option_before_its_command_is_told_where_it_belongs(shell: Shell):
+    done = shell("--agent", "ana", "list")
+    assert (done.code, "--agent belongs behind the command" in done.err) == (2, True)
+    assert shell("list", "--agent", "ana").code == 0
+
+
+def test_json_that_is_none_is_not_kept_as_text_unless_it_is_called_so(shell: Shell):
+    done = shell("kv", "set", "settings", '{"theme": dark}', "--json")
+    assert (done.code, done.problem["field"], "--text" in done.problem["fix"]) == (2, "value", True)
+    assert shell("kv", "get", "settings").code == 3
+    assert shell("kv", "set", "settings", '{"theme": dark}', "--text").code == 0
+    assert shell("kv", "set", "note", "a plain word").code == 0

@@ -1,9 +1,12 @@
 """Each verb does what it says, across processes that share one file."""
 
 import json
+from pathlib import Path
 
 import pytest
 
+from memorywire.cli.desk import Desk
+from memorywire.house.settings import Settings
 from tests.cli.shell import Shell
 
 
@@ -219,3 +222,17 @@ def test_all_that_is_provided_is_told_in_one_place(shell: Shell):
     assert f"openwop     not served: {everything}" in said
     passing = shell("capabilities", "--store", "memory://").out
     assert "  degraded  long-term, replay-snapshot" in passing.splitlines()
+
+
+def test_a_way_back_is_shown_where_there_is_one(shell: Shell, tmp_path: Path):
+    assert "undo with: memorywire undo" in shell("remember", "Ana drinks tea").out
+    kept = shell("remember", "Ana drinks tea", "--store", f"markdown://{tmp_path}/notes")
+    assert (kept.code, "remembered" in kept.out, "undo" in kept.out) == (0, True, False)
+
+
+def test_a_command_to_type_next_shows_no_password():
+    typed = ("--store", "postgresql://ana:secret@db/memories", "--agent", "a@b", "--user", "ann e")
+    desk = Desk(read=Settings, as_json=False, typed=typed)
+    assert desk.again("undo", "x") == (
+        "memorywire undo x --store postgresql://db/memories --agent a@b --user 'ann e'"
+    )

@@ -7,13 +7,15 @@ import json
 import subprocess
 import sys
 import threading
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import memorywire
 from memorywire import Memory
 from memorywire.facades import memory as async_module
-from memorywire.model.errors import CapabilityUnsupported, MemorywireError, StoreUnavailable
+from memorywire.model.errors import CapabilityUnsupported, InvalidRequest, MemorywireError, StoreUnavailable
 from memorywire.sync import Memory as BlockingMemory
 
 
@@ -104,6 +106,7 @@ def test_call_takes_json_and_gives_json():
             "code": "validation_error",
             "detail": "agent_id is required",
             "field": "agent_id",
+            "fix": "agent_id: The agent whose memory this is.",
         }
 
 
@@ -136,3 +139,19 @@ def test_events_are_followed_without_an_event_loop():
         memory.forget(memory.list().items[0].id)
         assert next(feed).operation == "forget"
         feed.close()
+
+
+@pytest.mark.parametrize("stores", [5, [5], [None], Path("memory.db"), ["memory://", Path("memory.db")]])
+def test_what_is_no_store_is_told_before_anything_is_opened(stores: Any):
+    with pytest.raises(InvalidRequest, match="a store is a URL or a Store, not") as caught:
+        BlockingMemory("a", stores)
+    assert (caught.value.field, "sqlite:///" in str(caught.value.fix)) == ("stores", True)
+
+
+def test_a_key_or_an_end_of_the_wrong_type_is_a_problem():
+    with BlockingMemory("a", ["memory://"]) as memory:
+        for key, options, field in ((5, {}, "key"), ("visits", {"ttl": "soon"}, "ttl")):
+            with pytest.raises(InvalidRequest) as caught:
+                memory.kv.set(key, 1, **options)
+            assert caught.value.field == field
+        assert memory.kv.set("visits", 1, ttl=60).version == 1

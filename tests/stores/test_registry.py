@@ -25,13 +25,15 @@ def _problem(url: str) -> dict[str, str]:
 
 @pytest.fixture
 def foreign_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An installed package that brings a store, and one whose library is missing."""
+    """An installed package that brings a store, one whose library is missing, and two that are none."""
     (tmp_path / "cellar.py").write_text(
         "from memorywire.stores.memory import MemoryStore\n"
         "async def open_store(url, *, space):\n"
         "    store = MemoryStore(space)\n"
         "    store.name = url\n"
         "    return store\n"
+        "async def open_nothing(url, *, space):\n"
+        "    pass\n"
     )
     (tmp_path / "attic.py").write_text("import a_library_nobody_has\n")
     described = tmp_path / "cellar-1.dist-info"
@@ -39,6 +41,7 @@ def foreign_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (described / "METADATA").write_text("Metadata-Version: 2.1\nName: cellar\nVersion: 1\n")
     (described / "entry_points.txt").write_text(
         "[memorywire.stores]\ncellar = cellar:open_store\nattic = attic:open_store\n"
+        "nameless = cellar:open_stroe\nempty = cellar:open_nothing\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
 
@@ -103,3 +106,13 @@ def test_finding_a_built_in_store_reads_no_package_metadata() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    ("scheme", "said"),
+    [("nameless", "has no attribute 'open_stroe'"), ("empty", "NoneType, which is no store")],
+)
+def test_a_store_of_others_that_is_none_is_their_fault(foreign_package: None, scheme: str, said: str) -> None:
+    problem = _problem(f"{scheme}://")
+    assert (problem["code"], problem["field"], bool(problem["fix"])) == ("store_unavailable", "store", True)
+    assert said in problem["detail"]

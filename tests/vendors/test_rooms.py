@@ -3,16 +3,29 @@
 import asyncio
 import os
 import re
+from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorywire.conformance.samples import SPACE, a_record
+from memorywire.conformance.samples import SPACE, a_change, a_record, ending, keep
 from memorywire.model.errors import InvalidRequest, StoreCorrupt, StoreUnavailable
-from memorywire.model.record import Scope
+from memorywire.model.query import Query
+from memorywire.model.record import Json, Scope
 from memorywire.stores.registry import open_store
-from memorywire.stores.vendors import Entry, Kept, agent_label, key_of, locate, need, user_label
+from memorywire.stores.vendors import (
+    Entry,
+    Kept,
+    Ref,
+    Seen,
+    VendorStore,
+    agent_label,
+    key_of,
+    locate,
+    need,
+    user_label,
+)
 
 _names = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
 _scopes = st.builds(Scope, tenant=_names, agent=_names, user=st.none() | _names)
@@ -100,3 +113,52 @@ def test_a_room_can_be_asked_for_without_its_product(scheme: str) -> None:
     with pytest.raises(StoreUnavailable) as caught:
         asyncio.run(open_store(f"{scheme}://", space=SPACE))
     assert f"memorywire[{scheme}]" in str(caught.value.fix)
+
+
+class Drawer:
+    """The smallest product: entries in a dictionary, where `stuck` ones do not leave."""
+
+    name = "drawer"
+    errors = (OSError,)
+
+    def __init__(self) -> None:
+        self.entries: dict[str, Entry] = {}
+        self.stuck = False
+
+    async def keep(self, entries: Sequence[Entry]) -> Sequence[str]:
+        self.entries.update({entry.key: entry for entry in entries})
+        return [entry.key for entry in entries]
+
+    async def drop(self, refs: Sequence[Ref]) -> None:
+        for ref in () if self.stuck else refs:
+            self.entries.pop(ref.key, None)
+
+    async def fetch(self, refs: Sequence[Ref]) -> Sequence[Seen]:
+        here = [self.entries[ref.key] for ref in refs if ref.key in self.entries]
+        return [Seen(key=entry.key, payload=entry.payload) for entry in here]
+
+    async def nearest(self, query: Query, limit: int) -> Sequence[Seen]:
+        return []
+
+    async def health(self) -> Mapping[str, Json]:
+        return {"ok": True}
+
+    async def close(self) -> None: ...
+
+
+def test_an_erased_memory_that_the_product_still_has_is_not_called_erased() -> None:
+    async def story() -> None:
+        drawer = Drawer()
+        store = await VendorStore.opened(drawer, SPACE, books=None)
+        record = a_record(Scope(agent="one"))
+        await keep(store, record)
+        drawer.stuck = True
+        erasing = a_change(record.scope, ending(record), erase=(record.id,))
+        with pytest.raises(StoreUnavailable, match="drawer still has what it was told to erase"):
+            await store.write(erasing)
+        drawer.stuck = False
+        await store.write(erasing)
+        assert drawer.entries == {}
+        await store.close()
+
+    asyncio.run(story())

@@ -44,7 +44,10 @@ from typing import ClassVar
 
 
 class MemorywireError(Exception):
-    """A problem with a stable `code`, a sentence, and, where known, the field and the fix."""
+    """A problem with a stable `code`, a sentence, and, where known, the field and the fix.
+
+    A traceback shows both below the sentence, so whoever meets it there knows what to do.
+    """
 
     code: ClassVar[str] = "internal"
 
@@ -53,6 +56,16 @@ class MemorywireError(Exception):
         self.detail = detail
         self.field = field
         self.fix = fix
+
+    @property
+    def fix(self) -> str | None:
+        return self._fix
+
+    @fix.setter
+    def fix(self, fix: str | None) -> None:
+        self._fix = fix
+        told = {"field": self.field, "fix": fix}
+        self.__notes__ = [f"{name}: {value}" for name, value in told.items() if value is not None]
 
     def problem(self) -> dict[str, str]:
         """The one problem shape of the wire: `{code, detail, field?, fix?}`."""

@@ -51,8 +51,9 @@ async def open_store(url: str, *, space: Space) -> Store:
     Raises InvalidRequest for a URL nobody can open. No error repeats the URL, which may hold a password.
     """
     # On a thread: loading a store's module takes long enough for an event loop to notice.
-    opener = await asyncio.to_thread(_opener, _scheme(url))
-    return await opener(url, space=space)
+    scheme = _scheme(url)
+    opener = await asyncio.to_thread(_opener, scheme)
+    return await opener(url, space=space) if scheme in BUILT_IN else await _opened(opener, url, space)
 
 
 def known_schemes() -> list[str]:
@@ -88,9 +89,28 @@ def _from_entry_point(scheme: str) -> Opener:
     from importlib.metadata import entry_points
 
     for point in entry_points(group=GROUP, name=scheme):
-        return cast(Opener, point.load())
+        try:
+            return cast(Opener, point.load())
+        except AttributeError as error:
+            raise StoreUnavailable(
+                f"the entry point of the store {scheme} leads nowhere: {error}",
+                field="store",
+                fix=f'name a function that is there: {scheme} = "module:open_store"',
+            ) from error
     raise InvalidRequest(
         f"no store is known for the scheme {scheme}",
         field="store",
         fix=f"use one of: {', '.join(f'{name}://' for name in known_schemes())}",
     )
+
+
+async def _opened(opener: Opener, url: str, space: Space) -> Store:
+    """A store of another package; what it hands out instead of one is told as its fault, not as ours."""
+    store = await opener(url, space=space)
+    if not hasattr(store, "features"):
+        raise StoreUnavailable(
+            f"the store {_scheme(url)} opened as {type(store).__name__}, which is no store",
+            field="store",
+            fix="let its `open_store` return a `memorywire.stores.contract.Store`",
+        )
+    return store

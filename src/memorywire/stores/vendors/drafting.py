@@ -10,6 +10,7 @@ from typing import Protocol
 
 from memorywire.model.change import Base, Change, End, Put
 from memorywire.model.errors import Conflict, Duplicate
+from memorywire.model.kv import saying
 from memorywire.model.record import Record, Scope
 
 
@@ -103,7 +104,7 @@ class _Page:
             id=record.id,
             scope=record.scope,
             version=record.version,
-            digest=record.digest,
+            digest=saying(record),
             expires_at=record.expires_at,
             recalled_at=None if before is None else before.recalled_at,
         )
@@ -134,8 +135,11 @@ class _Page:
             raise Conflict("the memory is no longer at this version", field="if_version")
 
     def _refuse_repetition(self, record: Record) -> None:
-        inside = [line for line in self.lines.values() if line.digest == record.digest]
-        before = self._known.saying(record.scope, record.digest)
+        digest = saying(record)
+        if digest is None:
+            return
+        inside = [line for line in self.lines.values() if line.digest == digest]
+        before = self._known.saying(record.scope, digest)
         outside = [line for line in before if line.id not in self.lines]
         same = [line.id for line in (*inside, *outside) if self._repeats(line, record)]
         if same:

@@ -15,6 +15,7 @@ from memorywire.model.errors import (
     MemorywireError,
     StoreUnavailable,
 )
+from memorywire.model.kv import saying
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
@@ -100,7 +101,7 @@ class VendorStore:
     async def _clear_away(self, for_good: bool) -> None:
         """What has ended is not seen any more and may leave later; what is erased has left, files and all."""
         try:
-            await self._sweep()
+            await self._sweep(for_good=for_good)
             if for_good and isinstance(self._product, Scrubber):
                 await self._ask(self._product.scrub())
         except StoreUnavailable:
@@ -135,11 +136,17 @@ class VendorStore:
         lines = await self._desk.do(lambda: self._books.lines(tenant, ids))
         return [_ref(line) for line in lines.values() if line.key is not None]
 
-    async def _sweep(self) -> None:
-        """Remove from the product what no line of the books speaks of."""
+    async def _sweep(self, *, for_good: bool = False) -> None:
+        """Remove from the product what no line of the books speaks of; `for_good` looks if it is gone."""
         litter = await self._desk.do(self._books.litter)
         if litter:
             await self._ask(self._product.drop(litter))
+            left = await self._ask(self._product.fetch(litter)) if for_good else ()
+            if left:
+                raise StoreUnavailable(
+                    f"{self.name} still has what it was told to erase",
+                    fix="try again; if it stays, the product does not delete, and must be cleaned by hand",
+                )
             await self._desk.do(lambda: self._books.dropped(litter))
 
     async def _entry(self, put: Put) -> Entry:
@@ -232,7 +239,10 @@ class VendorStore:
         return {current[key].id: _as_known(one, current[key]) for key, one in kept.items()}
 
     async def duplicate(self, record: Record, at: int) -> Record | None:
-        lines = await self._desk.do(lambda: self._books.saying(record.scope, record.digest))
+        digest = saying(record)
+        if digest is None:
+            return None
+        lines = await self._desk.do(lambda: self._books.saying(record.scope, digest))
         same = [line for line in lines if line.id != record.id and line.alive(at)]
         kept = await self._kept(sorted(same, key=lambda line: line.id)[:1])
         return kept[0].record if kept else None
