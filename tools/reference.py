@@ -45,6 +45,16 @@ _SETTINGS = {
 }
 
 
+_ENVIRONMENT = {
+    "URL": "The address of a `memorywire serve` that commands ask [instead of a store](../how-to/remote.md).",
+    "TOKEN": "The token for it.",
+    "DREAM_KEY": "The key of the model that `[dream]` names.",
+    "BACKEND_KEYS": "Variables whose keys [definitions of backends](../how-to/backends.md) may use.",
+    "BACKEND_HOSTS": "Hosts of your own network on which such backends may be.",
+    "BACKEND_PREVIEWS": "Adapters in preview that definitions may use.",
+    "READER_KEY": "The key of the model that answers in [`memorywire eval answer`](../how-to/evaluate.md).",
+}
+
 _VARIABLES = {"several": "write", "sleep": "dream_model"}  # the one key of a table that the environment gives
 _TABLES = {"several": "`[router]`", "sleep": "`[dream]`"}
 
@@ -131,7 +141,7 @@ def errors_page() -> Iterator[str]:
     said = dict(_TREE_LINE.findall(errors.__doc__ or ""))
     rows = [
         f"| `{kind.code}` | `{kind.__name__}` | {said[kind.__name__]} | {exit_code(kind)} |"
-        for kind in _descendants(errors.MemorywireError)
+        for kind in dict.fromkeys(_descendants(errors.MemorywireError))  # one may have two parents
     ]
     yield "\n".join(["| code | class | meaning | exit code |", "|---|---|---|---|", *rows])
     yield "The classes are in `memorywire.model.errors`; each is a `MemorywireError`."
@@ -160,6 +170,9 @@ def settings_page() -> Iterator[str]:
             variable = f"`MEMORYWIRE_{_VARIABLES.get(field.name, key or field.name).upper()}`"
             rows.append(f"| {option} | {variable} | {toml} | {_default(field)} | {_SETTINGS[field.name]} |")
     yield "\n".join(rows)
+    yield "These are read from the environment alone:"
+    names = [f"| `MEMORYWIRE_{name}` | {said} |" for name, said in _ENVIRONMENT.items()]
+    yield "\n".join(["| environment | |", "|---|---|", *names])
     yield "## [dream]"
     yield "How memory is [put in order](../how-to/dream.md)."
     said = [

@@ -64,8 +64,10 @@ def test_questions_about_another_case_are_asked_as_foreign(plan):
     assert document["summary"]["admission"]["foreign n"] == 5
 
 
-def test_results_hold_ids_and_figures_but_no_words_of_the_data(plan):
+def test_results_hold_ids_and_figures_but_no_words_of_the_data(plan, data):
     document = _run(plan("locomo"))
+    assert any("Biscuit" in file.read_text() for file in data.glob("locomo*.json"))
+    assert "D1:1" in json.dumps(document)
     assert "Biscuit" not in json.dumps(document)
 
 
@@ -177,6 +179,7 @@ def test_the_newest_fact_counts_only_when_it_is_on_top(plan):
 
 def test_messages_that_replace_others_are_compared_with_them(plan):
     figures = _row(_run(plan("beam")), "b1")["figures"]
+    assert OURS in figures
     assert all("newest-above-older" in figures[system] for system in figures)
 
 

@@ -1,17 +1,26 @@
 """No window of a minute or a day ever holds more than its budget, and the wait that is told is enough."""
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorywire.governance.budgets import MINUTE_MS, Budget, Usage, left, spend, usage_from, usage_to
+from memorywire.governance.budgets import MINUTE_MS, Budget, Usage, spend
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import BudgetExceeded, InvalidRequest
 
 NOW = 1_800_000_000_000
 TEN = Budget(per_minute=10)
+
+
+def left(budget: Budget, usage: Usage, now: int) -> int:
+    """How much can be spent at once now, found by trying."""
+    room = 0
+    try:
+        while True:
+            spend(budget, usage, room + 1, now)
+            room += 1
+    except BudgetExceeded:
+        return room
 
 
 def test_what_fits_is_spent_and_what_does_not_is_refused_with_the_wait():
@@ -44,7 +53,8 @@ def test_the_day_counts_beside_the_minute():
 
 
 def test_without_limits_everything_may_be_spent():
-    assert left(Budget(), spend(Budget(), Usage(), 10**9, NOW), NOW) is None
+    usage = spend(Budget(), Usage(), 10**9, NOW)
+    assert sum(n for _, n in spend(Budget(), usage, 10**9, NOW).day) == 2 * 10**9
 
 
 def test_a_budget_of_nothing_allows_nothing():
@@ -73,12 +83,11 @@ def test_a_clock_that_was_far_ahead_does_not_block_for_ever():
     assert left(TEN, usage, NOW) == 10
 
 
-def test_usage_survives_being_written_down_and_stays_small():
+def test_usage_stays_small_however_long_it_is_counted():
     budget = Budget(per_minute=10**6, per_day=10**9)
     usage = Usage()
     for second in range(0, 3 * 86_400, 61):
         usage = spend(budget, usage, 1, NOW + second * 1000)
-    assert usage_from(json.loads(json.dumps(usage_to(usage)))) == usage
     assert len(usage.minute) + len(usage.day) < 130
     assert sum(n for _, n in usage.day) in range(1416, 1442)
 
@@ -97,9 +106,7 @@ def test_no_window_holds_more_than_its_budget_and_the_wait_is_enough(steps: list
     usage, now, spent = Usage(), NOW, []
     for wait, n in steps:
         now += wait
-        room = left(budget, usage, now)
-        assert room is not None
-        if n <= room:
+        if n <= left(budget, usage, now):
             usage = spend(budget, usage, n, now)
             spent.append((now, n))
         else:

@@ -9,10 +9,9 @@ import click
 
 from memorywire.cli.bench_fusion import fusion
 from memorywire.cli.bench_kv import kv
-from memorywire.cli.problems import exit_code, problem_lines
+from memorywire.cli.problems import problems
 from memorywire.cli.screen import Progress, table, terminal_width
 from memorywire.model.clock import system_clock
-from memorywire.model.errors import MemorywireError
 
 if TYPE_CHECKING:
     from memorywire.evals.bench.report import Report
@@ -83,12 +82,8 @@ def command(
     """
     if context.invoked_subcommand is not None:
         return
-    try:
+    with problems(as_json=json_file == _STDOUT):
         report = _run(sizes, rounds, reference, reference_model, folder)
-    except MemorywireError as error:
-        for line in problem_lines(error.problem(), as_json=json_file == _STDOUT):
-            click.echo(line, err=True)
-        raise click.exceptions.Exit(exit_code(type(error))) from error
     document = json.dumps(report.json(), ensure_ascii=False, indent=2) + "\n"
     if json_file == _STDOUT:
         click.echo(document.encode(), nl=False)

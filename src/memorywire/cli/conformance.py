@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.problems import exit_code, problem_lines
+from memorywire.cli.problems import problems
 from memorywire.cli.screen import Progress
-from memorywire.model.errors import MemorywireError
 
 if TYPE_CHECKING:
     from memorywire.conformance.run import Report
@@ -61,16 +60,12 @@ def command(
     Everything is written for agents with names nobody has, but it is written: examine a store that may be
     thrown away. Exits with 1 when a promise is broken.
     """
-    try:
+    with problems(as_json=forms["json_file"] == _STDOUT):
         report = (
             _examined_over_the_wire(url)
             if url.startswith(_ENDPOINTS)
             else _examined(url, seed, lives, checks, exempt)
         )
-    except MemorywireError as error:
-        for line in problem_lines(error.problem(), as_json=forms["json_file"] == _STDOUT):
-            click.echo(line, err=True)
-        raise click.exceptions.Exit(exit_code(type(error))) from error
     _hand_over(report, forms, badge)
     if not report.passed:
         raise click.exceptions.Exit(_BROKEN)

@@ -10,8 +10,8 @@ import click
 
 from memorywire.cli.desk import Desk
 from memorywire.cli.eval_answer import answer
-from memorywire.cli.eval_options import OPTIONS, planned, problems, today, told, typed
-from memorywire.cli.problems import REFUSED
+from memorywire.cli.eval_options import OPTIONS, planned, today, told, typed
+from memorywire.cli.problems import REFUSED, problems
 from memorywire.cli.screen import table, terminal_width
 from memorywire.evals.sets import KINDS, WHOLE, Kind
 from memorywire.model.errors import InvalidRequest
@@ -59,7 +59,7 @@ def compare(before: Path, after: Path, as_json: bool) -> None:
     from memorywire.evals.compare import compared, lines
     from memorywire.evals.results import load
 
-    with problems(as_json):
+    with problems(as_json=as_json):
         differences = compared(load(before), load(after))
         if as_json:
             Desk.print_json(differences)
@@ -106,7 +106,7 @@ _PARITY = click.option(
 
 def _measure(kinds: list[Kind], *, as_json: bool, parity: bool = False, **options: Any) -> None:
     documents = []
-    with problems(as_json):
+    with problems(as_json=as_json):
         plans = [planned(kind, **options) for kind in kinds]
         if parity:  # of one set
             _check_parity(plans[0], as_json)

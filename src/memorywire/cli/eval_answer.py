@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memorywire.cli.desk import Desk
-from memorywire.cli.eval_options import BASELINES, OPTIONS, planned, problems, today, told, typed
-from memorywire.cli.problems import REFUSED, STORE_FAILURE
+from memorywire.cli.eval_options import BASELINES, OPTIONS, planned, today, told, typed
+from memorywire.cli.problems import REFUSED, STORE_FAILURE, problems
 from memorywire.cli.screen import table, terminal_width
 from memorywire.evals.sets import KINDS
 from memorywire.model.errors import InvalidRequest
@@ -63,10 +63,10 @@ def answer(
     MEMORYWIRE_AGENT_FOLDER, while MEMORYWIRE_AGENT_MEMORY is `on`; with `off` the folder is empty.
     """
     from memorywire.evals.answers import Cell, Grid
-    from memorywire.evals.readers import key_from, open_reader
+    from memorywire.evals.readers import open_reader
 
-    with problems(as_json):
-        key = key_from(os.environ)
+    with problems(as_json=as_json):
+        key = os.environ.get("MEMORYWIRE_READER_KEY")  # from the environment only
         cells = _first_cells(reader, agent_cmd, key)
         for name, url in (("reference", reference), ("target", target)):
             if url is not None:

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memorywire.cli.problems import exit_code, problem_lines
 from memorywire.cli.screen import Progress
 from memorywire.evals.sets import Kind
 from memorywire.model.clock import system_clock
-from memorywire.model.errors import InvalidRequest, MemorywireError
+from memorywire.model.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from memorywire.evals.run import Plan
@@ -113,13 +112,3 @@ def told(label: str) -> Iterator[Callable[[int, int, str], None]]:
     finally:
         for bar in bars:
             bar.__exit__(None, None, None)
-
-
-@contextmanager
-def problems(as_json: bool) -> Iterator[None]:
-    try:
-        yield
-    except MemorywireError as error:
-        for line in problem_lines(error.problem(), as_json=as_json):
-            click.echo(line, err=True)
-        raise click.exceptions.Exit(exit_code(type(error))) from error

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, listing, shared
+from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.inputs import json_object
 from memorywire.cli.problems import REFUSED
 from memorywire.cli.recall import content_words
@@ -47,7 +47,7 @@ def command(
     A forgotten memory is not recalled any more; its history stays and an undo brings it back. With
     --hard its content is erased everywhere, and nothing brings it back.
     """
-    request = {"ids": listing(ids), "filter": filter_, **fields}
+    request = {"ids": list(ids), "filter": filter_, **fields}
     if filter_ is not None and not dry_run and not yes and max_affected is None:
         max_affected = _confirmed(desk, request)
     answer = desk.call("forget", **request, dry_run=dry_run, max_affected=max_affected)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, listing, shared
+from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.inputs import TYPES, json_object
 from memorywire.cli.recall import content_words, not_standard
 from memorywire.cli.screen import entries, moment, terminal_width
@@ -34,7 +34,7 @@ def command(
 ) -> None:
     """Show what is kept, oldest first."""
     request = desk.payload(
-        types=listing(types),
+        types=list(types),
         filter=filter_,
         include=["archived"] if include_archived else None,
         limit=_LONGEST_PAGE if everything else _PAGE if limit is None else limit,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, listing, names, shared
+from memorywire.cli.desk import Answer, Desk, names, shared
 from memorywire.model.record import Json
 from memorywire.model.requests import Strategy
 
@@ -19,7 +19,7 @@ _STRATEGIES = click.Choice([strategy.value for strategy in Strategy])
 @shared
 def command(desk: Desk, canonical: str, duplicates: tuple[str, ...], **fields: Json) -> None:
     """Merge every DUPLICATE into CANONICAL."""
-    answer = desk.call("merge", canonical=canonical, duplicates=listing(duplicates), **fields)
+    answer = desk.call("merge", canonical=canonical, duplicates=list(duplicates), **fields)
     desk.show(answer, sentences)
 
 

@@ -1,7 +1,10 @@
 """Errors as a person or a program reads them, and the exit code each one ends the process with."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import click
 
 from memorywire.model.errors import (
     ApprovalPending,
@@ -60,6 +63,17 @@ def problem_lines(problem: Mapping[str, str], *, as_json: bool) -> list[str]:
     field = f" (field: {problem['field']})" if "field" in problem else ""
     lines = [f"error: {problem['detail']}{field}"]
     return [*lines, f"  fix: {problem['fix']}"] if "fix" in problem else lines
+
+
+@contextmanager
+def problems(*, as_json: bool) -> Iterator[None]:
+    """A problem in here is told on standard error, and ends the process with its code."""
+    try:
+        yield
+    except MemorywireError as error:
+        for line in problem_lines(error.problem(), as_json=as_json):
+            click.echo(line, err=True)
+        raise click.exceptions.Exit(exit_code(type(error))) from error
 
 
 def bug(error: BaseException) -> dict[str, str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, listing, shared
+from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.inputs import PAST, TYPES, ago, json_object, min_relevance, text_from
 from memorywire.cli.screen import entries, moment, safe, terminal_width
 from memorywire.model.record import Json, Trust
@@ -62,7 +62,7 @@ def command(
     answer = desk.call(
         "recall",
         query=text_from(query, field="query"),
-        types=listing(types),
+        types=list(types),
         filter=filter_,
         include=["archived"] if include_archived else None,
         dedup=_dedup(dedup, dedup_threshold),

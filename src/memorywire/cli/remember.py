@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, listing, names, shared
+from memorywire.cli.desk import Answer, Desk, names, shared
 from memorywire.cli.inputs import FUTURE, PAST, TYPES, ago, ahead, json_object, text_from
 from memorywire.cli.screen import safe
 from memorywire.model.record import Json, Trust
@@ -63,9 +63,9 @@ def command(
         content=said,
         type=type_,
         id=id_,
-        tags=listing(tags),
-        supersedes=listing(supersedes),
-        derived_from=listing(derived_from),
+        tags=list(tags),
+        supersedes=list(supersedes),
+        derived_from=list(derived_from),
         **fields,
     )
     desk.show(answer, lambda said: sentences(said, supersedes))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, listing, shared
+from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.inputs import json_object, text_from
 from memorywire.cli.pages import page_of, queue
 from memorywire.cli.problems import REFUSED
@@ -93,7 +93,7 @@ def approve(desk: Desk, ids: tuple[str, ...], target: str | None, **options: Jso
 @_yes
 @shared
 def reject(desk: Desk, ids: tuple[str, ...], **options: Json) -> None:
-    """Keep PROPOSALs out of memory for good: all of them, or none."""
+    """Keep PROPOSALs out of memory: all of them, or none."""
     _decide(desk, "reject", ids, **options)
 
 
@@ -104,7 +104,7 @@ def reject(desk: Desk, ids: tuple[str, ...], **options: Json) -> None:
 def reopen(desk: Desk, ids: tuple[str, ...], reason: str | None) -> None:
     """Take a decision on PROPOSALs back, with what it did to memory: they wait again."""
     with desk.memory() as memory:
-        answer = _ask(desk, memory, "decide", proposal_ids=listing(ids), verb="reopen", reason=reason)
+        answer = _ask(desk, memory, "decide", proposal_ids=list(ids), verb="reopen", reason=reason)
     desk.show(answer, _sentences)
 
 
@@ -173,7 +173,7 @@ def _decide(
         if everything:
             _decide_all(desk, memory, verb, rule, yes=yes, **fields)
             return
-        answer = _ask(desk, memory, "decide", proposal_ids=listing(ids), verb=verb, **fields)
+        answer = _ask(desk, memory, "decide", proposal_ids=list(ids), verb=verb, **fields)
     desk.show(answer, _sentences)
 
 

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Self, TextIO
+from typing import Self
 
 _GAP = "  "
 _NARROWEST = 20
@@ -24,6 +24,14 @@ def safe_lines(text: str) -> list[str]:
 
 def _visible(line: str) -> str:
     return "".join(c if c.isprintable() or c == "\u200d" else f"\\u{ord(c):04x}" for c in line)
+
+
+def without_secrets(url: str) -> str:
+    """A URL as it may be shown: without user and password."""
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl() if "@" in parts.netloc else url
 
 
 def moment(epoch_ms: int | None) -> str:
@@ -104,11 +112,10 @@ def _cut(text: str, size: int) -> str:
 class Progress:
     """A bar on a terminal's standard error; silent everywhere else."""
 
-    def __init__(self, label: str, total: int | None, stream: TextIO | None = None) -> None:
+    def __init__(self, label: str, total: int | None) -> None:
         self._label = label
         self._total = total
-        self._stream = stream or sys.stderr
-        self._shown = self._stream.isatty()
+        self._shown = sys.stderr.isatty()
         self._drawn = ""
 
     def __enter__(self) -> Self:
@@ -118,16 +125,16 @@ class Progress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._drawn:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
 
     def reached(self, done: int, note: str = "", *, of: int | None = None) -> None:
         """So much is done; `of` how much, where that is known only now."""
         self._total = self._total if of is None else of
         line = f"{self._label} {self._bar(done)} {note}".rstrip()
         if self._shown and line != self._drawn:
-            self._stream.write(f"\r\x1b[K{line}")
-            self._stream.flush()
+            sys.stderr.write(f"\r\x1b[K{line}")
+            sys.stderr.flush()
             self._drawn = line
 
     def _bar(self, done: int) -> str:

@@ -10,7 +10,7 @@ from functools import partial
 
 from memorywire import spec
 from memorywire.conformance.expect import Broken
-from memorywire.conformance.run import Mark, Report, Result, Watch, attempt
+from memorywire.conformance.run import Mark, Report, Result, attempt
 from memorywire.conformance.samples import a_name
 from memorywire.conformance.scenario import Ticker, run
 from memorywire.model.record import Json
@@ -22,15 +22,11 @@ _NEEDS = {"ties_break_by_id": "a clock that stands still"}
 _OWN = frozenset({"agent_id", "id"})
 
 
-async def examine_endpoint(url: str, *, watch: Watch = lambda done, of: None) -> Report:
+async def examine_endpoint(url: str) -> Report:
     """Every scenario that can be played there, by agents and with ids that nobody else has."""
-    scenarios = spec.scenarios()
     link = Link(locate(url))
-    results = []
     try:
-        for number, (name, scenario) in enumerate(scenarios.items()):
-            watch(number, len(scenarios))
-            results.append(await _examined(name, scenario, link))
+        results = [await _examined(name, scenario, link) for name, scenario in spec.scenarios().items()]
     finally:
         await link.close()
     return Report(store=locate(url).host, results=tuple(results))

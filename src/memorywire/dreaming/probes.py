@@ -16,6 +16,7 @@ from memorywire.stores.registry import open_store
 
 DEPTH = 5
 _RECENT = 200
+_MOST = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Probed:
         }
 
 
-async def recent_probes(scope: Scope, journal: Journal, most: int = 50) -> tuple[Probe, ...]:
+async def recent_probes(scope: Scope, journal: Journal) -> tuple[Probe, ...]:
     """The last questions that were really asked, with what they found then."""
     notes = await journal.recalls(scope.tenant, agent=scope.agent, user=scope.user, limit=_RECENT)
     found = {
@@ -54,7 +55,7 @@ async def recent_probes(scope: Scope, journal: Journal, most: int = 50) -> tuple
         for note in reversed(notes)
         if note.query and note.hits
     }
-    return tuple(found.values())[-most:]
+    return tuple(found.values())[-_MOST:]
 
 
 async def rehearse(

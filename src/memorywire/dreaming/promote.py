@@ -15,7 +15,7 @@ from memorywire.engine.scan import asking
 from memorywire.engine.tools import Tools
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import Conflict, Refused
-from memorywire.model.record import Json, Record, Scope
+from memorywire.model.record import Record, Scope
 from memorywire.model.requests import Forget
 from memorywire.model.where import Compare, Operator, Where
 from memorywire.stores.text import terms
@@ -47,9 +47,6 @@ class Promoted:
     promoted: tuple[str, ...] = ()
     evicted: tuple[str, ...] = ()
     staged: tuple[str, ...] = ()
-
-    def document(self) -> dict[str, Json]:
-        return {"promoted": list(self.promoted), "evicted": list(self.evicted), "staged": list(self.staged)}
 
 
 async def promote(scope: Scope, tools: Tools, window: Window) -> Promoted:

@@ -47,11 +47,10 @@ def difference(
     clusters: Sequence[str] | None = None,
     *,
     resamples: int = RESAMPLES,
-    seed: int = SEED,
 ) -> Interval:
     """Ours minus theirs, question by question."""
     gaps = [mine - other for mine, other in zip(ours, theirs, strict=True)]
-    return interval(gaps, clusters, resamples=resamples, seed=seed)
+    return interval(gaps, clusters, resamples=resamples)
 
 
 def resampled_means(

@@ -6,14 +6,15 @@ are all different; so whatever is merged was merged wrongly. Its questions say w
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from memorywire.dreaming.night import Night, dream
 from memorywire.dreaming.steps import Dreamed, Pass
 from memorywire.engine.recall import recall
 from memorywire.engine.tools import Tools
+from memorywire.evals.cases import epoch_ms
 from memorywire.evals.datasets.files import find, read_json, read_lines
+from memorywire.evals.datasets.halumem import DATE
 from memorywire.evals.dreaming import SCOPE, keep, record, slept_in
 from memorywire.model.clock import Clock
 from memorywire.model.record import Json, Record
@@ -21,7 +22,6 @@ from memorywire.model.requests import Recall
 from memorywire.model.sleep import Limits
 
 _MINUTE_MS = 60_000
-_WRITTEN = "%b %d, %Y, %H:%M:%S"
 _MERGES = (Pass.EXACT, Pass.NEAR, Pass.SEMANTIC)
 _NIGHT = Night(limits=Limits(changes=100_000, ratio=1.0))
 _DEPTH = 5
@@ -111,7 +111,7 @@ def _told(points: Sequence[Mapping[str, Json]]) -> tuple[list[Record], set[tuple
     labelled: set[tuple[str, str]] = set()
     for point in points:
         text = point["memory_content"]
-        at = int(datetime.strptime(point["timestamp"], _WRITTEN).replace(tzinfo=UTC).timestamp() * 1000)
+        at = epoch_ms(point["timestamp"], DATE)
         known.setdefault(text, record(text, f"{len(known):05}", at))
         older = [known[said] for said in point["original_memories"] if said in known and said != text]
         labelled |= {(one.id, known[text].id) for one in older if str(point["is_update"]) == "True"}

@@ -1,8 +1,9 @@
 """One shared memory with a filter must answer exactly as memories of their own do."""
 
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 
-from memorywire.evals.asking import sitting
+from memorywire.evals.asking import Sitting, sitting
 from memorywire.evals.cases import Case
 from memorywire.evals.datasets import load
 from memorywire.evals.examine import Bench
@@ -58,32 +59,14 @@ async def _fill(case: Case, bench: Bench) -> list[str]:
     """Both memories; what either did not keep. Everything is marked alike, so that the texts are equal."""
     faults: list[str] = []
     marks = {MARK: case.id}
-    async with sitting(bench.set_name, case, stores=bench.stores, embedder=bench.embedder) as seat:
-        faults += [f"{case.id} alone lacks {fault}" for fault in await seat.tell(case.items, marks)]
-    async with sitting(
-        bench.set_name,
-        case,
-        stores=bench.stores,
-        embedder=bench.embedder,
-        agent=_shared(bench),
-        tenant=SHARED_TENANT,
-    ) as seat:
-        faults += [f"{case.id} shared lacks {fault}" for fault in await seat.tell(case.items, marks)]
+    for name, opened in (("alone", _alone), ("shared", _shared)):
+        async with opened(case, bench) as seat:
+            faults += [f"{case.id} {name} lacks {fault}" for fault in await seat.tell(case.items, marks)]
     return faults
 
 
 async def _compare(case: Case, bench: Bench) -> tuple[list[str], int]:
-    async with (
-        sitting(bench.set_name, case, stores=bench.stores, embedder=bench.embedder) as alone,
-        sitting(
-            bench.set_name,
-            case,
-            stores=bench.stores,
-            embedder=bench.embedder,
-            agent=_shared(bench),
-            tenant=SHARED_TENANT,
-        ) as shared,
-    ):
+    async with _alone(case, bench) as alone, _shared(case, bench) as shared:
         differences, leaks = [], 0
         known = {item.ref for item in case.items}
         for question in case.questions:
@@ -99,9 +82,20 @@ async def _compare(case: Case, bench: Bench) -> tuple[list[str], int]:
         return differences, leaks
 
 
-def _shared(bench: Bench) -> str:
-    """The agent all cases share; what another run left in the store is another's."""
-    return f"eval:{bench.set_name}:shared"
+def _alone(case: Case, bench: Bench) -> AbstractAsyncContextManager[Sitting]:
+    return sitting(bench.set_name, case, stores=bench.stores, embedder=bench.embedder)
+
+
+def _shared(case: Case, bench: Bench) -> AbstractAsyncContextManager[Sitting]:
+    """Of the agent that all cases share; what another run left in the store is another's."""
+    return sitting(
+        bench.set_name,
+        case,
+        stores=bench.stores,
+        embedder=bench.embedder,
+        agent=f"eval:{bench.set_name}:shared",
+        tenant=SHARED_TENANT,
+    )
 
 
 def _difference(question: str, alone: tuple[str, ...], shared: tuple[str, ...]) -> str:

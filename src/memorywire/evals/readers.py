@@ -172,11 +172,6 @@ class Endpoint:
             connection.close()
 
 
-def key_from(env: Mapping[str, str] | None = None) -> str | None:
-    """The key of the endpoints, from the environment only."""
-    return (os.environ if env is None else env).get("MEMORYWIRE_READER_KEY")
-
-
 def _headers(dialect: str, key: str | None) -> dict[str, str]:
     headers = {"Content-Type": "application/json"}
     if dialect == "anthropic":

@@ -36,11 +36,6 @@ class Row:
     ms: float | None = None
     figures: Mapping[str, Figures] = field(default_factory=dict)
 
-    @property
-    def name(self) -> str:
-        """Distinguishes it among all rows of a run."""
-        return f"{self.asked}/{self.case}/{self.question}"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examined:

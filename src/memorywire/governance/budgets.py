@@ -1,7 +1,6 @@
-"""Budgets: how much may be recalled in a minute and in a day, counted in values that a journal can keep."""
+"""Budgets: how much may be recalled in any minute and in any day."""
 
 import math
-from collections.abc import Mapping
 from typing import TypeAlias
 
 from memorywire.governance.rules import mapping, unknown_key
@@ -69,26 +68,6 @@ def spend(budget: Budget, usage: Usage, n: int, now: int) -> Usage:
     if refusals:
         raise max(refusals, key=lambda one: math.inf if one.retry_after is None else one.retry_after)
     return Usage(minute=_added(recent.minute, n, MINUTE_MS, now), day=_added(recent.day, n, DAY_MS, now))
-
-
-def left(budget: Budget, usage: Usage, now: int) -> int | None:
-    """How much may be spent at once now; None when there is no limit."""
-    recent = _recent(usage, now)
-    rooms = [
-        max(limit - _sum(spent), 0)
-        for limit, spent in ((budget.per_minute, recent.minute), (budget.per_day, recent.day))
-        if limit is not None
-    ]
-    return min(rooms, default=None)
-
-
-def usage_from(data: Mapping[str, Json]) -> Usage:
-    """The usage that `usage_to` wrote down."""
-    return Usage(**{name: tuple((at, n) for at, n in data[name]) for name in ("minute", "day")})
-
-
-def usage_to(usage: Usage) -> dict[str, Json]:
-    return {"minute": [list(part) for part in usage.minute], "day": [list(part) for part in usage.day]}
 
 
 def _recent(usage: Usage, now: int) -> Usage:

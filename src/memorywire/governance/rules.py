@@ -119,11 +119,11 @@ _ALWAYS_THERE = _NAMES | {"source"}  # so that "*" fits always
 _BLANK = frozenset({"source", "user"})  # where "" says that there is none
 
 
-def rule_from(data: Json, place: str = "rule") -> Rule:
+def rule_from(data: Json) -> Rule:
     """The rule a table or an object describes; raises InvalidRequest for one that cannot be meant."""
-    table = mapping(data, place)
-    name = _name(table.get("name"), f"{place}.name")
-    here = f"{place}.{name}"
+    table = mapping(data, "rule")
+    name = _name(table.get("name"), "rule.name")
+    here = f"rule.{name}"
     if "verdict" not in table:
         raise InvalidRequest(f"rule {name} has no verdict", field=here, fix="write allow, hold or refuse")
     own = {key: read(table[key], f"{here}.{key}") for key, read in _OWN.items() if key in table}

@@ -18,11 +18,6 @@ def allowed(definition: Definition, facts: Mapping[str, bool]) -> list[str]:
     return [trigger for trigger in definition.triggers if trigger in free]
 
 
-def needed(definition: Definition) -> list[str]:
-    """The facts that `allowed` asks for in the current state."""
-    return list(dict.fromkeys(fact for way in definition.ways() for fact in way.facts))
-
-
 def step(definition: Definition, trigger: str, facts: Mapping[str, bool]) -> Definition:
     """The definition after the first transition of this trigger whose conditions hold.
 

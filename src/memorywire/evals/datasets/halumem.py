@@ -14,7 +14,7 @@ from memorywire.model.record import Json
 BOUNDARY = "Memory Boundary"
 INTERFERENCE = "interference"
 
-_DATE = "%b %d, %Y, %H:%M:%S"
+DATE = "%b %d, %Y, %H:%M:%S"
 _TYPES = {"Event Memory": "episodic"}
 
 
@@ -54,7 +54,7 @@ def _items(sessions: Json) -> tuple[tuple[Item, ...], frozenset[str]]:
                 content=point["memory_content"].strip(),
                 type=_TYPES.get(point["memory_type"], "semantic"),
                 session=str(number),
-                occurred_at=epoch_ms(point["timestamp"], _DATE) + position * STEP_MS,
+                occurred_at=epoch_ms(point["timestamp"], DATE) + position * STEP_MS,
             )
             if found.setdefault(item.content, item) is item and point["memory_source"] == INTERFERENCE:
                 untrusted.add(item.ref)

@@ -19,9 +19,7 @@ PINNED = {
 }
 
 
-def opening(
-    pinned: Sequence[Record], *, total: int, waiting: int, max_tokens: int = START_TOKENS
-) -> Briefing:
+def opening(pinned: Sequence[Record], *, total: int, waiting: int) -> Briefing:
     """Pinned memories within the budget, the counts, and what waits for a person.
 
     What came from an untrusted source opens no session, whoever pinned it.
@@ -31,7 +29,7 @@ def opening(
     counts = f"memorywire keeps {_counted(total)}; the tool `recall` finds the others."
     believed = sorted((one for one in pinned if one.trust is not Trust.UNTRUSTED), key=_urgency)
     hits = [Hit(record=record, score=1.0, stores=()) for record in believed]
-    block, shown = _fitting(hits, max_tokens - cost(counts))
+    block, shown = _fitting(hits, START_TOKENS - cost(counts))
     return Briefing(
         context="\n".join(part for part in (counts, block) if part), shown=shown, notice=_banner(waiting)
     )
@@ -42,9 +40,9 @@ def _urgency(record: Record) -> int:
     return next((at for at, tag in enumerate(_FIRST) if tag in record.tags), len(_FIRST))
 
 
-def answering(hits: Sequence[Hit], *, already: Collection[str], max_tokens: int = PROMPT_TOKENS) -> Briefing:
+def answering(hits: Sequence[Hit], *, already: Collection[str]) -> Briefing:
     """Those of the hits that the model has not been shown, within the budget."""
-    block, shown = _fitting([hit for hit in hits if hit.id not in already], max_tokens)
+    block, shown = _fitting([hit for hit in hits if hit.id not in already], PROMPT_TOKENS)
     return Briefing(context=block, shown=shown)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
+from memorywire.model.clock import END_OF_CALENDAR
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType, Record, Scope, Standing, Trust
 from memorywire.stores.markdown.yaml import Unreadable, read_fields, written
@@ -17,7 +18,6 @@ from memorywire.stores.markdown.yaml import Unreadable, read_fields, written
 _FENCE = "---"
 _PARTS = re.compile(rf"{_FENCE}\r?\n(.*?)^{_FENCE}[ \t]*(?:\r?\n|\Z)(.*)\Z", re.DOTALL | re.MULTILINE)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_END_OF_CALENDAR = 253_402_300_800_000  # the year 10,000
 
 _MOMENTS = frozenset({"created_at", "updated_at", "occurred_at", "expires_at"})
 _LISTS = frozenset({"tags", "supersedes", "merged_from", "derived_from"})
@@ -165,7 +165,7 @@ def _check(values: Mapping[str, Json]) -> None:
 
 def _said(moment: int | None) -> str | int | None:
     """As people write it, where a calendar has it."""
-    if moment is None or not 0 <= moment < _END_OF_CALENDAR:
+    if moment is None or not 0 <= moment < END_OF_CALENDAR:
         return moment
     at = _EPOCH + timedelta(milliseconds=moment)
     return at.strftime("%Y-%m-%dT%H:%M:%S") + (f".{moment % 1000:03}Z" if moment % 1000 else "Z")

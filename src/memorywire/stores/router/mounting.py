@@ -16,12 +16,11 @@ _EMBEDDED = ("graph", "sqlite")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mount:
-    """A store under a name; mounts of equal `backend` keep the same data. `weight` is for weighted fusion."""
+    """A store under a name; mounts of equal `backend` keep the same data."""
 
     name: str
     store: Store
     backend: str
-    weight: float = 1.0
 
 
 def name_in(url: str) -> tuple[str, str | None]:
