@@ -21,12 +21,19 @@ _HEADERS = ["WHAT", "WHO", "A SECOND", "CPU US", "OF BARE"]
     "--keys", type=click.IntRange(1), metavar="N", default=20_000, help="How many; 20000 when not given."
 )
 @click.option(
+    "--at-once",
+    type=click.IntRange(1),
+    metavar="N",
+    default=1_024,
+    help="How many callers, each with its next key as soon as it has done one; 1024 when not given.",
+)
+@click.option(
     "--folder",
     type=click.Path(exists=True, file_okay=False, writable=True, path_type=Path),
     help="Where the files are made and removed: the disk to measure; the data folder when not given.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON document.")
-def kv(keys: int, folder: Path | None, as_json: bool) -> None:
+def kv(keys: int, at_once: int, folder: Path | None, as_json: bool) -> None:
     """Measure get and set without embedding, many at once.
 
     Beside them stands a bare SQLite table in a file of the same durability, written and read by the same
@@ -41,11 +48,12 @@ def kv(keys: int, folder: Path | None, as_json: bool) -> None:
 
     home = folder or data_home(os.environ)
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    rates = asyncio.run(measure(home, keys))
+    rates = asyncio.run(measure(home, keys, at_once))
     if as_json:
-        click.echo(json.dumps({"machine": describe(), "keys": keys, "rates": [asdict(one) for one in rates]}))
+        figures = {"keys": keys, "at_once": at_once, "rates": [asdict(one) for one in rates]}
+        click.echo(json.dumps({"machine": describe(), **figures}))
         return
-    click.echo(f"{keys} keys, load {describe()['load']}")
+    click.echo(f"{keys} keys, {at_once} callers at once, load {describe()['load']}")
     for line in table(_HEADERS, _rows(rates), elastic="WHO", width=terminal_width()):
         click.echo(line)
 

@@ -133,6 +133,7 @@ CHECKS: tuple[Check, ...] = (
         repeating.another_type_or_event_is_no_duplicate,
         repeating.an_expired_memory_is_no_duplicate,
         repeating.a_replaced_wording_is_no_duplicate,
+        repeating.the_entry_of_a_key_neither_repeats_nor_is_repeated,
         repeating.only_exactly_the_same_scope_holds_duplicates,
         repeating.a_memory_of_no_user_is_a_duplicate_of_its_like,
         repeating.a_unique_put_is_refused_while_its_content_is_live,

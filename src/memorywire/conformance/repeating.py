@@ -13,11 +13,13 @@ from memorywire.conformance.samples import (
     everything,
     keep,
     records,
+    revised,
     revising,
     user_of,
 )
 from memorywire.model.errors import Conflict, Duplicate, IdempotencyConflict
-from memorywire.model.record import MemoryType, Scope, Standing
+from memorywire.model.kv import MARK, Owner, OwnerKind
+from memorywire.model.record import DEFAULT_TENANT, MemoryType, Scope, Standing
 from memorywire.stores.contract import Store
 
 
@@ -55,6 +57,20 @@ async def an_expired_memory_is_no_duplicate(store: Store) -> None:
     same(await store.duplicate(a_record(record.scope), NOW), None)
     await store.write(a_change(record.scope, beginning(a_record(record.scope), unique=True)))
     same(await store.count(everything(record.scope)), 1)
+
+
+async def the_entry_of_a_key_neither_repeats_nor_is_repeated(store: Store) -> None:
+    owner = Owner(kind=OwnerKind.AGENT, id=a_name("agent"), tenant=DEFAULT_TENANT)
+    mark = {MARK: {"of": owner.kind.value, "key": "tea", "bytes": 6, "embedded": False}}
+    entry = a_record(owner.scope, {"tea": "five"}, id=owner.address("tea"), metadata=mark)
+    memory, repeated = (a_record(owner.scope, {"tea": "five"}) for _ in range(2))
+    await keep(store, entry)
+    await store.write(a_change(owner.scope, beginning(memory, unique=True)))
+    await store.write(a_change(owner.scope, revising(entry)))
+    same(await store.duplicate(revised(entry), NOW), None)
+    same(await store.duplicate(repeated, NOW), memory)
+    await end(store, memory)
+    same(await store.duplicate(repeated, NOW), None)
 
 
 async def a_replaced_wording_is_no_duplicate(store: Store) -> None:

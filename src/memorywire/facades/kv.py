@@ -29,6 +29,7 @@ from memorywire.model.requests import Dedup, DedupMode, MinRelevance, RankWeight
 from memorywire.model.values import maker
 from memorywire.wire import strict
 from memorywire.wire.codec import encode
+from memorywire.wire.validate import check_query
 
 Result: TypeAlias = Kept | MemorywireError
 
@@ -142,8 +143,10 @@ def owner_kind(named: str) -> OwnerKind:
 def setting(key: str, value: Json, **options: Unpack[SetOptions]) -> Setting:
     """What to keep, when JSON can say it."""
     strict.check([key, value, options.get("embed_text"), options.get("source")])
+    if not isinstance(key, str):
+        raise InvalidRequest(f"a key is text, not {type(key).__name__}", field="key")
     ttl = options.get("ttl")
-    if ttl is not None and not -inf < ttl <= LONGEST_TTL:
+    if ttl is not None and not (isinstance(ttl, int | float) and -inf < ttl <= LONGEST_TTL):
         raise InvalidRequest(
             f"ttl is a number of seconds up to {LONGEST_TTL}", field="ttl", fix="leave it out for no end"
         )
@@ -160,12 +163,11 @@ def _setting_or_problem(key: str, value: Json, options: SetOptions) -> Setting |
 
 def wanted(query: str, **options: Unpack[SearchOptions]) -> Search:
     """What to find."""
-    if not query.strip():
-        raise InvalidRequest("the query must not be blank", field="query")
+    check_query(query)
     rest: dict[str, Any] = dict(options)
     rank, dedup = rest.pop("rank", None), rest.pop("dedup", None)
     # A number that is none would be a score that nobody can write down.
-    strict.check([query, rest, dict(rank or {}), dict(dedup or {})])
+    strict.check([rest, dict(rank or {}), dict(dedup or {})])
     if "top_k" in rest:
         rest["top_k"] = int(rest["top_k"])
     return Search(

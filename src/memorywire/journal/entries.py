@@ -6,22 +6,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, field, fields
 from functools import lru_cache
 from io import BytesIO
-from itertools import compress
+from itertools import compress, repeat
 from json.encoder import encode_basestring as quoted
 from operator import attrgetter, is_not
+from typing import NamedTuple
 
 from memorywire.journal.canonical import canonical, canonicals, encoded
 from memorywire.model.change import Change
 from memorywire.model.ids import Entropy
 from memorywire.model.record import Json, Record, Scope
-from memorywire.model.values import dataclass
+from memorywire.model.values import dataclass, maker
 
 _SALT_BYTES = 16
 _NOT_SAID = {"scope", "recalled_at"}  # the first is written out, the second is no part of a version
 _ALWAYS = {"agent": "scope.agent", "tenant": "scope.tenant", "user": "scope.user"}
 _KEPT = {known.name: known for known in fields(Record) if known.name not in _NOT_SAID}
 _SAID = sorted([*_KEPT, *_ALWAYS])  # as `canonical` sorts them
-_LABELS = tuple(f'"{name}":' for name in _SAID)
+_LABELS = tuple(f',"{name}":' for name in _SAID)
 _told = attrgetter(*(_ALWAYS.get(name, name) for name in _SAID))
 
 
@@ -63,8 +64,7 @@ class Entry:
     contents: tuple[Content, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Salt:
+class Salt(NamedTuple):
     """What opens one commitment of an entry."""
 
     tenant: str
@@ -90,18 +90,19 @@ def draft(entry: Entry, entropy: Entropy = os.urandom) -> Draft:
 
     The text is what `canonical` would make of it: names sort, and "seq" has its place between two halves.
     """
-    scope, salts = entry.scope, []
-    head = f"{_opening(entry.actor, scope.agent)}{entry.at}"
+    scope, committed = entry.scope, ""
+    salts: tuple[Salt, ...] = ()
     if entry.contents:
-        salts = [Salt(scope.tenant, c.memory, c.version, entropy(_SALT_BYTES)) for c in entry.contents]
-        head += f',"commitments":[{",".join(map(_commitment, entry.contents, salts))}]'
-    if entry.details:
-        head += f',"details":{_detailed(entry.details)}'
-    head += _middle(entry.kind, entry.operation)
+        salts = tuple([Salt(scope.tenant, c.memory, c.version, entropy(_SALT_BYTES)) for c in entry.contents])
+        committed = f',"commitments":[{",".join(map(_commitment, entry.contents, salts))}]'
+    details = f',"details":{_detailed(entry.details)}' if entry.details else ""
+    middle = _middle(entry.kind, entry.operation)
     subject = "" if entry.subject is None else f',"subject":{quoted(entry.subject)}'
+    head = f"{_opening(entry.actor, scope.agent)}{entry.at}{committed}{details}{middle}"
     tail = f"{subject}{_ending(scope.tenant, scope.user)}"
-    encoded(head + tail)
-    return Draft(head, tail, tuple(salts))
+    if not (head.isascii() and tail.isascii()):
+        encoded(head + tail)
+    return maker(Draft)(head, tail, salts)
 
 
 def drafts(entries: Sequence[Entry], entropy: Entropy = os.urandom) -> list[Draft]:
@@ -154,7 +155,7 @@ def contents_of_each(changes: Sequence[Change]) -> list[tuple[Content, ...]]:
 
 
 def _content(record: Record, digest: bytes) -> Content:
-    return Content(memory=record.id, version=record.version, digest=digest)
+    return maker(Content)(memory=record.id, version=record.version, digest=digest)
 
 
 def record_digest(record: Record) -> bytes:
@@ -164,29 +165,34 @@ def record_digest(record: Record) -> bytes:
     """
     values = _told(record)
     told = compress(zip(_LABELS, _USUAL, values, strict=True), map(is_not, values, _USUAL))
-    return _hashed([label + _spelled(value) for label, usual, value in told if value != usual])
+    return _hashed("".join([label + _spelled(value) for label, usual, value in told if value != usual]))
 
 
 def record_digests(records: Sequence[Record]) -> list[bytes]:
     """The same of many, field by field: what all of them have in common is spelled once."""
     if not records:
         return []
-    told = zip(_LABELS, _USUAL, zip(*map(_told, records), strict=True), strict=True)
-    said = [_column(*field) for field in told if field[2].count(field[1]) < len(records)]
-    return [_hashed(filter(None, parts)) for parts in zip(*said, strict=True)]
+    texts: list[Iterable[str]] = []
+    alike = ""
+    for label, usual, values in zip(_LABELS, _USUAL, zip(*map(_told, records), strict=True), strict=True):
+        if values[0] is values[-1] and len(set(map(id, values))) == 1:
+            alike += "" if values[0] == usual else label + _spelled(values[0])
+        else:
+            texts += (repeat(alike, len(records)), _column(label, usual, values))
+            alike = ""
+    texts.append(repeat(alike, len(records)))
+    return [_hashed("".join(said)) for said in zip(*texts, strict=True)]
 
 
 def _column(label: str, usual: object, values: tuple[Json, ...]) -> list[str]:
-    """What each says in a field that not all leave out; empty where it is left out."""
-    if len(set(map(id, values))) == 1:
-        return [label + _spelled(values[0])] * len(values)
-    if usual in values:
+    """What each says in a field; empty where it is left out."""
+    if usual is not MISSING and usual in values:
         return ["" if value == usual else label + _spelled(value) for value in values]
     return [label + text for text in canonicals(values)]
 
 
-def _hashed(said: Iterable[str]) -> bytes:
-    return hashlib.sha256(encoded(f"{{{','.join(said)}}}")).digest()
+def _hashed(said: str) -> bytes:
+    return hashlib.sha256(encoded(f"{{{said[1:]}}}")).digest()
 
 
 def _spelled(value: Json) -> str:

@@ -91,7 +91,7 @@ def append(db: apsw.Connection, drafts: Sequence[Draft]) -> list[int]:
         body = draft.body(sequence)
         chain = linked(chain, leaf_hash(body.encode()))
         rows.append((sequence, body, chain))
-        salts += [(sequence, salt.tenant, salt.memory, salt.version, salt.salt) for salt in draft.salts]
+        salts += [(sequence, *salt) for salt in draft.salts]
     db.executemany(QUERIES["append"], rows)
     db.executemany(QUERIES["salt"], salts)
     return list(range(last + 1, last + 1 + len(drafts)))

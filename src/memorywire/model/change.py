@@ -32,7 +32,7 @@ class Put:
 
     Its vector is given, or copied from version `like` of the same id whose text is the same, or
     absent; with `bare` it stays absent, else the corridor embeds what has none. `unique` refuses the put
-    (Duplicate) while another live, unexpired record of exactly the same scope has the same digest.
+    (Duplicate) while another live, unexpired record of exactly the same scope says the same (`kv.saying`).
     """
 
     record: Record

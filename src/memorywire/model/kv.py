@@ -231,13 +231,21 @@ def is_entry(record: Record) -> bool:
 def is_mark(mark: Json) -> bool:
     """Whether this is how an entry is marked: anybody may put something of that name into metadata."""
     return (
-        isinstance(mark, Mapping)
+        (type(mark) is dict or isinstance(mark, Mapping))  # the second takes long to ask
         and isinstance(mark.get("of"), str)
         and mark["of"] in _KINDS
         and isinstance(mark.get("key"), str)
         and type(mark.get("bytes")) is int
         and isinstance(mark.get("embedded"), bool)
     )
+
+
+def saying(record: Record) -> str | None:
+    """The digest by which a repetition of a memory is known; None of an entry, which is known by its key.
+
+    A memory that says the same as an entry is another one: it must not go when the key does.
+    """
+    return None if MARK in record.metadata and is_entry(record) else record.digest
 
 
 def entry_of(record: Record) -> Entry:

@@ -52,7 +52,8 @@ class Store(Protocol):
         ...
 
     async def duplicate(self, record: Record, at: int) -> Record | None:
-        """The live, unexpired record of exactly the same scope that says the same thing, if any."""
+        """The live, unexpired record of exactly the same scope that says the same thing, if any; the entry of
+        a key is never meant, nor does it repeat anything (`model.kv.saying`)."""
         ...
 
     async def health(self) -> Mapping[str, Json]:
@@ -138,11 +139,18 @@ class LateAsker(Protocol, metaclass=Ability):
     """A store that has the query completed where it searches: on a thread of its own, or at once."""
 
     async def search_late(
-        self, question: Query, ask: Callable[[], Query], limit: int, *, brief: bool = False
+        self,
+        question: Query,
+        ask: Callable[[], Query],
+        limit: int,
+        *,
+        brief: bool = False,
+        enough: int | None = None,
     ) -> list[Scored]:
         """As `search`, for the question without its vectors, which `ask` makes complete.
 
-        That may take a moment, unless it is `brief`: then a store that is as brief answers at once.
+        That may take a moment, unless it is `brief`: then a store that is as brief answers at once. Where no
+        memory is demoted, and all or none are turns of sessions, so many hits are `enough`.
         """
         ...
 

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
 from memorywire.model.errors import Conflict, Duplicate, IdempotencyConflict, InvalidRequest
+from memorywire.model.kv import saying
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
@@ -288,7 +289,7 @@ class _Draft:
         link = _Link(
             version=begun,
             scope=record.scope,
-            digest=record.digest,
+            digest=saying(record),
             vector=vector,
             terms=terms(record.text),
         )
@@ -352,7 +353,9 @@ class _Draft:
 
 def _same_content(chains: Mapping[_Key, _Chain], record: Record, at: int) -> Record | None:
     """Another live record of exactly this scope that says the same thing; the oldest if there are several."""
-    digest = record.digest
+    digest = saying(record)
+    if digest is None:
+        return None
     live = [chain[-1] for chain in chains.values() if chain[-1].live and chain[-1].digest == digest]
     same = [link.version.record for link in live if link.version.record and link.scope == record.scope]
     others = [other for other in same if other.id != record.id and other.alive(at)]

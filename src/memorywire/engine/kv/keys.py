@@ -6,9 +6,12 @@ from dataclasses import field
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
+from memorywire.engine.commit import Submitted
+from memorywire.engine.kv.known import Known, Seen
 from memorywire.engine.kv.turns import Turns
 from memorywire.engine.tools import Tools
-from memorywire.model.change import Base
+from memorywire.model.answers import Status
+from memorywire.model.change import Base, Change
 from memorywire.model.errors import Conflict, MemorywireError, QuotaExceeded
 from memorywire.model.jsontext import decoded
 from memorywire.model.kv import MARK, Kept, Limits, Owner, Setting, is_entry, is_mark
@@ -21,8 +24,8 @@ T = TypeVar("T")
 Answer: TypeAlias = "asyncio.Future[Record | None]"
 Write: TypeAlias = "Callable[[Keys, Sequence[Setting]], Awaitable[Sequence[Kept | Exception]]]"
 
-MOST_TOGETHER = 256
-"""So many are written together at most."""
+MOST_TOGETHER = 1_024
+"""So many are written together at most: the more, the fewer pages of the file each of them touches."""
 
 
 class _Joined:
@@ -70,6 +73,7 @@ class Usage:
         self._joined: dict[Owner, _Joined] = {}
         self._writing: dict[Owner, asyncio.Task[Any]] = {}
         self.turns = Turns()
+        self.known = Known()
 
     def join(self, keys: "Keys", setting: Setting, write: Write) -> "asyncio.Future[Kept]":
         """The answer to come to a setting; what is set in the same moment is written together.
@@ -157,6 +161,18 @@ class Usage:
         self._held[owner] = held
         return refused
 
+    def settle(self, keys: "Keys", change: Change, growth: int, done: Submitted | Exception) -> None:
+        """What became of the change of a key for which so many bytes were counted."""
+        id = change.put[0].record.id
+        if isinstance(done, Exception) or done.staged:
+            self.give_back(keys.owner, growth)
+        if isinstance(done, Conflict):
+            self.known.wrong(keys.owner, id)
+        elif isinstance(done, Exception) or done.status is not Status.COMMITTED:
+            self.known.forget(id)
+        else:
+            self.known.set(keys.tools.store, change)
+
     def give_back(self, owner: Owner, growth: int) -> None:
         """What was counted did not come about, or is gone."""
         if owner in self._held:
@@ -243,9 +259,21 @@ class Keys:
                 yield record
 
     async def _by_age(self, prefix: str) -> list[Record]:
-        """The oldest first, so that of several of one key all processes take the same: the last."""
+        """The oldest first, so that of several of one key all processes take the same: the last.
+
+        That is the one at the usual id, which is looked at first, else the one that was set last.
+        """
         found = [record async for record in self._marked(prefix)]
-        return sorted(found, key=lambda record: (record.updated_at, record.id))
+        return sorted(found, key=lambda record: (self._is_usual(record), record.updated_at, record.id))
+
+    def _is_usual(self, record: Record) -> bool:
+        return record.id == self.owner.address(record.metadata[MARK]["key"])
+
+    async def counting(self, records: Sequence[Record]) -> frozenset[str]:
+        """The ids of those that count: of several records of one key only the one that a get gives."""
+        if isinstance(self.tools.store, Historian) or all(map(self._is_usual, records)):
+            return frozenset(record.id for record in records)
+        return frozenset([record.id async for record in self.every()])
 
     async def all_of(self, current: Record) -> list[Record]:
         """The records of a key: more than the current one only where two processes began it at once."""
@@ -300,20 +328,19 @@ class Keys:
         return Place(id=self.owner.address(key, self.tools.mint()), base=Base.NOTHING)
 
 
-def glimpsed(glimpse: Glimpse) -> Place:
-    """Where a key stands at whose usual id this was seen, without its record."""
-    id, version, created_at, expires_at, text = glimpse
+def glimpsed(glimpse: Glimpse | Seen) -> Place:
+    """Where a key stands at whose usual id this was seen, or is known, without its record."""
+    id, version, created_at, expires_at, told = glimpse
+    held = told if isinstance(told, int) else _held(id, told)
+    return maker(Place)(id, Base.LIVE, version + 1, created_at, expires_at, held)
+
+
+def _held(id: str, text: str | None) -> int:
     mark: Json = None if text is None else decoded(text)
     if not is_mark(mark):
         raise _no_value(id)
-    return maker(Place)(
-        id=id,
-        base=Base.LIVE,
-        number=version + 1,
-        created_at=created_at,
-        expires_at=expires_at,
-        held=mark["bytes"],
-    )
+    held: int = mark["bytes"]
+    return held
 
 
 def live(record: Record) -> Place:

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TypeAlias
 
 from memorywire.engine.kv.keys import MOST_TOGETHER, Keys, Place, glimpsed, live
+from memorywire.engine.kv.known import Seen
 from memorywire.engine.kv.planning import Ready, content_of, fitting, plan_of, planned, receipt
 from memorywire.engine.kv.writing import keep_alone, kept_alone, ready
 from memorywire.engine.together import submit_each
@@ -80,6 +81,7 @@ async def _written(keys: Keys, settings: Mapping[str, Setting]) -> dict[str, _En
     except MemorywireError as problem:
         return dict.fromkeys(settings, problem)
     ended |= {id: no for id, no in zip(meant, refused, strict=True) if no is not None}
+    await asyncio.sleep(0)
     return ended | await _submitted(keys, {id: one for id, one in meant.items() if id not in ended})
 
 
@@ -88,6 +90,7 @@ async def _planned(
 ) -> tuple[dict[str, _Meant], dict[str, _Ended]]:
     """What is to be committed, and what may not be, by the id of its record."""
     able = await _able(keys, settings)
+    await asyncio.sleep(0)  # a step of a large group takes long enough: whoever else waits has a turn
     found = await _seen(keys, list(able))
     now = keys.tools.clock()
     meant: dict[str, _Meant] = {}
@@ -101,15 +104,20 @@ async def _planned(
     return meant, ended
 
 
-async def _seen(keys: Keys, ids: Sequence[str]) -> Mapping[str, Record | Glimpse]:
+async def _seen(keys: Keys, ids: Sequence[str]) -> Mapping[str, Record | Glimpse | Seen]:
     """What stands under these ids: no more of it than a next version has to know, where a store can tell."""
     store = keys.tools.store
-    if isinstance(store, Glancer):
-        return {glimpse[0]: glimpse for glimpse in await store.glance(keys.scope, ids, MARK)}
-    return {record.id: record for record in await store.get(keys.scope, ids)}
+    if not isinstance(store, Glancer):
+        return {record.id: record for record in await store.get(keys.scope, ids)}
+    known = keys.usage.known.guesses(keys.owner, store, ids)
+    others = [id for id in ids if id not in known]
+    if not others:
+        return known
+    seen = await store.glance(keys.scope, others, MARK)
+    return {**known, **{glimpse[0]: glimpse for glimpse in seen}}
 
 
-def _place(id: str, seen: Record | Glimpse | None) -> Place:
+def _place(id: str, seen: Record | Glimpse | Seen | None) -> Place:
     if seen is None:
         return maker(Place)(id=id, base=Base.NOTHING)
     return live(seen) if isinstance(seen, Record) else glimpsed(seen)
@@ -134,12 +142,8 @@ async def _submitted(keys: Keys, meant: Mapping[str, _Meant]) -> dict[str, _Ende
     done = await submit_each(each, lambda at: plan_of(each[at]), keys.tools)
     ended: dict[str, _Ended] = {}
     for (id, (change, growth)), result in zip(meant.items(), done, strict=True):
-        if isinstance(result, Exception):
-            ended[id] = result
-        else:
-            ended[id] = receipt(change, result)
-        if isinstance(result, Exception) or result.staged:
-            keys.usage.give_back(keys.owner, growth)
+        ended[id] = result if isinstance(result, Exception) else receipt(change, result)
+        keys.usage.settle(keys, change, growth, result)
     return ended
 
 

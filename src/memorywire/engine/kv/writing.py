@@ -86,6 +86,7 @@ async def delete(keys: Keys, key: str) -> Deleted:
         done = await keys.tools.submit(Plan(change=change, request=request))
         if not done.staged:
             keys.usage.give_back(keys.owner, current.metadata[MARK]["bytes"])
+            keys.usage.known.forget(current.id)
         return Deleted(key=key, existed=True, status=done.status, proposal_id=done.proposal_id)
 
     return await _in_turn(keys, key, attempt)
@@ -191,11 +192,10 @@ async def _write(keys: Keys, ready: Ready, place: Place) -> Kept:
     await keys.usage.reserve(keys, growth)
     try:
         done = await keys.tools.submit(plan_of(change))
-    except MemorywireError:
-        keys.usage.give_back(keys.owner, growth)
+    except MemorywireError as problem:
+        keys.usage.settle(keys, change, growth, problem)
         raise
-    if done.staged:
-        keys.usage.give_back(keys.owner, growth)
+    keys.usage.settle(keys, change, growth, done)
     return receipt(change, done, ready.warning)
 
 

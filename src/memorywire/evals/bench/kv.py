@@ -28,7 +28,7 @@ from memorywire.stores.sqlite.file import SqliteFile
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.sql import QUERIES
 
-AT_ONCE = 256
+AT_ONCE = 1_024
 BARE = "bare table"
 _COMMITS = 2_000
 _SET = "INSERT OR REPLACE INTO kv VALUES (?, ?)"
@@ -56,21 +56,25 @@ class Rival:
     most: int | None = None
 
 
-async def measure(folder: Path, keys: int) -> list[Rate]:
-    """Every rival in turn, each with a fresh file in the folder."""
+async def measure(folder: Path, keys: int, at_once: int = AT_ONCE) -> list[Rate]:
+    """Every rival in turn, each with a fresh file in the folder, asked by so many at once."""
     rates: list[Rate] = []
     for opening in (bare, committing, ungoverned, governed):
         with TemporaryDirectory(dir=folder, prefix="kv-bench-") as home:
             async with opening(Path(home)) as rival:
-                rates += await _timed(rival, keys)
+                rates += await _timed(rival, keys, at_once)
     return rates
 
 
-async def _timed(rival: Rival, keys: int) -> list[Rate]:
+async def _timed(rival: Rival, keys: int, at_once: int) -> list[Rate]:
     numbers = range(keys if rival.most is None else min(keys, rival.most))
+
+    async def rate(what: str, verb: Verb) -> Rate:
+        return await _rate(rival.name, what, verb, numbers, at_once)
+
     rates = [
-        await _rate(rival.name, "set, new", rival.set, numbers),
-        await _rate(rival.name, "set, again", rival.set, numbers),
+        await rate("set, new", rival.set),
+        await rate("set, again", rival.set),
     ]
     get = rival.get
     if get is None:
@@ -81,13 +85,13 @@ async def _timed(rival: Rival, keys: int) -> list[Rate]:
 
     return [
         *rates,
-        await _rate(rival.name, "get", get, numbers),
-        await _rate(rival.name, "1 get to 1 set", mixed(1), numbers),
-        await _rate(rival.name, "9 gets to 1 set", mixed(9), numbers),
+        await rate("get", get),
+        await rate("1 get to 1 set", mixed(1)),
+        await rate("9 gets to 1 set", mixed(9)),
     ]
 
 
-async def _rate(who: str, what: str, verb: Verb, numbers: Iterable[int]) -> Rate:
+async def _rate(who: str, what: str, verb: Verb, numbers: Iterable[int], at_once: int) -> Rate:
     """Many at once, each beginning with the next as soon as it has done one."""
     waiting = list(numbers)
     count = len(waiting)
@@ -97,7 +101,7 @@ async def _rate(who: str, what: str, verb: Verb, numbers: Iterable[int]) -> Rate
             await verb(waiting.pop())
 
     began, used = time.perf_counter(), time.process_time()
-    await asyncio.gather(*(work() for _ in range(AT_ONCE)))
+    await asyncio.gather(*(work() for _ in range(at_once)))
     elapsed, spent = time.perf_counter() - began, time.process_time() - used
     return Rate(who=who, what=what, a_second=count / elapsed, cpu_us=spent / count * 1e6)
 

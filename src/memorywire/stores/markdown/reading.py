@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
+from memorywire.model.kv import saying
 from memorywire.model.record import Record, Scope
 from memorywire.stores.markdown.folder import Folder, Stamp, fingerprint
 from memorywire.stores.markdown.index import Index
@@ -144,7 +145,7 @@ def _line(record: Record, place: str, name: str) -> Line:
         id=record.id,
         scope=record.scope,
         version=record.version,
-        digest=record.digest,
+        digest=saying(record),
         expires_at=record.expires_at,
         key=place,
         handle=name,

@@ -7,6 +7,7 @@ from typing import TypeVar
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Change, Put
 from memorywire.model.errors import InvalidRequest, StoreCorrupt, StoreUnavailable
+from memorywire.model.kv import saying
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
@@ -234,7 +235,9 @@ def _ref(line: Line) -> Ref:
 
 
 def _repeats(other: Record, record: Record) -> bool:
-    return other.id != record.id and other.scope == record.scope and other.digest == record.digest
+    said = saying(record)
+    elsewhere = other.id != record.id and other.scope == record.scope
+    return elsewhere and said is not None and said == saying(other)
 
 
 def _own(record: Record) -> Record:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.errors import Conflict, Duplicate, IdempotencyConflict
+from memorywire.model.kv import saying
 from memorywire.model.record import Record, Scope
 from memorywire.model.space import Space
 from memorywire.stores.postgres.database import Connection, Row
@@ -72,10 +73,10 @@ async def _look(
 ) -> tuple[int | None, int, "_Draft"]:
     """Everything the change depends on, read once it is this writer's turn."""
     named = {kept(end.id) for end in change.end} | {kept(id) for id in change.erase}
-    digests = {put.record.digest for put in change.put if put.unique}
+    digests = {saying(put.record) for put in change.put if put.unique}
     asked = {
         "ids": sorted(named | {put["id"] for put in rows}),
-        "digests": [bytes.fromhex(digest) for digest in digests],
+        "digests": [bytes.fromhex(digest) for digest in digests if digest is not None],
     }
     async with db.pipeline():
         await db.execute(QUERIES["lock_agent"], row)
@@ -128,8 +129,8 @@ class _Draft:
             for id, user, digest, expires_at in sayings
         }
         self._sayers: defaultdict[str, set[str]] = defaultdict(set)
-        for id, saying in self._sayings.items():
-            self._sayers[saying.digest].add(id)
+        for id, known in self._sayings.items():
+            self._sayers[known.digest].add(id)
         self._made: dict[tuple[str, int], dict[str, Any]] = {}
 
     def plan(self) -> None:
@@ -161,15 +162,16 @@ class _Draft:
     def _put(self, put: Put, row: dict[str, Any]) -> None:
         record = put.record
         head = self._base(put)
-        if put.unique:
+        if put.unique and row["digest"] is not None:
             self._refuse_repetition(record, row["digest"])
         if row["like"] is not None:
             row = row | self._vector_of(head, row)
         if head is not None and head.live:
             self._end_live(record.id, head, EndReason.REPLACED, None)
         self._heads[record.id] = _Head(record.scope, record.version, True, False, begun=len(self.begun))
-        self._sayings[record.id] = _Saying(record.scope, row["digest"], record.expires_at)
-        self._sayers[row["digest"]].add(record.id)
+        if row["digest"] is not None:
+            self._sayings[record.id] = _Saying(record.scope, row["digest"], record.expires_at)
+            self._sayers[row["digest"]].add(record.id)
         row = row | {"began": self._sequence, "ended": None, "reason": None, "into": None}
         self._made[row["id"], record.version] = row
         self.begun.append(row)
@@ -197,7 +199,7 @@ class _Draft:
 
     def _refuse_repetition(self, record: Record, digest: str) -> None:
         others = [(id, self._sayings.get(id)) for id in self._sayers[digest] - {record.id}]
-        same = [id for id, saying in others if saying and saying.repeats(record, digest, self._change.at)]
+        same = [id for id, known in others if known and known.repeats(record, digest, self._change.at)]
         if same:
             raise Duplicate(min(same))
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from memorywire.model.change import Change, Footprint, Version
+from memorywire.model.kv import saying
 from memorywire.model.record import Record, Scope
 from memorywire.model.where import EVERYTHING, Where
 from memorywire.stores.postgres.database import Asked, Connection, Row, fetch
@@ -104,11 +105,10 @@ def records_at(tenant: str, positions: Sequence[int]) -> Asked:
 
 async def duplicate(db: Connection, record: Record, at: int) -> Record | None:
     """The oldest live record of exactly this scope that says the same thing."""
-    name = scope_row(record.scope) | {
-        "id": kept(record.id),
-        "digest": bytes.fromhex(record.digest),
-        "at": at,
-    }
+    digest = saying(record)
+    if digest is None:
+        return None
+    name = scope_row(record.scope) | {"id": kept(record.id), "digest": bytes.fromhex(digest), "at": at}
     [(id,)] = await fetch(db, QUERIES["same_content"], name)
     return None if id is None else (await get(db, record.scope, [said(id)]))[0]
 

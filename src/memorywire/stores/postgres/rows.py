@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from memorywire.model.change import Change, EndReason, Put, Version
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.kv import saying
 from memorywire.model.record import Json, MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.space import Space
 from memorywire.model.where import FIELDS
@@ -104,7 +105,7 @@ def version_row(put: Put, space: Space) -> dict[str, Any]:
         "expires_at": record.expires_at,
         "session": some(record.session_id),
         "machine_said": record.metadata.get("role") == "assistant",
-        "digest": record.digest,
+        "digest": saying(record),
         "length": found.total(),
         "structured": structured,
         "content": dumps(record.content) if structured else kept(str(record.content)),

@@ -13,6 +13,8 @@ from memorywire.stores.sqlite.file import owe_scrub
 from memorywire.stores.sqlite.rows import Bindings, change_row, scope_row, version_row
 from memorywire.stores.sqlite.sql import QUERIES
 
+_FEW = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
@@ -98,6 +100,11 @@ def _put(db: apsw.Connection, change: Change, sequence: int, put: Put, version: 
         replaced = End(id=put.record.id, version=put.record.version - 1, reason=EndReason.REPLACED)
         _end_live(db, change, sequence, replaced)
     db.execute(QUERIES["begin_version"], version | {"began": sequence})
+
+
+def is_brief(change: Change) -> bool:
+    """Whether a change takes a few statements and erases nothing."""
+    return not change.erase and len(change.put) + len(change.end) <= _FEW
 
 
 def begins_chain(change: Change, put: Put) -> bool:

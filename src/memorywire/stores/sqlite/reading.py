@@ -11,7 +11,7 @@ from memorywire.model.record import Record, Scope
 from memorywire.model.where import EVERYTHING, Where
 from memorywire.stores.contract import Glimpse
 from memorywire.stores.sqlite.pushdown import Conditions, conditions
-from memorywire.stores.sqlite.rows import Seen, position_of, record_of, scope_row
+from memorywire.stores.sqlite.rows import Seen, digest_of, position_of, record_of, scope_row
 from memorywire.stores.sqlite.sql import QUERIES
 
 _PAGE = 256
@@ -106,6 +106,6 @@ def ids_at(db: apsw.Connection, positions: Sequence[int]) -> list[str]:
 
 def duplicate(db: apsw.Connection, record: Record, at: int) -> list[Record]:
     """The oldest live record of exactly this scope that says the same thing, if there is one."""
-    name = scope_row(record.scope) | {"id": record.id, "digest": bytes.fromhex(record.digest), "at": at}
+    name = scope_row(record.scope) | {"id": record.id, "digest": digest_of(record), "at": at}
     id = db.execute(QUERIES["same_content"], name).get
     return [] if id is None else get(db, record.scope, [str(id)])

@@ -12,12 +12,15 @@ from typing import Any, TypeAlias
 from memorywire.model.change import Change, EndReason, Put, Version
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.jsontext import decoded, encoder
+from memorywire.model.kv import saying
 from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.space import Space
 from memorywire.model.values import maker
 from memorywire.stores.text import name_words, spelled, spoken_by, word_terms
 
 Row: TypeAlias = tuple[Any, ...]  # as the engine gives it; the decoders below know each column's type
+Columns: TypeAlias = list[Row]
+"""Rows turned over: all values of the first column, of the second, and so on."""
 Bindings: TypeAlias = dict[str, str | int | float | bytes | None]
 
 # One index entry of a version: the hash of a term, and how often it occurs, the least byte first.
@@ -60,13 +63,19 @@ def _hash(term: str) -> bytes:
     return hashlib.blake2b(term.encode(), digest_size=_HASH_BYTES).digest()
 
 
+def digest_of(record: Record) -> bytes | None:
+    """As a row holds it: what nobody repeats has none."""
+    said = saying(record)
+    return None if said is None else bytes.fromhex(said)
+
+
 def version_row(put: Put, space: Space) -> Bindings:
     """Everything a new version's row holds, except the sequence that begins it."""
     return _well_formed(dict(zip(_VERSION, _version(put, space), strict=True)))
 
 
-def version_rows(puts: Sequence[Put], space: Space) -> list[Row]:
-    """The same of many, without the names."""
+def version_columns(puts: Sequence[Put], space: Space) -> Columns:
+    """The same of many, column by column, without the names."""
     return _all_well_formed(_VERSION, [_version(put, space) for put in puts])
 
 
@@ -90,7 +99,7 @@ def _version(put: Put, space: Space) -> Row:
         record.trust._value_,
         record.source,
         record.session_id,
-        bytes.fromhex(record.digest),
+        digest_of(record),
         length,
         int(structured),
         _listed(record.tags),
@@ -109,8 +118,8 @@ def change_row(change: Change) -> Bindings:
     return _well_formed(dict(zip(_CHANGE, _change(change), strict=True)))
 
 
-def change_rows(changes: Sequence[Change]) -> list[Row]:
-    """The same of many, without the names."""
+def change_columns(changes: Sequence[Change]) -> Columns:
+    """The same of many, column by column, without the names."""
     return _all_well_formed(_CHANGE, [_change(change) for change in changes])
 
 
@@ -229,28 +238,23 @@ def _entries(word: str) -> tuple[bytes, ...]:
 
 def _indexed(record: Record) -> tuple[int, bytes]:
     """How many terms a record has, and its index entries."""
-    found = [*chain.from_iterable(map(_entries, spelled(record.text)))]
-    counts: dict[bytes, int] = {}
-    for entry in found:
-        counts[entry] = counts[entry] + 1 if entry in counts else 1
-    if len(counts) == len(found):
-        return len(found), b"".join([*found, *_speakers(record)])
-    told = [entry if count == 1 else _counted(entry, count) for entry, count in counts.items()]
-    return len(found), b"".join([*told, *_speakers(record)])
+    found = told = [*chain.from_iterable(map(_entries, spelled(record.text)))]
+    if len(set(found)) < len(found):
+        counts: dict[bytes, int] = {}
+        for entry in found:
+            counts[entry] = counts[entry] + 1 if entry in counts else 1
+        told = [entry if count == 1 else _counted(entry, count) for entry, count in counts.items()]
+    person = record.person
+    return len(found), b"".join(told if person is None else [*told, *_spoken(person)])
 
 
 def _counted(once: bytes, count: int) -> bytes:
     return once[:_HASH_BYTES] + min(count, _MOST).to_bytes(_COUNT_BYTES, "little")
 
 
-def _speakers(record: Record) -> tuple[bytes, ...]:
-    """Index entries that tell who spoke; they are no words, so they do not count for the length."""
-    person = record.person
-    return () if person is None else _spoken(person)
-
-
 @lru_cache(maxsize=4096)
 def _spoken(person: str) -> tuple[bytes, ...]:
+    """Index entries that tell who spoke; they are no words, so they do not count for the length."""
     return tuple([_hash(spoken_by(word)) + _ONCE for word in sorted(name_words(person))])
 
 
@@ -294,12 +298,13 @@ def _refuse_halves(name: str, value: str) -> None:
         raise InvalidRequest("the text holds a lone surrogate", field=name) from error
 
 
-def _all_well_formed(names: Sequence[str], rows: list[Row]) -> list[Row]:
+def _all_well_formed(names: Sequence[str], rows: list[Row]) -> Columns:
     """The same of many rows, which are looked at column by column as long as there is nothing to see."""
-    if not all(map(_is_sound, zip(*rows, strict=True))):
+    columns = [*zip(*rows, strict=True)]
+    if not all(map(_is_sound, columns)):
         for row in rows:
             _well_formed(dict(zip(names, row, strict=True)))
-    return rows
+    return columns
 
 
 def _is_sound(column: Sequence[Any]) -> bool:

@@ -8,11 +8,12 @@ import apsw
 from memorywire.model.change import Base, Change
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.jsontext import encoder
+from memorywire.model.kv import saying
 from memorywire.model.space import Space
 from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.applying import begins_chain, follows
 from memorywire.stores.sqlite.connection import Savepoint, Work
-from memorywire.stores.sqlite.rows import Row, change_rows, version_rows
+from memorywire.stores.sqlite.rows import Columns, Row, change_columns, version_columns
 from memorywire.stores.sqlite.sql import QUERIES
 
 _dumps = encoder()
@@ -27,14 +28,15 @@ class Unsettled(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Changes as rows, each of which begins one version and does nothing else.
+    """Changes as columns of their rows, each of which begins one version and does nothing else.
 
     `replaced` are the versions that make room: the place of their change, and what they must be. `said` asks
     for what nobody else may say, if that matters.
     """
 
-    changes: Sequence[Row]
-    versions: Sequence[Row]
+    count: int
+    changes: Columns
+    versions: Columns
     replaced: Sequence[tuple[int, Row]]
     said: str | None
 
@@ -48,12 +50,13 @@ def prepare_each(changes: Sequence[Change], space: Space) -> Group | None:
     if said and len(said) < len(changes):
         return None
     try:
-        versions = version_rows([change.put[0] for change in changes], space)
-        rows = change_rows(changes)
+        versions = version_columns([change.put[0] for change in changes], space)
+        begun = change_columns(changes)
     except InvalidRequest:
         return None
     return Group(
-        changes=rows,
+        count=len(changes),
+        changes=begun,
         versions=versions,
         replaced=[(at, _before(change)) for at, change in enumerate(changes) if _replaces(change)],
         said=_dumps([[*words, at] for words, at in said.items()]) if said else None,
@@ -67,17 +70,15 @@ def apply_each(db: apsw.Connection, group: Group) -> Settled:
         raise Unsettled
     heads: tuple[int, int] | None = db.execute(QUERIES["heads"]).fetchone()
     last, position = heads or (0, 0)
-    sequences = list(range(last + 1, last + 1 + len(group.changes)))
-    ahead = position - last
-    changes = [(at, at + ahead, *row) for at, row in zip(sequences, group.changes, strict=True)]
-    db.executemany(QUERIES["begin_changes"], changes)
+    sequences = range(last + 1, last + 1 + group.count)
+    positions = range(position + 1, position + 1 + group.count)
+    db.executemany(QUERIES["begin_changes"], zip(sequences, positions, *group.changes, strict=True))
     if group.replaced:
         before = db.total_changes()
         db.executemany(QUERIES["replace_each"], [(sequences[at], *row) for at, row in group.replaced])
         if db.total_changes() - before != len(group.replaced):
             raise Unsettled
-    versions = [(at + ahead, at, *row) for at, row in zip(sequences, group.versions, strict=True)]
-    db.executemany(QUERIES["begin_versions"], versions)
+    db.executemany(QUERIES["begin_versions"], zip(positions, sequences, *group.versions, strict=True))
     return [*sequences]
 
 
@@ -108,4 +109,4 @@ def _before(change: Change) -> Row:
 
 def _said(change: Change) -> tuple[Row, int]:
     record = change.put[0].record
-    return (record.scope.tenant, record.scope.agent, record.scope.user, record.digest), change.at
+    return (record.scope.tenant, record.scope.agent, record.scope.user, saying(record)), change.at
