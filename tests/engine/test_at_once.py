@@ -151,3 +151,77 @@ def test_a_question_waits_on_a_thread_when_all_readers_are_taken(tmp_path: Path)
     waited, found = asyncio.run(story())
     assert waited
     assert found[0] == FACTS[1]
+
+
+@pytest.mark.parametrize(
+    ("kept", "question", "shown"),
+    [
+        (
+            [{"content": f"Ana Silva lives in the {place} of Porto"} for place in ("north", "south", "east")],
+            "where does Ana Silva live?",
+            "Ana Silva lives in the east of Porto",
+        ),
+        (
+            [
+                {"content": "Ben Olsen lives in Bergen", "confidence": 0.3},
+                {"content": "Ana Olsen lives in Porto"},
+                {"content": "the cat is grey"},
+                {"content": "trains to the coast are slow"},
+            ],
+            "where does Ben Olsen live?",
+            "Ben Olsen lives in Bergen",
+        ),
+        (
+            [
+                {"content": "people live near rivers", "session_id": "s"},
+                {"content": "a nephew of Ana is tall"},
+                {"content": "the weather was fine on the hill"},
+            ],
+            "where does my cousin live?",
+            "a nephew of Ana is tall",
+        ),
+    ],
+    ids=["facts alike", "a demoted fact that answers better", "a turn that says too little before a fact"],
+)
+def test_who_is_shown_is_the_same_however_many_were_looked_at(
+    tmp_path: Path, kept: list[dict[str, object]], question: str, shown: str
+):
+    async def story() -> list[list[tuple[object, float]]]:
+        async with filled(tmp_path, Watched()) as memory:
+            for one in kept:
+                await memory.remember(**one)
+            await memory.expire({"confidence_below": 0.5}, action="demote")
+            told = [await memory.recall(question, k=1, explain=bool(at % 2)) for at in range(SOME)]
+            assert len(told[-1].near_misses or ()) == len(kept) - 1
+            return [[(hit.content, hit.score) for hit in one] for one in told]
+
+    answers = asyncio.run(story())
+    assert [content for content, _ in answers[0]] == [shown]
+    assert all(answer == answers[0] for answer in answers)
+
+
+def test_a_small_user_of_a_large_agent_is_answered_at_once_and_sees_every_change(tmp_path: Path):
+    crowd = [{"content": f"Ben counted {number} red boats", "user_id": "ben"} for number in range(1100)]
+    embedder = Watched()
+
+    async def story() -> None:
+        async with filled(tmp_path, embedder) as memory:
+
+            async def boats(user: str | None) -> list[list[object]]:
+                embedder.here.clear()
+                asked = [
+                    await memory.recall("boats?", user_id=user, min_relevance="off") for _ in range(SOME)
+                ]
+                return [[hit.content for hit in found] for found in asked]
+
+            await memory.remember_many(crowd)
+            for kept in (["Ana sold her boat"], ["Ana rowed boats", "Ana sold her boat"]):
+                await memory.remember(kept[0], user_id="ana")
+                assert [sorted(map(str, found)) for found in await boats("ana")] == [kept] * SOME
+                assert embedder.here[0] is False, "what is new is looked at on a thread"
+                assert any(embedder.here)
+            for everybody in (None, "ben"):
+                assert all(len(found) > len(kept) for found in await boats(everybody))
+                assert not any(embedder.here)
+
+    asyncio.run(story())

@@ -78,13 +78,15 @@ def _late_asker(request: Recall, tools: Tools) -> LateAsker | None:
     return store if isinstance(store, LateAsker) and not apart and not isinstance(store, FallsBack) else None
 
 
-async def ask(question: Query, wording: Wording, limit: int, request: Recall, tools: Tools) -> Asked:
+async def ask(
+    question: Query, wording: Wording, limit: int, request: Recall, tools: Tools, *, enough: int | None = None
+) -> Asked:
     """The best candidates of all stores; the past is asked of one, because only one can check it.
 
-    The question's wording is embedded on the way.
+    The question's wording is embedded on the way. So many are `enough` where all are admitted alike.
     """
     store = _late_asker(request, tools)
-    search = None if store is None else wording.late(question, limit, store)
+    search = None if store is None else wording.late(question, limit, store, enough)
     if search is not None:
         name = tools.names[0]
         return _asked(Found(store=name, hits=tuple(await tools.timed(name, search))))

@@ -37,9 +37,18 @@ Choosing: TypeAlias = Callable[[Sequence[Scored], Recall, int, Embedder], Awaita
 
 def pool(request: Recall, spare: int) -> int:
     """How many candidates to look at: more than will be shown, where their order or number may change."""
+    return max(_LEAST_POOL, _POOL_PER_HIT * request.k) if _reorders(request) else request.k + spare
+
+
+def enough(request: Recall, choosing: Choosing) -> int | None:
+    """How many candidates decide who is handed over, if all of them are admitted alike; None for no fewer."""
+    untold = choosing is choose and not request.explain and not _reorders(request)
+    return request.k if untold else None
+
+
+def _reorders(request: Recall) -> bool:
     asked = (request.rank, request.dedup, request.max_tokens, request.hops or None)
-    reordered = any(option is not None for option in asked)
-    return max(_LEAST_POOL, _POOL_PER_HIT * request.k) if reordered else request.k + spare
+    return any(option is not None for option in asked)
 
 
 async def choose(

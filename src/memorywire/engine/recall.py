@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from memorywire.engine.ask import MEASURED, Asked, ask, begun
-from memorywire.engine.choose import Choosing, Chosen, choose, pool
+from memorywire.engine.choose import Choosing, Chosen, choose, enough, pool
 from memorywire.engine.permit import permit, worded, write_down
 from memorywire.engine.tools import Tools, unsupported
 from memorywire.model.answers import Hit, NearMiss, Outcome, Recalled
@@ -36,7 +36,8 @@ async def recall(request: Recall, tools: Tools, choosing: Choosing = choose) -> 
     query = _query(request, started)
     recall_id, noted = tools.mint(), worded(request, tools)
     more, several = asks_more(request.query), things(request.query)
-    asked = await ask(query, wording, pool(request, _NEAR_MISSES), request, tools)
+    wanted, decisive = pool(request, _NEAR_MISSES), enough(request, choosing)
+    asked = await ask(query, wording, wanted, request, tools, enough=decisive)
     candidates = await _counted(asked.candidates, tools) if _by_use(request) else asked.candidates
     admission = admit(
         candidates,

@@ -73,7 +73,9 @@ class Wording:
         """The question with its vectors."""
         return self._with(question, await self._embedder.embed(self._texts))
 
-    def late(self, question: Query, limit: int, store: LateAsker) -> Awaitable[list[Scored]] | None:
+    def late(
+        self, question: Query, limit: int, store: LateAsker, enough: int | None
+    ) -> Awaitable[list[Scored]] | None:
         """The search that has the vectors when it needs them; None when they were not begun."""
         vectors, now = self._vectors, asyncio.get_running_loop().time
         if vectors is None:
@@ -87,7 +89,7 @@ class Wording:
             return self._with(question, made)
 
         brief = len(question.text) <= BRIEF and self._rests.pace <= QUICK
-        return store.search_late(question, ask, limit, brief=brief)
+        return store.search_late(question, ask, limit, brief=brief, enough=enough)
 
     def _with(self, question: Query, vectors: Sequence[bytes]) -> Query:
         nameless = self._nameless

@@ -8,12 +8,10 @@ import apsw
 from memorywire.model.change import Change
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import DEMOTED_FACTOR, Record, Scope, Standing
-from memorywire.model.space import Space
 from memorywire.stores.graph.edges import Edge, Kind, catch_up, forget_erased, hashes, is_current
-from memorywire.stores.graph.walking import Bounds, Reached, edges_at, namesakes, walk
+from memorywire.stores.graph.walking import Reached, edges_at, namesakes, walk
 from memorywire.stores.relevance import relevance, weight
 from memorywire.stores.sqlite import SqliteStore
-from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.migrate import add_tables, migrations
 from memorywire.stores.sqlite.together import Settled
 from memorywire.stores.sqlite.writer import Work
@@ -37,10 +35,6 @@ class GraphStore(SqliteStore):
     """
 
     name = "graph"
-
-    def __init__(self, location: Location, space: Space, bounds: Bounds | None = None) -> None:
-        super().__init__(location, space)
-        self._bounds = bounds or Bounds()
 
     async def prepare(self) -> None:
         """Add the tables, and the edges of what was written without them."""
@@ -70,7 +64,13 @@ class GraphStore(SqliteStore):
         return linked
 
     async def search_late(
-        self, question: Query, ask: Callable[[], Query], limit: int, *, brief: bool = False
+        self,
+        question: Query,
+        ask: Callable[[], Query],
+        limit: int,
+        *,
+        brief: bool = False,
+        enough: int | None = None,
     ) -> list[Scored]:
         completed: list[Query] = []
 
@@ -89,7 +89,7 @@ class GraphStore(SqliteStore):
         await self._catch_up()
         asked = hashes(set(name_words(query.text)))
         scope = query.where.scope
-        reached = await self.file.read(lambda db: walk(db, scope, seeds, asked, self._bounds))
+        reached = await self.file.read(lambda db: walk(db, scope, seeds, asked))
         return (await self._lifted(hits, reached, query))[:limit]
 
     async def _lifted(

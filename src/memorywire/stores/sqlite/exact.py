@@ -95,6 +95,10 @@ class Recent:
         self._places, self._ids = {}, []
         self._matrix.clear()
 
+    def has(self, rows: NDArray[Any]) -> bool:
+        """Whether the vectors of all these rows are known."""
+        return self._places.keys() >= set(rows.tolist())
+
     def at(self, rows: NDArray[Any], read: Callable[[NDArray[Any]], Vectors]) -> Vectors:
         """The vectors of these rows; `read` gives those that are not known."""
         if len(rows) > self._most:

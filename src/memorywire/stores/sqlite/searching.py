@@ -45,12 +45,13 @@ def search_here(
     space: Space,
     question: Query,
     ask: Callable[[], Query],
-    limit: int,
+    limits: tuple[int, int],
     seen: Seen,
 ) -> list[Scored] | None:
     """As `search` of now, for what `ask` makes of the question when its vectors are needed.
 
-    None when the shelf is too far behind to catch up while somebody waits on this thread.
+    The second of the limits is for a shelf whose rows are alike. None when it would take too long while
+    somebody waits on this thread: the shelf is far behind, or what matches is much, or has to be read.
     """
 
     def asked() -> Query:
@@ -60,9 +61,11 @@ def search_here(
 
     with shelves.take(question.where.scope.tenant, question.where.scope.agent) as shelf, snapshot(db):
         refuse_if_reembedded(db, space)
-        if not shelf.catch_up(db, _FEW_CHANGES):
+        if not shelf.catch_up(db, _FEW_CHANGES if shelf.small else 0):
             return None
-        return _answer(db, shelf, question, limit, seen, asked)
+        if not shelf.is_at_hand(question.where):
+            return None
+        return _answer(db, shelf, question, limits[shelf.alike], seen, asked)
 
 
 def _refuse_if_foreign(query: Query, space: Space) -> None:

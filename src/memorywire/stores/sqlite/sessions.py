@@ -36,6 +36,11 @@ class Sessions:
     def nbytes(self) -> int:
         return self._order.nbytes + self._sorted.nbytes
 
+    @property
+    def all_or_none(self) -> bool:
+        """Whether all rows belong to a session, or none does."""
+        return not self._names or bool(self.codes.values.min() >= 0)
+
     def extend(
         self, names: Sequence[tuple[str | None, str]], which: NDArray[Any], moments: NDArray[np.int64]
     ) -> None:

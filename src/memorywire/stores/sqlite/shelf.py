@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from memorywire.model.record import Standing
 from memorywire.model.where import Where
 from memorywire.stores.sqlite.batch import NEVER, STANDINGS, TYPES, Batch, Columns
+from memorywire.stores.sqlite.best import FEW
 from memorywire.stores.sqlite.codes import Codes
 from memorywire.stores.sqlite.exact import Exact, Recent, Vectors, vectors_at
 from memorywire.stores.sqlite.growing import Growing
@@ -90,6 +91,11 @@ class Shelf:
     def small(self) -> bool:
         """Whether it is filled, with so little that a search reads no vector."""
         return self.seen > 0 and self._exact is not None
+
+    @property
+    def alike(self) -> bool:
+        """Whether nothing is demoted, and all or none are turns of sessions."""
+        return _DEMOTED not in self._standings and self.sessions.all_or_none
 
     @property
     def nbytes(self) -> int:
@@ -182,6 +188,16 @@ class Shelf:
         if where.created_until is not None:
             found = found.where(found.pick(self._created.values) <= where.created_until)
         return found
+
+    def is_at_hand(self, where: Where) -> bool:
+        """Whether a search of now has little to look at, and all of it in memory."""
+        if self.small:
+            return True
+        rows = self.matching(where).rows
+        if rows is None or len(rows) > FEW:
+            return False
+        in_order = not len(rows) or rows[-1] < self.rising  # else sessions may have to be sorted
+        return bool(in_order) and self._recent.has(rows)
 
     def key(self, term: str) -> int:
         """The number under which the text index has a term."""

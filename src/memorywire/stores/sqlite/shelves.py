@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from memorywire.model.record import Scope
+
 if TYPE_CHECKING:  # arrays are loaded for the first shelf
     from memorywire.stores.sqlite.shelf import Shelf
 
@@ -69,10 +71,12 @@ class Shelves:
         place = self._places.get((tenant, agent))
         return 0 if place is None else place.shelf.seen
 
-    def at_hand(self, tenant: str, agent: str) -> bool:
-        """Whether the agent's shelf is filled, small, and in nobody's hands."""
-        place = self._places.get((tenant, agent))
-        return place is not None and place.shelf.small and not place.lock.locked()
+    def at_hand(self, scope: Scope) -> bool:
+        """Whether the agent's shelf is filled, small or asked for one user, and in nobody's hands."""
+        place = self._places.get((scope.tenant, scope.agent))
+        if place is None or place.lock.locked():
+            return False
+        return place.shelf.small or (scope.user is not None and place.shelf.seen > 0)
 
     def loose(self, tenant: str, agent: str) -> int:
         """How many rows of the agent's shelf were not read from a pack."""
