@@ -8,8 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 SRC = Path(__file__).parents[2] / "src"
 COMMAND = (sys.executable, "-m", "memorywire.cli")
+
+needs_mounts = pytest.mark.skipif(
+    subprocess.run(["unshare", "--mount", "--map-root-user", "true"], capture_output=True).returncode != 0,
+    reason="needs mounts of its own",
+)
 
 
 @dataclass(frozen=True)

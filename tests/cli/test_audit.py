@@ -180,3 +180,18 @@ def test_a_memory_that_was_changed_behind_the_ledgers_back_is_named(tmp_path: Pa
     db.close()
     done = shell("audit", "verify", "--contents", "--json")
     assert (done.code, done.json["changed"], done.json["fault"]) == (1, [receipt["id"]], None)
+
+
+def test_what_is_said_about_operators_is_signed_when_the_verb_ends(shell: Shell):
+    shell("operator", "add", "ana", "--role", "reader")
+    assert "newer than the last checkpoint" not in shell("audit", "verify").out
+    assert shell("audit", "verify").code == 0
+
+
+def test_revoking_an_operator_twice_is_told_and_written_down_once(shell: Shell):
+    shell("operator", "add", "ana", "--role", "reader")
+    assert shell("operator", "revoke", "ana").out == "revoked ana\n"
+    again = shell("operator", "revoke", "ana")
+    assert (again.code, again.out) == (0, "ana was revoked already\n")
+    written = shell("audit", "log", "--operation", "operator", "--agent", "*", "--json").json["entries"]
+    assert sorted(entry["kind"] for entry in written) == ["added", "revoked"]

@@ -4,9 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from tests.cli.shell import COMMAND, Shell
+from tests.cli.shell import COMMAND, Shell, needs_mounts
 
 
 def test_a_store_that_is_not_there_yet_is_not_made(shell: Shell):
@@ -61,10 +59,7 @@ def test_passwords_in_a_url_are_not_shown(shell: Shell):
     assert "secret" not in done.out + done.err
 
 
-@pytest.mark.skipif(
-    subprocess.run(["unshare", "--mount", "--map-root-user", "true"], capture_output=True).returncode != 0,
-    reason="needs a mount of its own",
-)
+@needs_mounts
 def test_a_disk_without_room_or_that_cannot_be_written_is_not_healthy(shell: Shell):
     shell.home.mkdir()
     doctor = " ".join([*COMMAND, "doctor"])

@@ -159,6 +159,7 @@ def test_a_misspelt_verb_is_told_the_nearest(shell: Shell):
 
 
 def test_an_answer_that_cannot_be_written_exits_with_4(shell: Shell):
+    shell.remember("Ana drinks tea")
     done = subprocess.run(
         ["bash", "-c", f"{' '.join(COMMAND)} list > /dev/full"],
         capture_output=True,

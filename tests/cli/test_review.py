@@ -129,3 +129,15 @@ def test_what_was_derived_is_believed_no_more_than_its_origin(shell):
     assert shell("review", "approve", "--all", "--yes").code == 0
     (rumour,) = shell("list", "--json").json["items"]
     assert shell.remember("so it is said", "--derived-from", rumour["id"])["rule"] == "untrusted-source"
+
+
+def test_all_that_waits_is_approved_recalls_and_changes_alike(shell, tmp_path):
+    rules = tmp_path / "rules.toml"
+    rules.write_text('[[rule]]\nname = "reading"\nverdict = "hold"\noperation = ["recall"]\n')
+    assert shell("policy", "set", str(rules)).code == 0
+    change = shell.remember("Ana likes tea", "--approval-required")["proposal_id"]
+    assert shell("recall", "what does Ana like?", "--json").problem["code"] == "approval_pending"
+    done = shell("review", "approve", "--all", "--yes", "--json").json["decisions"]
+    assert [one["state"] for one in done] == ["approved", "approved"]
+    assert [one["proposal_ids"] == [change] for one in done] == [True, False]
+    assert "Ana likes tea" in shell("recall", "what does Ana like?").out

@@ -117,3 +117,12 @@ def test_only_the_elastic_column_is_cut():
     lines = table(["ID", "CONTENT"], [["0123456789", "y" * 90]], elastic="CONTENT", width=40)
     assert lines[1].startswith("0123456789  yyy")
     assert columns(lines[1]) == 40
+
+
+def test_a_recall_ends_with_the_command_that_says_why(shell: Shell):
+    shell.remember("Ana drinks tea")
+    code, seen = at_a_terminal(shell, "recall", "what does Ana drink?")
+    assert code == 0
+    last = seen.strip().splitlines()[-1]
+    assert "(to see this again: memorywire why " in last
+    assert "why" not in shell("recall", "what does Ana drink?").out

@@ -17,6 +17,16 @@ def test_what_one_process_remembers_another_recalls(shell: Shell):
     assert answer["verdict"] == "match"
 
 
+def test_who_reads_a_store_that_was_not_there_is_told_so(shell: Shell, tmp_path: Path):
+    def typed(*words: str) -> str:
+        return shell(*words, "--store", f"sqlite://{tmp_path}/{words[0]}.db").err
+
+    for verb in (["recall", "tea"], ["list"], ["kv", "get", "tea"]):
+        assert f"note: {tmp_path}/{verb[0]}.db was not there: it is made now, and empty" in typed(*verb)
+        assert "note:" not in typed(*verb)
+    assert typed("remember", "tea") == ""
+
+
 def test_every_field_of_a_remember_is_kept(shell: Shell):
     receipt = shell.remember(
         "Ben was nervous before the talk",

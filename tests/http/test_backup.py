@@ -101,7 +101,7 @@ def test_a_copy_that_could_not_be_made_leaves_nothing_behind(home: Path):
     before, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (65_536, most))  # no file may be larger, as on a full disk
     try:
-        with pytest.raises(StoreError):
+        with pytest.raises(StoreError, match=r"/new\.db: the disk cannot be written"):
             backup(home / "memory.db", home / "new.db")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (before, most))

@@ -75,3 +75,24 @@ class _Loose(apsw.Connection):
 
 def loose(location: Location) -> apsw.Connection:
     return configure(_Loose(str(location.path)), location)
+
+
+class Notes:
+    """Notes that wait in memory."""
+
+    def __init__(self) -> None:
+        self.waiting: list[str] = []
+        self.taken: list[str] = []
+
+    def __bool__(self) -> bool:
+        return bool(self.waiting)
+
+    def write(self, db: apsw.Connection) -> None:
+        self.taken, self.waiting = self.waiting, []
+        db.executemany("INSERT INTO note VALUES (?)", [(said,) for said in self.taken])
+
+    def settle(self) -> None:
+        self.taken = []
+
+    def give_back(self) -> None:
+        self.taken, self.waiting = [], self.taken + self.waiting

@@ -13,7 +13,7 @@ from memorywire.stores.sqlite.file import SqliteFile, owe_scrub
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.migrate import add_tables
 from memorywire.stores.sqlite.writer import Work
-from tests.sqlite.desk import bytes_on_disk, opened, rows, run, until
+from tests.sqlite.desk import Notes, bytes_on_disk, opened, rows, run, until
 
 NOTES = ((1, "CREATE TABLE note (said TEXT)"),)
 
@@ -32,27 +32,6 @@ def _noting(said: str) -> Work[int]:
 
 def _said(db: apsw.Connection) -> list[str]:
     return [said for (said,) in db.execute("SELECT said FROM note ORDER BY said")]
-
-
-class _Notes:
-    """Notes that wait in memory."""
-
-    def __init__(self) -> None:
-        self.waiting: list[str] = []
-        self.taken: list[str] = []
-
-    def __bool__(self) -> bool:
-        return bool(self.waiting)
-
-    def write(self, db: apsw.Connection) -> None:
-        self.taken, self.waiting = self.waiting, []
-        db.executemany("INSERT INTO note VALUES (?)", [(said,) for said in self.taken])
-
-    def settle(self) -> None:
-        self.taken = []
-
-    def give_back(self) -> None:
-        self.taken, self.waiting = [], self.taken + self.waiting
 
 
 def test_a_change_and_the_rows_of_another_are_committed_together(tmp_path: Path) -> None:
@@ -199,7 +178,7 @@ def test_words_that_are_scrubbed_from_a_file_of_its_own_leave_its_log(tmp_path: 
 
 def test_what_is_deferred_is_written_with_the_next_work(tmp_path: Path) -> None:
     async def main() -> None:
-        file, notes = SqliteFile(Location(path=tmp_path / "n.db"), _tables), _Notes()
+        file, notes = SqliteFile(Location(path=tmp_path / "n.db"), _tables), Notes()
         file.defer(notes)
         file.later(lambda: notes.waiting.append("deferred"))
         await file.write(_noting("work"))
@@ -211,7 +190,7 @@ def test_what_is_deferred_is_written_with_the_next_work(tmp_path: Path) -> None:
 
 def test_what_is_deferred_is_written_once_beside_a_work_that_is_refused(tmp_path: Path) -> None:
     async def main() -> None:
-        file, notes = SqliteFile(Location(path=tmp_path / "n.db"), _tables), _Notes()
+        file, notes = SqliteFile(Location(path=tmp_path / "n.db"), _tables), Notes()
         file.defer(notes)
         file.later(lambda: notes.waiting.append("deferred"))
         outcomes = await asyncio.gather(
@@ -229,7 +208,7 @@ def test_what_is_deferred_is_written_when_nothing_else_happens_and_at_close(tmp_
     path = tmp_path / "n.db"
 
     async def main() -> None:
-        file, notes = SqliteFile(Location(path=path), _tables), _Notes()
+        file, notes = SqliteFile(Location(path=path), _tables), Notes()
         file.defer(notes)
         file.later(lambda: notes.waiting.append("idle"))
 
@@ -249,7 +228,7 @@ def test_what_is_deferred_is_not_lost_when_the_file_is_busy(tmp_path: Path) -> N
 
     async def main() -> None:
         file = SqliteFile(Location(path=path), _tables, patience=Patience(budget=0.05))
-        notes = _Notes()
+        notes = Notes()
         file.defer(notes)
         other = apsw.Connection(str(path))
         other.execute("BEGIN IMMEDIATE")

@@ -21,7 +21,7 @@ from memorywire.model.errors import (
 )
 from memorywire.stores.contract import Historian, RecallCounter, Tracker
 from memorywire.stores.sqlite import open_store
-from memorywire.stores.sqlite.connection import connect
+from memorywire.stores.sqlite.connection import configure, connect
 from memorywire.stores.sqlite.gate import require_safe_wal, wal_is_safe
 from memorywire.stores.sqlite.location import Location, locate
 from memorywire.stores.sqlite.migrate import APPLICATION_ID, migrations
@@ -198,6 +198,33 @@ def test_what_was_written_is_there_after_reopening(tmp_path: Path) -> None:
             assert await store.get(kept.scope, [kept.id]) == [kept]
 
     run(main())
+
+
+def test_a_file_that_can_only_be_read_gives_what_it_has_and_takes_nothing(tmp_path: Path) -> None:
+    def to_read(location: Location) -> apsw.Connection:
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        return configure(apsw.Connection(f"file:{location}?immutable=1", flags=flags), location)
+
+    path, kept = tmp_path / "memory.db", a_record(a_scope())
+
+    async def written() -> None:
+        async with opened(path) as store:
+            await keep(store, kept)
+
+    async def read() -> None:
+        async with opened(path, connect=to_read) as store:
+            assert await store.get(kept.scope, [kept.id]) == [kept]
+            await store.touch(kept.scope, [kept.id], 1)
+            with pytest.raises(StoreUnavailable, match="cannot be written") as refusal:
+                await keep(store, a_record(a_scope()))
+            assert "memorywire backup" in str(refusal.value.fix)
+            assert (await store.health())["records"] == 1
+
+    run(written())
+    before = path.read_bytes()
+    run(read())
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_file_of_a_newer_release_is_refused_untouched(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """`memorywire backup`: a copy of everything, taken while others write."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ def command(desk: Desk, file: Path) -> None:
     """
     from memorywire.journal.backup import backup
 
-    desk.show(copied(backup(store_path(desk), file)), lambda said: [f"kept {summary(said)}"])
+    desk.show(copied(backup(store_path(desk), file)), _sentences)
 
 
 def store_path(desk: Desk) -> Path:
@@ -42,7 +43,18 @@ def store_path(desk: Desk) -> Path:
 
 
 def copied(result: "Copied") -> Answer:
-    return {"file": str(result.path), "bytes": result.bytes, "entries": result.entries}
+    return {
+        "file": str(result.path),
+        "bytes": result.bytes,
+        "entries": result.entries,
+        "exposed": result.exposed,
+    }
+
+
+def _sentences(answer: Answer) -> Iterator[str]:
+    yield f"kept {summary(answer)}"
+    if answer["exposed"]:
+        yield f"the newest {answer['exposed']} of them are not signed: nothing proves them yet"
 
 
 def summary(answer: Answer) -> str:

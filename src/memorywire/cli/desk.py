@@ -29,6 +29,8 @@ PERSON = "person:local"
 Answer = dict[str, Json]
 Render = Callable[[Answer], Iterable[str]]
 
+_READING = frozenset({"recall", "get", "history", "changes"})
+
 _SHARED = (
     click.option(
         "--store", "stores", multiple=True, metavar="URL", help="Where memories are kept; repeatable."
@@ -118,6 +120,17 @@ class Desk:
         ) as memory:
             yield memory
 
+    @contextmanager
+    def reading(self) -> Iterator["Memory"]:
+        """The memory for a verb that changes nothing; a person is told what is odd about its stores."""
+        from memorywire.cli.house import remarks
+
+        odd = [] if self.as_json or self.server is not None else remarks(self.settings.stores)
+        with self.memory() as memory:
+            for line in odd:
+                click.echo(line, err=True)
+            yield memory
+
     def client(self, address: str) -> "BlockingClient":
         """The same memory at the server of that address."""
         from memorywire.client import BlockingClient
@@ -130,7 +143,7 @@ class Desk:
 
         For a reader, a change comes with whether the stores here could take it back.
         """
-        with self.memory() as memory:
+        with self.reading() if operation in _READING else self.memory() as memory:
             answer = memory.call(operation, self.payload(**fields))
             if answer.get("change_id") and not self.as_json:
                 answer["can_undo"] = "undo" in memory.call("capabilities", {})["features"]

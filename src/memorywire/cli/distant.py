@@ -79,7 +79,9 @@ def _findings(
             f"no memorywire answers there: {health[1].get('detail', health[0])}", "start it, or check the URL"
         )
         return
-    if ready[0] != 200:
+    if ready[1].get("status") == "read-only":
+        yield _finding("the server can only read its store", "make its file, folder and disk writable")
+    elif ready[0] != 200:
         yield _finding("the server lives but cannot answer", "look into its log, and at its store")
     if capabilities[0] == 401:
         yield _finding("the server does not know us", f"put a token into {_VARIABLE}")

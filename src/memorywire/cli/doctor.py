@@ -1,6 +1,5 @@
 """`memorywire doctor`: what is installed, where the data is, whether it is healthy, what would be fixed."""
 
-import os
 import shutil
 import sys
 import time
@@ -146,9 +145,11 @@ def _store_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
 
 def _file_findings(path: Path) -> Iterator[dict[str, Json]]:
     """Whether the file is its owner's alone, and whether the next write has a place to go to."""
+    from memorywire.stores.sqlite.location import Location
+
     if path.stat().st_mode & 0o777 & ~_PRIVATE:
         yield _finding(f"{path} can be read by others", f"chmod 600 {path}", serious=False)
-    if not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+    if not Location(path=path).writable:
         what = f"{path} cannot be written: nothing can be remembered or recalled"
         yield _finding(what, "check the permissions of the file and its folder, and the mount", serious=True)
     elif (free := shutil.disk_usage(path).free) < _ROOM:

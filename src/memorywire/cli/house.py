@@ -1,7 +1,7 @@
 """The house as the command line opens it, for verbs that work on more than one agent's memory."""
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -63,7 +63,7 @@ def file_of(url: str) -> Path | None:
         return None
     from memorywire.stores.sqlite.location import locate
 
-    return locate(url).path
+    return locate(url.partition("#")[0]).path
 
 
 def is_there(url: str) -> bool:
@@ -80,6 +80,16 @@ def must_be_there(url: str) -> None:
             field="store",
             fix="check the path; the first remember would make it",
         )
+
+
+def remarks(stores: Iterable[str]) -> list[str]:
+    """What whoever only reads should know of these stores: that one is new, or can only be read."""
+    from memorywire.stores.sqlite.location import Location
+
+    paths = [path for path in map(file_of, stores) if path is not None]
+    new = [f"note: {path} was not there: it is made now, and empty" for path in paths if not path.exists()]
+    sealed = [path for path in paths if not Location(path=path).writable]
+    return new + [f"note: {path} can only be read: nothing is kept, no recall answered" for path in sealed]
 
 
 def in_journal(settings: "Settings", act: "Callable[[SqliteJournal], Awaitable[T]]") -> T:

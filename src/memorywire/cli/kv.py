@@ -36,7 +36,7 @@ def get(desk: Desk, key: str, of: str) -> None:
     """Print the value under KEY."""
     from memorywire.facades.kv import entry_document
 
-    with desk.memory() as memory:
+    with desk.reading() as memory:
         found = _shelf(desk, memory, of).get(key)
     if found is None:
         raise NotFound("there is nothing under this key", field="key")
@@ -124,7 +124,7 @@ def list_(desk: Desk, prefix: str, limit: int, after: str | None, of: str) -> No
     """Show the entries whose keys begin with PREFIX."""
     from memorywire.facades.kv import entry_document
 
-    with desk.memory() as memory:
+    with desk.reading() as memory:
         found = _shelf(desk, memory, of).list(prefix, limit=limit, after=after)
     more = {} if found.next is None else {"next": found.next}
     desk.show({"entries": [entry_document(entry) for entry in found], **more}, _entries)
@@ -142,7 +142,7 @@ def search(desk: Desk, query: str, prefix: str, top_k: int, dedup: str | None, o
     from memorywire.facades.kv import entry_document
 
     repetitions = None if dedup is None else {"mode": dedup}
-    with desk.memory() as memory:
+    with desk.reading() as memory:
         found = _shelf(desk, memory, of).search(query, prefix=prefix, top_k=top_k, dedup=repetitions)
     entries = [{**entry_document(match.entry), "score": round(match.score, 6)} for match in found]
     desk.show({"entries": entries, "repeats": found.repeats, "degraded": list(found.degraded)}, _entries)
@@ -155,7 +155,7 @@ def stats(desk: Desk, of: str) -> None:
     """Show what the entries amount to, and of which model their vectors are."""
     from memorywire.wire.codec import encode
 
-    with desk.memory() as memory:
+    with desk.reading() as memory:
         desk.show(encode(_shelf(desk, memory, of).stats()), _stats)
 
 

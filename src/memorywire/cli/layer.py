@@ -70,7 +70,7 @@ def recall(desk: Desk, query: str, top_k: int, sources: tuple[str, ...]) -> None
     """Ask a question of what conversations gave away."""
     from memorywire.facades.layer import facts_document
 
-    with desk.memory() as memory:
+    with desk.reading() as memory:
         found = memory.layer.recall(query, top_k=top_k, sources=sources or _KINDS)
     desk.show(facts_document(found), _facts)
 

@@ -40,7 +40,7 @@ def command(
         limit=_LONGEST_PAGE if everything else _PAGE if limit is None else limit,
         after=after,
     )
-    with desk.memory() as memory:
+    with desk.reading() as memory:
         page = memory.call("list", request)
         while everything and page.get("next"):
             more = memory.call("list", {**request, "after": page["next"]})

@@ -10,7 +10,7 @@ import click
 
 from memorywire.cli.desk import Desk, shared
 from memorywire.cli.dream_options import of_the_background, tended
-from memorywire.cli.house import opened_house
+from memorywire.cli.house import opened_house, remarks
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
     from collections.abc import Callable
@@ -152,6 +152,8 @@ async def _serve(desk: Desk, serving: "Serving", doors: "_Doors", sleep: "Sleep"
     from memorywire.servers.http.run import serve
 
     async with opened_house(desk.settings) as house:
+        for line in remarks(desk.settings.stores):
+            click.echo(line, err=True)
         doors.tending = Tending(house, sleep)
         async with doors.tending.going_on():
             await serve(house, serving)

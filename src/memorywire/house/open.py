@@ -31,6 +31,7 @@ from memorywire.retrieval.embed import Embedder, open_embedder
 from memorywire.stores.contract import Fanned, Store
 from memorywire.stores.registry import open_store
 from memorywire.stores.router.mounting import name_in
+from memorywire.stores.sqlite.file import SqliteFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +101,12 @@ class House:
             extracts=self.reader.extractor is not None,
             hosting=self.hosting,
         )
+
+    @property
+    def writable(self) -> bool:
+        """Whether the journal's file can be written, also if that has changed since it was opened."""
+        file = None if self.journal is None else self.journal.file
+        return not isinstance(file, SqliteFile) or (not file.read_only and file.location.writable)
 
     def as_caller(self, caller: str) -> Tools:
         """The tools in the hands of somebody with a name."""

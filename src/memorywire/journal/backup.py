@@ -6,7 +6,8 @@ Both functions block: they are for threads and for the command line.
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import replace as replaced
 from pathlib import Path
 
 import apsw
@@ -14,6 +15,7 @@ import apsw
 from memorywire.journal.audit import examine
 from memorywire.journal.ledger import head, is_there
 from memorywire.journal.notary import Notary
+from memorywire.journal.sealing import exposure
 from memorywire.model.errors import Conflict, NotFound, StoreCorrupt
 from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.connection import Patience, connect, fence, snapshot
@@ -24,11 +26,13 @@ _BESIDE = ("-wal", "-shm", "-ledger.key", "-checkpoints", "-ledgers")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copied:
-    """What was copied: where to, how many bytes, and how many entries of the ledger it has."""
+    """What was copied: where to, how many bytes, how many entries of the ledger it has, and how many of them
+    are not signed."""
 
     path: Path
     bytes: int
     entries: int
+    exposed: int
 
 
 def backup(source: Path, target: Path) -> Copied:
@@ -64,7 +68,7 @@ def restore(source: Path, target: Path, *, replace: bool, aside: str) -> Copied:
             _rename(target.with_name(target.name + end), target.with_name(target.name + aside + end))
     fresh.replace(target)
     _copy_files(Notary.beside(source), Notary.beside(target))
-    return Copied(path=target, bytes=copied.bytes, entries=copied.entries)
+    return replaced(copied, path=target)
 
 
 def _copy(source: Path, target: Path) -> Copied:
@@ -72,31 +76,28 @@ def _copy(source: Path, target: Path) -> Copied:
         partial = target.with_name(f".{target.name}.partial")
         partial.unlink(missing_ok=True)
         try:
-            entries = _copied_pages(original, partial)
+            entries, exposed = _copied_pages(original, partial, target)
             partial.replace(target)
         finally:
             partial.unlink(missing_ok=True)
-    return Copied(path=target, bytes=target.stat().st_size, entries=entries)
+    return Copied(path=target, bytes=target.stat().st_size, entries=entries, exposed=exposed)
 
 
-def _copied_pages(original: apsw.Connection, target: Path) -> int:
-    """Every page, in one file that is whole by itself; how many entries of the ledger it has."""
-    with _opened(target) as copy:
+def _copied_pages(original: apsw.Connection, partial: Path, target: Path) -> tuple[int, int]:
+    """Every page, in one file that is whole by itself; how many entries of the ledger it has, how many of
+    them unsigned. What goes wrong is said of the target, whose name is known."""
+    with fence(Location(path=target)), closing(connect(Location(path=partial))) as copy:
         with copy.backup("main", original, "main") as pages:
             Patience().try_for("copy the database", lambda: pages.step(-1))
         copy.execute("PRAGMA journal_mode = DELETE").fetchall()
-        return head(copy)[0] if is_there(copy) else 0
+        return (head(copy)[0], exposure(copy)[0]) if is_there(copy) else (0, 0)
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[apsw.Connection]:
     location = Location(path=path)
-    with fence(location):
-        db = connect(location)
-        try:
-            yield db
-        finally:
-            db.close()
+    with fence(location), closing(connect(location)) as db:
+        yield db
 
 
 def _check(path: Path) -> None:

@@ -79,8 +79,14 @@ class Notary:
 
     @contextmanager
     def still(self) -> Iterator[None]:
-        """Nothing is signed meanwhile."""
-        with self._alone():
+        """Nothing is signed meanwhile; where this process could not sign, others are kept from it still."""
+        if os.access(self.checkpoints.parent, os.W_OK):
+            with self._alone():
+                yield
+        elif self.checkpoints.exists():
+            with self._locked(os.O_RDONLY):
+                yield
+        else:
             yield
 
     @property
@@ -90,11 +96,16 @@ class Notary:
     @contextmanager
     def _alone(self) -> Iterator[int]:
         """The open file of checkpoints, while no other process signs."""
+        with self._locked(os.O_CREAT | os.O_RDWR | os.O_APPEND) as handle:
+            yield handle
+
+    @contextmanager
+    def _locked(self, flags: int) -> Iterator[int]:
         import fcntl  # where there is none, everything but signing still works
 
         try:
             self.checkpoints.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle = os.open(self.checkpoints, os.O_CREAT | os.O_RDWR | os.O_APPEND, _PRIVATE)
+            handle = os.open(self.checkpoints, flags, _PRIVATE)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX)
                 yield handle

@@ -149,6 +149,7 @@ class PostgresFile:
 
     def __init__(self, database: Database, place: Path | None) -> None:
         self.location = _Place(place)
+        self.read_only = False
         self._database = database
         self._signer = sha256(str(place).encode()).hexdigest()[:16]
         self._deferred: Deferred | None = None
@@ -159,7 +160,8 @@ class PostgresFile:
     async def read(self, work: Work[T]) -> T:
         return await self._database.read(_NOBODY, lambda db: self.done(db, work, writing=False), _OPEN)
 
-    async def write(self, work: Work[T]) -> T:
+    async def write(self, work: Work[T], *, brief: bool = False) -> T:
+        """As of a file; how brief a work is makes no difference here."""
         await self._settle()
         return await self._database.write(_NOBODY, lambda db: self.done(db, work, writing=True), _OPEN)
 

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import TypeVar
 
 import apsw
 
@@ -23,7 +24,6 @@ from memorywire.journal.rows import (
     proposal_from,
     proposal_row,
     recall_from,
-    scope_row,
     wanted_row,
 )
 from memorywire.journal.schema import bring_up_to_date
@@ -39,10 +39,14 @@ from memorywire.model.values import dataclass
 from memorywire.stores.contract import Store
 from memorywire.stores.postgres import is_postgres
 from memorywire.stores.sqlite import SqliteStore
+from memorywire.stores.sqlite.applying import is_brief
 from memorywire.stores.sqlite.connection import Patience, writing
 from memorywire.stores.sqlite.file import SqliteFile, owe_scrub
 from memorywire.stores.sqlite.location import Location, locate
+from memorywire.stores.sqlite.rows import scope_row
 from memorywire.stores.sqlite.writer import Work
+
+T = TypeVar("T")
 
 _LOOK_EVERY = 64  # writes between two looks whether a signature is due
 
@@ -74,9 +78,16 @@ class SqliteJournal:
             drafts=tuple(draft(entry) for entry in act.entries),
             apply=self._store.applying(change) if change is not None and self._store is not None else None,
         )
-        sequence = await self.file.write(prepared.write)
+        brief = change is not None and is_brief(change)
+        sequence = await self.file.write(prepared.write, brief=brief)
         self._count(1)
         return sequence
+
+    async def write_by(self, work: Work[T]) -> T:
+        """The answer of `work`, which writes entries of its own: they are signed like others."""
+        done = await self.file.write(work)
+        self._count(1)
+        return done
 
     async def write_many(self, changes: Sequence[Change], entries: Sequence[Entry]) -> list[int | Exception]:
         store = self._store
@@ -342,7 +353,7 @@ async def open_journal(store: Store, url: str | None, *, clock: Clock) -> Sqlite
         return await open_beside(store, url, clock=clock)
     if isinstance(store, SqliteStore):
         file = store.file
-        await file.write(bring_up_to_date)
+        await (file.read if file.read_only else file.write)(bring_up_to_date)
     else:
         location = locate(url or "sqlite://")
         file = await asyncio.to_thread(_own_file, location)
@@ -366,7 +377,7 @@ def _own_file(location: Location) -> SqliteFile:
 
 async def adopt(file: SqliteFile) -> None:
     """Take over the recalls of processes that died before they were written."""
-    if file.location.path is None:
+    if file.location.path is None or file.read_only:
         return
     for orphan in await asyncio.to_thread(lambda path: list(orphans(path)), file.location.path):
         try:

@@ -1,9 +1,11 @@
-"""What being written down costs: remembers with the ledger on and off, and with nobody watching at all."""
+"""What being written down costs: remembers with the ledger on and off, with nobody watching at all, and the
+same rows by SQL alone."""
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import replace
 
+from memorywire.evals.bench.floor import Floor
 from memorywire.evals.bench.report import LEDGER_OFF, UNWATCHED, Latency
 from memorywire.evals.bench.stage import AGENT, Stage, kept, store_url
 from memorywire.evals.bench.timing import WARM_UP, Step, side_by_side
@@ -19,6 +21,7 @@ from memorywire.model.record import DEFAULT_TENANT
 from memorywire.stores.sqlite import SqliteStore
 
 _MEASURE = "remember without embedding, into a new file"
+_FLOOR = "its rows by SQL alone"
 
 
 class _Unwritten(SqliteJournal):
@@ -29,23 +32,27 @@ class _Unwritten(SqliteJournal):
 
 
 async def ledger(stage: Stage) -> list[Latency]:
-    """The same build with the ledger, without it, and without policy and redaction as well."""
+    """With the ledger, without it, without policy and redaction as well, and without any Python."""
     new = stage.fresh(stage.rounds + WARM_UP)
     await stage.vectors.learn(new)
     async with AsyncExitStack() as houses:
         on = await houses.enter_async_context(_house(stage, "ledger-on"))
         off = await houses.enter_async_context(_house(stage, "ledger-off"))
         alone = await houses.enter_async_context(_house(stage, "unwatched", on=False))
+        async with _house(stage, "floor"):
+            pass  # it makes the tables
+        floor = houses.enter_context(closing(Floor(stage.folder / "floor.db", new, stage.vectors)))
         steps = {
             "on": _remembering(on, new),
             "off": _remembering(_without_ledger(off), new),
             "alone": _remembering(alone, new),
+            "floor": _rows_alone(floor),
         }
         spreads = await side_by_side(stage.rounds, steps)
     stage.vectors.unlearn(new)
     return [
         Latency(measure=_MEASURE, size=stage.size, ours=spreads["on"], other=spreads[name], against=against)
-        for name, against in (("off", LEDGER_OFF), ("alone", UNWATCHED))
+        for name, against in (("off", LEDGER_OFF), ("alone", UNWATCHED), ("floor", _FLOOR))
     ]
 
 
@@ -80,5 +87,12 @@ def _remembering(house: House, contents: Sequence[str]) -> Step:
         if not isinstance(receipt, Remembered):
             raise Conflict("a remember was not answered with a receipt")
         kept(receipt)
+
+    return step
+
+
+def _rows_alone(floor: Floor) -> Step:
+    async def step(number: int) -> None:
+        floor.write()
 
     return step

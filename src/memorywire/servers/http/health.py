@@ -22,8 +22,11 @@ async def healthz(request: Request) -> Response:
 
 def readyz_endpoint(door: Door) -> Endpoint:
     async def readyz(request: Request) -> Response:
-        ready = not door.closing.is_set() and await _answers(door)
-        return as_json({"status": "ok"}) if ready else as_json({"status": "not ready"}, _NOT_READY)
+        if door.closing.is_set() or not await _answers(door):
+            return as_json({"status": "not ready"}, _NOT_READY)
+        if not door.house.writable:
+            return as_json({"status": "read-only"}, _NOT_READY)
+        return as_json({"status": "ok"})
 
     return readyz
 

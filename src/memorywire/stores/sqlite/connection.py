@@ -5,6 +5,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
@@ -36,7 +37,39 @@ def connect(location: Location) -> apsw.Connection:
         return configure(apsw.Connection(":memory:"), location)
     require_safe_wal(apsw.sqlite_lib_version())
     _create(location.path)
+    if not location.writable:
+        return _connect_to_read(location, location.path)
     return configure(apsw.Connection(os.fspath(location.path)), location)
+
+
+def _connect_to_read(location: Location, path: Path) -> apsw.Connection:
+    """A connection to a file that has no place for a log beside it.
+
+    Where no log is there the file is read by itself: whoever wrote it has closed it. Where one is, it is
+    read too, if the engine can.
+    """
+    db = apsw.Connection(os.fspath(path))
+    try:
+        db.execute("PRAGMA user_version").fetchall()
+    except (apsw.CantOpenError, apsw.ReadOnlyError) as error:
+        db.close()
+        log = path.with_name(f"{path.name}-wal")
+        if log.exists() and log.stat().st_size:
+            raise StoreUnavailable(
+                f"{location} cannot be written, and what was written last is still in {log.name}",
+                fix=f"copy {path.name} and {log.name} to a folder that can be written, and open the copy",
+            ) from error
+        alone = f"{path.absolute().as_uri()}?immutable=1"
+        db = apsw.Connection(alone, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    return configure(db, location)
+
+
+def unwritable(location: Location) -> StoreUnavailable:
+    """What is said to whoever wants to write a file that can only be read."""
+    return StoreUnavailable(
+        f"{location} cannot be written: nothing can be kept there, and no recall written down",
+        fix="make the file, its folder and the disk writable; `memorywire backup` copies it elsewhere",
+    )
 
 
 def configure(db: apsw.Connection, location: Location) -> apsw.Connection:
@@ -69,6 +102,8 @@ def _create(path: Path) -> None:
 
 def log_ahead(db: apsw.Connection, location: Location) -> None:
     """Readers and the writer of a file stay out of each other's way from now on."""
+    if db.readonly("main"):
+        return  # there is no writer
     if db.execute("PRAGMA journal_mode = WAL").get != "wal":
         raise StoreUnavailable(
             f"{location} cannot keep a write-ahead log", fix="put the file on a local, writable disk"
@@ -112,20 +147,33 @@ def fence(location: Location) -> Iterator[None]:
         ) from error
     except (apsw.BusyError, apsw.LockedError) as error:
         raise StoreBusy(f"{location} is busy: {error}", fix="retry") from error
-    except (
-        apsw.FullError,
-        apsw.IOError,
-        apsw.CantOpenError,
-        apsw.ReadOnlyError,
-        apsw.PermissionsError,
-    ) as error:
+    except apsw.ReadOnlyError as error:
+        raise unwritable(location) from error
+    except (apsw.FullError, apsw.IOError, apsw.CantOpenError, apsw.PermissionsError) as error:
         raise StoreUnavailable(
-            f"{location}: {error}", fix="check free space, permissions and the disk, then retry"
+            f"{location}: {_cause(error)}", fix="check free space, permissions and the disk, then retry"
         ) from error
     except (apsw.ConnectionClosedError, OSError) as error:
         raise StoreUnavailable(f"{location}: {error}") from error
     except UnicodeEncodeError as error:
         raise InvalidRequest("the text holds a lone surrogate") from error
+
+
+def _cause(error: apsw.Error) -> str:
+    """What went wrong; when it copies a database the engine has no words for it, only a number."""
+    if str(error) != "not an error":
+        return str(error)
+    return "the disk is full" if isinstance(error, apsw.FullError) else "the disk cannot be written or read"
+
+
+@contextmanager
+def unhindered(db: apsw.Connection) -> Iterator[None]:
+    """Inside, nobody else's hold on the file is waited for: it is busy at once."""
+    db.set_busy_timeout(0)
+    try:
+        yield
+    finally:
+        db.set_busy_timeout(_BUSY_MS)
 
 
 class _Transaction:
@@ -156,9 +204,11 @@ def snapshot(db: apsw.Connection) -> _Transaction:
     return _Transaction(db, lambda: db.execute("BEGIN"))
 
 
-def writing(db: apsw.Connection, patience: Patience) -> _Transaction:
-    """Everything written inside is committed, or nothing is; the lock is taken before the first read."""
-    return _Transaction(db, lambda: patience.try_for("write", lambda: db.execute("BEGIN IMMEDIATE")))
+def writing(db: apsw.Connection, patience: Patience | None) -> _Transaction:
+    """Everything written inside is committed, or nothing is; the lock is taken before the first read, with
+    patience or at once."""
+    begin = partial(db.execute, "BEGIN IMMEDIATE")
+    return _Transaction(db, begin if patience is None else partial(patience.try_for, "write", begin))
 
 
 def concerns_all(error: BaseException) -> bool:

@@ -12,6 +12,7 @@ import apsw
 
 from memorywire.model.errors import StoreBusy, StoreUnavailable
 from memorywire.stores.handover import Crew, Dismissed
+from memorywire.stores.sqlite.checkpoints import Checkpoints
 from memorywire.stores.sqlite.connection import (
     Connect,
     Patience,
@@ -21,6 +22,7 @@ from memorywire.stores.sqlite.connection import (
     fence,
     log_ahead,
     snapshot,
+    unwritable,
     writing,
 )
 from memorywire.stores.sqlite.location import Location
@@ -59,7 +61,12 @@ class SqliteFile:
             self.writing, self.readers = self._open(connect, setup)
         self._closed = False
         self._crew = Crew(len(self.readers), f"memorywire {location}")
-        self._writer = Writer(self.writing, location=location, patience=self._patience)
+        with self.writing.borrow() as db:
+            self.read_only = db.readonly("main")
+            self._checkpoints = Checkpoints(db, lambda: connect(location))
+        self._writer = Writer(
+            self.writing, location=location, patience=self._patience, checkpoints=self._checkpoints
+        )
 
     def _open(self, connect: Connect, setup: Callable[[apsw.Connection], None]) -> tuple[Pool, Pool]:
         def prepared(db: apsw.Connection) -> None:
@@ -124,15 +131,20 @@ class SqliteFile:
         except (Empty, StoreBusy):
             return None
 
-    async def write(self, work: Work[T], changes: int = 1, *, alone: Work[T] | None = None) -> T:
+    async def write(
+        self, work: Work[T], changes: int = 1, *, alone: Work[T] | None = None, brief: bool = False
+    ) -> T:
         """The answer of `work`, which makes so many changes, once what it wrote is on the disk.
 
         Works are queued and done one after the other by one thread, several to a transaction. One that
         raises is undone alone, and its caller gets the error; when the transaction fails, all do. When one of
         them raises all are done again, so a work may be asked twice; `alone` is asked then instead, if there
-        is one. A caller that gives up does not take back what is on its way to the disk.
+        is one. A caller that gives up does not take back what is on its way to the disk. A `brief` work, of a
+        few statements that erase nothing, may be done on the event loop's thread when nobody else writes.
         """
-        answer: T = await self._writer.submit(work, changes, alone).future
+        if self.read_only:
+            raise unwritable(self.location)
+        answer: T = await self._writer.submit(work, changes, alone, brief=brief).future
         return answer
 
     def defer(self, deferred: Deferred) -> None:
@@ -140,7 +152,9 @@ class SqliteFile:
         self._writer.defer(deferred)
 
     def later(self, collect: Callable[[], None]) -> None:
-        """Let one of the deferred collect more; raises StoreUnavailable when the file is closed."""
+        """Let one of the deferred collect more; StoreUnavailable when the file is closed or read only."""
+        if self.read_only:
+            raise unwritable(self.location)
         self._writer.later(collect)
 
     async def close(self) -> None:
@@ -151,6 +165,7 @@ class SqliteFile:
 
     def _shut(self) -> None:
         self._writer.close()
+        self._checkpoints.close()
         self._crew.dismiss()
         with fence(self.location):
             self.readers.close()

@@ -1,5 +1,6 @@
 """Which database a `sqlite:` URL names, and with which options."""
 
+import os
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
@@ -19,6 +20,14 @@ class Location:
 
     def __str__(self) -> str:
         return "memory" if self.path is None else str(self.path)
+
+    @property
+    def writable(self) -> bool:
+        """Whether the file and its folder may be written; what is not there yet is taken to be."""
+        path = self.path
+        if path is None or not path.exists():
+            return True
+        return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
     @property
     def url(self) -> str:

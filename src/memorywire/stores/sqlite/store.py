@@ -15,7 +15,7 @@ from memorywire.model.space import Space
 from memorywire.model.where import Where
 from memorywire.stores.contract import Glimpse
 from memorywire.stores.sqlite import history, reading
-from memorywire.stores.sqlite.applying import apply, prepare
+from memorywire.stores.sqlite.applying import apply, is_brief, prepare
 from memorywire.stores.sqlite.connection import Connect, Patience, connect
 from memorywire.stores.sqlite.examining import examine
 from memorywire.stores.sqlite.file import SqliteFile
@@ -93,7 +93,7 @@ class SqliteStore:
     async def write(self, change: Change) -> int:
         many = sum(len(put.record.text) for put in change.put) > _MANY
         work = await asyncio.to_thread(self.applying, change) if many else self.applying(change)
-        return await self.file.write(work)
+        return await self.file.write(work, brief=not many and is_brief(change))
 
     def applying_each(self, changes: Sequence[Change]) -> Work[Settled] | None:
         """The work of many changes by few statements, where each of them only begins a version; else None.
@@ -154,13 +154,20 @@ class SqliteStore:
         return await self.search_late(query, lambda: query, limit, brief=True)
 
     async def search_late(
-        self, question: Query, ask: Callable[[], Query], limit: int, *, brief: bool = False
+        self,
+        question: Query,
+        ask: Callable[[], Query],
+        limit: int,
+        *,
+        brief: bool = False,
+        enough: int | None = None,
     ) -> list[Scored]:
         where, found = question.where, None
         await self._settle_touches(where)
         seen = self._touches.seen()
         if brief and where.as_of is None and self._is_at_hand(where):
-            here = partial(self._search_here, question=question, ask=ask, limit=limit, seen=seen)
+            limits = (limit, limit if enough is None else min(limit, enough))
+            here = partial(self._search_here, question=question, ask=ask, limits=limits, seen=seen)
             found = self.file.run_here(here)
             await self._let_others()
         if found is None:
@@ -203,7 +210,12 @@ class SqliteStore:
         return await self.file.read(lambda db: history.vectors(db, tenant, versions))
 
     async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
-        """Written with the next change, or after a moment, or at close: a recall waits for no disk."""
+        """Written with the next change, or after a moment, or at close: a recall waits for no disk.
+
+        A file that can only be read keeps no count.
+        """
+        if self.file.read_only:
+            return
         self.file.later(lambda: self._touches.add([Touch(scope, id, at) for id in ids]))
 
     async def recalls(self, records: Sequence[Record]) -> Sequence[int]:
@@ -227,15 +239,20 @@ class SqliteStore:
         return search(db, self._shelves, self._space, ask(), limit, seen)
 
     def _search_here(
-        self, db: apsw.Connection, question: Query, ask: Callable[[], Query], limit: int, seen: Seen
+        self,
+        db: apsw.Connection,
+        question: Query,
+        ask: Callable[[], Query],
+        limits: tuple[int, int],
+        seen: Seen,
     ) -> list[Scored] | None:
         from memorywire.stores.sqlite.searching import search_here
 
-        return search_here(db, self._shelves, self._space, question, ask, limit, seen)
+        return search_here(db, self._shelves, self._space, question, ask, limits, seen)
 
     def _is_at_hand(self, where: Where) -> bool:
-        """Whether what matches is known without reading the file."""
-        return self._shelves.at_hand(where.scope.tenant, where.scope.agent) and not needs_rows(where)
+        """Whether what matches may be known without reading the file."""
+        return self._shelves.at_hand(where.scope) and not needs_rows(where)
 
     async def _let_others(self) -> None:
         """A turn of the event loop now and then: who only searches here would never wait for anything."""

@@ -1,4 +1,5 @@
-"""The one thread that writes: it commits whatever waits for it in one transaction."""
+"""The one thread that writes: it commits whatever waits for it in one transaction. What comes alone and is
+brief is written by the thread that asks."""
 
 import asyncio
 import threading
@@ -6,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
+from math import inf
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -15,15 +17,33 @@ import apsw
 from memorywire.model.errors import StoreBusy, StoreUnavailable
 from memorywire.model.values import dataclass
 from memorywire.stores.handover import Reply, tell
-from memorywire.stores.sqlite.connection import Patience, Pool, Savepoint, Work, concerns_all, fence, writing
+from memorywire.stores.sqlite.checkpoints import Checkpoints
+from memorywire.stores.sqlite.connection import (
+    Patience,
+    Pool,
+    Savepoint,
+    Work,
+    concerns_all,
+    fence,
+    unhindered,
+    writing,
+)
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.sql import QUERIES
 
 __all__ = ["Deferred", "Work", "Writer"]
 
-_GROUP = 256
+_GROUP = 1_024
 _IDLE_SECONDS = 1.0
 _ERASE_SECONDS = 0.5
+
+# An event loop may stand still for a work when those before took no longer than this on average, and for so
+# many notes of recalls that go along with it.
+_QUICK_SECONDS = 0.0015
+_SLOW_SECONDS = 0.02  # what takes longer counts as this, so that it is forgotten after a dozen works
+_REMEMBERED = 4  # works make the average
+_FEW_NOTES = 8
+_ALONE_SECONDS = 0.005  # after the last sign of a second caller: whoever comes may share a commit again
 
 
 class Deferred(Protocol):
@@ -51,6 +71,7 @@ class _Job:
     work: Work[Any]
     reply: Reply
     changes: int
+    brief: bool
     alone: Work[Any]  # instead of `work`, once this or another of the transaction was refused
 
 
@@ -58,11 +79,11 @@ class _Refused(Exception):
     """One of the works of a transaction was: each has to be tried so that it fails alone."""
 
 
-class _Answered:
-    """Whoever waits for one of these jobs gets an answer, whatever happens to the thread's work."""
+class _Answerable:
+    """Whoever waits for one of these jobs is to be told, whatever happens to the thread's work."""
 
     def __init__(self, jobs: Sequence[_Job]) -> None:
-        self._replies = [job.reply for job in jobs]
+        self.replies = [job.reply for job in jobs]
         self.committed = False
 
     def __enter__(self) -> Self:
@@ -70,9 +91,8 @@ class _Answered:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> bool:
         if not self.committed:
-            for reply in self._replies:
+            for reply in self.replies:
                 reply.error = error
-        tell(self._replies)
         return True
 
 
@@ -82,10 +102,17 @@ class Writer:
     Nothing is answered before COMMIT returned. A work that is refused is rolled back alone; a
     transaction that fails, fails for every work in it. Savepoints cost much in a large transaction, and most
     works are accepted: so they are tried without, and only when one is refused all are done again with.
+
+    A brief work that comes alone is done on the thread of its event loop: the way to another and back takes
+    half as long as a commit. Where others write too, somebody holds the file, or its disk is slow, the thread
+    does it.
     """
 
-    def __init__(self, pool: Pool, *, location: Location, patience: Patience) -> None:
+    def __init__(
+        self, pool: Pool, *, location: Location, patience: Patience, checkpoints: Checkpoints
+    ) -> None:
         self._pool = pool
+        self._checkpoints = checkpoints
         self._location = location
         self._patience = patience
         self._gathered: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
@@ -94,17 +121,23 @@ class Writer:
         self._door = threading.Lock()
         self._closed = False
         self._owed: int | None = 0  # by whoever had the file before us, until we have looked
+        self._under_way = 0  # jobs that the thread has or will have
+        self._crowded_at = -inf
+        self._pace = 2 * _QUICK_SECONDS  # of lone works, until we have seen some
+        self._noted = 0
         self._thread = threading.Thread(target=self._work, name=f"memorywire {location}", daemon=True)
         self._thread.start()
 
-    def submit(self, work: Work[Any], changes: int = 1, alone: Work[Any] | None = None) -> Reply:
+    def submit(
+        self, work: Work[Any], changes: int = 1, alone: Work[Any] | None = None, *, brief: bool = False
+    ) -> Reply:
         """The reply to come; once submitted a work is done even if nobody waits for it.
 
         What coroutines submit in one turn of their event loop is handed over together: were the thread woken
         by the first of them, the two would get into each other's way over the interpreter all along.
         """
         loop = asyncio.get_running_loop()
-        job = _Job(work, Reply(), changes, alone or work)
+        job = _Job(work, Reply(), changes, brief, alone or work)
         with self._door:
             self._must_be_open()
             if loop not in self._gathered:
@@ -115,8 +148,45 @@ class Writer:
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         with self._door:
-            for job in self._gathered.pop(loop, ()):
-                self._waiting.put(job)
+            jobs = self._gathered.pop(loop, [])
+            if not (self._is_lone(jobs) and self._served_here(jobs[0])):
+                self._leave_to_thread(jobs)
+
+    def _leave_to_thread(self, jobs: Sequence[_Job]) -> None:
+        self._under_way += len(jobs)
+        for job in jobs:
+            self._waiting.put(job)
+
+    def _is_lone(self, jobs: Sequence[_Job]) -> bool:
+        """Whether there is one job, nobody to share a commit with, and nothing that takes long."""
+        now = self._patience.clock()
+        if self._under_way or len(jobs) != 1:
+            self._crowded_at = now
+            return False
+        alone = now - self._crowded_at > _ALONE_SECONDS
+        quick = self._pace < _QUICK_SECONDS and self._noted <= _FEW_NOTES and not self._checkpoints.due
+        return alone and quick and jobs[0].brief
+
+    def _served_here(self, job: _Job) -> bool:
+        """Whether the job is done and answered; not when anybody would have to be waited for.
+
+        The door is held meanwhile: were it closed in between, nobody would be left to do the job.
+        """
+        with (
+            job.reply as reply,
+            fence(self._location),
+            self._pool.borrow(wait=False) as db,
+            unhindered(db),
+        ):
+            owed = self._commit(db, [job], None)
+            if self._owed is None and owed is not None:  # by another process: for the thread to look after
+                self._owed = owed
+                self._waiting.put(None)
+        if isinstance(reply.error, Empty | StoreBusy):
+            reply.error = None
+            return False
+        reply.settle()
+        return True
 
     def defer(self, deferred: Deferred) -> None:
         """Look after this from now on."""
@@ -128,6 +198,7 @@ class Writer:
             self._must_be_open()
             told = any(self._deferred)
             collect()
+            self._noted += 1
             if not told:  # else a recall need not wake the thread again
                 self._waiting.put(None)
 
@@ -135,8 +206,7 @@ class Writer:
         """Write what waits, and end the thread."""
         with self._door:
             self._closed = True
-            for job in chain.from_iterable(self._gathered.values()):
-                self._waiting.put(job)
+            self._leave_to_thread([*chain.from_iterable(self._gathered.values())])
             self._gathered.clear()
             self._waiting.put(None)
         self._thread.join()
@@ -152,6 +222,7 @@ class Writer:
             ending = self._closed and self._waiting.empty()
             if jobs or ending or not called:
                 self._serve(jobs)
+                self._tidy()
 
     def _next_group(self) -> tuple[list[_Job], bool]:
         """What waits, at most a group of it, and whether anybody called: else it is time for what is due."""
@@ -169,54 +240,80 @@ class Writer:
         return jobs, bool(jobs)
 
     def _serve(self, jobs: Sequence[_Job]) -> None:
-        with _Answered(jobs) as answered, fence(self._location), self._pool.borrow() as db:
-            self._commit(db, jobs)
-            answered.committed = True
-            self._scrub(db)
+        with _Answerable(jobs) as answerable, fence(self._location), self._pool.borrow() as db:
+            owed = self._commit(db, jobs, self._patience)
+            answerable.committed = True
+            self._scrub(db, owed)
+        with self._door:  # before anybody hears of it, and comes again
+            self._under_way -= len(jobs)
+        tell(answerable.replies)
 
-    def _commit(self, db: apsw.Connection, jobs: Sequence[_Job]) -> None:
+    def _tidy(self) -> None:
+        if self._checkpoints.due:
+            with self._pool.borrow() as db:
+                self._checkpoints.finish(db)
+
+    def _commit(self, db: apsw.Connection, jobs: Sequence[_Job], patience: Patience | None) -> int | None:
+        """Do these and what is deferred; gives what is owed then, as `_scrub` wants to know it."""
+        began = self._patience.clock()
         try:
-            self._transact(db, jobs, _do_together)
+            owed = self._transact(db, jobs, patience, _do_together)
         except _Refused:
-            self._transact(db, jobs, _do_apart)
+            owed = self._transact(db, jobs, patience, _do_apart)
+        if len(jobs) == 1 and jobs[0].brief:
+            took = min(self._patience.clock() - began, _SLOW_SECONDS)
+            self._pace += (took - self._pace) / _REMEMBERED
+        return owed
 
     def _transact(
-        self, db: apsw.Connection, jobs: Sequence[_Job], do: Callable[[apsw.Connection, Sequence[_Job]], None]
-    ) -> None:
+        self,
+        db: apsw.Connection,
+        jobs: Sequence[_Job],
+        patience: Patience | None,
+        do: Callable[[apsw.Connection, Sequence[_Job]], None],
+    ) -> int | None:
         """Do these and what is deferred in one transaction."""
         pending = [deferred for deferred in self._deferred if deferred]
         if not jobs and not pending:
-            return
+            return _owed(db)
+        self._noted = 0
         try:
-            with writing(db, self._patience):
+            with writing(db, patience):
                 for deferred in pending:
                     deferred.write(db)
                 do(db, jobs)
+                owed = _owed(db)
         except BaseException:
             for deferred in pending:
                 deferred.give_back()
             raise
         for deferred in pending:
             deferred.settle()
+        return owed
 
-    def _scrub(self, db: apsw.Connection) -> None:
+    def _scrub(self, db: apsw.Connection, owed: int | None) -> None:
         """Truncate the log, so that erased words leave it too.
 
         What readers of another process prevent stays owed, in the file, and is tried again with every
         group and after every idle moment; a debt is waited for only when it is new.
         """
-        owed = db.execute(QUERIES["scrub_owed"]).get
-        known, self._owed = self._owed, None if owed is None else int(owed)
+        known, self._owed = self._owed, owed
         if owed is None:
             return
-        seconds = 0 if self._owed == known else _ERASE_SECONDS
+        seconds = 0 if owed == known else _ERASE_SECONDS
         try:
             replace(self._patience, budget=seconds).try_for("truncate the log", lambda: _truncate_log(db))
         except StoreBusy:
             return
         with writing(db, self._patience):
-            db.execute(QUERIES["scrub_paid"], {"owed": int(owed)})
+            db.execute(QUERIES["scrub_paid"], {"owed": owed})
         self._owed = None
+
+
+def _owed(db: apsw.Connection) -> int | None:
+    """The number of the newest erasure after which the log was not truncated, if there is one."""
+    owed = db.execute(QUERIES["scrub_owed"]).get
+    return None if owed is None else int(owed)
 
 
 def _do_together(db: apsw.Connection, jobs: Sequence[_Job]) -> None:
