@@ -64,3 +64,9 @@ def memorywire_url():
 
 def test_without_a_url_it_says_what_is_missing(tmp_path: Path) -> None:
     assert "say which store" in _pytest(tmp_path, "-k", "another_agent_sees")
+
+
+def test_a_store_that_nobody_opens_is_one_usage_error(tmp_path: Path) -> None:
+    said = _pytest(tmp_path, "--memorywire-url", "foo://")
+    assert said.startswith("ERROR: --memorywire-url: no store is known for the scheme foo; use one of: ")
+    assert len(said.strip().splitlines()) == 1

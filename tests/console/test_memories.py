@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from playwright.sync_api import Browser
 
 from memorywire.model.requests import Fusion
@@ -163,3 +164,11 @@ def test_somebody_who_may_only_read_sees_no_way_to_change_anything(browser: Brow
                 page = visit.open(f"{stage.url}/record?agent=a&id=home")
                 for name in ("Forget", "Restore"):
                     assert (page.get_by_role("button", name=name).count() > 0) is (role == "writer")
+
+
+@pytest.mark.parametrize("asked", ["k=abc", "k=0", "agent=a&q=tea&max_tokens=x"])
+def test_the_playground_tells_what_is_no_number(asked: str, browser: Browser) -> None:
+    with staged() as stage, visiting(browser) as visit:
+        _furnished(stage)
+        page = visit.open(f"{stage.url}/playground?{asked}")
+        assert " is a number from 1 to " in page.locator("main").inner_text()

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import threading
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -155,3 +156,26 @@ def test_a_key_or_an_end_of_the_wrong_type_is_a_problem():
                 memory.kv.set(key, 1, **options)
             assert caught.value.field == field
         assert memory.kv.set("visits", 1, ttl=60).version == 1
+
+
+def test_moments_may_be_datetimes_with_a_time_zone():
+    london = datetime(2031, 6, 1, 13, 0, tzinfo=timezone(timedelta(hours=1)))
+    noon = 1_938_081_600_000
+    with BlockingMemory("a", ["memory://"]) as memory:
+        one = memory.remember("Ana drinks tea", occurred_at=london, expires_at=london)
+        (two,) = memory.remember_many([{"content": "Ben drinks milk", "occurred_at": london}])
+        assert memory.get(one.id).occurred_at == memory.get(one.id).expires_at == noon
+        assert memory.get(two.id).occurred_at == noon
+        assert memory.recall("what does Ana drink?", as_of=datetime(2020, 1, 1, tzinfo=UTC)).hits == ()
+        assert memory.recall("what does Ana drink?", as_of=datetime.now(UTC)).hits
+
+
+def test_a_datetime_without_a_time_zone_is_refused_with_what_to_write():
+    with BlockingMemory("a", ["memory://"]) as memory, pytest.raises(InvalidRequest) as caught:
+        memory.remember("Ana drinks tea", occurred_at=datetime(2031, 6, 1))
+    assert caught.value.problem() | {"code": ""} == {
+        "code": "",
+        "detail": "occurred_at has no time zone",
+        "field": "occurred_at",
+        "fix": "give one: datetime.now(UTC), or moment.astimezone()",
+    }

@@ -261,3 +261,30 @@ def test_the_snippets_name_the_command_that_printed_them(tmp_path: Path):
     done = subprocess.run(words, capture_output=True, text=True, env=Shell(tmp_path / "home").environment())
     document = done.stdout[done.stdout.index("{") : done.stdout.index("VS Code")]
     assert json.loads(document)["mcpServers"]["memorywire"]["command"] == str(command)
+
+
+def test_the_snippets_name_the_same_store_from_anywhere(tmp_path: Path):
+    (tmp_path / "mine.toml").touch()
+    typed = [
+        "--store",
+        "sqlite:///./a b.db?synchronous=normal",
+        "--store",
+        "sqlite:///../b.db",
+        "--config",
+        "mine.toml",
+    ]
+    words = [*COMMAND, "mcp", "--print-config", *typed, "--store", "sqlite:////var/c.db", "--agent", "./ana"]
+    done = subprocess.run(
+        words, capture_output=True, text=True, cwd=tmp_path, env=Shell(tmp_path / "home").environment()
+    )
+    document = done.stdout[done.stdout.index("{") : done.stdout.index("VS Code")]
+    stores = [
+        f"sqlite://{tmp_path}/a b.db?synchronous=normal",
+        f"sqlite://{tmp_path}/../b.db",
+        "sqlite:////var/c.db",
+    ]
+    args = json.loads(document)["mcpServers"]["memorywire"]["args"]
+    assert args[1:] == [
+        *(word for url in stores for word in ("--store", url)),
+        *("--agent", "./ana", "--config", str(tmp_path / "mine.toml")),
+    ]

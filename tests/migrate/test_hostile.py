@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from memorywire import Memory
+from memorywire import Memory, spec
 from memorywire.engine.tools import Tools
 from memorywire.migrate.readable import write_readable
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.parts import CONTENT_CHARS_MAX
 from memorywire.model.record import DEFAULT_TENANT
 from tests.bundle.story import imported, on
 
@@ -137,5 +138,51 @@ def test_a_note_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
     async def story(memory: Memory, tools: Tools) -> None:
         with pytest.raises(InvalidRequest, match=r"ben\.md is not UTF-8 at byte 13"):
             await imported(tmp_path, tools)
+
+    on("sqlite://", story)
+
+
+def test_an_empty_file_is_called_empty_whatever_it_should_be(tmp_path: Path) -> None:
+    (tmp_path / "conversations.json").touch()
+
+    async def story(memory: Memory, tools: Tools) -> None:
+        for kind in ("auto", "chatgpt", "notes"):
+            with pytest.raises(InvalidRequest, match=r"conversations\.json is empty"):
+                await imported(tmp_path / "conversations.json", tools, kind=kind)
+
+    on("sqlite://", story)
+
+
+def test_a_note_longer_than_a_memory_may_be_comes_in_as_parts_once(tmp_path: Path) -> None:
+    words = " ".join(str(number) for number in range(30_000))
+    (tmp_path / "long.md").write_text(f"Ana likes tea\n\n{words}\n", encoding="utf-8")
+
+    async def story(memory: Memory, tools: Tools) -> None:
+        assert (await imported(tmp_path, tools))["memories"] == 4
+        assert (await imported(tmp_path, tools))["already"] == 4
+        kept = (await memory.list()).items
+        parts = sorted(
+            (one for one in kept if one.metadata.get("parts") == 3), key=lambda one: one.metadata["part"]
+        )
+        assert " ".join(str(part.content) for part in parts) == words
+        assert max(len(part.content) for part in parts) <= CONTENT_CHARS_MAX
+
+    on("sqlite://", story)
+    assert spec.schema("remember.request")["properties"]["content"]["maxLength"] == CONTENT_CHARS_MAX
+
+
+@pytest.mark.parametrize("format_", ["csv", "markdown"])
+def test_a_memory_of_ours_that_somebody_made_too_long_is_named_and_the_others_come_in(
+    tmp_path: Path, format_: str
+) -> None:
+    path = _written(tmp_path, format_)
+    _edited("agent/one.md", "Ana likes tea", "Ana likes tea " * 5_000)(path)
+
+    async def story(memory: Memory, tools: Tools) -> None:
+        answer = await imported(path, tools)
+        (problem,) = answer["problems"]
+        assert problem["detail"].startswith("memory one has ")
+        assert f"{CONTENT_CHARS_MAX} are allowed" in problem["detail"]
+        assert [one.id for one in (await memory.list()).items] == ["two"]
 
     on("sqlite://", story)

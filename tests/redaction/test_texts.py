@@ -112,3 +112,28 @@ def test_the_engine_is_loaded_only_when_a_text_is_read():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789",
+        "sk-1234567890abcdef1234567890abcdef",
+        "sk-proj-Zk3v0123456789qLx8wPnB2",
+    ],
+)
+def test_what_its_prefix_names_a_key_is_one_though_it_counts(key: str):
+    assert Redactor().text(f"Ana uses {key} for it")[0] == "Ana uses [REDACTED:key-like] for it"
+
+
+@pytest.mark.parametrize(
+    "ordinary",
+    [
+        "sk-xxxxxxxxxxxxxxxxxxxxxxxx",
+        "sk-proj-YOUR_KEY_0123456789abcdef",
+        "part_0123456789abcdef",
+        "sk-abc123",
+    ],
+)
+def test_a_placeholder_stays_one_behind_any_prefix(ordinary: str):
+    assert Redactor().text(f"Ana uses {ordinary} for it") == (f"Ana uses {ordinary} for it", ())

@@ -179,8 +179,9 @@ def test_a_server_that_does_not_serve_its_store_is_unavailable():
 def test_nobody_there_is_unavailable():
     with serving() as gone:
         pass
-    with pytest.raises(StoreUnavailable, match="did not answer"):
+    with pytest.raises(StoreUnavailable, match="did not answer") as caught:
         asyncio.run(open_store(gone.client.url, space=OURS))
+    assert str(caught.value.fix).startswith("is it running?")
 
 
 def test_a_url_says_which_tenant_a_token_of_several_asks_for(strict_peer: Server, tmp_path: Path):

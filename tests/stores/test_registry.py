@@ -25,13 +25,15 @@ def _problem(url: str) -> dict[str, str]:
 
 @pytest.fixture
 def foreign_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An installed package that brings a store, one whose library is missing, and two that are none."""
+    """An installed package that brings a store, one whose library is missing, and three that are none."""
     (tmp_path / "cellar.py").write_text(
         "from memorywire.stores.memory import MemoryStore\n"
         "async def open_store(url, *, space):\n"
         "    store = MemoryStore(space)\n"
         "    store.name = url\n"
         "    return store\n"
+        "async def open_badly(url, *, space):\n"
+        "    return {}[url]\n"
         "async def open_nothing(url, *, space):\n"
         "    pass\n"
     )
@@ -41,7 +43,7 @@ def foreign_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (described / "METADATA").write_text("Metadata-Version: 2.1\nName: cellar\nVersion: 1\n")
     (described / "entry_points.txt").write_text(
         "[memorywire.stores]\ncellar = cellar:open_store\nattic = attic:open_store\n"
-        "nameless = cellar:open_stroe\nempty = cellar:open_nothing\n"
+        "nameless = cellar:open_stroe\nempty = cellar:open_nothing\nfaulty = cellar:open_badly\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
 
@@ -84,9 +86,16 @@ def test_a_path_is_answered_with_the_url_to_write(url: str) -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["etcd://ana:hunter2@host/db", "ana:hunter2@host", "://hunter2", "hunter2@etcd://x", "memory://hunter2"],
+    [
+        "faulty://hunter2",
+        "etcd://ana:hunter2@host/db",
+        "ana:hunter2@host",
+        "://hunter2",
+        "hunter2@etcd://x",
+        "memory://hunter2",
+    ],
 )
-def test_no_error_repeats_a_password(url: str) -> None:
+def test_no_error_repeats_a_password(foreign_package: None, url: str) -> None:
     assert "hunter2" not in str(_problem(url))
 
 
@@ -110,7 +119,11 @@ def test_finding_a_built_in_store_reads_no_package_metadata() -> None:
 
 @pytest.mark.parametrize(
     ("scheme", "said"),
-    [("nameless", "has no attribute 'open_stroe'"), ("empty", "NoneType, which is no store")],
+    [
+        ("nameless", "has no attribute 'open_stroe'"),
+        ("empty", "NoneType, which is no store"),
+        ("faulty", "the package of the store faulty raised KeyError in line 7 of"),
+    ],
 )
 def test_a_store_of_others_that_is_none_is_their_fault(foreign_package: None, scheme: str, said: str) -> None:
     problem = _problem(f"{scheme}://")

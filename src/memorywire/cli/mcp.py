@@ -1,10 +1,12 @@
 """`memorywire mcp`: serve one agent's memory over standard input and output."""
 
+import re
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import click
 
@@ -13,6 +15,9 @@ from memorywire.cli.extras import needed
 from memorywire.cli.house import opened_house
 from memorywire.cli.screen import without_secrets
 from memorywire.model.errors import CapabilityUnsupported
+
+_HERE = re.compile(r"([a-z0-9+.-]+://)/(\.\.?/.*)")
+"""The URL of a store beside this shell: `sqlite:///./memory.db`."""
 
 if TYPE_CHECKING:  # the engine is loaded by the first request
     from memorywire.servers.http.door import Door
@@ -33,7 +38,7 @@ def command(desk: Desk, print_config: bool, no_ask: bool) -> None:
     if print_config:
         from memorywire.servers.mcp.snippets import snippets
 
-        for line in snippets(_started_as(), desk.typed):
+        for line in snippets(_started_as(), _from_anywhere(desk.typed)):
             click.echo(line)
         return
     if desk.server is not None:
@@ -84,6 +89,23 @@ async def _opening(desk: Desk) -> AsyncIterator["OpenDoor"]:
             return doors[0]
 
         yield open_door
+
+
+def _from_anywhere(typed: Sequence[str]) -> tuple[str, ...]:
+    """The options with whole paths: a client starts this in a folder of its own."""
+    pairs = zip(typed[::2], typed[1::2], strict=True)
+    return tuple(word for option, value in pairs for word in (option, _whole(option, value)))
+
+
+def _whole(option: str, value: str) -> str:
+    if option == "--config":
+        return str(Path(value).absolute())
+    beside = _HERE.fullmatch(value) if option == "--store" else None
+    return (
+        value
+        if beside is None
+        else f"{beside[1]}{quote(Path.cwd().as_posix())}/{beside[2].removeprefix('./')}"
+    )
 
 
 def _started_as() -> str:

@@ -88,8 +88,9 @@ def rotate(desk: Desk, name: str, overlap: int, expires_at: int | None) -> None:
 @shared
 def revoke(desk: Desk, name: str) -> None:
     """Take no token of this operator any more."""
-    _run(desk, lambda registry: registry.revoke(name))
-    desk.show({"operator": name, "revoked": True}, lambda said: [f"revoked {said['operator']}"])
+    done = _run(desk, lambda registry: registry.revoke(name))
+    said = f"revoked {name}" if done else f"{name} was revoked already"
+    desk.show({"operator": name, "revoked": True, "already": not done}, lambda answer: [said])
 
 
 @command.command("list")

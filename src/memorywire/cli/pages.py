@@ -1,13 +1,10 @@
 """Held changes as a person reads them: the queue, and one proposal word by word."""
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
-
-import click
 
 from memorywire.cli.desk import Answer
 from memorywire.cli.recall import content_words
-from memorywire.cli.screen import entries, moment, safe, terminal_width
+from memorywire.cli.screen import entries, moment, safe, styled, terminal_width
 from memorywire.model.record import Json
 
 _SPANS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s"))
@@ -76,11 +73,11 @@ def _decision(decision: Mapping[str, Json] | None) -> Iterator[str]:
 def _difference(diff: Mapping[str, Json]) -> Iterator[str]:
     """A sign before every line says what it means, whether or not there are colours."""
     for one in diff["added"]:
-        yield _coloured(f"+ {one['id']} (new)", "green")
+        yield styled(f"+ {one['id']} (new)", colour="green")
         yield from _fields("+", one["fields"])
     for one in diff["removed"]:
         into = f" into {one['into']}" if "into" in one else ""
-        yield _coloured(f"- {one['id']} ({one['reason']}{into})", "red")
+        yield styled(f"- {one['id']} ({one['reason']}{into})", colour="red")
         yield from _fields("-", one["fields"])
     for one in diff["modified"]:
         yield f"~ {one['id']} ({_step(one['from_version'], one['version'])})"
@@ -99,7 +96,7 @@ def _step(current: int, planned: int) -> str:
 def _fields(sign: str, fields: Mapping[str, Json]) -> Iterator[str]:
     colour = {"+": "green", "-": "red"}[sign]
     for path, value in fields.items():
-        yield _coloured(f"  {sign} {safe(path)}: {_value(value)}", colour)
+        yield styled(f"  {sign} {safe(path)}: {_value(value)}", colour=colour)
 
 
 def _words(change: Mapping[str, Json]) -> str:
@@ -110,15 +107,10 @@ def _words(change: Mapping[str, Json]) -> str:
 def _segment(mark: str, text: str) -> str:
     opening, closing, colour = _MARKS[mark]
     marked = f"{opening}{text}{closing}"
-    return marked if colour is None else _coloured(marked, colour)
+    return marked if colour is None else styled(marked, colour=colour)
 
 
 def _value(value: Json) -> str:
     """In one line, the spaces kept: they may be what changed."""
     text = content_words(value) if isinstance(value, str | dict | list) else str(value)
     return "".join(c if c.isprintable() else "⏎" if c == "\n" else " " for c in text)
-
-
-def _coloured(text: str, colour: str) -> str:
-    """Click takes colours away where nobody could see them."""
-    return text if "NO_COLOR" in os.environ else click.style(text, fg=colour)

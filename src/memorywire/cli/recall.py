@@ -7,7 +7,7 @@ import click
 
 from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.inputs import PAST, TYPES, ago, json_object, min_relevance, text_from
-from memorywire.cli.screen import entries, moment, safe, terminal_width
+from memorywire.cli.screen import entries, moment, safe, styled, terminal_width
 from memorywire.model.record import Json, Trust
 from memorywire.model.requests import DedupMode, Fusion
 
@@ -69,8 +69,8 @@ def command(
         **fields,
     )
     desk.show(answer, sentences)
-    if fields["explain"] and not desk.as_json:
-        click.echo(f"(to see this again: {desk.again('why', answer['recall_id'])})")
+    if not desk.as_json and (fields["explain"] or terminal_width() is not None):
+        click.echo(styled(f"(to see this again: {desk.again('why', answer['recall_id'])})", dim=True))
 
 
 def _dedup(mode: str | None, threshold: float | None) -> Json:

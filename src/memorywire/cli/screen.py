@@ -1,5 +1,6 @@
 """What a terminal needs and no more: aligned tables, safe text, moments, a progress bar."""
 
+import os
 import shutil
 import sys
 import unicodedata
@@ -7,6 +8,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
+
+import click
 
 _GAP = "  "
 _NARROWEST = 20
@@ -32,6 +35,11 @@ def without_secrets(url: str) -> str:
 
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl() if "@" in parts.netloc else url
+
+
+def styled(text: str, *, colour: str | None = None, dim: bool | None = None) -> str:
+    """For a terminal; click takes it away where nobody could see it, and NO_COLOR does."""
+    return text if "NO_COLOR" in os.environ else click.style(text, fg=colour, dim=dim)
 
 
 def moment(epoch_ms: int | None) -> str:

@@ -26,6 +26,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--memorywire-exempt", metavar="FILE", help="Checks the product cannot pass, as TOML.")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """A store that nobody can open is one mistake, not one for each check."""
+    url = config.getoption("--memorywire-url")
+    if not isinstance(url, str):
+        return
+    from memorywire.model.errors import InvalidRequest
+    from memorywire.stores.registry import check_scheme
+
+    try:
+        check_scheme(url)
+    except InvalidRequest as problem:
+        raise pytest.UsageError(f"--memorywire-url: {problem.detail}; {problem.fix}") from problem
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "memorywire_check" in metafunc.fixturenames:
         from memorywire.conformance.checks import CHECKS

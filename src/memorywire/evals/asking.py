@@ -11,11 +11,9 @@ from memorywire.facades.memory import Memory
 from memorywire.model.answers import Hit, Remembered
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import MemorywireError
+from memorywire.model.parts import CONTENT_CHARS_MAX, in_parts
 from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.retrieval.embed import Embedder
-
-MOST_CHARACTERS = 65_536
-"""What a memory may hold."""
 
 
 class Moment:
@@ -50,8 +48,8 @@ class Sitting:
         self._ref_of = {
             part.ref: item.ref
             for item in items
-            if len(item.content) > MOST_CHARACTERS
-            for part in in_parts(item)
+            if len(item.content) > CONTENT_CHARS_MAX
+            for part in parts_of(item)
         }
         self._moment = moment
         self._now = now
@@ -59,7 +57,7 @@ class Sitting:
 
     async def tell(self, items: Sequence[Item], marks: Mapping[str, Json] | None = None) -> tuple[str, ...]:
         """Remember every item; what was not kept under its own id comes back, with the reason."""
-        parts = [part for item in items for part in in_parts(item)]
+        parts = [part for item in items for part in parts_of(item)]
         plain = [item for item in parts if not item.supersedes]
         chained = [item for item in parts if item.supersedes]
         told = await self.memory.remember_many([self._fields(item, marks or {}) for item in plain])
@@ -131,14 +129,10 @@ async def sitting(
         yield Sitting(memory, f"{set_name}:{case.id}:", moment, max(moments, default=0) + DAY_MS, case.items)
 
 
-def in_parts(item: Item) -> Iterator[Item]:
-    """The item, or as many as it takes to remember all of it, cut between words where that is possible."""
-    left, number = item.content, 1
-    while len(left) > MOST_CHARACTERS:
-        end = left.rfind(" ", 1, MOST_CHARACTERS) if " " in left[1:MOST_CHARACTERS] else MOST_CHARACTERS
-        yield replace(item, ref=_part(item.ref, number), content=left[:end])
-        left, number = left[end:].strip(), number + 1
-    yield item if number == 1 else replace(item, ref=_part(item.ref, number), content=left)
+def parts_of(item: Item) -> Iterator[Item]:
+    """The item, or as many as it takes to remember all of it."""
+    for number, content in enumerate(in_parts(item.content), start=1):
+        yield replace(item, ref=_part(item.ref, number), content=content)
 
 
 def _part(ref: str, number: int) -> str:

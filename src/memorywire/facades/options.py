@@ -4,12 +4,18 @@ Names and meanings are those of the wire; what is left out takes the wire's defa
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Literal, TypedDict
+
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.record import Json
 
 TypeName = Literal["semantic", "episodic", "procedural", "emotional"]
 HelpedName = Literal["useful", "wrong", "outdated"]
 VerbName = Literal["approve", "edit", "reject", "merge", "supersede", "forget_similar", "reopen"]
 FilterJson = Mapping[str, Any]
+
+_MOMENTS = frozenset({"expires_at", "occurred_at", "as_of"})
 
 
 class ScopeOption(TypedDict, total=False):
@@ -21,11 +27,11 @@ class RememberOptions(ScopeOption, total=False):
     metadata: Mapping[str, Any]
     confidence: float
     source: str
-    expires_at: int
+    expires_at: int | datetime
     approval_required: bool
     id: str
     idempotency_key: str
-    occurred_at: int
+    occurred_at: int | datetime
     tags: Sequence[str]
     session_id: str
     supersedes: str | Sequence[str]
@@ -45,7 +51,7 @@ class RecallOptions(ScopeOption, total=False):
     min_relevance: float | Literal["auto", "off"]
     explain: bool
     quorum_k: int
-    as_of: int
+    as_of: int | datetime
     include: Sequence[Literal["archived"]]
     max_tokens: int
     rank: Mapping[str, float]
@@ -129,3 +135,19 @@ class RecallsOptions(ReachOptions, total=False):
 
 class FeedbackOptions(ReachOptions, total=False):
     reason: str
+
+
+def plain(name: str, value: Any) -> Json:
+    """An argument as JSON has it: tuples are lists, a moment is epoch milliseconds.
+
+    Raises InvalidRequest for a moment without a time zone, which would be another one elsewhere.
+    """
+    if isinstance(value, tuple):
+        return list(value)
+    if name not in _MOMENTS or not isinstance(value, datetime):
+        return value
+    if value.tzinfo is None:
+        raise InvalidRequest(
+            f"{name} has no time zone", field=name, fix="give one: datetime.now(UTC), or moment.astimezone()"
+        )
+    return round(value.timestamp() * 1000)

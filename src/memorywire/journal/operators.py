@@ -151,11 +151,13 @@ def rotate(
     return issue(db, name, now=now, expires_at=expires_at, entropy=entropy)
 
 
-def revoke(db: apsw.Connection, name: str, now: int) -> None:
-    """From now on no token of this operator is taken; revoking twice is fine."""
-    operator(db, name)
+def revoke(db: apsw.Connection, name: str, now: int) -> bool:
+    """From now on no token of this operator is taken; False if none was before."""
+    if operator(db, name).revoked_at is not None:
+        return False
     for query in ("revoke_operator", "revoke_tokens"):
         db.execute(QUERIES[query], {"name": name, "at": now})
+    return True
 
 
 def recognise(db: apsw.Connection, secret: str, now: int) -> tuple[Operator, Token] | None:

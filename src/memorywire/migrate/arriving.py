@@ -14,7 +14,8 @@ from memorywire.governance.rules import Verdict
 from memorywire.journal.contract import Act
 from memorywire.journal.entries import Entry
 from memorywire.model.change import Change, Put
-from memorywire.model.errors import MemorywireError
+from memorywire.model.errors import InvalidRequest, MemorywireError
+from memorywire.model.parts import CONTENT_CHARS_MAX
 from memorywire.model.record import MemoryType, Record, Trust
 from memorywire.model.requests import Remember
 from memorywire.procedures.parse import check
@@ -52,6 +53,7 @@ def _cleaned(change: Change, tools: Tools) -> Clean | MemorywireError:
 
 def _record(record: Record, tools: Tools, found: list[tuple[str, str]]) -> Record:
     refuse_large(record.metadata, "metadata")
+    _refuse_long(record)
     if record.type is MemoryType.PROCEDURAL:
         check(record.content)
     if tools.office is None:
@@ -68,6 +70,16 @@ def _record(record: Record, tools: Tools, found: list[tuple[str, str]]) -> Recor
         source=asked.source,
         session_id=asked.session_id,
     )
+
+
+def _refuse_long(record: Record) -> None:
+    """No memory says more than a remember may: what no other door lets in does not come in here."""
+    if isinstance(record.content, str) and len(record.content) > CONTENT_CHARS_MAX:
+        raise InvalidRequest(
+            f"memory {record.id} has {len(record.content)} characters, {CONTENT_CHARS_MAX} are allowed",
+            field="content",
+            fix="cut it into several where it comes from, and import it again",
+        )
 
 
 def _request(record: Record) -> Remember:

@@ -141,9 +141,9 @@ class _Lander:
         trusted = [await believed(change, self._tools) for change in changes]
         ready = await asyncio.to_thread(cleaned, trusted, self._tools)
         allowed = [clean for clean in ready if isinstance(clean, Clean) and await self._passes(clean)]
-        for problem in ready:
+        for change, problem in zip(trusted, ready, strict=True):
             if isinstance(problem, MemorywireError):
-                self._fault(problem)
+                self._fault(problem, change)
         if self._landing.dry_run:
             self._count(allowed)
         elif allowed:
@@ -255,10 +255,9 @@ class _Lander:
             details={"changes": [[change.scope.agent, change.id] for change in changes]},
         )
 
-    def _fault(self, problem: MemorywireError, change: Change | None = None) -> None:
-        named = {} if change is None else {"change_id": change.id}
-        self.landed.problems.append({**named, **problem.problem()})
-        for put in () if change is None else change.put:
+    def _fault(self, problem: MemorywireError, change: Change) -> None:
+        self.landed.problems.append({"change_id": change.id, **problem.problem()})
+        for put in change.put:
             self._settling.fates[put.record.id] = Fate.DROPPED
 
 

@@ -55,9 +55,9 @@ class Registry:
 
         return await self._act(work, "rotated", name)
 
-    async def revoke(self, name: str) -> None:
-        """Take no token of this operator any more."""
-        await self._act(lambda db: operators.revoke(db, name, self.clock()), "revoked", name)
+    async def revoke(self, name: str) -> bool:
+        """Take no token of this operator any more; False, and not written down, if that was so before."""
+        return await self._act(lambda db: operators.revoke(db, name, self.clock()), "revoked", name)
 
     async def known(self) -> list[tuple[Operator, list[Token]]]:
         """Everybody who was ever named, with what is kept of their tokens."""
@@ -72,6 +72,7 @@ class Registry:
         return await self.journal.file.read(work)
 
     async def _act(self, work: Callable[[apsw.Connection], T], kind: str, name: str, **details: Json) -> T:
+        """Do it and write it down, in one transaction; what answers False did nothing."""
         entry = Entry(
             at=self.clock(),
             operation="operator",
@@ -84,7 +85,8 @@ class Registry:
 
         def written(db: apsw.Connection) -> T:
             done = work(db)
-            ledger.append(db, [draft(entry)])
+            if done is not False:
+                ledger.append(db, [draft(entry)])
             return done
 
-        return await self.journal.file.write(written)
+        return await self.journal.write_by(written)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 from importlib import import_module
 from typing import Protocol, cast
 
-from memorywire.model.errors import InvalidRequest, StoreUnavailable
+from memorywire.model.errors import InvalidRequest, MemorywireError, StoreUnavailable
 from memorywire.model.space import Space
 from memorywire.stores.contract import Store
 
@@ -56,6 +56,13 @@ async def open_store(url: str, *, space: Space) -> Store:
     return await opener(url, space=space) if scheme in BUILT_IN else await _opened(opener, url, space)
 
 
+def check_scheme(url: str) -> None:
+    """Raise InvalidRequest unless somebody here opens such URLs; nothing is opened."""
+    scheme = _scheme(url)
+    if scheme not in BUILT_IN and scheme not in known_schemes():
+        raise _unknown(scheme)
+
+
 def known_schemes() -> list[str]:
     """Every scheme that can be opened here, sorted."""
     from importlib.metadata import entry_points
@@ -97,7 +104,11 @@ def _from_entry_point(scheme: str) -> Opener:
                 field="store",
                 fix=f'name a function that is there: {scheme} = "module:open_store"',
             ) from error
-    raise InvalidRequest(
+    raise _unknown(scheme)
+
+
+def _unknown(scheme: str) -> InvalidRequest:
+    return InvalidRequest(
         f"no store is known for the scheme {scheme}",
         field="store",
         fix=f"use one of: {', '.join(f'{name}://' for name in known_schemes())}",
@@ -105,8 +116,16 @@ def _from_entry_point(scheme: str) -> Opener:
 
 
 async def _opened(opener: Opener, url: str, space: Space) -> Store:
-    """A store of another package; what it hands out instead of one is told as its fault, not as ours."""
-    store = await opener(url, space=space)
+    """A store of another package; what it raises, or hands out instead, is told as its fault, not as ours."""
+
+    async def asked() -> Store:
+        return await opener(url, space=space)
+
+    (store,) = await asyncio.gather(asked(), return_exceptions=True)
+    if isinstance(store, Exception) and not isinstance(store, MemorywireError):
+        raise _their_fault(_scheme(url), store) from store
+    if isinstance(store, BaseException):
+        raise store
     if not hasattr(store, "features"):
         raise StoreUnavailable(
             f"the store {_scheme(url)} opened as {type(store).__name__}, which is no store",
@@ -114,3 +133,16 @@ async def _opened(opener: Opener, url: str, space: Space) -> Store:
             fix="let its `open_store` return a `memorywire.stores.contract.Store`",
         )
     return store
+
+
+def _their_fault(scheme: str, error: Exception) -> StoreUnavailable:
+    """What was raised, and where in their code; not what it says, which may repeat the URL."""
+    from traceback import extract_tb
+
+    _, *theirs = extract_tb(error.__traceback__)
+    place = f" in line {theirs[0].lineno} of {theirs[0].filename}" if theirs else ""
+    return StoreUnavailable(
+        f"the package of the store {scheme} raised {type(error).__name__}{place}",
+        field="store",
+        fix="tell whoever made it, or mend it: for what a store cannot do it raises StoreUnavailable",
+    )

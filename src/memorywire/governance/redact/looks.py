@@ -68,13 +68,16 @@ def is_wordy(value: str) -> bool:
     return sum(pair in _PAIRS for pair in pairs) > 1 + _WORDY * len(pairs)
 
 
-def is_random(value: str, least: int) -> bool:
-    """Whether at least `least` characters look drawn by lot rather than written by somebody."""
+def is_random(value: str, least: int, *, counting: bool = False) -> bool:
+    """Whether at least `least` characters look drawn by lot rather than written by somebody.
+
+    What counts like `12345` was written by somebody, unless `counting` is no sign here.
+    """
     core = "".join(parts(value))
     if len(core) < least or is_placeholder(value):
         return False
     digits = sum(map(str.isdigit, core))
-    if digits == len(core) or _COUNTING.search(core) or _climbs(core):
+    if digits == len(core) or (not counting and _counts(core)):
         return False
     if is_hex(core):
         return digits > 0 and len(set(core)) >= 7
@@ -83,7 +86,9 @@ def is_random(value: str, least: int) -> bool:
     return len(set(core)) >= min(9, least // 2) and not is_wordy(value)
 
 
-def _climbs(core: str) -> bool:
+def _counts(core: str) -> bool:
     """Whether it counts up like `abcd1234`, as only examples do."""
+    if _COUNTING.search(core):
+        return True
     steps = sum(ord(after) - ord(before) == 1 for before, after in pairwise(core))
     return steps >= _CLIMBING * len(core)

@@ -33,6 +33,9 @@ _SECRET_PARTS = frozenset(
     "sk rk key keys api apikey token tok secret sec pat auth oauth access refresh live prod sandbox pw pwd "
     "pass priv private admin bearer cred creds svc bot webhook cli".split()
 )
+_ISSUED_PARTS = frozenset({"sk", "rk"})
+"""Nobody begins anything but a key so: behind them even a rest that counts is one."""
+
 _KEY_PARTS = frozenset("sk pat key apikey token secret access refresh".split())  # before a UUID
 _OBJECT_PARTS = frozenset(
     "req request msg message thread run asst call cus sub evt event pi ch in price prod file chatcmpl resp "
@@ -157,7 +160,7 @@ def _has_prefix(token: str) -> bool:
         return True
     longest = max(pieces[1:], key=len)
     if _SECRET_PARTS.intersection(names):
-        return is_random(longest, 16)
+        return is_random(longest, 16, counting=pieces[0].lower() in _ISSUED_PARTS)
     if is_hex(longest):
         return len(longest) >= 32
     return is_random(longest, 20)

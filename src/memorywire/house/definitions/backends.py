@@ -214,7 +214,7 @@ class Backends:
             work(db)
             ledger.append(db, drafts)
 
-        await self._journal.file.write(both)
+        await self._journal.write_by(both)
         self._read_at = None
 
 

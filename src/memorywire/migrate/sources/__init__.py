@@ -26,6 +26,10 @@ _READERS = {
 
 def read_source(kind: str, origin: Origin) -> Source:
     """The memories of a file, which is of that kind, or of the first kind that recognises it. Blocks."""
+    if origin.path.is_file() and not origin.path.stat().st_size:
+        raise InvalidRequest(
+            f"{origin.path.name} is empty", field="file", fix="name another file, or export it again"
+        )
     if kind != "auto":
         return _reader(kind, origin)
     for name in _READERS:

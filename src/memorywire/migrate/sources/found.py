@@ -9,6 +9,7 @@ from pathlib import Path
 from memorywire.migrate.chronicle import kept_so
 from memorywire.migrate.names import derived
 from memorywire.model.change import Base, Change, Put
+from memorywire.model.parts import CONTENT_CHARS_MAX, in_parts
 from memorywire.model.record import Json, MemoryType, Record, Scope
 
 _SECONDS_UP_TO = 100_000_000_000  # a moment below this is in seconds: as milliseconds it would be 1973
@@ -63,10 +64,29 @@ def source(
 
     def changes() -> Iterator[Change]:
         for one in found():
-            if one.content:
-                yield from _lived(one, _record(one, product, origin.scope))
+            for part in _parts(one) if one.content else ():
+                yield from _lived(part, _record(part, product, origin.scope))
 
     return Source(name=named(product, origin), changes=changes, losses=losses)
+
+
+def _parts(found: Found) -> Iterator[Found]:
+    """The memory, or several where it is longer than one may be; the first has its name and its past.
+
+    A procedure in parts is none: it stays whole, and is refused where it lands.
+    """
+    content, whole = found.content, found.type is MemoryType.PROCEDURAL
+    earlier = tuple((next(in_parts(words)), at) for words, at in found.earlier)
+    if not isinstance(content, str) or len(content) <= CONTENT_CHARS_MAX or whole:
+        yield replace(found, earlier=earlier)
+        return
+    parts = list(in_parts(content))
+    for number, part in enumerate(parts, start=1):
+        told = {**found.metadata, "part": number, "parts": len(parts)}
+        if number == 1:
+            yield replace(found, content=part, metadata=told, earlier=earlier)
+        else:
+            yield replace(found, key=f"{found.key}\npart {number}", content=part, metadata=told, earlier=())
 
 
 def _lived(found: Found, record: Record) -> Iterator[Change]:

@@ -137,7 +137,10 @@ class Link:
             return self._asked(self._connected(), sent)
         except (HTTPException, OSError) as error:
             reason = getattr(error, "strerror", None) or type(error).__name__
-            raise StoreUnavailable(f"{self._place.host} did not answer: {reason}") from error
+            raise StoreUnavailable(
+                f"{self._place.host} did not answer: {reason}",
+                fix="is it running? start it with `memorywire serve`, or check the address and its port",
+            ) from error
 
     def _asked(self, connection: HTTPConnection, sent: "_Sent") -> Json:
         answered = False

@@ -46,7 +46,8 @@ async def playground(page: Page) -> Response:
     agents = (await page.call("agents"))["items"]
     if "recall" in page.query:
         return await page.show("recall.html", agents=agents, **await _frozen(page, page.query["recall"]))
-    shown = await _answered(page) if page.query.get("q") and page.agent else None
+    numbers = {name: _number(page.query.get(name), name) for name in _NUMBERS}
+    shown = await _answered(page, numbers) if page.query.get("q") and page.agent else None
     return await page.show("playground.html", agents=agents, fusions=list(Fusion), shown=shown)
 
 
@@ -59,8 +60,8 @@ async def feedback(page: Page, form: Form) -> Response:
     return page.go(form.get("back") or page.link("/playground", recall=recall), Note(text=text))
 
 
-async def _answered(page: Page) -> dict[str, Any]:
-    payload = _payload(page)
+async def _answered(page: Page, numbers: Mapping[str, int | None]) -> dict[str, Any]:
+    payload = _payload(page, numbers)
     recalled = await page.ask(Recalled, "recall", **payload)
     return {
         "answer": encode(recalled),
@@ -128,7 +129,7 @@ def _rows(recalled: Recalled) -> list[dict[str, Any]]:
     ]
 
 
-def _payload(page: Page) -> dict[str, Json]:
+def _payload(page: Page, numbers: Mapping[str, int | None]) -> dict[str, Json]:
     query = page.query
     given: dict[str, Json] = {
         "agent_id": page.agent,
@@ -139,7 +140,7 @@ def _payload(page: Page) -> dict[str, Json]:
         "filter": _filter(query.get("filter")),
         "as_of": day_ms(query["as_of"], "as_of") + _DAY_END if "as_of" in query else None,
         "min_relevance": "off" if query.get("floor") == "off" else None,
-        **{name: _number(query.get(name), name) for name in _NUMBERS},
+        **numbers,
     }
     return {name: value for name, value in given.items() if value is not None} | {"explain": True}
 
