@@ -197,8 +197,8 @@ class Memory:
     def pay_debts(self) -> bool:
         return self._run(self._memory.pay_debts())
 
-    def write_off(self, change_id: str, *, why: str) -> Debt:
-        return self._run(self._memory.write_off(change_id, why=why))
+    def write_off(self, change_id: str, *, why: str, store: str | None = None) -> Debt:
+        return self._run(self._memory.write_off(change_id, why=why, store=store))
 
     def scan(self, **options: Unpack[ScopeOption]) -> "Scanned":
         return self._run(self._memory.scan(**options))

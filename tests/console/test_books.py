@@ -4,6 +4,10 @@ import re
 
 from playwright.sync_api import Browser
 
+from memorywire.journal.contract import Act
+from memorywire.model.change import Change
+from memorywire.model.proposal import Debt
+from memorywire.model.record import Scope
 from tests.console.stage import Stage, staged, visiting
 
 
@@ -115,6 +119,19 @@ def test_health_shows_stores_growth_latency_and_looks_for_secrets(browser: Brows
         page.get_by_role("button", name="Look for secrets").click()
         assert "memories were read" in page.locator("main").inner_text()
         assert visit.complaints == []
+
+
+def test_a_change_that_two_stores_are_owed_is_written_off_for_the_one_beside_it(browser: Browser) -> None:
+    with staged() as stage, visiting(browser, java_script_enabled=False) as visit:
+        change = Change(id="missed", scope=Scope(agent="a"), operation="remember", at=1)
+        owed = tuple(Debt(store=store, change=change, at=1) for store in ("left", "right"))
+        journal = stage.server.house.journal
+        stage.server.run(journal.write(Act(debts=owed)))
+        page = visit.open(f"{stage.url}/health")
+        page.get_by_label("Why").last.fill("it was sold")
+        page.get_by_role("button", name="Write off").last.click()
+        assert "right is not owed that change any more" in page.locator("#notes").inner_text()
+        assert [debt.store for debt in stage.server.run(journal.debts())] == ["left"]
 
 
 def test_agents_are_listed_with_what_they_have_and_lack(browser: Browser) -> None:

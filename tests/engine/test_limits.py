@@ -1,7 +1,8 @@
-"""What a schema cannot count is refused all the same, before anything is kept."""
+"""What a schema cannot count is refused all the same, before it is kept; what is not counted is named."""
 
 import pytest
 
+from memorywire.engine import past
 from memorywire.model.answers import Status
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.requests import METADATA_BYTES_MAX
@@ -39,3 +40,18 @@ def test_a_merge_keeps_metadata_within_its_bound(url):
         assert (await memory.merge(one.id, [two.id])).version == 2
 
     play(url, story)
+
+
+def test_a_rule_tried_on_more_than_is_counted_says_so(url, monkeypatch):
+    async def story(memory, clock):
+        for number in range(3):
+            await memory.remember(f"salary {number}")
+        rule = {"name": "salaries", "verdict": "hold", "content_contains": ["salary"]}
+        whole = await memory.test_rule(rule)
+        monkeypatch.setattr(past, "_MOST", 2)
+        part = await memory.test_rule(rule)
+        clock.pass_days(40)
+        later = await memory.test_rule(rule)
+        return [(trial.total, trial.matched, trial.degraded) for trial in (whole, part, later)]
+
+    assert play(url, story) == [(3, 3, ()), (2, 2, ("older_changes",)), (0, 0, ())]

@@ -6,6 +6,7 @@ import pytest
 
 from memorywire import Memory
 from memorywire.model.errors import (
+    ApprovalPending,
     Conflict,
     InvalidRequest,
     MemorywireError,
@@ -332,3 +333,47 @@ def test_a_journal_that_was_named_is_used_whatever_the_store(tmp_path):
             assert (await memory.proposals()).total == 1
 
     asyncio.run(story())
+
+
+async def asked(memory, query):
+    """A recall that waits: its proposal."""
+    with pytest.raises(ApprovalPending) as caught:
+        await memory.recall(query)
+    return caught.value.proposal_id
+
+
+HELD_READING = {"name": "reading", "verdict": "hold", "operation": ["recall"]}
+
+
+@on_every_store
+@pytest.mark.parametrize("verb", ["edit", "merge", "supersede", "forget_similar"])
+def test_a_held_recall_cannot_be_changed_only_let_go_ahead(url, verb):
+    async def story(memory, clock):
+        tea = (await memory.remember("Ana likes tea")).id
+        await memory.set_rules([HELD_READING])
+        recall = await asked(memory, "tea?")
+        meant = {"edit": {"content": "Ana likes mud"}} if verb == "edit" else {"target": tea}
+        problem = await refused(memory, InvalidRequest, recall, verb, **meant)
+        assert problem.field == "verb"
+        assert await asked(memory, "tea?") == recall
+        assert (await memory.decide(recall, "approve")).state is State.APPROVED
+        assert [hit.id for hit in await memory.recall("tea?")] == [tea]
+
+    play(url, story)
+
+
+@on_every_store
+def test_recalls_and_changes_are_rejected_together_and_approved_apart(url):
+    async def story(memory, clock):
+        tea, mud = await held(memory, "Ana likes tea"), await held(memory, "Ana likes mud")
+        await memory.set_rules([HELD_READING])
+        first, second, third = [await asked(memory, query) for query in ("tea?", "mud?", "ink?")]
+        for mixed in ([tea, first], [first, tea]):
+            problem = await refused(memory, InvalidRequest, mixed, "approve")
+            assert problem.field == "proposal_ids"
+        assert (await memory.decide([first, second], "approve")).change_id is None
+        assert (await memory.decide([mud, third], "reject")).state is State.REJECTED
+        assert (await memory.decide(tea, "approve")).change_id is not None
+        assert [record.content for record in await memory.list()] == ["Ana likes tea"]
+
+    play(url, story)

@@ -300,6 +300,19 @@ def test_an_endpoint_that_makes_no_sense_is_a_failure_of_the_reader(status, answ
         asyncio.run(open_reader(f"openai+http://{host}/v1?model=m", key=None).ask("x"))
 
 
+@pytest.mark.parametrize("speaks", ["openai", "anthropic"])
+def test_a_refusal_that_repeats_the_key_is_not_repeated(speaks):
+    key = "sk-of-nobody"
+    with (
+        _serving(401, {"error": f"no such key: {key}"}) as (host, asked),
+        pytest.raises(ReaderFailed) as caught,
+    ):
+        asyncio.run(open_reader(f"{speaks}+http://{host}/v1?model=m", key=key).ask("x"))
+    assert key in str(asked[0]["headers"])
+    assert "answered 401" in str(caught.value)
+    assert key not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "spec", ["gpt", "openai+ftp://x/v1?model=m", "openai+https://x/v1", "cmd:", "cmd:say 'x"]
 )

@@ -272,7 +272,9 @@ def test_the_command_lists_pays_and_gives_up(tmp_path: Path, shell: Shell):
     assert (unpaid.code, unpaid.json["paid"], len(unpaid.json["debts"])) == (4, 0, 2)
     assert shell("debts", "write-off", second, **away).code == 2
     assert shell("debts", "write-off", "--why", "a slip", **away).code == 2
-    given_up = shell("debts", "write-off", second, "--why", "it was sold", "--json", **away).json
+    another = shell("debts", "write-off", second, "sqlite", "--why", "it was sold", "--json", **away)
+    assert another.problem["code"] == "not_found"
+    given_up = shell("debts", "write-off", second, "fickle", "--why", "it was sold", "--json", **away).json
     assert given_up["written_off"]["change_id"] == second
     paid = shell("debts", "pay", "--json", **here)
     assert (paid.code, paid.json) == (0, {"paid": 1, "debts": []})

@@ -7,7 +7,13 @@ import pytest
 
 from memorywire import Memory
 from memorywire.model.answers import Status
-from memorywire.model.errors import CapabilityUnsupported, Conflict, InvalidRequest, StoreUnavailable
+from memorywire.model.errors import (
+    CapabilityUnsupported,
+    Conflict,
+    InvalidRequest,
+    NotFound,
+    StoreUnavailable,
+)
 from memorywire.stores.wrappers import Fault
 from tests.engine.stage import HandClock
 from tests.router.desk import FACTS, Scene, Ward, kept, play
@@ -49,6 +55,39 @@ def test_what_a_store_misses_is_owed_to_it_and_paid_when_it_is_back(fault: Fault
         assert len(await kept(scene.ward.stores["right"])) == 3
 
     play(story, file=file)
+
+
+def test_the_receipt_of_an_undo_names_the_store_that_missed_it(file: Path | None) -> None:
+    async def story(scene: Scene) -> None:
+        receipt = await scene.memory.remember(FACTS[0])
+        scene.ward.faults["right"].now = Fault.RAISES
+        undone = await scene.memory.undo(receipt.change_id or "")
+        assert (undone.status, undone.degraded) == (Status.DEFERRED, ("right",))
+        told = {outcome.store: outcome.error is None for outcome in undone.outcomes}
+        assert (told["left"], told["right"]) == (True, False)
+        assert undone.stores == tuple(name for name, well in told.items() if well)
+
+    play(story, file=file)
+
+
+def test_a_change_that_two_stores_are_owed_is_given_up_for_the_one_that_is_named(tmp_path: Path) -> None:
+    async def story(scene: Scene) -> None:
+        memory, faults = scene.memory, scene.ward.faults
+        faults["left"].now = faults["right"].now = Fault.RAISES
+        change = (await memory.remember(FACTS[0])).change_id or ""
+        with pytest.raises(InvalidRequest) as caught:
+            await memory.write_off(change, why="it was sold")
+        assert (caught.value.field, "left, right" in str(caught.value.fix)) == ("store", True)
+        with pytest.raises(NotFound):
+            await memory.write_off(change, why="it was sold", store="middle")
+        assert len(await memory.debts()) == 2
+        assert (await memory.write_off(change, why="it was sold", store="right")).store == "right"
+        assert [debt.store for debt in await memory.debts()] == ["left"]
+        faults["left"].now = faults["right"].now = Fault.NONE
+        assert await memory.pay_debts()
+        assert [len(await kept(scene.ward.stores[name])) for name in ("left", "right")] == [1, 0]
+
+    play(story, file=tmp_path / "memory.db")
 
 
 def test_a_store_that_hangs_is_owed_the_write_too(tmp_path: Path) -> None:

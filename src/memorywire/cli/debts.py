@@ -21,22 +21,23 @@ _LIST, _PAY, _WRITE_OFF = "list", "pay", "write-off"
 @click.command("debts")
 @click.argument("deed", type=click.Choice([_LIST, _PAY, _WRITE_OFF]), default=_LIST)
 @click.argument("change_id", metavar="[CHANGE]", required=False)
+@click.argument("name", metavar="[NAME]", required=False)
 @click.option("--why", metavar="TEXT", help="Why a debt is given up; the ledger keeps it.")
 @shared
-def command(desk: Desk, deed: str, change_id: str | None, why: str | None) -> None:
+def command(desk: Desk, deed: str, change_id: str | None, name: str | None, why: str | None) -> None:
     """Show what a store is owed, pay it, or give it up.
 
     A change that a store missed is kept and written as soon as the store takes it, in order. `list` shows
     what waits, `pay` tries now and exits with 4 when something is left, `write-off CHANGE --why TEXT`
-    gives one up for good. Of every agent. A server that MEMORYWIRE_URL names can be asked what waits; it
-    pays by itself.
+    gives one up for good; if several stores are owed it, NAME is the one, as the list calls it. Of every
+    agent. A server that MEMORYWIRE_URL names can be asked what waits; it pays by itself.
     """
     if (deed == _WRITE_OFF) != (change_id is not None):
         raise click.UsageError("write-off needs a CHANGE, and nothing else has one")
     if deed == _PAY:
         answer = _paid(desk)
     elif change_id is not None:
-        answer = _written_off(desk, change_id, why)
+        answer = _written_off(desk, change_id, name, why)
     else:
         answer = {"debts": _owed(desk)}
     desk.show(answer, lambda said: _sentences(said, desk))
@@ -66,11 +67,11 @@ def _paid(desk: Desk) -> Answer:
     return {"paid": len(before) - len(left), "debts": _told(left)}
 
 
-def _written_off(desk: Desk, change_id: str, why: str | None) -> Answer:
+def _written_off(desk: Desk, change_id: str, name: str | None, why: str | None) -> Answer:
     if not why:
         raise InvalidRequest("a debt is given up for a reason", field="why", fix="say it with --why TEXT")
     with desk.memory() as memory:
-        debt = memory.write_off(change_id, why=why)
+        debt = memory.write_off(change_id, why=why, store=name)
         return {"written_off": _told([debt])[0], "debts": _told(memory.debts())}
 
 
@@ -82,7 +83,8 @@ def _sentences(answer: Answer, desk: Desk) -> Iterator[str]:
     if "paid" in answer:
         yield f"paid {answer['paid']}, left {len(answer['debts'])}"
     if "written_off" in answer:
-        yield f"gave up {answer['written_off']['change_id']}; its store will not have it"
+        given_up = answer["written_off"]
+        yield f"gave up {given_up['change_id']}; {given_up['store']} will not have it"
     if not answer["debts"]:
         yield "nothing is owed"
         return

@@ -180,7 +180,7 @@ def _decide(
 def _decide_all(
     desk: Desk, memory: "Memory", verb: str, rule: str | None, *, yes: bool, **fields: Json
 ) -> None:
-    """One atomic batch per agent, once the person at the terminal has agreed to the number."""
+    """One atomic batch per agent, recalls apart, once the person at the terminal has agreed to the number."""
     states = sorted(WAITING) if verb == "reject" else [State.PENDING.value]
     found = _found(desk, memory, states, rule)
     if not found:
@@ -207,8 +207,12 @@ def _confirm(found: Sequence[Mapping[str, Json]], verb: str) -> None:
 
 
 def _batches(found: Sequence[Answer]) -> Iterator[list[str]]:
-    by_agent = sorted(found, key=lambda one: one["agent_id"])
-    for _, group in groupby(by_agent, key=lambda one: one["agent_id"]):
+    """What can be decided together: of one agent, and recalls or changes."""
+
+    def kind(one: Answer) -> tuple[str, bool]:
+        return one["agent_id"], one["operation"] == "recall"
+
+    for _, group in groupby(sorted(found, key=kind), key=kind):
         ids = [one["id"] for one in group]
         yield from (ids[start : start + _PAGE] for start in range(0, len(ids), _PAGE))
 

@@ -7,7 +7,7 @@ from memorywire.engine.expire import with_standing
 from memorywire.engine.remember import remember
 from memorywire.engine.tools import Tools
 from memorywire.model.answers import Remembered
-from memorywire.model.change import Change
+from memorywire.model.change import Change, Put
 from memorywire.model.record import Record, Standing
 from memorywire.model.requests import Forget, Remember
 
@@ -29,9 +29,11 @@ async def keep_aside(request: Remember, tools: Tools) -> Remembered:
     """Remember something that answers no question from its first moment, also when a person has to agree."""
 
     async def aside(plan: Plan, _: Tools) -> Submitted:
-        barred = [replace(put.record, standing=Standing.ARCHIVED) for put in plan.change.put]
-        puts = zip(plan.change.put, barred, strict=True)
-        change = replace(plan.change, put=tuple(replace(put, record=record) for put, record in puts))
-        return await tools.submit(replace(plan, change=change))
+        barred = tuple(_barred(put) for put in plan.change.put)
+        return await tools.submit(replace(plan, change=replace(plan.change, put=barred)))
 
     return await remember(request, replace(tools, corridor=aside))
+
+
+def _barred(put: Put) -> Put:
+    return replace(put, record=replace(put.record, standing=Standing.ARCHIVED))

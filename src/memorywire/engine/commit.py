@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from memorywire.model.answers import Outcome, Status
 from memorywire.model.change import Change
+from memorywire.model.proposal import Proposal
 from memorywire.model.requests import Request
 from memorywire.model.values import dataclass, replaced
 
@@ -71,6 +72,17 @@ def committed(change_id: str, memories: int, tools: "Tools") -> Submitted:
         status=Status.COMMITTED,
         outcomes=tuple([Outcome(store=name, count=memories) for name in tools.names]),
         change_id=change_id,
+    )
+
+
+def staged(proposal: Proposal, tools: "Tools") -> Submitted:
+    """It waits for a person."""
+    return Submitted(
+        status=Status.STAGED,
+        outcomes=(),
+        proposal_id=proposal.id,
+        approval_url=f"{tools.governance.review_url}{proposal.id}",
+        rule=proposal.rule,
     )
 
 

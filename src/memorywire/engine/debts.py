@@ -13,7 +13,14 @@ from memorywire.engine.unsaid import only_proposed
 from memorywire.journal.contract import Act
 from memorywire.model.answers import Outcome, Status
 from memorywire.model.change import Change
-from memorywire.model.errors import Conflict, EmbedderFailed, MemorywireError, NotFound, StoreError
+from memorywire.model.errors import (
+    Conflict,
+    EmbedderFailed,
+    InvalidRequest,
+    MemorywireError,
+    NotFound,
+    StoreError,
+)
 from memorywire.model.proposal import Debt
 from memorywire.stores.contract import Fanned, Store
 
@@ -70,10 +77,10 @@ async def _defer(debt: Debt, act: Act, error: str, tools: Tools) -> Submitted:
     )
 
 
-async def keep_repaying(tools: Tools, *, look_every: float = _LOOK_SECONDS) -> NoReturn:
+async def keep_repaying(tools: Tools) -> NoReturn:
     """Repay what falls due, until cancelled."""
     while True:
-        await asyncio.sleep(look_every)
+        await asyncio.sleep(_LOOK_SECONDS)
         with suppress(StoreError):  # the journal did not answer: there is another look
             await repay(tools)
 
@@ -139,14 +146,18 @@ async def _repay(debt: Debt, store: Store, tools: Tools) -> bool:
     return True
 
 
-async def write_off(change_id: str, why: str, tools: Tools) -> Debt:
-    """A person gives a debt up; the ledger says who and why."""
+async def write_off(change_id: str, why: str, tools: Tools, *, store: str | None = None) -> Debt:
+    """A person gives up what one store is owed, named if there are several; the ledger says who and why."""
     journal = tools.governance.journal
-    for debt in await journal.debts():
-        if debt.change.id == change_id:
-            said = tools.without_secrets(why)
-            entry = entry_of(debt.change, "written_off", tools, store=debt.store, why=said)
-            entry = replace(entry, contents=(), at=tools.clock())
-            await journal.write(Act(entries=(entry,), paid=((debt.store, change_id),), if_owed=True))
-            return debt
-    raise NotFound(f"no debt of change {change_id}", field="change_id", fix="see: memorywire debts")
+    owed = [debt for debt in await journal.debts(store) if debt.change.id == change_id]
+    if not owed:
+        raise NotFound(f"no debt of change {change_id}", field="change_id", fix="see: memorywire debts")
+    if len(owed) > 1:
+        names = ", ".join(debt.store for debt in owed)
+        raise InvalidRequest("several stores are owed that change", field="store", fix=f"name one of {names}")
+    [debt] = owed
+    said = tools.without_secrets(why)
+    entry = entry_of(debt.change, "written_off", tools, store=debt.store, why=said)
+    entry = replace(entry, contents=(), at=tools.clock())
+    await journal.write(Act(entries=(entry,), paid=((debt.store, change_id),), if_owed=True))
+    return debt

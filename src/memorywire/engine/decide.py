@@ -34,8 +34,12 @@ async def decide(request: Decide, tools: Tools) -> Decided:
     state = State.REJECTED if request.verb is Verb.REJECT else State.APPROVED
     for proposal in proposals:
         _refuse_if_settled(proposal, state, request.seen)
-    if state is State.REJECTED or all(proposal.change is None for proposal in proposals):
+    if state is State.REJECTED:
         return await _close(proposals, state, request, tools)
+    recalls = [proposal for proposal in proposals if proposal.change is None]
+    if recalls:
+        _refuse_as_a_change(recalls, request)
+        return await _close(recalls, state, request, tools)
     return await _approve(proposals, request, await tools.serving(proposals[0].scope))
 
 
@@ -49,14 +53,17 @@ async def _close(proposals: Sequence[Proposal], state: State, request: Decide, t
 
 async def _approve(proposals: Sequence[Proposal], request: Decide, tools: Tools) -> Decided:
     try:
-        chosen = [await _chosen(proposal, request, tools) for proposal in proposals]
+        held = [(proposal, proposal.change) for proposal in proposals if proposal.change is not None]
+        chosen = [await _chosen(proposal, change, request, tools) for proposal, change in held]
         change = await _weighed_again(_combined(chosen, tools), tools)
         decision = decision_of(request, change.id, tools)
         approved = tuple(moved(proposal, State.APPROVED, decision) for proposal in proposals)
-        held = [proposal.id for proposal in proposals]
         act = Act(
             proposals=approved,
-            entries=(entry_of(change, "committed", tools, proposals=held), *_entries(approved, tools)),
+            entries=(
+                entry_of(change, "committed", tools, proposals=[*request.proposal_ids]),
+                *_entries(approved, tools),
+            ),
             erased=tuple((change.scope, id) for id in change.erase),
             unsaid=await unsaid(change, tools),
         )
@@ -71,11 +78,8 @@ async def _approve(proposals: Sequence[Proposal], request: Decide, tools: Tools)
     return receipt(request, State.APPROVED, decision, done)
 
 
-async def _chosen(proposal: Proposal, request: Decide, tools: Tools) -> Change:
+async def _chosen(proposal: Proposal, change: Change, request: Decide, tools: Tools) -> Change:
     """The change a decision means."""
-    change = proposal.change
-    if change is None:
-        raise Conflict("what it said was erased", field="proposal_id", fix="reject it")
     match request.verb:
         case Verb.EDIT:
             return await plan_anew(proposal, _edited(proposal, request), tools)
@@ -84,9 +88,9 @@ async def _chosen(proposal: Proposal, request: Decide, tools: Tools) -> Change:
             target = request.target or ""
             return await plan_anew(proposal, replace(asked, supersedes=(*asked.supersedes, target)), tools)
         case Verb.MERGE:
-            return _folded(change, await _target(proposal, request, tools), tools)
+            return _folded(change, await _target(change, request, tools), tools)
         case Verb.FORGET_SIMILAR:
-            old = await _target(proposal, request, tools)
+            old = await _target(change, request, tools)
             end = End(id=old.id, version=old.version, reason=EndReason.FORGOTTEN)
             return replace(change, end=(*change.end, end))
     return change
@@ -100,11 +104,11 @@ def _folded(change: Change, canonical: Record, tools: Tools) -> Change:
     return replace(change, put=(Put(record=kept, base=Base.LIVE),), end=change.end)
 
 
-async def _target(proposal: Proposal, request: Decide, tools: Tools) -> Record:
-    found = await tools.store.get(proposal.scope, [request.target or ""])
+async def _target(change: Change, request: Decide, tools: Tools) -> Record:
+    found = await tools.store.get(change.scope, [request.target or ""])
     if not found or not found[0].alive(tools.clock()):
         raise NotFound(f"no live memory {request.target}", field="target")
-    if proposal.change is None or len(proposal.change.put) != 1:
+    if len(change.put) != 1:
         raise InvalidRequest("only a held memory can be combined with another", field="verb")
     return found[0]
 
@@ -178,6 +182,18 @@ def _refuse_nonsense(request: Decide) -> None:
         raise InvalidRequest(f"{request.verb} {needs}", field="target")
     if bool(request.edit) is not (request.verb is Verb.EDIT):
         raise InvalidRequest("an edit says what to change, and nothing else does", field="edit")
+
+
+def _refuse_as_a_change(recalls: Sequence[Proposal], request: Decide) -> None:
+    """A recall that waits is let go ahead or is not: there is nothing in it to edit or to combine."""
+    if request.verb in _ALONE:
+        raise InvalidRequest(
+            "a held recall can only be approved or rejected", field="verb", fix="approve it or reject it"
+        )
+    if len(recalls) != len(request.proposal_ids):
+        raise InvalidRequest(
+            "a batch is of recalls or of changes", field="proposal_ids", fix="approve the recalls apart"
+        )
 
 
 def _refuse_if_settled(proposal: Proposal, state: State, seen: str | None) -> None:

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from memorywire.engine.commit import Plan, Submitted
+from memorywire.engine.commit import Plan, Submitted, staged
 from memorywire.engine.debts import carry_out
 from memorywire.engine.ledger import entry_about, entry_of
-from memorywire.engine.office import Office
 from memorywire.engine.similar import nearest
 from memorywire.engine.tools import Tools
 from memorywire.engine.unsaid import unsaid
@@ -16,7 +15,6 @@ from memorywire.governance.learned import features, features_to
 from memorywire.governance.policy import Judgement, Policy, judge
 from memorywire.governance.rules import SECRETS, Verdict
 from memorywire.journal.contract import Act
-from memorywire.model.answers import Status
 from memorywire.model.change import Change
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import Duplicate, MemorywireError, Refused, SecretLeakage
@@ -42,10 +40,9 @@ async def governed(plan: Plan, tools: Tools) -> Submitted:
 
 
 def _refusal(judgement: Judgement) -> MemorywireError:
-    detail = f"policy refuses this: {judgement.reason} (rule {judgement.rule})"
     if judgement.rule == SECRETS:
-        return SecretLeakage(detail, fix="take the secret out and send it again")
-    return Refused(detail, fix="ask whoever keeps the policy, or change what you send")
+        return SecretLeakage(judgement.refusal, fix="take the secret out and send it again")
+    return Refused(judgement.refusal, fix="ask whoever keeps the policy, or change what you send")
 
 
 async def case_of(plan: Plan, tools: Tools, policy: Policy) -> Case:
@@ -124,7 +121,7 @@ async def hold(plan: Plan, case: Case, judgement: Judgement, policy: Policy, too
     change = replace(plan.change, put=tuple(replace(put, vector=None) for put in plan.change.put))
     waiting = await _already_held(change, tools)
     if waiting is not None:
-        return staged(waiting, office)
+        return staged(waiting, tools)
     proposal = Proposal(
         id=tools.mint(),
         scope=change.scope,
@@ -146,7 +143,7 @@ async def hold(plan: Plan, case: Case, judgement: Judgement, policy: Policy, too
     await office.journal.write(
         Act(proposals=(proposal,), entries=(entry_about(proposal, "staged", office.caller, change.at),))
     )
-    return staged(proposal, office)
+    return staged(proposal, tools)
 
 
 async def _already_held(change: Change, tools: Tools) -> Proposal | None:
@@ -158,16 +155,6 @@ async def _already_held(change: Change, tools: Tools) -> Proposal | None:
     if twin is not None:
         raise Duplicate(twin.id)
     return await tools.governance.journal.held(record.scope, record.digest)
-
-
-def staged(proposal: Proposal, office: Office) -> Submitted:
-    return Submitted(
-        status=Status.STAGED,
-        outcomes=(),
-        proposal_id=proposal.id,
-        approval_url=f"{office.review_url}{proposal.id}",
-        rule=proposal.rule,
-    )
 
 
 async def _write_down_refusal(change: Change, judgement: Judgement, tools: Tools) -> None:

@@ -28,15 +28,16 @@ _MOST_TRIES = 36  # that is a day and a bit
 _KEPT_DAYS = 30
 _LOOK_SECONDS = 0.5
 _MINUTE_MS = 60_000
+_CALLS_A_MINUTE = 60
 CALLS_A_DAY = 2_000
 
 
 class Allowance:
     """How often an extractor that costs something may be asked: so many times a minute and a day."""
 
-    def __init__(self, clock: Clock, *, a_minute: int = 60, a_day: int = CALLS_A_DAY) -> None:
+    def __init__(self, clock: Clock, *, a_day: int = CALLS_A_DAY) -> None:
         self._clock = clock
-        self._bounds = ((_MINUTE_MS, a_minute), (DAY_MS, a_day))
+        self._bounds = ((_MINUTE_MS, _CALLS_A_MINUTE), (DAY_MS, a_day))
         self._asked: deque[int] = deque()
 
     def wait_ms(self) -> int:

@@ -1,6 +1,7 @@
 """The past as cases: what was committed and what was held, as a rule would have seen it."""
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 
 from memorywire.engine.govern import places
 from memorywire.engine.tools import PAGE, Tools
@@ -15,41 +16,36 @@ from memorywire.model.requests import Expire, Forget, Remember
 
 _MOST = 20_000
 _MARKER = "[REDACTED:"
+OLDER = "older_changes"
+"""Not looked at: there were more changes than are."""
 UNKNOWN = frozenset({"caller", "similar_to_existing"})
 """Conditions of which committed changes tell nothing: who asked, and what else was in memory then."""
 
 
-async def past_cases(scope: Scope, since: int, tools: Tools) -> list[tuple[str, Case, Verdict]]:
-    """What came since then, newest first: (id, case, what became of it)."""
-    journal = tools.governance.journal
+async def past_cases(scope: Scope, since: int, tools: Tools) -> tuple[list[tuple[str, Case, Verdict]], bool]:
+    """What came since then, newest first: (id, case, what became of it); and whether that is all of it."""
+    journal, historian = tools.governance.journal, tools.historian("test_rule")
     wanted = Wanted(tenant=scope.tenant, agent=scope.agent, user=scope.user)
     held = [proposal async for proposal in all_proposals(wanted, journal) if proposal.at >= since]
     approved = {one.decision.change_id for one in held if one.decision is not None}
+    changes = [change for change in await historian.changes(scope, _MOST + 1) if change.at >= since]
     passed = [
         (change.id, _committed(print_), Verdict.ALLOW)
-        for change in await tools.historian("test_rule").changes(scope, _MOST)
-        if change.at >= since and change.id not in approved
-        if (print_ := await tools.historian("test_rule").footprint(scope, change.id)) is not None
+        for change in changes[:_MOST]
+        if change.id not in approved
+        if (print_ := await historian.footprint(scope, change.id)) is not None
     ]
-    return [*passed, *((one.id, held_case(one), Verdict.HOLD) for one in reversed(held))]
+    cases = [*passed, *((one.id, held_case(one), Verdict.HOLD) for one in reversed(held))]
+    return cases, len(changes) <= _MOST
 
 
 async def all_proposals(wanted: Wanted, journal: Journal) -> AsyncIterator[Proposal]:
-    """Every proposal that is wanted, page by page, in the order they came."""
-    after: str | None = None
-    while page := await journal.proposals(
-        Wanted(
-            tenant=wanted.tenant,
-            agent=wanted.agent,
-            user=wanted.user,
-            states=wanted.states or frozenset(State),
-            after=after,
-            limit=PAGE,
-        )
-    ):
-        for proposal in page:
+    """Every proposal that is wanted, page by page; of all states unless some are named."""
+    page = replace(wanted, states=wanted.states or frozenset(State), limit=PAGE)
+    while found := await journal.proposals(page):
+        for proposal in found:
             yield proposal
-        after = page[-1].id
+        page = replace(page, after=found[-1].id)
 
 
 def held_case(proposal: Proposal) -> Case:

@@ -67,7 +67,7 @@ def write_down(
         query=query,
         verdict=verdict.value,
         hits=tuple((hit.id, hit.record.version, round(hit.score, 6)) for hit in hits),
-        details={"k": request.k, "as_of": request.as_of} if request.as_of is not None else None,
+        details={"as_of": request.as_of} if request.as_of is not None else None,
     )
     office.journal.note(note)
     office.purse.spend(note)
@@ -83,7 +83,7 @@ async def _refuse(request: Recall, judgement: Judgement, tools: Tools) -> None:
         details={"rule": judgement.rule},
     )
     await tools.governance.journal.write(Act(entries=(entry,)))
-    raise Refused(f"policy refuses this: {judgement.reason} (rule {judgement.rule})", field="query")
+    raise Refused(judgement.refusal, field="query", fix="ask whoever keeps the policy")
 
 
 async def _ask(request: Recall, judgement: Judgement, policy: Policy, tools: Tools) -> None:

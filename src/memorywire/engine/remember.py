@@ -37,8 +37,8 @@ async def remember(
 
 
 async def _remembered(asked: Cleaned, tools: Tools, vector: bytes | None) -> Remembered:
-    request = asked.request
-    for attempt in range(_ATTEMPTS):
+    request, left = asked.request, _ATTEMPTS
+    while True:
         if request.idempotency_key is not None:
             earlier = await replayed(request, request.idempotency_key, tools)
             if earlier is not None:
@@ -48,9 +48,9 @@ async def _remembered(asked: Cleaned, tools: Tools, vector: bytes | None) -> Rem
         try:
             return await _remember_once(asked, tools, vector)
         except Conflict:
-            if attempt == _ATTEMPTS - 1 or request.if_version is not None:
+            left -= 1
+            if not left or request.if_version is not None:
                 raise
-    raise AssertionError("unreachable: the last attempt returns or raises")
 
 
 def _refuse_unsound(request: Remember) -> None:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from memorywire.engine.commit import Submitted, committed
+from memorywire.engine.commit import Submitted, committed, staged
 from memorywire.engine.tools import Tools
 from memorywire.model.answers import Outcome, Remembered, Status
 from memorywire.model.change import Footprint, Version
@@ -86,14 +86,7 @@ def _still_held(proposal: Proposal, tools: Tools) -> Remembered | None:
     if change is None or not change.put:
         return None
     record = change.put[0].record
-    done = Submitted(
-        status=Status.STAGED,
-        outcomes=(),
-        proposal_id=proposal.id,
-        approval_url=f"{tools.governance.review_url}{proposal.id}",
-        rule=proposal.rule,
-    )
-    return receipt(done, record.id, record.version, change.at)
+    return receipt(staged(proposal, tools), record.id, record.version, change.at)
 
 
 def _said(proposal: Proposal) -> str:

@@ -91,8 +91,8 @@ async def tidy(tools: Tools) -> None:
     await tools.governance.journal.drop_queries(tools.clock() - policy.pending_days * DAY_MS)
 
 
-async def expire_overdue(tools: Tools) -> int:
-    """Close what nobody decided in time, and write it down; how many there were."""
+async def expire_overdue(tools: Tools) -> None:
+    """Close what nobody decided in time, and write it down."""
     office, now = tools.governance, tools.clock()
     overdue = await office.journal.overdue(now)
     if overdue:
@@ -100,7 +100,6 @@ async def expire_overdue(tools: Tools) -> int:
         closed = tuple(moved(proposal, State.EXPIRED, why) for proposal in overdue)
         entries = tuple(entry_about(proposal, "expired", "policy", now) for proposal in closed)
         await office.journal.write(Act(proposals=closed, entries=entries))
-    return len(overdue)
 
 
 def moved(proposal: Proposal, state: State, decision: Decision | None) -> Proposal:

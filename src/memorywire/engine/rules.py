@@ -7,7 +7,7 @@ from dataclasses import replace
 from memorywire.engine.commit import Submitted
 from memorywire.engine.debts import carry_out
 from memorywire.engine.ledger import entry_of
-from memorywire.engine.past import all_proposals, past_cases, untold
+from memorywire.engine.past import OLDER, all_proposals, past_cases, untold
 from memorywire.engine.tools import Tools
 from memorywire.engine.undo import taken_back
 from memorywire.governance.learned import Decided, Suggestion, features_from, suggest
@@ -105,7 +105,7 @@ async def try_rule(request: TryRule, tools: Tools) -> RuleTrial:
     """What the rule would have done, had it been the first one; nothing changes."""
     rule = rule_from(request.rule)
     since = tools.clock() - request.days * DAY_MS
-    cases = await past_cases(request.scope, since, tools)
+    cases, whole = await past_cases(request.scope, since, tools)
     trial = await asyncio.to_thread(backtest, rule, cases, await tools.governance.rulebook.policy())
     return RuleTrial(
         rule=rule.name,
@@ -115,7 +115,7 @@ async def try_rule(request: TryRule, tools: Tools) -> RuleTrial:
         changed=len(trial.changed),
         sample=trial.matched[:_SAMPLE],
         summary=str(trial),
-        degraded=untold(rule),
+        degraded=(*untold(rule), *(() if whole else (OLDER,))),
     )
 
 
@@ -162,13 +162,11 @@ async def _all_taken_back(
         raise InvalidRequest("the rule spoke of several agents", field="name", fix="undo change by change")
     plans, kept = [], []
     for scope, id in let_pass:
-        footprint = await tools.historian("revert_rule").footprint(scope, id)
-        try:
-            if footprint is None:
-                raise Conflict(f"no change {id} here", field="change_id")
-            plans.append(await taken_back(Undo(scope=scope, change_id=id), footprint, tools))
-        except Conflict:
+        plan = await _taken_back(scope, id, tools)
+        if plan is None:
             kept.append(id)
+        else:
+            plans.append(plan)
     if not plans:
         return None, kept
     change = replace(
@@ -181,6 +179,17 @@ async def _all_taken_back(
         undoes=None if len(plans) > 1 else plans[0].undoes,
     )
     return change, kept
+
+
+async def _taken_back(scope: Scope, id: str, tools: Tools) -> Change | None:
+    """The change that takes this one back, if there still is one."""
+    footprint = await tools.historian("revert_rule").footprint(scope, id)
+    if footprint is None:
+        return None
+    try:
+        return await taken_back(Undo(scope=scope, change_id=id), footprint, tools)
+    except Conflict:
+        return None
 
 
 async def _suggestions(tenant: str, policy: Policy, tools: Tools) -> list[Suggestion]:

@@ -25,10 +25,12 @@ async def undo(request: Undo, tools: Tools) -> Undone:
         ended_ids=tuple(end.id for end in change.end),
         stores=done.stores,
         status=done.status,
+        outcomes=done.outcomes,
         pending_approval=done.staged,
         approval_url=done.approval_url,
         proposal_id=done.proposal_id,
         rule=done.rule,
+        degraded=done.degraded,
     )
 
 

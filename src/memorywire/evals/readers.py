@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
+from memorywire.engine.extract.chat import dialect
 from memorywire.evals.metrics import tokens
 from memorywire.evals.results import hashed
 from memorywire.model.errors import InvalidRequest
@@ -62,11 +63,11 @@ def open_reader(spec: str, *, key: str | None) -> Reader:
     if spec.startswith(COMMAND):
         return Command(spec.removeprefix(COMMAND))
     parts = urlsplit(spec)
-    dialect, _, scheme = parts.scheme.partition("+")
+    speaks, _, scheme = parts.scheme.partition("+")
     models = parse_qs(parts.query).get("model", [])
-    if dialect not in ("openai", "anthropic") or scheme not in ("http", "https") or len(models) != 1:
+    if speaks not in ("openai", "anthropic") or scheme not in ("http", "https") or len(models) != 1:
         raise InvalidRequest(f"no reader is called {spec.partition('?')[0]!r}", field="reader", fix=FIX)
-    return Endpoint(parts._replace(scheme=scheme), dialect, models[0], key)
+    return Endpoint(parts._replace(scheme=scheme), speaks, models[0], key)
 
 
 class Command:
@@ -124,19 +125,19 @@ def _room(folder: Path | None) -> Iterator[Path]:
 class Endpoint:
     """A model behind OpenAI's `/chat/completions` or Anthropic's `/messages`, or what speaks like them."""
 
-    def __init__(self, url: SplitResult, dialect: str, model: str, key: str | None) -> None:
+    def __init__(self, url: SplitResult, speaks: str, model: str, key: str | None) -> None:
         self.name = model
-        self.mark = hashed(dialect, url.netloc.rpartition("@")[2], url.path.rstrip("/"), model)
+        self.mark = hashed(speaks, url.netloc.rpartition("@")[2], url.path.rstrip("/"), model)
         self._url = url
-        self._dialect = dialect
-        self._headers = _headers(dialect, key)
+        self._dialect = dialect(speaks)
+        self._headers = {"Content-Type": "application/json", **self._dialect.headers(key)}
         self._limits: dict[str, Json] = {"max_tokens": MOST_TOKENS, "temperature": 0}
 
     async def ask(self, prompt: str, *, folder: Path | None = None) -> Reply:
         body = {"model": self.name, "messages": [{"role": "user", "content": prompt}]}
         answer = await asyncio.to_thread(self._answer, body)
         try:
-            return _read(self._dialect, answer, prompt)
+            return self._read(answer, prompt)
         except (AttributeError, KeyError, IndexError, TypeError) as error:
             raise ReaderFailed(f"{self._url.hostname} gave an answer of another shape: {error!r}") from error
 
@@ -144,8 +145,8 @@ class Endpoint:
         status, said = self._post(json.dumps({**body, **self._limits}).encode())
         while status == 400 and self._given_up(said):
             status, said = self._post(json.dumps({**body, **self._limits}).encode())
-        if status != 200:
-            raise ReaderFailed(f"{self._url.hostname} answered {status}: {said[:200]!r}")
+        if status != 200:  # the body may repeat the key
+            raise ReaderFailed(f"{self._url.hostname} answered {status}: check its address, model and key")
         try:
             return json.loads(said)
         except ValueError as error:
@@ -161,9 +162,9 @@ class Endpoint:
     def _post(self, body: bytes) -> tuple[int, bytes]:
         kind = HTTPSConnection if self._url.scheme == "https" else HTTPConnection
         connection = kind(self._url.hostname or "", self._url.port, timeout=PATIENCE)
-        path = "/chat/completions" if self._dialect == "openai" else "/messages"
+        path = self._url.path.rstrip("/") + self._dialect.path
         try:
-            connection.request("POST", self._url.path.rstrip("/") + path, body, self._headers)
+            connection.request("POST", path, body, self._headers)
             response = connection.getresponse()
             return response.status, response.read()
         except (OSError, HTTPException) as error:
@@ -171,22 +172,7 @@ class Endpoint:
         finally:
             connection.close()
 
-
-def _headers(dialect: str, key: str | None) -> dict[str, str]:
-    headers = {"Content-Type": "application/json"}
-    if dialect == "anthropic":
-        return headers | {"anthropic-version": "2023-06-01"} | ({"x-api-key": key} if key else {})
-    return headers | ({"Authorization": f"Bearer {key}"} if key else {})
-
-
-def _read(dialect: str, answer: Json, prompt: str) -> Reply:
-    """A model that says nothing, or refuses, has given an empty answer; many servers count no tokens."""
-    if dialect == "anthropic":
-        text = "".join(part["text"] for part in answer["content"] if part["type"] == "text").strip()
-        counted = ["input_tokens", "output_tokens"]
-    else:
-        text = (answer["choices"][0]["message"]["content"] or "").strip()
-        counted = ["total_tokens"]
-    usage = answer.get("usage") or {}
-    spent = sum(usage.get(name) or 0 for name in counted)
-    return Reply(text=text, tokens=spent or tokens(prompt) + tokens(text))
+    def _read(self, answer: Json, prompt: str) -> Reply:
+        """A model that says nothing, or refuses, has given an empty answer; many servers count no tokens."""
+        text = (self._dialect.words(answer) or "").strip()
+        return Reply(text=text, tokens=self._dialect.counted(answer) or tokens(prompt) + tokens(text))

@@ -22,6 +22,7 @@ from memorywire.facades.options import (
     RecallOptions,
     RememberOptions,
     ScopeOption,
+    plain,
 )
 from memorywire.facades.overseeing import Overseeing
 from memorywire.house import (
@@ -125,7 +126,7 @@ class Memory(Audited, Overseeing, Contracts):
         self.agent_id = agent_id
         self.user_id = user_id
         self.tenant = tenant
-        self._stores = (stores,) if isinstance(stores, str) else stores
+        self._stores = _named(stores)
         self._embedder = embedder
         self._embedder_key = embedder_key
         self._floor, self._match = floor, match
@@ -233,9 +234,9 @@ class Memory(Audited, Overseeing, Contracts):
         """Try now to write what the store is owed, in order; whether nothing is owed any more."""
         return await repay((await self._open()).tools, all_of_them=True)
 
-    async def write_off(self, change_id: str, *, why: str) -> Debt:
-        """Give up a change that a store is owed; the ledger says who did, and why."""
-        return await write_off(change_id, why, (await self._open()).tools)
+    async def write_off(self, change_id: str, *, why: str, store: str | None = None) -> Debt:
+        """Give up a change that a store is owed, `store` if several are; the ledger says who did, and why."""
+        return await write_off(change_id, why, (await self._open()).tools, store=store)
 
     async def scan(self, **options: Unpack[ScopeOption]) -> "Scanned":
         """Secrets and instructions in the memories that are kept, by kind and place; never a value."""
@@ -350,14 +351,23 @@ class Memory(Audited, Overseeing, Contracts):
         return self._payload({"type": "semantic", **fields})
 
     def _payload(self, options: Mapping[str, Any], **named: Any) -> dict[str, Json]:
-        """The wire payload: what is None was not said; tuples are lists to JSON."""
+        """The wire payload: what is None was not said."""
         owner = {"agent_id": self.agent_id, "user_id": self.user_id}
         said = {**owner, **{name: value for name, value in options.items() if value is not None}, **named}
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in said.items()
-            if value is not None
-        }
+        return {name: plain(name, value) for name, value in said.items() if value is not None}
+
+
+def _named(stores: str | Sequence[str | Store]) -> Sequence[str | Store]:
+    """What was given as stores; a path or another thing that is none is told at once."""
+    each = stores if isinstance(stores, Sequence) and not isinstance(stores, str) else (stores,)
+    for one in each:
+        if not isinstance(one, str) and not hasattr(one, "features"):
+            raise InvalidRequest(
+                f"a store is a URL or a Store, not {type(one).__name__}",
+                field="stores",
+                fix="for a file write sqlite:///folder/memory.db, or sqlite:///./memory.db for one here",
+            )
+    return each
 
 
 def _writing(several: Several, write: str | None) -> Several:

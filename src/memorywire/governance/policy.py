@@ -120,6 +120,11 @@ class Judgement:
     rule: str
     reason: str
 
+    @property
+    def refusal(self) -> str:
+        """What whoever is refused is told."""
+        return f"policy refuses this: {self.reason} (rule {self.rule})"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backtest:

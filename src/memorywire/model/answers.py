@@ -132,10 +132,12 @@ class Undone:
     ended_ids: tuple[str, ...]
     stores: tuple[str, ...]
     status: Status = Status.COMMITTED
+    outcomes: tuple[Outcome, ...] = ()
     pending_approval: bool = False
     approval_url: str | None = None
     proposal_id: str | None = None
     rule: str | None = None
+    degraded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

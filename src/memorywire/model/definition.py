@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import field
 from enum import StrEnum
 from urllib.parse import quote
 
@@ -94,7 +93,7 @@ class Edition:
     made_by: str
     parent: str | None = None
     retired_at: int | None = None
-    agents: tuple[str, ...] = field(default=())
+    agents: tuple[str, ...] = ()
 
 
 def definition_of(document: Mapping[str, Json]) -> Definition:

@@ -144,5 +144,4 @@ class RecallNote:
     query: str
     verdict: str
     hits: tuple[tuple[str, int, float], ...]
-    stores: tuple[str, ...] = ()
     details: Mapping[str, Json] | None = None

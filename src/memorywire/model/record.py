@@ -9,14 +9,13 @@ from enum import StrEnum
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any, TypeAlias
 
+from memorywire.model.clock import END_OF_CALENDAR
 from memorywire.model.jsontext import encoder
 from memorywire.model.values import dataclass
 
 Json: TypeAlias = Any  # a JSON value; closing the recursion buys nothing that mypy could check here
 
 DEFAULT_TENANT = "default"
-
-_END_OF_CALENDAR = 253_402_300_800_000  # the year 10,000
 
 _SILENT = frozenset({int, float, bool, type(None)})  # what has no words
 
@@ -67,7 +66,7 @@ class Scope:
 
     def covers(self, other: "Scope") -> bool:
         """Whether a request in this scope may see a record that lives in `other`."""
-        return (
+        return self is other or (
             self.tenant == other.tenant
             and self.agent == other.agent
             and (self.user is None or self.user == other.user)
@@ -159,7 +158,7 @@ class Record:
 
 def _spoken(moment: int) -> str:
     """The time as people say it, in brackets; nothing for a moment no calendar has."""
-    if not 0 <= moment < _END_OF_CALENDAR:
+    if not 0 <= moment < END_OF_CALENDAR:
         return ""
     at = datetime.fromtimestamp(moment // 1000, UTC)
     half = "am" if at.hour < 12 else "pm"

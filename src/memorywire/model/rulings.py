@@ -93,7 +93,8 @@ class RuleBook:
 class RuleTrial:
     """What a rule would have done: so many of `total` matched, so many of those with another verdict.
 
-    `sample` are the newest that matched. `degraded` names conditions of which the past tells nothing.
+    `sample` are the newest that matched. `degraded` names conditions of which the past tells nothing, and
+    `older_changes` when there were more than were looked at.
     """
 
     rule: str

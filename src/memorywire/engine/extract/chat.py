@@ -21,10 +21,17 @@ class Dialect:
     """How one kind of endpoint is asked, where its words are, and how many tokens it says it took."""
 
     path: str
-    headers: Callable[[str], Mapping[str, str]]
+    headers: Callable[[str | None], Mapping[str, str]]
     question: Callable[[str, str], Json]
     words: Callable[[Any], str]
     tokens: Callable[[Any], int]
+
+    def counted(self, answer: Json) -> int | None:
+        """The tokens, if the answer says how many: not every endpoint counts."""
+        try:
+            return max(0, int(self.tokens(answer)))
+        except (ValueError, KeyError, TypeError, OverflowError):
+            return None
 
 
 def dialect(name: str) -> Dialect:
@@ -34,7 +41,7 @@ def dialect(name: str) -> Dialect:
 _DIALECTS = {
     "openai": Dialect(
         path="/chat/completions",
-        headers=lambda key: {"Authorization": f"Bearer {key}"},
+        headers=lambda key: {"Authorization": f"Bearer {key}"} if key else {},
         question=lambda task, said: {
             "messages": [{"role": "system", "content": task}, {"role": "user", "content": said}]
         },
@@ -43,7 +50,7 @@ _DIALECTS = {
     ),
     "anthropic": Dialect(
         path="/messages",
-        headers=lambda key: {"x-api-key": key, "anthropic-version": "2023-06-01"},
+        headers=lambda key: {"anthropic-version": "2023-06-01"} | ({"x-api-key": key} if key else {}),
         question=lambda task, said: {"system": task, "messages": [{"role": "user", "content": said}]},
         words=lambda answer: "".join(part["text"] for part in answer["content"] if part["type"] == "text"),
         tokens=lambda answer: answer["usage"]["input_tokens"] + answer["usage"]["output_tokens"],
@@ -66,7 +73,7 @@ class Chat:
         self.name = model
         self._dialect = speaks
         self._url = f"{base}{speaks.path}"
-        self._headers = {"Content-Type": "application/json", **(speaks.headers(api_key) if api_key else {})}
+        self._headers = {"Content-Type": "application/json", **speaks.headers(api_key)}
 
     async def ask(self, task: str, said: str, *, most_tokens: int, seconds: float = _SECONDS) -> Said:
         """The object in the answer; raises StoreUnavailable when there is none, for whatever reason."""
@@ -112,10 +119,4 @@ class Chat:
             raise self.failed("an answer without JSON") from error
         if not isinstance(found, dict):
             raise self.failed("an answer without JSON")
-        return Said(object=found, tokens=self._counted(document))
-
-    def _counted(self, document: Json) -> int | None:
-        try:
-            return max(0, int(self._dialect.tokens(document)))
-        except (ValueError, KeyError, TypeError, OverflowError):
-            return None  # not every endpoint counts
+        return Said(object=found, tokens=self._dialect.counted(document))

@@ -55,7 +55,8 @@ async def give_up(page: Page, form: Form) -> Response:
     """Write off a change that a store is owed; the ledger says who did, and why."""
     page.caller.require(Right.MANAGE, everywhere=True)
     tools = page.shop.door.as_caller(page.caller).tools
-    debt = await page.shop.door.finish(write_off(form.text("change"), form.text("why"), tools))
+    giving = write_off(form.text("change"), form.text("why"), tools, store=form.text("store"))
+    debt = await page.shop.door.finish(giving)
     return page.go(page.link("/health"), Note(text=f"{debt.store} is not owed that change any more."))
 
 
