@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.evals.asking import MOST_CHARACTERS, in_parts
+from memorywire.evals.asking import parts_of
 from memorywire.evals.cases import Item
 from memorywire.evals.datasets import load
 from memorywire.evals.parity import parity
@@ -16,6 +16,7 @@ from memorywire.evals.rows import OURS
 from memorywire.evals.run import Plan, run
 from memorywire.evals.sets import KINDS
 from memorywire.model.errors import Conflict, InvalidRequest
+from memorywire.model.parts import CONTENT_CHARS_MAX
 
 
 @pytest.fixture(scope="module")
@@ -150,11 +151,11 @@ def test_what_is_too_long_for_a_memory_is_kept_in_parts_that_count_as_it(plan, t
 
 def test_parts_are_cut_between_words_and_lose_none():
     words = " ".join(str(number) for number in range(30_000))
-    parts = list(in_parts(Item(ref="m", content=words)))
+    parts = list(parts_of(Item(ref="m", content=words)))
     assert [part.ref for part in parts] == ["m", "m, part 2", "m, part 3"]
     assert " ".join(part.content for part in parts) == words
-    unbroken = list(in_parts(Item(ref="m", content="x" * (MOST_CHARACTERS + 1))))
-    assert [len(part.content) for part in unbroken] == [MOST_CHARACTERS, 1]
+    unbroken = list(parts_of(Item(ref="m", content="x" * (CONTENT_CHARS_MAX + 1))))
+    assert [len(part.content) for part in unbroken] == [CONTENT_CHARS_MAX, 1]
 
 
 def test_a_haystack_is_scored_by_turn_and_by_session(plan):

@@ -9,10 +9,10 @@ from typing import Any
 
 import apsw
 
-from memorywire.journal.rows import scope_row
 from memorywire.model.codec import dump, dumps, load, loads
 from memorywire.model.layer import Conversation, Event, EventState, Fact
 from memorywire.model.record import Scope
+from memorywire.stores.sqlite.rows import scope_row
 from memorywire.stores.sqlite.sql import Document
 
 QUERIES = Document(__package__, "queries_contracts.sql")

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 import apsw
 
 from memorywire.journal.known import Known
-from memorywire.journal.rows import scope_row
 from memorywire.model.change import Change
 from memorywire.model.record import Scope
+from memorywire.stores.sqlite.rows import scope_row
 from memorywire.stores.sqlite.sql import Document
 
 QUERIES = Document(__package__, "queries_register.sql")

@@ -2,21 +2,17 @@
 
 import json
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from memorywire.journal.contract import Edition, Wanted
 from memorywire.model.change import Change
 from memorywire.model.codec import dumps, loads
 from memorywire.model.proposal import Debt, Proposal, RecallNote, Risk, State
 from memorywire.model.record import Scope
+from memorywire.stores.sqlite.rows import Bindings, scope_row
 from memorywire.stores.sqlite.sql import Document
 
 QUERIES = Document(__package__, "queries.sql")
-Bindings: TypeAlias = dict[str, Any]
-
-
-def scope_row(scope: Scope) -> Bindings:
-    return {"tenant": scope.tenant, "agent": scope.agent, "user": scope.user}
 
 
 def proposal_row(proposal: Proposal) -> Bindings:

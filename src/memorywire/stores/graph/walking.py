@@ -27,13 +27,11 @@ CROWD = 8
 WIDEST = 256
 """So many memories are looked at in one step."""
 
+STEPS = 2
+"""So far does a walk go."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
-    """How far to walk: `depth` steps, and not to what would have less evidence than `least`."""
-
-    depth: int = 2
-    least: float = 0.05
+LEAST = 0.05
+"""Nowhere where a memory would have less evidence than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ class Reached:
 
 
 def walk(
-    db: apsw.Connection, scope: Scope, seeds: Mapping[str, float], asked: Sequence[int], bounds: Bounds
+    db: apsw.Connection, scope: Scope, seeds: Mapping[str, float], asked: Sequence[int]
 ) -> dict[str, Reached]:
     """What is linked to the seeds inside the scope, the best way to each.
 
@@ -53,12 +51,12 @@ def walk(
     """
     found = {id: Reached(0, worth) for id, worth in seeds.items()}
     front = set(seeds)
-    for distance in range(1, bounds.depth + 1):
+    for distance in range(1, STEPS + 1):
         better: dict[str, Reached] = {}
         for start, end, share in _steps(db, scope, _widest(front, found), asked):
             worth = found[start].worth * share
             known = better.get(end) or found.get(end)
-            if worth >= bounds.least and (known is None or worth > known.worth):
+            if worth >= LEAST and (known is None or worth > known.worth):
                 better[end] = Reached(distance, worth)
         found |= better
         front = set(better)
