@@ -44,16 +44,16 @@ def _counting(location: Location) -> apsw.Connection:
 
 def test_writes_that_wait_together_are_committed_together(tmp_path: Path) -> None:
     scope = a_scope()
-    kept = records(scope, 400)
+    kept = records(scope, 1_100)
 
     async def main() -> None:
         async with opened(tmp_path / "m.db", connect=_counting) as store:
             before = _Counting.begun
             sequences = await asyncio.gather(*(keep_one(store, record) for record in kept))
-            assert 400 / 256 <= _Counting.begun - before < 200
-            assert sorted(sequences) == list(range(min(sequences), min(sequences) + 400))
-            assert await store.count(everything(scope)) == 400
-            assert len(await store.get(scope, [record.id for record in kept])) == 400
+            assert 1_100 / 1_024 <= _Counting.begun - before < 550
+            assert sorted(sequences) == list(range(min(sequences), min(sequences) + 1_100))
+            assert await store.count(everything(scope)) == 1_100
+            assert len(await store.get(scope, [record.id for record in kept])) == 1_100
 
     async def keep_one(store: Any, record: Any) -> int:
         return await store.write(a_change(scope, beginning(record, a_vector(1))))
