@@ -201,7 +201,7 @@ def test_a_url_says_which_tenant_a_token_of_several_asks_for(strict_peer: Server
     with pytest.raises(StoreUnavailable) as caught:
         asyncio.run(asked(other, "t1"))
     assert "Memory(tenant=...)" in str(caught.value.fix)
-    stranger = shell("list", "--store", one.replace("t1", "t3"), "--json")
+    stranger = shell("list", "--store", one.replace("?tenant=t1", "?tenant=t3"), "--json")
     assert (stranger.code, "?tenant=NAME" in stranger.problem["fix"]) == (4, True)
 
 
