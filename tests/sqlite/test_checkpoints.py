@@ -54,6 +54,19 @@ def test_a_log_is_moved_while_others_write_and_begins_anew(tmp_path: Path) -> No
     run(main())
 
 
+def test_a_young_log_begins_anew_early_so_that_commits_find_it_laid_out(tmp_path: Path) -> None:
+    path = tmp_path / "h.db"
+
+    async def main() -> None:
+        file = SqliteFile(Location(path=path), _tables)
+        for _ in range(100):
+            await file.write(lambda db: db.execute("INSERT INTO heap VALUES (randomblob(40000))"))
+        assert 256 < _log(path) < 600 < 100 * 40_000 // PAGE
+        await file.close()
+
+    run(main())
+
+
 def test_where_nobody_can_move_the_log_beside_them_writers_do(tmp_path: Path) -> None:
     path, made = tmp_path / "h.db", []
 
