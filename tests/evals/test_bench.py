@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import subprocess
 import sys
 from itertools import groupby, islice
 from pathlib import Path
@@ -14,10 +15,12 @@ from click.testing import CliRunner
 from memorywire.cli.bench import command
 from memorywire.evals.bench.corpus import facts
 from memorywire.evals.bench.embedders import open_reference
+from memorywire.evals.bench.figures import figures
 from memorywire.evals.bench.known import Known
 from memorywire.evals.bench.linear import LinearStore
 from memorywire.evals.bench.measures import CLIENTS
-from memorywire.evals.bench.report import Latency, Rate
+from memorywire.evals.bench.plot import chart
+from memorywire.evals.bench.report import BARE, REFERENCE, TENANT_ALONE, Latency, Rate, Report, Resident
 from memorywire.evals.bench.stage import AGENT, SMALL_USER, kept, mint, open_stage, user_of
 from memorywire.evals.bench.timing import TURN, WARM_UP, Spread, Step, side_by_side, spread
 from memorywire.model.answers import Remembered, Status
@@ -184,10 +187,85 @@ def test_the_command_reports_every_measure_as_tables_json_markdown_and_plot(tmp_
         assert measure in done.output
         assert measure in page.read_text(encoding="utf-8")
     assert found["machine"]["kernel"]
+    assert found["resident_mb"][0]["mb"] > 20
+    for shown in (done.output, page.read_text(encoding="utf-8")):
+        assert "30 memories: remember without embedding, times as long as a bare durable insert" in shown
     drawn = ElementTree.parse(plot).getroot()
     assert "recall without embedding" in "".join(drawn.itertext())
     assert drawn.findall(".//{*}polyline")
     assert set(tmp_path.iterdir()) == {report, page, plot}
+
+
+def test_a_report_that_could_not_be_written_is_refused_before_anything_is_measured(tmp_path: Path):
+    files = ["--markdown", str(tmp_path / "nowhere" / "report.md")]
+    done = CliRunner().invoke(command, ["--folder", str(tmp_path), *files])  # the whole benchmark
+    assert done.exit_code == 2
+    assert "there is no folder" in done.output
+
+
+def test_what_was_found_before_an_interruption_is_written_and_shown(tmp_path: Path):
+    file = tmp_path / "report.json"
+    options = ["--size", "10", "--size", "20", "--rounds", "1", "--reference", "none", "--json", str(file)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "memorywire", "bench", *options, "--folder", str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "20 memories" in line:
+            process.terminate()
+            break
+    shown, said = process.communicate()
+    assert process.returncode == 130, said
+    found = json.loads(file.read_text(encoding="utf-8"))
+    assert {row["size"] for row in found["latencies_ms"]} == {10}
+    assert "recall without embedding" in shown
+    assert set(tmp_path.iterdir()) == {file}  # told to end, it took its databases with it
+
+
+def _latency(measure: str, size: int, ours: float, other: float, against: str = REFERENCE) -> Latency:
+    mine, its = (Spread(p50=value, p95=value, count=1) for value in (ours, other))
+    return Latency(measure=measure, size=size, ours=mine, other=its, against=against)
+
+
+def test_what_is_asked_of_the_speed_is_shown_beside_what_was_measured():
+    report = Report(
+        at=0,
+        machine={},
+        reference="",
+        rounds=1,
+        latencies=(
+            _latency("recall", 100, 1.0, 15.0),
+            _latency("recall", 10_000, 1.0, 99.0),  # nothing is asked of it
+            _latency("recall of a user with 1000, without embedding", 1_000_000, 2.0, 1.0),
+            _latency("recall of a tenant with 1000, without embedding", 1_000_000, 2.0, 1.0, TENANT_ALONE),
+            _latency("remember without embedding", 100, 1.1, 1.0, BARE),
+        ),
+        rates=(),
+        resident=(Resident(size=100, mb=5000), Resident(size=1_000_000, mb=827)),
+    )
+    rows = {row[0].partition(": ")[2] or row[0]: row[1:] for row in figures(report)}
+    assert rows == {
+        "recall, times as fast as reference": ["10", "20", "15.00", "floor"],
+        "recall of a tenant with 1000, without embedding, times as long as the same tenant alone": [
+            *("<= 1.5", "<= 1.1", "2.00", "0.500 short")
+        ],
+        "remember without embedding, times as long as a bare durable insert": [
+            *("<= 1.5", "<= 1.2", "1.10", "aim")
+        ],
+        "megabytes of a process that recalls": ["<= 1200", "<= 700", "827.00", "floor"],
+    }
+
+
+def test_the_names_of_the_plot_fit_on_its_paper(tmp_path: Path):
+    long = "first recall after a remember, without embedding"
+    drawn = ElementTree.fromstring(chart([_latency(long, 100, 1.0, 2.0), _latency(long, 1000, 1.0, 2.0)]))
+    (name,) = (text for text in drawn.iter("{http://www.w3.org/2000/svg}text") if text.text == long)
+    right = float(drawn.attrib["viewBox"].split()[2])
+    assert float(name.attrib["x"]) + 7.2 * len(long) < right
+    assert "style" not in name.attrib
 
 
 def test_made_up_vectors_are_of_length_one_and_lie_in_clusters():

@@ -1,4 +1,4 @@
-"""Intervals are repeatable, paired, and wider when questions come in clusters."""
+"""Intervals are repeatable, paired, and never narrower because questions come in clusters."""
 
 import pytest
 
@@ -41,3 +41,13 @@ def test_clusters_are_drawn_whole():
     found = interval(values, alike, resamples=2000)
     assert (found.low, found.high) == (0.0, 1.0)
     assert interval(values, resamples=2000).low > 0.3
+
+
+def test_a_few_clusters_that_agree_are_no_certainty():
+    noisy = [0.0, 1.0] * 30
+    cases = [name for name in "abc" for _ in range(20)]  # each half right
+    assert interval(noisy, cases, resamples=2000) == interval(noisy, resamples=2000)
+    one_more = [1.0, *noisy[1:20], 1.0, *noisy[21:40], 1.0, *noisy[41:]]  # one question better in each
+    found = difference(one_more, noisy, cases, resamples=2000)
+    assert found.mean == pytest.approx(0.05)
+    assert found.p > 0.05

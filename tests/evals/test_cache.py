@@ -3,7 +3,10 @@
 import asyncio
 from collections.abc import Sequence
 
+import pytest
+
 from memorywire.evals.cache import CachedEmbedder
+from memorywire.model.errors import InvalidRequest
 from memorywire.model.space import Space
 
 
@@ -57,3 +60,12 @@ def test_closing_a_memory_leaves_the_embedder_to_the_next(tmp_path):
     asyncio.run(embedder.close())
     assert inner.asked == ["a"]
     assert _embed(embedder, "a", "b") == [b"letters:a", b"letters:b"]
+
+
+def test_a_file_of_something_else_is_refused_and_left_as_it_is(tmp_path):
+    file = tmp_path / "mine.jsonl"
+    file.write_text('{"id": "m1", "memory": "Ana drinks green tea"}\n', encoding="utf-8")
+    with pytest.raises(InvalidRequest, match="cannot be used for embedded texts") as refused:
+        CachedEmbedder(Counting(), file)
+    assert refused.value.field == "cache"
+    assert "green tea" in file.read_text(encoding="utf-8")

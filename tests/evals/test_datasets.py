@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from memorywire.evals.datasets import load
+from memorywire.evals.datasets.files import NoData
 from memorywire.evals.datasets.halumem import copied
 from memorywire.evals.sets import KINDS
 from memorywire.model.errors import InvalidRequest
@@ -220,6 +221,14 @@ def test_one_s_own_data_are_memories_and_questions_by_case(tmp_path):
         ({"question": "x", "answers": [1]}, "answers is not a list of strings"),
         ({"question": "x", "answerable": "no"}, "answerable is not true or false"),
         ({"question": "x", "category": 7}, "category is not a string"),
+        ({"id": "m1", "memory": "x", "type": "fact"}, "type is not one of the allowed values"),
+        ({"id": "m1", "memory": "x", "occurred_at": 10**17}, "occurred_at is too large"),
+        ({"id": "m1", "memory": "x", "occurred_at": 10**20}, "integer beyond 64 bits"),
+        ({"id": "m1\n", "memory": "x"}, "id has a character that is not allowed"),
+        ({"id": "m" * 250, "memory": "x"}, "id is too long"),
+        ({"id": "m1", "memory": "x", "session_id": ""}, "session_id must not be empty"),
+        ({"question": "x" * 9000}, "query is too long"),
+        ({"question": "x", "asked_at": 10**17}, "asked_at is not in the years"),
     ],
 )
 def test_a_line_nobody_can_mean_is_refused_with_its_number(tmp_path, line, said):
@@ -260,6 +269,13 @@ def test_a_set_in_several_files_is_read_from_all_of_them(data):
     user = json.loads((folder / "user.jsonl").read_text(encoding="utf-8"))
     (folder / "another.jsonl").write_text(json.dumps({**user, "uuid": "second"}) + "\n", encoding="utf-8")
     assert set(load(KINDS["halumem"], data).case_ids) == {user["uuid"], "second"}
+    assert len(load(KINDS["halumem"], folder).case_ids) == 2
+
+
+def test_other_files_of_lines_in_a_folder_are_not_taken_for_a_public_set(tmp_path):
+    _own(tmp_path, {"question": "x"})
+    with pytest.raises(NoData):
+        load(KINDS["halumem"], tmp_path)
 
 
 def test_a_field_that_is_null_is_one_that_is_not_given(tmp_path):

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.evals.compare import compared, lines
+from memorywire.evals.compare import cautions, compared, lines
 from memorywire.evals.report import page
-from memorywire.evals.results import benches, load, runs
+from memorywire.evals.results import answered, benches, load, runs
 from memorywire.evals.run import Plan, run
 from memorywire.evals.sets import KINDS
 from memorywire.evals.tables import HEADERS, cells, notes
@@ -32,6 +32,19 @@ def test_a_table_shows_ours_the_baselines_and_what_is_to_be_reached(document):
     assert first[0] == "turn R@5"
     assert first[-3:-1] == ["0.660", "0.700"]
     assert all(re.fullmatch(r"[01]\.\d{3}", cell) for cell in (first[1], *first[3:7]))
+
+
+def test_the_table_of_one_s_own_data_has_its_categories_and_sessions(tmp_path: Path):
+    lines = [{"id": f"m{n}", "memory": f"Box {n} is blue", "session_id": f"s{n % 7}"} for n in range(8)]
+    asked = {"question": "which box is blue, 3?", "gold": ["m3"]}
+    lines += [{**asked, "category": name} for name in ("a/b", "c")] + [{"question": "who won the final?"}]
+    file = tmp_path / "mine.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    plan = Plan(kind=KINDS["own"], data=file, out=tmp_path / "results", baselines=False)
+    found = asyncio.run(run(plan, date="2026-01-01", command="eval", tell=lambda done, of, note: None))
+    labels = {row[0]: row[1] for row in cells(found)}
+    assert labels["a/b: R@5"] == labels["c: R@5"] == "1.000"
+    assert {"session any@5", "session R@5", "unanswerable question refused at 2 % loss"} <= labels.keys()
 
 
 def test_the_notes_say_what_was_run_and_where_figures_end(document):
@@ -130,6 +143,45 @@ def test_different_sets_are_not_compared(document):
     other = {**document, "run": {**document["run"], "set": "beam"}}
     with pytest.raises(InvalidRequest, match="different sets"):
         compared(document, other)
+
+
+def test_what_makes_a_comparison_doubtful_is_said(document):
+    assert list(cautions(document, document)) == []
+    other = {**_doubled(document), "summary": {**document["summary"], "void": True}}
+    other["run"] = {**document["run"], "data": "of another day"}
+    first, second, third = cautions(document, other)
+    assert first == "the second result is VOID: not every memory was kept"
+    assert second.startswith("not the same data:")
+    assert third == f"{len(document['rows'])} questions are in one of the results only, and left out"
+
+
+def _grid(document: dict) -> dict:
+    judged = {"reader": "small", "judge": "<judge>", "questions": 1, "tokens": 9}
+    rows = [("treatment", True), ("lower bound", False)]
+    return {
+        **{name: document[name] for name in ("run", "machine", "date")},
+        "answers": {
+            "cells": {cell: {**judged, "accuracy": float(right)} for cell, right in rows},
+            "treatment minus": {"lower bound": {"mean": 1.0, "low": 1.0, "high": 1.0, "p": 0.0}},
+            "left out": 2,
+            "not kept": [],
+            "void": False,
+        },
+        "rows": [{"cell": cell, "category": "temporal", "correct": right} for cell, right in rows],
+    }
+
+
+def test_the_page_shows_what_was_answered_and_judged(document, tmp_path: Path):
+    (tmp_path / "answers.json").write_text(json.dumps(_grid(document)), encoding="utf-8")
+    (tmp_path / "run.json").write_text(json.dumps(document), encoding="utf-8")
+    found = answered(tmp_path)
+    assert [one["answers"]["left out"] for one in found] == [2]
+    html = page([], (), found)
+    assert "answered and judged" in html
+    assert "+1.000 (+1.000 to +1.000)" in html
+    assert "&lt;judge&gt;" in html
+    assert "2 questions have no right answer" in html
+    assert "temporal, treatment: 1.000" in html
 
 
 def test_the_page_is_well_formed_and_fetches_nothing(document):

@@ -17,6 +17,7 @@ from memorywire.evals.run import Plan, run
 from memorywire.evals.sets import KINDS
 from memorywire.model.errors import Conflict, InvalidRequest
 from memorywire.model.parts import CONTENT_CHARS_MAX
+from tests.remote.peer import peer
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +78,9 @@ def test_two_runs_find_the_same(plan, tmp_path):
     assert first["digest"] == second["digest"]
     changed = {**first, "rows": first["rows"][1:]}
     assert digest(changed) != first["digest"]
+    later = {**first, "run": {**first["run"], "code": "of another day", "version": "9"}}
+    del later["digest"]
+    assert digest(later) == first["digest"]
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(plan):
@@ -85,6 +89,19 @@ def test_an_interrupted_run_goes_on_where_it_stopped(plan):
     whole = _run(plan("locomo"), told)
     assert told == ["conv-2", "summary"]
     assert whole["cases"] == {"done": 2, "of": 2}
+
+
+def test_progress_is_told_within_a_case_too(plan):
+    seen: list[float] = []
+
+    def watch(done: float, of: int, note: str) -> None:
+        seen.append(done / of)
+
+    quiet = {"date": "2026-01-01", "command": "eval", "tell": lambda *_: None}
+    asyncio.run(run(plan("micro", baselines=False), watch=watch, **quiet))
+    assert seen == sorted(seen)
+    assert len(seen) == 51  # a batch of memories, and fifty questions
+    assert (seen[0], seen[-1]) == (0.5, 1.0)
 
 
 def test_a_line_cut_off_in_the_middle_is_done_again(plan, tmp_path):
@@ -226,6 +243,16 @@ def test_any_store_can_be_measured_by_its_url(plan, tmp_path):
     assert document["run"]["store"] == "memory"
     assert document["summary"]["categories"]["exact"]["systems"][OURS]["turn.rec@5"] == 1
     assert document["summary"]["admission"]["unanswerable n"] == 8
+
+
+def test_a_server_is_measured_as_the_tenant_that_its_url_names(plan, tmp_path):
+    with peer(f"sqlite:///{tmp_path}/theirs.db", embedder="minilm") as server:
+        token = server.operator("ana", tenants=("acme",)).token
+        host = server.client.url.removeprefix("http://")
+        far = plan("longmemeval", baselines=False, stores=(f"http://{token}@{host}?tenant=acme",))
+        assert not _run(far)["summary"]["void"]
+        found = asyncio.run(parity(far, tell=lambda *_: None))
+    assert (found.questions, found.differences, found.leaks) == (3, (), 0)
 
 
 def test_plain_rank_fusion_finds_all_answers_of_the_microbenchmark_among_the_first_five(plan):

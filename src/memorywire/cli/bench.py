@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,9 +10,11 @@ import click
 
 from memorywire.cli.bench_fusion import fusion
 from memorywire.cli.bench_kv import kv
+from memorywire.cli.eval_options import tidied, told
 from memorywire.cli.problems import problems
-from memorywire.cli.screen import Progress, table, terminal_width
+from memorywire.cli.screen import table, terminal_width
 from memorywire.model.clock import system_clock
+from memorywire.model.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from memorywire.evals.bench.report import Report
@@ -78,23 +81,49 @@ def command(
     The reference design embeds in float32 and looks at every vector of an agent in a SQLite table. Both
     keep the same made-up memories in files with the same durability, and are timed in turn. Beyond
     200,000 the vectors they are filled with are made up, too. With `--json FILE` the report is also
-    written to a file.
+    written to a file. Files are written after every size, and what is interrupted shows what it has.
     """
     if context.invoked_subcommand is not None:
         return
+    outcome = _Outcome(json_file=json_file, markdown=markdown, plot=plot)
     with problems(as_json=json_file == _STDOUT):
-        report = _run(sizes, rounds, reference, reference_model, folder)
-    document = json.dumps(report.json(), ensure_ascii=False, indent=2) + "\n"
-    if json_file == _STDOUT:
-        click.echo(document.encode(), nl=False)
-    else:
-        _show(report)
-    if json_file not in (None, _STDOUT):
-        Path(json_file).write_text(document, encoding="utf-8")
-    if markdown is not None:
-        markdown.write_text(report.markdown(), encoding="utf-8")
-    if plot is not None:
-        plot.write_text(_drawn(report), encoding="utf-8")
+        outcome.check()
+        try:
+            _run(sizes, rounds, reference, reference_model, folder, outcome)
+        finally:
+            outcome.show()
+
+
+class _Outcome:
+    """The reports after every size: each is written to the files over the one before, the last is shown."""
+
+    def __init__(self, *, json_file: str | None, markdown: Path | None, plot: Path | None) -> None:
+        self._bare = json_file == _STDOUT
+        self._files: list[tuple[str | Path | None, Callable[[Report], str]]] = [
+            (None if self._bare else json_file, _document),
+            (markdown, _page),
+            (plot, _drawn),
+        ]
+        self.reports: list[Report] = []
+
+    def check(self) -> None:
+        """Before hours are spent on what cannot be written."""
+        for file, _ in self._files:
+            if file is not None and not Path(file).parent.is_dir():
+                raise InvalidRequest(f"there is no folder {Path(file).parent}", fix="make it first")
+
+    def keep(self, report: "Report") -> None:
+        self.reports.append(report)
+        for file, text in self._files:
+            if file is not None:
+                Path(file).write_text(text(report), encoding="utf-8")
+
+    def show(self) -> None:
+        for report in self.reports[-1:]:
+            if self._bare:
+                click.echo(_document(report).encode(), nl=False)
+            else:
+                _show(report)
 
 
 command.add_command(fusion)
@@ -102,8 +131,13 @@ command.add_command(kv)
 
 
 def _run(
-    sizes: tuple[int, ...], rounds: int, choice: str, model: Path | None, folder: Path | None
-) -> "Report":
+    sizes: tuple[int, ...],
+    rounds: int,
+    choice: str,
+    model: Path | None,
+    folder: Path | None,
+    outcome: _Outcome,
+) -> None:
     import asyncio
 
     from memorywire.evals.bench.embedders import model_folder, open_reference
@@ -111,10 +145,26 @@ def _run(
 
     plan = Plan(folder=folder or _data_folder(), sizes=sizes or SIZES, rounds=rounds)
     reference = open_reference(choice, model or model_folder())
-    with Progress("measuring", None) as progress:
-        return asyncio.run(
-            bench(plan, reference, clock=system_clock, watch=lambda doing: progress.reached(0, doing))
+    with tidied(), told("bench") as tell:
+        asyncio.run(
+            bench(
+                plan,
+                reference,
+                clock=system_clock,
+                watch=lambda doing: tell(len(outcome.reports), len(plan.sizes), doing),
+                keep=outcome.keep,
+            )
         )
+
+
+def _document(report: "Report") -> str:
+    return json.dumps(report.json(), ensure_ascii=False, indent=2) + "\n"
+
+
+def _page(report: "Report") -> str:
+    from memorywire.evals.bench.figures import markdown
+
+    return markdown(report)
 
 
 def _drawn(report: "Report") -> str:
@@ -133,6 +183,7 @@ def _data_folder() -> Path:
 
 
 def _show(report: "Report") -> None:
+    from memorywire.evals.bench.figures import HEADERS, figures
     from memorywire.evals.bench.report import LATENCY_HEADERS, RATE_HEADERS
 
     for line in report.heading():
@@ -144,3 +195,8 @@ def _show(report: "Report") -> None:
             click.echo(line)
     for line in report.footing():
         click.echo(line)
+    asked = list(figures(report))
+    if asked:
+        click.echo()
+        for line in table(HEADERS, asked, elastic="", width=terminal_width()):
+            click.echo(line)

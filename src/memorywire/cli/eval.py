@@ -10,7 +10,7 @@ import click
 
 from memorywire.cli.desk import Desk
 from memorywire.cli.eval_answer import answer
-from memorywire.cli.eval_options import OPTIONS, planned, today, told, typed
+from memorywire.cli.eval_options import OPTIONS, planned, tidied, today, told, typed
 from memorywire.cli.problems import REFUSED, problems
 from memorywire.cli.screen import table, terminal_width
 from memorywire.evals.sets import KINDS, WHOLE, Kind
@@ -56,11 +56,14 @@ command.add_command(answer)
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as one JSON document.")
 def compare(before: Path, after: Path, as_json: bool) -> None:
     """Say which differences between two results are more than chance."""
-    from memorywire.evals.compare import compared, lines
+    from memorywire.evals.compare import cautions, compared, lines
     from memorywire.evals.results import load
 
     with problems(as_json=as_json):
-        differences = compared(load(before), load(after))
+        documents = load(before), load(after)
+        differences = compared(*documents)
+        for caution in cautions(*documents):
+            click.echo(f"caution: {caution}", err=True)
         if as_json:
             Desk.print_json(differences)
             return
@@ -75,14 +78,14 @@ def compare(before: Path, after: Path, as_json: bool) -> None:
 def report(folder: Path, target: Path | None) -> None:
     """Write all results of a folder as one HTML page that needs no network."""
     from memorywire.evals.report import page
-    from memorywire.evals.results import benches, runs
+    from memorywire.evals.results import answered, benches, runs
 
     with problems(as_json=False):
-        documents = runs(folder)
-        if not documents:
+        documents, answers = runs(folder), answered(folder)
+        if not documents and not answers:
             raise InvalidRequest(f"no results in {folder}", field="folder", fix="run `memorywire eval` first")
         place = target or folder / "report.html"
-        place.write_text(page(documents, benches(folder)), encoding="utf-8")
+        place.write_text(page(documents, benches(folder), answers), encoding="utf-8")
     click.echo(f"wrote {place}")
 
 
@@ -142,8 +145,12 @@ def _run(plan: "Plan") -> dict[str, Any]:
 
     from memorywire.evals.run import run
 
-    with told(plan.kind.name) as tell:
-        return asyncio.run(run(plan, date=today(), command=typed(), tell=tell))
+    try:
+        with tidied(), told(plan.kind.name) as tell:
+            return asyncio.run(run(plan, date=today(), command=typed(), tell=tell, watch=tell))
+    except KeyboardInterrupt:
+        click.echo("\nfinished cases are kept: the same command goes on there", err=True)
+        raise
 
 
 def _show_figures(documents: list[dict[str, Any]], shareable: "list[Plan]") -> None:
@@ -164,7 +171,7 @@ def _parity(plan: "Plan") -> "Parity":
 
     from memorywire.evals.parity import parity
 
-    with told(f"{plan.kind.name} parity") as tell:
+    with tidied(), told(f"{plan.kind.name} parity") as tell:
         return asyncio.run(parity(plan, tell=tell))
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memorywire.cli.desk import Desk
-from memorywire.cli.eval_options import BASELINES, OPTIONS, planned, today, told, typed
+from memorywire.cli.eval_options import BASELINES, OPTIONS, planned, tidied, today, told, typed
 from memorywire.cli.problems import REFUSED, STORE_FAILURE, problems
 from memorywire.cli.screen import table, terminal_width
 from memorywire.evals.sets import KINDS
@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 @click.option("--target", metavar="URL", help="The reader to beat, without memory.")
 @click.option("--judge", metavar="URL", help="Who judges; default: the reader.")
 @click.option(
+    "--questions",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Only so many questions of each case, spread over all of them.",
+)
+@click.option(
     "--budget",
     type=click.IntRange(min=1),
     default=1024,
@@ -49,6 +55,7 @@ def answer(
     reference: str | None,
     target: str | None,
     judge: str | None,
+    questions: int | None,
     budget: int,
     max_calls: int,
     as_json: bool,
@@ -57,22 +64,26 @@ def answer(
     """Let a model answer from what is recalled, and judge it.
 
     A reader is openai+https://HOST/v1?model=NAME, anthropic+https://HOST/v1?model=NAME, or cmd:COMMAND for
-    a program that reads a prompt and prints an answer. Its key is taken from MEMORYWIRE_READER_KEY.
+    a program that reads a prompt and prints an answer. Its key is taken from MEMORYWIRE_READER_KEY, which
+    goes to its host alone; those of others are MEMORYWIRE_JUDGE_KEY, _REFERENCE_KEY and _TARGET_KEY.
 
     The command of an agent is run once for every prompt. What it remembers by itself belongs into the folder
     MEMORYWIRE_AGENT_FOLDER, while MEMORYWIRE_AGENT_MEMORY is `on`; with `off` the folder is empty.
     """
     from memorywire.evals.answers import Cell, Grid
-    from memorywire.evals.readers import open_reader
+    from memorywire.evals.readers import keys, open_reader
 
     with problems(as_json=as_json):
-        key = os.environ.get("MEMORYWIRE_READER_KEY")  # from the environment only
-        cells = _first_cells(reader, agent_cmd, key)
-        for name, url in (("reference", reference), ("target", target)):
+        others = {"reference": reference, "target": target}
+        given = keys({"reader": reader, "judge": judge, **others}, os.environ)  # from the environment only
+        cells = _first_cells(reader, agent_cmd, given["reader"])
+        for name, url in others.items():
             if url is not None:
-                cells.append(Cell(name=name, reader=open_reader(url, key=key)))
-        judging = cells[0].reader if judge is None else open_reader(judge, key=key)
-        grid = Grid(cells=tuple(cells), judge=judging, budget=budget, most_calls=max_calls)
+                cells.append(Cell(name=name, reader=open_reader(url, key=given[name])))
+        judging = cells[0].reader if judge is None else open_reader(judge, key=given["judge"])
+        grid = Grid(
+            cells=tuple(cells), judge=judging, budget=budget, most_calls=max_calls, questions=questions
+        )
         document = _answered(planned(KINDS[set_name], **options), grid)
     _show_answers(document, as_json)
     if document["answers"]["void"]:
@@ -107,7 +118,7 @@ def _answered(plan: "Plan", grid: "Grid") -> dict[str, Any]:
     from memorywire.evals.readers import ReaderFailed
 
     try:
-        with told(f"{plan.kind.name} answers") as tell:
+        with tidied(), told(f"{plan.kind.name} answers") as tell:
             return asyncio.run(answer_all(plan, grid, date=today(), command=typed(), tell=tell))
     except ReaderFailed as error:
         click.echo(f"error: {error}\n  fix: run it again; answers so far are kept", err=True)
@@ -118,25 +129,9 @@ def _show_answers(document: dict[str, Any], as_json: bool) -> None:
     if as_json:
         Desk.print_json(document)
         return
-    gaps = document["answers"]["treatment minus"]
-    rows = [
-        [
-            name,
-            cell["reader"],
-            f"{cell['accuracy']:.3f}",
-            f"{gaps[name]['mean']:+.3f} ({gaps[name]['low']:+.3f} to {gaps[name]['high']:+.3f})"
-            if name in gaps
-            else "",
-            str(cell["questions"]),
-            str(cell["tokens"]),
-        ]
-        for name, cell in document["answers"]["cells"].items()
-    ]
-    headers = ("cell", "reader", "accuracy", "treatment minus it", "questions", "tokens")
-    for line in table(headers, rows, elastic="reader", width=terminal_width()):
+    from memorywire.evals.tables import ANSWERS, answer_cells, answer_notes
+
+    for line in table(ANSWERS, list(answer_cells(document)), elastic="reader", width=terminal_width()):
         click.echo(line)
-    answers = document["answers"]
-    if answers["left out"]:
-        click.echo(f"{answers['left out']} questions have no right answer to judge by and were left out")
-    if answers["void"]:
-        click.echo(f"VOID: memories were not kept, the first: {answers['not kept'][0]}")
+    for note in answer_notes(document):
+        click.echo(note)

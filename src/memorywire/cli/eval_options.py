@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -92,15 +93,25 @@ def typed() -> str:
 
 
 @contextmanager
-def told(label: str) -> Iterator[Callable[[int, int, str], None]]:
+def tidied() -> Iterator[None]:
+    """A program that is told to end takes its temporary files with it, as one that is interrupted does."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def told(label: str) -> Iterator[Callable[[float, int, str], None]]:
     """A bar on a terminal; a line a case where there is none, so that a log shows where a run is."""
     bars: list[Progress] = []
     noted: list[str] = []
 
-    def tell(done: int, total: int, note: str) -> None:
+    def tell(done: float, total: int, note: str) -> None:
         if not sys.stderr.isatty():
             if note not in noted[-1:]:
-                click.echo(f"{label}: {done}/{total} {note}", err=True)
+                click.echo(f"{label}: {done:g}/{total} {note}", err=True)
                 noted.append(note)
             return
         if not bars:

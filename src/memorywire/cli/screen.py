@@ -136,7 +136,7 @@ class Progress:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 
-    def reached(self, done: int, note: str = "", *, of: int | None = None) -> None:
+    def reached(self, done: float, note: str = "", *, of: int | None = None) -> None:
         """So much is done; `of` how much, where that is known only now."""
         self._total = self._total if of is None else of
         line = f"{self._label} {self._bar(done)} {note}".rstrip()
@@ -145,7 +145,7 @@ class Progress:
             sys.stderr.flush()
             self._drawn = line
 
-    def _bar(self, done: int) -> str:
+    def _bar(self, done: float) -> str:
         if not self._total:
             return ""
         share = min(done / self._total, 1.0)

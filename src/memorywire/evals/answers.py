@@ -9,7 +9,7 @@ accuracy is not comparable between judges, nor with retrieval figures.
 import asyncio
 import json
 import shutil
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -61,17 +61,30 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """Who answers, who judges, how much of what is recalled is shown, and what it may cost."""
+    """Who answers, who judges, how much of what is recalled is shown, and what it may cost.
+
+    `questions` is how many of each case are asked, spread over all of them; None is every one.
+    """
 
     cells: tuple[Cell, ...]
     judge: Reader
     budget: int = 1024
     most_calls: int = 200
+    questions: int | None = None
+
+    def asked(self, case: Case) -> list[Question]:
+        """Of the questions whose right answer is known."""
+        known = _judgeable(case)
+        count = min(self.questions or len(known), len(known))
+        return [known[place * len(known) // count] for place in range(count)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """One judged answer; `prompt` is a hash of what was asked, `terms` of who was asked and what is right."""
+    """One answer; `prompt` is a hash of what was asked, `terms` of who was asked and what is right.
+
+    Whether it is `correct` is open until somebody has judged it. `shown` are the refs of the memories in it.
+    """
 
     cell: str
     case: str
@@ -81,9 +94,10 @@ class Answered:
     judge: str
     prompt: str
     answer: str
-    correct: bool
+    correct: bool | None
     tokens: int
     terms: str = ""
+    shown: Sequence[str] = ()
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -111,9 +125,15 @@ async def answer_all(plan: Plan, grid: Grid, *, date: str, command: str, tell: T
         "run": {
             **{name: value for name, value in conditions.items() if name != "baselines"},
             "budget": grid.budget,
+            "questions of a case": grid.questions,
             "prompts": hashed(ANSWER + JUDGE),
         },
-        "answers": {**_summary(found), "left out": left_out, "not kept": faults[:50], "void": bool(faults)},
+        "answers": {
+            **_summary(found, clustered=plan.kind.clustered),
+            "left out": left_out,
+            "not kept": faults[:50],
+            "void": bool(faults),
+        },
         "rows": [{name: value for name, value in asdict(one).items() if name != "answer"} for one in found],
         "machine": machine(),
         "date": date,
@@ -125,18 +145,17 @@ async def answer_all(plan: Plan, grid: Grid, *, date: str, command: str, tell: T
     return document
 
 
-def _asked(case: Case) -> list[Question]:
-    """The questions whose right answer is known."""
+def _judgeable(case: Case) -> list[Question]:
     return [question for question in case.questions if question.answer or not question.answerable]
 
 
 def _gate(cases: Iterable[Case], grid: Grid) -> tuple[int, int]:
-    """How many questions are judged and how many left out; refuses what none can judge or costs too much."""
-    whole = judged = told_first = 0
+    """How many questions are judged and how many nobody can; refuses what none can, or costs too much."""
+    left_out = judged = told_first = 0
     answerable = False
     for case in cases:
-        asked = _asked(case)
-        whole, judged = whole + len(case.questions), judged + len(asked)
+        asked = grid.asked(case)
+        left_out, judged = left_out + len(case.questions) - len(_judgeable(case)), judged + len(asked)
         answerable = answerable or any(question.answerable for question in asked)
         told_first += len(tellings(case)) * sum(cell.own for cell in grid.cells)
     if not answerable:
@@ -148,9 +167,9 @@ def _gate(cases: Iterable[Case], grid: Grid) -> tuple[int, int]:
         raise TooManyAffected(
             f"{judged} questions in {len(grid.cells)} cells take up to {calls} calls",
             field="max-calls",
-            fix=f"pass --max-calls {calls}, or a --limit",
+            fix=f"pass --max-calls {calls}, or fewer cases and questions with --limit and --questions",
         )
-    return judged, whole - judged
+    return judged, left_out
 
 
 async def _case(
@@ -168,22 +187,51 @@ async def _case(
     async with sitting(bench.set_name, case, stores=bench.stores, embedder=bench.embedder) as seat:
         faults += [f"{case.id}/{fault}" for fault in await seat.tell(case.items)]
         texts = {item.ref: item.text for item in case.items}
-        for question in _asked(case):
+        for question in grid.asked(case):
             heard = await seat.ask(question, k=DEPTH)
-            shown = [texts[ref] for ref in packed(heard.refs, key.sizes, grid.budget)]
-            found = []
-            for cell in grid.cells:
-                prompt = answer_prompt(question, shown if cell.memory else None)
-                folder = folders.get(cell.name)
-                terms = _terms(question, cell, grid.judge, folder)
-                name = (cell.name, case.id, question.id, hashed(prompt), terms)
-                if name not in done:
-                    reply = await cell.reader.ask(prompt, folder=folder)
-                    judged = await _judged(case, question, cell, grid.judge, prompt, reply)
-                    done[name] = replace(judged, terms=terms)
-                    await asyncio.to_thread(append, place, asdict(done[name]))
-                found.append(done[name])
-            yield found
+            shown = {ref: texts[ref] for ref in packed(heard.refs, key.sizes, grid.budget)}
+            yield [
+                await _answered(case, question, cell, grid, shown, folders.get(cell.name), done, place)
+                for cell in grid.cells
+            ]
+
+
+async def _answered(
+    case: Case,
+    question: Question,
+    cell: Cell,
+    grid: Grid,
+    shown: Mapping[str, str],
+    folder: Path | None,
+    done: dict[tuple[str, ...], Answered],
+    place: Path,
+) -> Answered:
+    """What was answered and judged before, or is now; either is written down."""
+    prompt = answer_prompt(question, list(shown.values()) if cell.memory else None)
+    terms = _terms(question, cell, grid.judge, folder)
+    given = done.get((cell.name, case.id, question.id, hashed(prompt), terms))
+    if given is None:
+        reply = await cell.reader.ask(prompt, folder=folder)
+        given = Answered(
+            cell=cell.name,
+            case=case.id,
+            question=question.id,
+            category=question.category,
+            reader=cell.reader.name,
+            judge=grid.judge.name,
+            prompt=hashed(prompt),
+            answer=reply.text,
+            correct=None,
+            tokens=reply.tokens,
+            terms=terms,
+            shown=list(shown) if cell.memory else [],
+        )
+    if given.correct is None:
+        try:
+            given = await _judged(question, given, grid.judge)
+        finally:  # an answer that nobody judged is paid for, too
+            await asyncio.to_thread(append, place, asdict(given))
+    return given
 
 
 def answer_prompt(question: Question, memories: Sequence[str] | None) -> str:
@@ -204,22 +252,9 @@ def _judging(question: Question, given: str) -> str:
     return JUDGE.format(question=question.text, right=right, given=given)
 
 
-async def _judged(
-    case: Case, question: Question, cell: Cell, judge: Reader, prompt: str, reply: Reply
-) -> Answered:
-    verdict = await judge.ask(_judging(question, reply.text))
-    return Answered(
-        cell=cell.name,
-        case=case.id,
-        question=question.id,
-        category=question.category,
-        reader=cell.reader.name,
-        judge=judge.name,
-        prompt=hashed(prompt),
-        answer=reply.text,
-        correct=says_yes(verdict),
-        tokens=reply.tokens + verdict.tokens,
-    )
+async def _judged(question: Question, given: Answered, judge: Reader) -> Answered:
+    verdict = await judge.ask(_judging(question, given.answer))
+    return replace(given, correct=says_yes(verdict), tokens=given.tokens + verdict.tokens)
 
 
 def says_yes(verdict: Reply) -> bool:
@@ -228,14 +263,14 @@ def says_yes(verdict: Reply) -> bool:
     return bool(words) and words[0].strip(".,!*\"'") == "yes"
 
 
-def _summary(found: Sequence[Answered]) -> dict[str, Json]:
+def _summary(found: Sequence[Answered], *, clustered: bool) -> dict[str, Json]:
     cells: dict[str, list[Answered]] = {}
     for one in found:
         cells.setdefault(one.cell, []).append(one)
     return {
         "cells": {
             name: {
-                "accuracy": round(sum(one.correct for one in answers) / len(answers), 4),
+                "accuracy": round(sum(one.correct is True for one in answers) / len(answers), 4),
                 "questions": len(answers),
                 "reader": answers[0].reader,
                 "judge": answers[0].judge,
@@ -243,15 +278,16 @@ def _summary(found: Sequence[Answered]) -> dict[str, Json]:
             }
             for name, answers in cells.items()
         },
-        "treatment minus": dict(_differences(cells)),
+        "treatment minus": dict(_differences(cells, clustered=clustered)),
     }
 
 
-def _differences(cells: dict[str, list[Answered]]) -> Iterator[tuple[str, Json]]:
-    ours = [float(one.correct) for one in cells.get(TREATMENT, ())]
+def _differences(cells: dict[str, list[Answered]], *, clustered: bool) -> Iterator[tuple[str, Json]]:
+    ours = [float(one.correct is True) for one in cells.get(TREATMENT, ())]
+    cases = [one.case for one in cells.get(TREATMENT, ())] if clustered else None
     for name, answers in cells.items():
         if ours and name != TREATMENT:
-            gap = bootstrap.difference(ours, [float(one.correct) for one in answers])
+            gap = bootstrap.difference(ours, [float(one.correct is True) for one in answers], cases)
             yield name, {key: round(value, 4) for key, value in asdict(gap).items()}
 
 

@@ -1,7 +1,7 @@
 """The product from outside: a case's memory, filled and questioned through the public client."""
 
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -14,6 +14,7 @@ from memorywire.model.errors import MemorywireError
 from memorywire.model.parts import CONTENT_CHARS_MAX, in_parts
 from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.retrieval.embed import Embedder
+from memorywire.stores.remote.link import tenant_named
 
 
 class Moment:
@@ -55,12 +56,22 @@ class Sitting:
         self._now = now
         moment.at = now
 
-    async def tell(self, items: Sequence[Item], marks: Mapping[str, Json] | None = None) -> tuple[str, ...]:
-        """Remember every item; what was not kept under its own id comes back, with the reason."""
+    async def tell(
+        self,
+        items: Sequence[Item],
+        marks: Mapping[str, Json] | None = None,
+        *,
+        watch: Callable[[int], None] | None = None,
+    ) -> tuple[str, ...]:
+        """Remember every item; what was not kept under its own id comes back, with the reason.
+
+        `watch` is told how many were remembered so far.
+        """
         parts = [part for item in items for part in parts_of(item)]
         plain = [item for item in parts if not item.supersedes]
         chained = [item for item in parts if item.supersedes]
-        told = await self.memory.remember_many([self._fields(item, marks or {}) for item in plain])
+        fields = [self._fields(item, marks or {}) for item in plain]
+        told = await self.memory.remember_many(fields, on_progress=watch)
         for item in chained:  # what is superseded must be there first
             told += await self.memory.remember_many([self._fields(item, marks or {})])
         return tuple(
@@ -114,19 +125,23 @@ async def sitting(
     stores: Sequence[str],
     embedder: Embedder,
     agent: str | None = None,
-    tenant: str = DEFAULT_TENANT,
 ) -> AsyncIterator[Sitting]:
-    """A memory for one case, with an agent of its own unless one is named."""
+    """A memory for one case, with an agent of its own unless one is named, of the tenant the stores name."""
     moment = Moment()
     moments = [item.occurred_at for item in case.items if item.occurred_at is not None]
     async with Memory(
         agent or f"eval:{set_name}:{case.id}",
         list(stores),
-        tenant=tenant,
+        tenant=_tenant(stores),
         embedder=embedder,
         clock=moment,
     ) as memory:
         yield Sitting(memory, f"{set_name}:{case.id}:", moment, max(moments, default=0) + DAY_MS, case.items)
+
+
+def _tenant(stores: Sequence[str]) -> str:
+    far = [url.partition("#")[0] for url in stores if url.startswith(("http://", "https://"))]
+    return tenant_named(far) or DEFAULT_TENANT
 
 
 def parts_of(item: Item) -> Iterator[Item]:

@@ -22,11 +22,6 @@ class Interval:
     p: float
 
 
-def clusters(cases: Sequence[str]) -> Sequence[str] | None:
-    """What is drawn whole: the cases, unless there is but one, whose mean would look certain."""
-    return cases if len(set(cases)) > 1 else None
-
-
 def interval(
     values: Sequence[float],
     clusters: Sequence[str] | None = None,
@@ -34,11 +29,20 @@ def interval(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Interval:
-    """The mean of the values; clusters, when given, are drawn whole."""
-    means = resampled_means(values, clusters, resamples=resamples, seed=seed)
-    low, high = np.quantile(means, [0.025, 0.975])
-    beyond = min(float((means <= 0).mean()), float((means >= 0).mean()))
-    return Interval(mean=float(np.mean(values)), low=float(low), high=float(high), p=min(1.0, 2 * beyond))
+    """The mean of the values, drawn one by one; and in whole clusters as well, where those are given.
+
+    The wider range and the larger p are told: a few clusters that happen to agree are no certainty.
+    """
+    ways = [None] if clusters is None else [None, clusters]
+    drawn = [resampled_means(values, way, resamples=resamples, seed=seed) for way in ways]
+    ranges = [np.quantile(means, [0.025, 0.975]) for means in drawn]
+    beyond = max(min(float((means <= 0).mean()), float((means >= 0).mean())) for means in drawn)
+    return Interval(
+        mean=float(np.mean(values)),
+        low=float(min(low for low, _ in ranges)),
+        high=float(max(high for _, high in ranges)),
+        p=min(1.0, 2 * beyond),
+    )
 
 
 def difference(

@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from threading import Lock
 
+from memorywire.model.errors import InvalidRequest
 from memorywire.model.space import Space
 from memorywire.retrieval.embed import Embedder
 
@@ -27,8 +28,16 @@ class CachedEmbedder:
             path.parent.mkdir(parents=True, exist_ok=True)
         # An empty name is a temporary file: large sets do not fit in memory.
         self._db = sqlite3.connect(str(path or ""), timeout=60, check_same_thread=False, isolation_level=None)
-        self._db.execute("PRAGMA synchronous = OFF")  # what a crash loses is embedded again
-        self._db.execute(_SCHEMA)
+        try:
+            self._db.execute("PRAGMA synchronous = OFF")  # what a crash loses is embedded again
+            self._db.execute(_SCHEMA)
+        except sqlite3.DatabaseError as error:
+            self._db.close()
+            raise InvalidRequest(
+                f"{path} cannot be used for embedded texts: {error}",
+                field="cache",
+                fix="name another file with --cache; a damaged one may be deleted",
+            ) from error
         self.hits = 0
         self.misses = 0
 

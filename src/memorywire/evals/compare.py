@@ -1,9 +1,9 @@
 """Two results side by side: which differences are more than chance."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-from memorywire.evals.bootstrap import clusters, difference
+from memorywire.evals.bootstrap import difference
 from memorywire.evals.rows import OURS
 from memorywire.evals.sets import KINDS
 from memorywire.model.errors import InvalidRequest
@@ -14,6 +14,8 @@ Document: TypeAlias = Mapping[str, Json]
 SURE = 0.05
 FEWEST = 6
 """Of fewer questions that all went one way, chance explains so much still."""
+
+_DATA = ("data", "split", "roles")
 
 _EMPTY = {"foreign": "foreign question", "own": "unanswerable question"}
 
@@ -32,7 +34,7 @@ def compared(before: Document, after: Document) -> list[dict[str, Json]]:
     for metric in metrics:
         names = [name for name in shared if metric in _ours(old[name]) and metric in _ours(new[name])]
         if len(names) > 1:
-            cases = clusters([old[name]["case"] for name in names]) if kind.clustered else None
+            cases = [old[name]["case"] for name in names] if kind.clustered else None
             was, now = ([_ours(side[name])[metric] for name in names] for side in (old, new))
             change = difference(now, was, cases)
             found.append(
@@ -48,6 +50,19 @@ def compared(before: Document, after: Document) -> list[dict[str, Json]]:
                 }
             )
     return sorted(found, key=lambda one: (one["p"], one["metric"]))
+
+
+def cautions(before: Document, after: Document) -> Iterator[str]:
+    """What must be known before a difference is believed."""
+    for place, document in (("first", before), ("second", after)):
+        if document["summary"]["void"]:
+            yield f"the {place} result is VOID: not every memory was kept"
+    apart = [name for name in _DATA if before["run"].get(name) != after["run"].get(name)]
+    if apart:
+        yield f"not the same {', '.join(apart)}: two questions of the same name may not be the same question"
+    single = len(_rows(before).keys() ^ _rows(after).keys())
+    if single:
+        yield f"{single} questions are in one of the results only, and left out"
 
 
 def lines(differences: list[dict[str, Json]]) -> tuple[tuple[str, ...], list[list[str]]]:

@@ -1,7 +1,7 @@
 """Putting a case to the test: fill a memory, ask its questions and a stranger's, rank with the baselines."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,17 +29,27 @@ class Bench:
     baselines: bool = True
 
 
-async def examine(case: Case, foreign: Sequence[Question], bench: Bench) -> Examined:
-    """Everything one case can tell; `foreign` questions are about another case and have no answer here."""
+async def examine(
+    case: Case, foreign: Sequence[Question], bench: Bench, watch: Callable[[float], None]
+) -> Examined:
+    """Everything one case can tell; `foreign` questions are about another case and have no answer here.
+
+    `watch` is told which share of it is done: about half is remembering.
+    """
     key = Key.of(case)
     rivals = await _rivals(case, bench) if bench.baselines and case.items else None
     async with sitting(bench.set_name, case, stores=bench.stores, embedder=bench.embedder) as seat:
         began = time.perf_counter()
-        shortfall = await seat.tell(case.items)
+        shortfall = await seat.tell(case.items, watch=lambda kept: watch(kept / len(case.items) / 2))
         ingest_ms = (time.perf_counter() - began) * 1000
         plain = [question for question in case.questions if question.expect is None]
-        rows = [await _own(case, question, key, seat, rivals, bench.embedder) for question in plain]
-        rows += [await _foreign(case, question, seat) for question in foreign]
+        rows: list[Row] = []
+        for question in (*plain, *foreign):
+            if len(rows) < len(plain):
+                rows.append(await _own(case, question, key, seat, rivals, bench.embedder))
+            else:
+                rows.append(await _foreign(case, question, seat))
+            watch(0.5 + len(rows) / (len(plain) + len(foreign)) / 2)
         rows += await examine_beliefs(case, seat, rivals, bench.embedder)
     rows += await compare_pairs(case, set_name=bench.set_name, stores=bench.stores, embedder=bench.embedder)
     return Examined(

@@ -10,7 +10,6 @@ from memorywire.evals.examine import Bench
 from memorywire.evals.rows import PUBLISHED
 from memorywire.evals.run import Plan, Told, tools
 
-SHARED_TENANT = "eval-shared"
 MARK = "haystack"
 
 
@@ -26,7 +25,7 @@ class Parity:
 
 
 async def parity(plan: Plan, *, tell: Told) -> Parity:
-    """Fill both kinds of memory with the same items under the same ids, then ask both the same."""
+    """Fill both kinds of memory with the same items under ids of the same order, then ask both the same."""
     dataset = load(plan.kind, plan.data, split=plan.split, roles=plan.roles)
     wanted = dataset.case_ids[: plan.limit]
     differences: list[str] = []
@@ -87,15 +86,12 @@ def _alone(case: Case, bench: Bench) -> AbstractAsyncContextManager[Sitting]:
 
 
 def _shared(case: Case, bench: Bench) -> AbstractAsyncContextManager[Sitting]:
-    """Of the agent that all cases share; what another run left in the store is another's."""
-    return sitting(
-        bench.set_name,
-        case,
-        stores=bench.stores,
-        embedder=bench.embedder,
-        agent=f"eval:{bench.set_name}:shared",
-        tenant=SHARED_TENANT,
-    )
+    """Of the agent that all cases share; what another run left in the store is another's.
+
+    It is of the same tenant: a token of a server may be good for no other.
+    """
+    name = f"{bench.set_name}-shared"
+    return sitting(name, case, stores=bench.stores, embedder=bench.embedder, agent=f"eval:{name}")
 
 
 def _difference(question: str, alone: tuple[str, ...], shared: tuple[str, ...]) -> str:

@@ -38,9 +38,9 @@ def bars(title: str, groups: Mapping[str, Mapping[str, float]], series: Sequence
 
 
 def lines(title: str, curves: Mapping[str, Points], ticks: Sequence[float], axis: str, *, log: bool) -> str:
-    """A line for every curve; x over the ticks, logarithmic when told, y from 0 to 1."""
+    """A line for every curve, the first on top; x over the ticks, logarithmic when told, y from 0 to 1."""
     shapes = [_label(_x(tick, ticks, log), _HEIGHT - _BOTTOM + 16, f"{tick:g}", "middle") for tick in ticks]
-    for order, (name, points) in enumerate(curves.items()):
+    for order, (name, points) in reversed(list(enumerate(curves.items()))):
         path = " ".join(f"{_x(x, ticks, log):.1f},{_y(y):.1f}" for x, y in points)
         shapes.append(
             f'<polyline points="{path}" fill="none" stroke="{_colour(order)}" stroke-width="2">'

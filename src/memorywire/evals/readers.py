@@ -18,11 +18,28 @@ from memorywire.evals.metrics import tokens
 from memorywire.evals.results import hashed
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
+from memorywire.retrieval.embed.openai import retry_after
 
 COMMAND = "cmd:"
 FIX = 'use "openai+https://HOST/v1?model=NAME", "anthropic+https://HOST/v1?model=NAME" or "cmd:COMMAND"'
 MOST_TOKENS = 400
 PATIENCE = 300.0
+
+BUSY = frozenset((429, 502, 503, 504, 529))
+"""What a server that is asked too much says: the same question may be answered later."""
+
+PAUSES = (1.0, 5.0, 15.0, 60.0)
+"""Seconds before a busy server is asked again, where it does not say itself how long it wants."""
+
+LONGEST_PAUSE = 120.0
+
+KEYS = {
+    "reader": "MEMORYWIRE_READER_KEY",
+    "judge": "MEMORYWIRE_JUDGE_KEY",
+    "reference": "MEMORYWIRE_REFERENCE_KEY",
+    "target": "MEMORYWIRE_TARGET_KEY",
+}
+"""Where the key of each role is taken from."""
 
 FOLDER = "MEMORYWIRE_AGENT_FOLDER"
 MEMORY = "MEMORYWIRE_AGENT_MEMORY"
@@ -30,6 +47,14 @@ MEMORY = "MEMORYWIRE_AGENT_MEMORY"
 
 class ReaderFailed(Exception):
     """The model or the command did not answer; what was answered before is kept."""
+
+
+class _Busy(ReaderFailed):
+    """It may answer after so many seconds, if it said how many."""
+
+    def __init__(self, detail: str, seconds: float | None) -> None:
+        super().__init__(detail)
+        self.seconds = seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,11 +95,31 @@ def open_reader(spec: str, *, key: str | None) -> Reader:
     return Endpoint(parts._replace(scheme=scheme), speaks, models[0], key)
 
 
+def keys(specs: Mapping[str, str | None], environment: Mapping[str, str]) -> dict[str, str | None]:
+    """The key of each role: its own, or the reader's at one host, that of the first who has one.
+
+    A key of one server is so never shown to another.
+    """
+    hosts = {role: _host(spec) for role, spec in specs.items()}
+    home = next(filter(None, hosts.values()), None)
+    shared = environment.get(KEYS["reader"])
+    return {
+        role: environment.get(KEYS[role]) or (shared if host == home else None)
+        for role, host in hosts.items()
+    }
+
+
+def _host(spec: str | None) -> str:
+    """Host and port of an endpoint; nothing of a program, or of nobody."""
+    return "" if spec is None or spec.startswith(COMMAND) else urlsplit(spec).netloc.rpartition("@")[2]
+
+
 class Command:
     """A program that reads the prompt on standard input and prints its answer.
 
     It finds a folder in MEMORYWIRE_AGENT_FOLDER: one that lasts where it is to use a memory of its own, as
-    MEMORYWIRE_AGENT_MEMORY says (`on` or `off`), else an empty one that is removed afterwards.
+    MEMORYWIRE_AGENT_MEMORY says (`on` or `off`), else an empty one that is removed afterwards. The keys of
+    the other readers are kept from it.
     """
 
     def __init__(self, line: str) -> None:
@@ -90,7 +135,8 @@ class Command:
     async def ask(self, prompt: str, *, folder: Path | None = None) -> Reply:
         with _room(folder) as room:
             memory = "off" if folder is None else "on"
-            text = await self._run(prompt, {**os.environ, FOLDER: str(room.absolute()), MEMORY: memory})
+            theirs = {name: value for name, value in os.environ.items() if name not in KEYS.values()}
+            text = await self._run(prompt, {**theirs, FOLDER: str(room.absolute()), MEMORY: memory})
         return Reply(text=text, tokens=tokens(prompt) + tokens(text))
 
     async def _run(self, prompt: str, env: Mapping[str, str]) -> str:
@@ -135,16 +181,27 @@ class Endpoint:
 
     async def ask(self, prompt: str, *, folder: Path | None = None) -> Reply:
         body = {"model": self.name, "messages": [{"role": "user", "content": prompt}]}
-        answer = await asyncio.to_thread(self._answer, body)
+        answer = await self._patiently(body)
         try:
             return self._read(answer, prompt)
         except (AttributeError, KeyError, IndexError, TypeError) as error:
             raise ReaderFailed(f"{self._url.hostname} gave an answer of another shape: {error!r}") from error
 
+    async def _patiently(self, body: Mapping[str, Json]) -> Json:
+        for pause in PAUSES:
+            try:
+                return await asyncio.to_thread(self._answer, body)
+            except _Busy as busy:
+                wanted = pause if busy.seconds is None else busy.seconds
+                await asyncio.sleep(min(wanted, LONGEST_PAUSE))
+        return await asyncio.to_thread(self._answer, body)
+
     def _answer(self, body: Mapping[str, Json]) -> Json:
-        status, said = self._post(json.dumps({**body, **self._limits}).encode())
+        status, said, wait = self._post(json.dumps({**body, **self._limits}).encode())
         while status == 400 and self._given_up(said):
-            status, said = self._post(json.dumps({**body, **self._limits}).encode())
+            status, said, wait = self._post(json.dumps({**body, **self._limits}).encode())
+        if status in BUSY:
+            raise _Busy(f"{self._url.hostname} stayed busy, it answered {status}", retry_after(wait))
         if status != 200:  # the body may repeat the key
             raise ReaderFailed(f"{self._url.hostname} answered {status}: check its address, model and key")
         try:
@@ -159,14 +216,15 @@ class Endpoint:
             return True
         return b"temperature" in complaint and self._limits.pop("temperature", None) is not None
 
-    def _post(self, body: bytes) -> tuple[int, bytes]:
+    def _post(self, body: bytes) -> tuple[int, bytes, str | None]:
+        """Status, body, and how long it wants to be left alone."""
         kind = HTTPSConnection if self._url.scheme == "https" else HTTPConnection
         connection = kind(self._url.hostname or "", self._url.port, timeout=PATIENCE)
         path = self._url.path.rstrip("/") + self._dialect.path
         try:
             connection.request("POST", path, body, self._headers)
             response = connection.getresponse()
-            return response.status, response.read()
+            return response.status, response.read(), response.getheader("Retry-After")
         except (OSError, HTTPException) as error:
             raise ReaderFailed(f"{self._url.hostname} did not answer: {error}") from error
         finally:

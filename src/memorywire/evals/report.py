@@ -1,6 +1,6 @@
 """All results as one page that opens without a network: tables, charts, conditions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import TypeAlias
 
@@ -8,7 +8,7 @@ from memorywire.evals import plots
 from memorywire.evals.rows import OURS
 from memorywire.evals.scoring import BUDGETS
 from memorywire.evals.sets import KINDS
-from memorywire.evals.tables import HEADERS, cells, notes
+from memorywire.evals.tables import ANSWERS, HEADERS, answer_cells, answer_notes, cells, notes
 from memorywire.model.record import Json
 
 Document: TypeAlias = Mapping[str, Json]
@@ -27,6 +27,7 @@ th, td { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #ddd;
 th:first-child, td:first-child { text-align: left; }
 td:nth-child(2) { font-weight: 600; }
 th, td:nth-child(n+2) { white-space: nowrap; }
+.wide { overflow-x: auto; }
 svg { overflow: visible; width: 100%; height: auto; margin: .5rem 0; }
 svg text { font-size: 11px; fill: #333; } svg .title { font-size: 13px; font-weight: 600; }
 svg .grid { stroke: #e3e3e3; } .note { color: #555; }
@@ -37,9 +38,15 @@ svg .grid { stroke: #e3e3e3; } .note { color: #555; }
 """
 
 
-def page(documents: Sequence[Document], benches: Sequence[Document] = ()) -> str:
-    """One HTML document with nothing to fetch: every run, and how long recalls took in runs and benches."""
-    body = "".join([*(_section(document) for document in documents), *_speed(documents, benches)])
+def page(
+    documents: Sequence[Document], benches: Sequence[Document] = (), answered: Sequence[Document] = ()
+) -> str:
+    """One HTML document with nothing to fetch.
+
+    It has every run, every grid of answers, and how long recalls took in runs and benches.
+    """
+    runs, grids = map(_section, documents), map(_answers, answered)
+    body = "".join([*runs, *grids, *_speed(documents, benches)])
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>memorywire eval</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -52,13 +59,37 @@ def page(documents: Sequence[Document], benches: Sequence[Document] = ()) -> str
 
 def _section(document: Document) -> str:
     name = document["run"]["set"]
-    parts = [f"<h2>{escape(KINDS[name].about)}</h2>", _table(document)]
-    parts += [f'<p class="note">{escape(note)}</p>' for note in notes(document)]
+    parts = [f"<h2>{escape(KINDS[name].about)}</h2>", _table(HEADERS, cells(document))]
+    parts += [_note(note) for note in notes(document)]
     parts += _charts(document)
+    return "".join([*parts, _conditions(document)])
+
+
+def _answers(document: Document) -> str:
+    """A grid: what each cell reached, altogether and by category."""
+    name = document["run"]["set"]
+    parts = [f"<h2>{escape(KINDS[name].about)}: answered and judged</h2>"]
+    parts.append(_table(ANSWERS, answer_cells(document)))
+    parts += [_note(note) for note in answer_notes(document)]
+    judged: dict[str, dict[str, list[bool]]] = {}
+    for row in document["rows"]:
+        judged.setdefault(row["category"], {}).setdefault(row["cell"], []).append(row["correct"])
+    shares = {
+        category: {cell: sum(verdicts) / len(verdicts) for cell, verdicts in cells.items()}
+        for category, cells in sorted(judged.items())
+    }
+    parts.append(plots.bars("accuracy by category", shares, list(document["answers"]["cells"])))
+    return "".join([*parts, _conditions(document)])
+
+
+def _conditions(document: Document) -> str:
     run = ", ".join(f"{key} {value}" for key, value in sorted(document["run"].items()))
     machine = ", ".join(f"{key} {value}" for key, value in sorted(document["machine"].items()))
-    parts.append(f'<p class="note">{escape("; ".join([document["date"], run, machine]))}</p>')
-    return "".join(parts)
+    return _note("; ".join([document["date"], run, machine]))
+
+
+def _note(text: str) -> str:
+    return f'<p class="note">{escape(text)}</p>'
 
 
 def _speed(documents: Sequence[Document], benches: Sequence[Document]) -> Iterator[str]:
@@ -81,12 +112,10 @@ def _speed(documents: Sequence[Document], benches: Sequence[Document]) -> Iterat
         yield plots.latencies("median milliseconds by memories, query embedded beforehand", shown)
 
 
-def _table(document: Document) -> str:
-    head = "".join(f"<th>{escape(header)}</th>" for header in HEADERS)
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in cells(document)
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+def _table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    head = "".join(f"<th>{escape(header)}</th>" for header in headers)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _charts(document: Document) -> Iterator[str]:

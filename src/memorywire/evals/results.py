@@ -15,6 +15,9 @@ from memorywire.evals.sets import KINDS
 from memorywire.model.errors import Conflict, InvalidRequest
 from memorywire.model.record import Json
 
+_ASIDE = ("address", "code", "version")
+"""Conditions of a run that are no part of what it found."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folder:
@@ -87,10 +90,10 @@ def hashed(*words: str) -> str:
 
 
 def digest(document: Mapping[str, Json]) -> str:
-    """Equal for two runs that found the same, whenever and wherever they ran."""
+    """Equal for two runs that found the same, whenever and wherever they ran, and with which program."""
     lasting = {name: value for name, value in document.items() if name not in ("timing", "machine", "date")}
     rows = [{**row, "ms": None} for row in lasting.get("rows", ())]
-    run = {name: value for name, value in lasting.get("run", {}).items() if name != "address"}
+    run = {name: value for name, value in lasting.get("run", {}).items() if name not in _ASIDE}
     text = json.dumps({**lasting, "run": run, "rows": rows}, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
@@ -103,6 +106,11 @@ def record(out: Path, entry: Mapping[str, Json]) -> None:
 def runs(folder: Path) -> list[dict[str, Json]]:
     """The documents of all runs in a folder; whatever else is there is passed over."""
     return [document for document in _documents(folder) if _of_a_run(document)]
+
+
+def answered(folder: Path) -> list[dict[str, Json]]:
+    """The documents of `memorywire eval answer` in a folder."""
+    return [document for document in _documents(folder) if _of_answers(document)]
 
 
 def benches(folder: Path) -> list[dict[str, Json]]:
@@ -135,6 +143,13 @@ def _documents(folder: Path) -> Iterator[Json]:
 def _of_a_run(document: Json) -> bool:
     match document:
         case {"run": {"set": str(name)}, "summary": dict(), "rows": list()}:
+            return name in KINDS
+    return False
+
+
+def _of_answers(document: Json) -> bool:
+    match document:
+        case {"run": {"set": str(name)}, "answers": {"cells": dict()}, "rows": list()}:
             return name in KINDS
     return False
 

@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from memorywire import __version__
@@ -20,7 +21,11 @@ from memorywire.evals.targets import targets
 from memorywire.model.record import Json
 from memorywire.retrieval.embed import open_embedder
 
-Told = Callable[[int, int, str], None]
+Told = Callable[[float, int, str], None]
+
+
+def _nobody(done: float, of: int, note: str) -> None:
+    """Nobody looks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +61,11 @@ class Plan:
         }
 
 
-async def run(plan: Plan, *, date: str, command: str, tell: Told) -> dict[str, Json]:
-    """The document of the run; what was done before and written down is not done again."""
+async def run(plan: Plan, *, date: str, command: str, tell: Told, watch: Told = _nobody) -> dict[str, Json]:
+    """The document of the run; what was done before and written down is not done again.
+
+    `tell` is called once for each case, `watch` also within one.
+    """
     dataset = await asyncio.to_thread(load, plan.kind, plan.data, split=plan.split, roles=plan.roles)
     conditions = await asyncio.to_thread(plan.conditions, dataset)
     folder = Folder(out=plan.out, version=__version__, name=f"{dataset.name}-{dataset.split}")
@@ -67,7 +75,8 @@ async def run(plan: Plan, *, date: str, command: str, tell: Told) -> dict[str, J
         for place, id in enumerate(wanted):
             if id not in done:
                 tell(place, len(wanted), id)
-                case = await examine(dataset.build(id), foreign(plan.kind, dataset, id), bench)
+                advance = partial(_within, watch, place, len(wanted), id)
+                case = await examine(dataset.build(id), foreign(plan.kind, dataset, id), bench, advance)
                 done[id] = await asyncio.to_thread(folder.add, case)
     tell(len(wanted), len(wanted), "summary")
     cases = [done[id] for id in wanted]
@@ -77,6 +86,10 @@ async def run(plan: Plan, *, date: str, command: str, tell: Told) -> dict[str, J
     entry = {name: document[name] for name in ("date", "digest", "machine", "run", "cases")}
     record(plan.out, {**entry, "command": command, "void": document["summary"]["void"]})
     return document
+
+
+def _within(watch: Told, place: int, of: int, id: str, share: float) -> None:
+    watch(place + share, of, id)
 
 
 def foreign(kind: Kind, dataset: Dataset, id: str) -> tuple[Question, ...]:

@@ -121,7 +121,7 @@ def _intervals(rows: Sequence[Row], headlines: Sequence[str], *, clustered: bool
     for metric in headlines:
         having = [row for row in rows if metric in row.figures.get(OURS, {})]
         if len(having) > 1:
-            clusters = bootstrap.clusters([row.case for row in having]) if clustered else None
+            clusters = [row.case for row in having] if clustered else None
             ours = values(having, OURS, metric)
             found[metric] = {OURS: _shown(bootstrap.interval(ours, clusters))}
             for system in sorted({system for row in having for system in row.figures} - {OURS}):

@@ -10,14 +10,23 @@ from memorywire.model.record import Json
 
 HEADERS = ("", OURS, "95 %", *NAMES, "at least", "aim", "stands")
 FIGURES = ("", "at least", "aim", OURS, "stands")
+ANSWERS = ("cell", "reader", "judge", "accuracy", "treatment minus it", "questions", "tokens")
 
 
 def cells(document: Mapping[str, Json]) -> Iterator[list[str]]:
     """A row for every line of the set's table that was measured."""
     summary = document["summary"]
-    for target in targets(document["run"]["set"]):
+    for target in [*targets(document["run"]["set"]), *_by_category(document)]:
         if target.figure(summary) is not None:
             yield _cells(target, summary)
+
+
+def _by_category(document: Mapping[str, Json]) -> Iterator[Target]:
+    """Of one's own data, whose categories no table knows: a line for each."""
+    names = document["summary"]["categories"] if document["run"]["set"] == "own" else ()
+    if len(names) > 1:
+        for name in names:
+            yield Target(label=f"{name}: R@5", where=f"categories/{name}/turn.rec@5")
 
 
 def figures(documents: Sequence[Mapping[str, Json]]) -> Iterator[list[str]]:
@@ -29,6 +38,31 @@ def figures(documents: Sequence[Mapping[str, Json]]) -> Iterator[list[str]]:
             if ours is not None and (target.floor, target.aim) != (None, None):
                 least, aim = (_bound(target, value) for value in (target.floor, target.aim))
                 yield [f"{run['set']}: {target.label}", least, aim, _shown(ours), target.verdict(ours)]
+
+
+def answer_cells(document: Mapping[str, Json]) -> Iterator[list[str]]:
+    """A row for every cell of a grid, with what the treatment has over it."""
+    gaps = document["answers"]["treatment minus"]
+    for name, cell in document["answers"]["cells"].items():
+        gap = gaps.get(name)
+        yield [
+            name,
+            cell["reader"],
+            cell["judge"],
+            f"{cell['accuracy']:.3f}",
+            "" if gap is None else f"{gap['mean']:+.3f} ({gap['low']:+.3f} to {gap['high']:+.3f})",
+            str(cell["questions"]),
+            str(cell["tokens"]),
+        ]
+
+
+def answer_notes(document: Mapping[str, Json]) -> Iterator[str]:
+    """What must be known to read the answers."""
+    answers = document["answers"]
+    if answers["left out"]:
+        yield f"{answers['left out']} questions have no right answer to judge by and were left out"
+    if answers["void"]:
+        yield f"VOID: memories were not kept, the first: {answers['not kept'][0]}"
 
 
 def parity_figure(found: Parity) -> list[str]:

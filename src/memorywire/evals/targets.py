@@ -27,12 +27,11 @@ class Target:
 
     def figure(self, summary: Mapping[str, Json], system: str = OURS) -> float | None:
         """What the system reached, if that was measured."""
-        room, *path = self.where.split("/")
+        room, _, rest = self.where.partition("/")
         if room == "admission":
-            found = summary[room].get(path[0]) if system == OURS else None
-        else:
-            table = summary[room].get(path[0], {"systems": {}})
-            found = table["systems"].get(system, {}).get(path[1])
+            return summary[room].get(rest) if system == OURS else None
+        table = summary[room].get(rest.rpartition("/")[0], {"systems": {}})
+        found: float | None = table["systems"].get(system, {}).get(self.metric)
         return found
 
     def verdict(self, figure: float | None) -> str:

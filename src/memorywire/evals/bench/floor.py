@@ -14,7 +14,7 @@ from memorywire.model.change import Base, Change, Put
 from memorywire.model.clock import system_clock
 from memorywire.model.record import MemoryType, Scope
 from memorywire.model.requests import Remember
-from memorywire.stores.sqlite.applying import prepare
+from memorywire.stores.sqlite.applying import chain_row, prepare
 from memorywire.stores.sqlite.connection import connect
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.sql import QUERIES
@@ -44,10 +44,10 @@ class Floor:
             body = told.body(last + number)
             chain = ledger.linked(chain, leaf_hash(body.encode()))
             prepared = prepare(change, vectors.space)
-            version = prepared.puts[0] | {"began": began + number, "unique": True, "at": change.at}
+            version = chain_row(change, began + number, change.put[0], prepared.puts[0])
             (salt,) = told.salts
             yield [
-                (QUERIES["begin_change"], prepared.row),
+                (QUERIES["begin_change"], tuple(prepared.row.values())),
                 (QUERIES["begin_chain"], version),
                 (ledger.QUERIES["append"], (last + number, body, chain)),
                 (

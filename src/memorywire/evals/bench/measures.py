@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
 from memorywire.evals.bench.linear import LinearStore
-from memorywire.evals.bench.report import Latency, Rate
+from memorywire.evals.bench.report import ALONE, BARE, TENANT_ALONE, Latency, Rate
 from memorywire.evals.bench.stage import AGENT, SMALL_USER, Stage, kept, mint, store_url
 from memorywire.evals.bench.timing import REST, WARM_UP, Spread, Step, side_by_side, spread, timed
 from memorywire.facades.memory import Memory
@@ -17,6 +17,8 @@ Embed: TypeAlias = Callable[[str], bytes]
 CLIENTS = 8
 # Each client of the reference holds all vectors twice while it recalls.
 MOST_FOR_LINEAR_CLIENTS = 200_000
+
+SMALL_TENANT = "small"
 
 _COLD_OPENINGS = 3
 
@@ -63,7 +65,7 @@ async def remember(stage: Stage) -> list[Latency]:
     return [
         _latency(stage, "remember", spreads["ours"], spreads.get("linear")),
         _latency(stage, without, spreads["ours known"], spreads["linear known"]),
-        _latency(stage, without, spreads["ours known"], spreads["bare"], "a bare durable insert"),
+        _latency(stage, without, spreads["ours known"], spreads["bare"], BARE),
         _latency(stage, without, spreads["ours known"], spreads["awaited"], "a bare insert on a thread"),
     ]
 
@@ -92,26 +94,35 @@ async def recall_after_remember(stage: Stage) -> list[Latency]:
 
 
 async def filtered_recall(stage: Stage) -> list[Latency]:
-    """A small user among many, beside the reference and beside the same user alone in a file."""
+    """A small user beside the reference and beside the same user alone in a file; a small tenant likewise."""
     asked = [fact.question for fact in stage.small]
     questions = [asked[at % len(asked)] for at in range(stage.rounds + WARM_UP)]
     contents = [fact.content for fact in stage.small]
     learned = _embedded([*questions, *contents])
     await stage.vectors.learn(learned)
-    async with Memory(AGENT, [store_url(stage.folder, "alone")], embedder=stage.vectors) as alone:
-        for receipt in await alone.remember_many([{"content": c, "user_id": SMALL_USER} for c in contents]):
-            kept(receipt)
+    async with (
+        Memory(AGENT, [store_url(stage.folder, "alone")], embedder=stage.vectors) as alone,
+        Memory(AGENT, [stage.url], tenant=SMALL_TENANT, embedder=stage.vectors) as tenant,
+    ):
+        for memory in (alone, tenant):
+            given = [{"content": content, "user_id": SMALL_USER} for content in contents]
+            for receipt in await memory.remember_many(given):
+                kept(receipt)
         steps = {
             "ours": _ours_recall(stage.ours, questions, SMALL_USER),
             "linear": _linear_recall(stage, questions, stage.vectors.known, SMALL_USER),
             "alone": _ours_recall(alone, questions, SMALL_USER),
+            "tenant": _ours_recall(tenant, questions),
+            "tenant alone": _ours_recall(alone, questions),
         }
         spreads = await side_by_side(stage.rounds, steps)
     stage.vectors.unlearn(learned)
     measure = f"recall of a user with {len(contents)}, without embedding"
+    tenants = measure.replace("user", "tenant")
     return [
         _latency(stage, measure, spreads["ours"], spreads["linear"]),
-        _latency(stage, measure, spreads["ours"], spreads["alone"], "the same user alone"),
+        _latency(stage, measure, spreads["ours"], spreads["alone"], ALONE),
+        _latency(stage, tenants, spreads["tenant"], spreads["tenant alone"], TENANT_ALONE),
     ]
 
 

@@ -7,7 +7,7 @@ from math import ceil, floor, log10
 from memorywire.evals.bench.report import REFERENCE, Latency
 from memorywire.evals.plots import COLOURS
 
-_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 860, 520, 70, 300, 50, 60
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 960, 520, 70, 390, 50, 60
 _STYLE = "text{font:13px sans-serif;fill:#222}.grid{stroke:#ddd}polyline{fill:none;stroke-width:2}"
 
 
@@ -23,9 +23,9 @@ def chart(latencies: Sequence[Latency]) -> str:
         ours = [(row.size, row.ours.p50) for row in rows]
         its = [(row.size, row.other.p50) for row in rows if row.other is not None]
         shapes += [_curve(scale, ours, colour, ""), _curve(scale, its, colour, ' stroke-dasharray="5 4"')]
-        shapes.append(_text(_WIDTH - _RIGHT + 16, _TOP + 22 * order, measure, "start", colour))
+        shapes += _named(_TOP + 22 * order, measure, colour)
     title = "milliseconds, median, by number of memories (dashed: the reference design)"
-    shapes.append(_text(_LEFT, 24, title, "start", "#222"))
+    shapes.append(_text(_LEFT, 24, title, "start"))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
         f'aria-label="{escape(title)}"><style>{_STYLE}</style>'
@@ -62,9 +62,9 @@ def _grid(scale: _Scale) -> Iterator[str]:
     for power in scale.times:
         y = scale.y(10**power)
         yield f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>'
-        yield _text(_LEFT - 8, y + 4, f"{10.0**power:g}", "end", "#222")
+        yield _text(_LEFT - 8, y + 4, f"{10.0**power:g}", "end")
     for power in scale.sizes:
-        yield _text(scale.x(10**power), _HEIGHT - _BOTTOM + 22, f"{10**power:,}", "middle", "#222")
+        yield _text(scale.x(10**power), _HEIGHT - _BOTTOM + 22, f"{10**power:,}", "middle")
 
 
 def _curve(scale: _Scale, points: Sequence[tuple[int, float]], colour: str, dashes: str) -> str:
@@ -74,7 +74,12 @@ def _curve(scale: _Scale, points: Sequence[tuple[int, float]], colour: str, dash
     return f'<polyline points="{path}" stroke="{colour}"{dashes}/>{dots}'
 
 
-def _text(x: float, y: float, words: str, anchor: str, colour: str) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" style="fill:{colour}">{escape(words)}</text>'
-    )
+def _named(y: float, measure: str, colour: str) -> Iterator[str]:
+    """A measure beside its colour: words in a light colour are hard to read."""
+    x = _WIDTH - _RIGHT + 16
+    yield f'<rect x="{x}" y="{y - 10:.1f}" width="11" height="11" fill="{colour}"/>'
+    yield _text(x + 18, y, measure, "start")
+
+
+def _text(x: float, y: float, words: str, anchor: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'

@@ -8,6 +8,9 @@ from memorywire.evals.bench.timing import TURN, Spread
 from memorywire.model.record import Json
 
 REFERENCE = "reference"
+ALONE = "the same user alone"
+TENANT_ALONE = "the same tenant alone"
+BARE = "a bare durable insert"
 LEDGER_OFF = "the same with the ledger off"
 UNWATCHED = "the same without policy, redaction and ledger"
 
@@ -54,6 +57,14 @@ class Rate:
         return (self.measure, f"{self.size:,}", f"{self.ours:,.0f}", other, _times(self.ratio), against)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resident:
+    """How many megabytes a process holds that opened the file and recalled from it."""
+
+    size: int
+    mb: float
+
+
 LATENCY_HEADERS = ("milliseconds", "memories", "p50", "p95", "its p50", "its p95", "faster", "against")
 RATE_HEADERS = ("each second", "memories", "ours", "its", "faster", "against")
 
@@ -68,6 +79,7 @@ class Report:
     rounds: int
     latencies: tuple[Latency, ...]
     rates: tuple[Rate, ...]
+    resident: tuple[Resident, ...] = ()
 
     def json(self) -> dict[str, Json]:
         return {
@@ -77,6 +89,7 @@ class Report:
             "rounds": self.rounds,
             "latencies_ms": [asdict(row) | {"ratio": row.ratio} for row in self.latencies],
             "rates_per_second": [asdict(row) | {"ratio": row.ratio} for row in self.rates],
+            "resident_mb": [asdict(held) for held in self.resident],
         }
 
     def heading(self) -> Iterator[str]:
@@ -85,7 +98,9 @@ class Report:
         yield f"{self.rounds} rounds, {TURN} of a side in turn; k = 5; files on disk, WAL, synchronous FULL"
 
     def footing(self) -> Iterator[str]:
-        """What the ledger costs, said the way it is bounded: at most 1.35 times the time."""
+        """What a process holds; what the ledger costs, as it is bounded: at most 1.35 times the time."""
+        for held in self.resident:
+            yield f"{held.size:,} memories: a process that opened them and recalled holds {held.mb:.0f} MB"
         for row in self.latencies:
             if row.against in (LEDGER_OFF, UNWATCHED) and row.other is not None:
                 times = row.ours.p50 / row.other.p50

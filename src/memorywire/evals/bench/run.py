@@ -9,7 +9,8 @@ from memorywire.evals.bench import measures, watched
 from memorywire.evals.bench.embedders import ReferenceEmbedder
 from memorywire.evals.bench.known import Known
 from memorywire.evals.bench.machine import describe
-from memorywire.evals.bench.report import Latency, Rate, Report
+from memorywire.evals.bench.report import Latency, Rate, Report, Resident
+from memorywire.evals.bench.resident import resident
 from memorywire.evals.bench.stage import Stage, open_stage
 from memorywire.model.clock import Clock
 from memorywire.retrieval.embed.minilm import MiniLmEmbedder
@@ -28,14 +29,23 @@ class Plan:
 
 
 async def bench(
-    plan: Plan, reference: ReferenceEmbedder | None, *, clock: Clock, watch: Callable[[str], None]
-) -> Report:
-    """Run the plan; `watch` is told what happens next. The files are gone afterwards."""
+    plan: Plan,
+    reference: ReferenceEmbedder | None,
+    *,
+    clock: Clock,
+    watch: Callable[[str], None],
+    keep: Callable[[Report], None],
+) -> None:
+    """Run the plan; `watch` is told what happens next, `keep` given after each size what was found so far.
+
+    The files are gone afterwards.
+    """
     machine, at = describe(), clock()
     embedder = MiniLmEmbedder()
     vectors = Known(embedder)
     latencies: list[Latency] = []
     rates: list[Rate] = []
+    held: list[Resident] = []
     for size in plan.sizes:
         with TemporaryDirectory(prefix="memorywire-bench-", dir=plan.folder) as folder:
             async with open_stage(
@@ -47,16 +57,20 @@ async def bench(
                 watch=watch,
             ) as (stage, filling):
                 rates += filling
+                held += await resident(stage)
                 await _measure(stage, latencies, rates, watch)
+        keep(
+            Report(
+                at=at,
+                machine=machine,
+                reference=_named(reference),
+                rounds=plan.rounds,
+                latencies=tuple(latencies),
+                rates=tuple(rates),
+                resident=tuple(held),
+            )
+        )
     await embedder.close()
-    return Report(
-        at=at,
-        machine=machine,
-        reference=_named(reference),
-        rounds=plan.rounds,
-        latencies=tuple(latencies),
-        rates=tuple(rates),
-    )
 
 
 async def _measure(

@@ -126,7 +126,7 @@ async def _fill(stage: Stage, watch: Watch) -> list[Rate]:
     spent = _Spent()
     every = max(1, stage.size // (8 * (stage.rounds + WARM_UP)))
     for first in range(0, stage.size, _CHUNK):
-        watch(f"filling {stage.size:,}: {first:,}")
+        watch(f"filling {stage.size:,}: {10 * (10 * first // stage.size)} %")
         chunk = list(islice(stage.source, min(_CHUNK, stage.size - first)))
         await _keep(stage, first, chunk, spent)
         stage.questions += [fact.question for at, fact in enumerate(chunk, first) if at % every == 0]

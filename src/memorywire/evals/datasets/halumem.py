@@ -19,7 +19,8 @@ _TYPES = {"Event Memory": "episodic"}
 
 
 def read(data: Path, *, split: str, roles: str) -> Dataset:
-    files = find_all(data, "halumem*/*.jsonl", "halumem*.jsonl", "*.jsonl")
+    own = ("*.jsonl",) if data.name.startswith("halumem") else ()  # elsewhere they may be anybody's
+    files = find_all(data, "halumem*/*.jsonl", "halumem*.jsonl", *own)
     users = {user["uuid"]: user for file in files for _, user in read_lines(file)}
     return Dataset(
         name="halumem",

@@ -7,8 +7,10 @@ from pathlib import Path
 
 from memorywire.evals.cases import Case, Dataset, Item, Question
 from memorywire.evals.datasets.files import digest, find_all, read_lines, unique, words
+from memorywire.model.clock import END_OF_CALENDAR
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
+from memorywire.wire import validate
 
 _KINDS = {
     str: "a string",
@@ -27,6 +29,11 @@ _MEMORY: Mapping[str, type] = {
     "occurred_at": int,
     "metadata": dict,
 }
+_KEPT = ("type", "session_id", "occurred_at", "metadata")
+
+_PREFIX = f"own-{'0' * 16}"
+"""As long as what begins the ids of memories."""
+
 _QUESTION: Mapping[str, type] = {
     "case": str,
     "question": str,
@@ -59,7 +66,7 @@ def from_lines(name: str, file: Path, lines: list[tuple[int, Json]]) -> Dataset:
         if "memory" in line:
             items.append(_item(line, where))
         else:
-            questions.append(_question(line, number))
+            questions.append(_question(line, number, where))
     if not any(questions for _, questions in cases.values()):
         raise InvalidRequest(
             f"{file.name} asks no question",
@@ -101,6 +108,9 @@ def _is(value: Json, kind: type) -> bool:
 def _item(line: dict[str, Json], where: str) -> Item:
     if not line.get("id"):
         raise InvalidRequest(f"{where} is a memory without an id", field="data")
+    optional = {name: line[name] for name in _KEPT if name in line}
+    id = f"{_PREFIX}:{line.get('case', '')}:{line['id']}"
+    _allowed(where, "remember", {"id": id, "type": "semantic", "content": "words", **optional})
     return Item(
         ref=line["id"],
         content=line["memory"],
@@ -111,7 +121,18 @@ def _item(line: dict[str, Json], where: str) -> Item:
     )
 
 
-def _question(line: dict[str, Json], number: int) -> Question:
+def _allowed(where: str, operation: str, fields: Mapping[str, Json]) -> None:
+    """As the wire itself will say, but with the line, and not in the middle of a run."""
+    try:
+        validate.check(operation, {"agent_id": "eval", **fields})
+    except InvalidRequest as error:
+        raise InvalidRequest(f"{where}: {error.detail}", field="data", fix=error.fix) from error
+
+
+def _question(line: dict[str, Json], number: int, where: str) -> Question:
+    _allowed(where, "recall", {"query": line["question"]})
+    if not 0 <= line.get("asked_at", 0) < END_OF_CALENDAR:
+        raise InvalidRequest(f"{where}: asked_at is not in the years 1970 to 9999", field="data")
     gold, answers = tuple(line.get("gold", ())), tuple(line.get("answers", ()))
     return Question(
         id=line.get("id", f"line-{number}"),
