@@ -62,8 +62,10 @@ def test_the_same_in_other_words_is_one_memory(first: str, second: str) -> None:
         ("The flag is enabled in staging", "The flag is disabled in staging"),
         ("Kim eats meat", "Kim does not eat meat"),
         ("Ole is a smoker", "Ole is a former smoker"),
+        ("The report is due on Friday", "The report is due by Friday"),
+        ("Ben told me about the merger", "Ben told them about the merger"),
     ],
-    ids=["number", "names", "roles", "opposite", "denial", "over"],
+    ids=["number", "names", "roles", "opposite", "denial", "over", "when", "whom"],
 )
 def test_what_differs_where_a_vector_does_not_look_stays_two(first: str, second: str) -> None:
     assert not merged(first, second)

@@ -7,7 +7,7 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.query import Scored
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.model.space import Space
-from memorywire.retrieval.admit import MATCH, TURN, WEAK, admit, floors_of
+from memorywire.retrieval.admit import MATCH, TURN, WEAK, admit, floors_of, passing
 from memorywire.retrieval.calibrate import cut_at, fit, fit_match, table
 from memorywire.retrieval.embed import open_embedder
 
@@ -66,6 +66,18 @@ def test_a_query_that_asks_for_several_things_divides_the_share_among_them():
 def test_a_weaker_fact_may_stand_beside_one_above_the_floor_but_not_alone():
     assert admitted(of(None, 0.06), of(None, 0.05)) == [0.06, 0.05]
     assert admitted(of(None, 0.05)) == []
+
+
+@pytest.mark.parametrize("session", [None, "s"])
+@pytest.mark.parametrize("min_relevance", ["auto", "off", 0.3])
+@pytest.mark.parametrize("rest", [0.02, 0.3])
+@pytest.mark.parametrize("scores", [(0.99, 0.9, 0.2), (0.25, 0.2, 0.1), (0.05, 0.01), ()], ids=str)
+def test_who_passes_is_known_before_anybody_is_read(session, min_relevance, rest, scores):
+    ranking = [of(session, score, rest=rest) for score in scores]
+    floors, asked = floors_of(DEFAULT), {"asks_more": True, "things": 2}
+    told = passing(ranking, session is not None, min_relevance, floors, **asked)
+    assert tuple(ranking[:told]) == admit(ranking, min_relevance, floors, **asked).admitted
+    assert admit(ranking[:told], min_relevance, floors, **asked).admitted == tuple(ranking[:told])
 
 
 def test_a_name_alone_is_no_answer_to_a_question_that_asks_more():

@@ -45,6 +45,15 @@ LOOK_ALIKES = [
     ("Ana plays board games on Sunday", "Ana plays games on Sunday"),
     ("All of the keys were rotated", "Some of the keys were rotated"),
     ("他喜欢茶", "他不喜欢茶"),
+    ("Ben told me about the merger", "Ben told them about the merger"),
+    ("Send the money to Ana", "Send the money for Ana"),
+    ("Ben works for Ana", "Ben works with Ana"),
+    ("The report is due on Friday", "The report is due by Friday"),
+    ("The key is in the drawer", "The key is on the drawer"),
+    ("I know what Ana paid", "I know when Ana paid"),
+    ("We keep this version", "We keep that version"),
+    ("Ana takes vitamin A daily", "Ana takes vitamins daily"),
+    ("Mix the eggs then add the milk", "Add the milk then mix the eggs"),
 ]
 
 
@@ -76,6 +85,14 @@ def _record(content, **fields):
 )
 def test_the_same_words_of_another_are_another_statement(fields):
     assert not agree(slots(_record("I live in Porto")), slots(_record("I live in Porto", **fields)))
+
+
+def test_steps_in_another_order_are_another_procedure():
+    told = ["Close the valve, open the tap", "Open the tap, close the valve"]
+    facts = [slots(_record(text)) for text in told]
+    procedures = [slots(_record(text, type=MemoryType.PROCEDURAL)) for text in told]
+    assert agree(*facts)
+    assert not agree(*procedures)
 
 
 def test_an_event_is_told_by_its_moment_and_a_fact_is_not():

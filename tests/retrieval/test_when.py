@@ -55,6 +55,32 @@ def said(text: str) -> list[tuple[str, str]]:
         ("between last June and three days ago", "2022-06-01", "2023-05-28"),
         ("two days before 10 August 2022", "2022-08-10", "2022-08-11"),
         ("the Sunday after 10 August 2022", "2022-08-10", "2022-08-11"),
+        ("the day before yesterday", "2023-05-28", "2023-05-29"),
+        ("what did I eat last night?", "2023-05-29", "2023-05-30"),
+        ("this morning", "2023-05-30", "2023-05-31"),
+        ("what is on tomorrow?", "2023-05-31", "2023-06-01"),
+        ("next month", "2023-06-01", "2023-07-01"),
+        ("next Friday", "2023-06-02", "2023-06-03"),
+        ("this Monday", "2023-05-29", "2023-05-30"),
+        ("last weekend", "2023-05-27", "2023-05-29"),
+        ("this weekend", "2023-06-03", "2023-06-05"),
+        ("the week before last", "2023-05-15", "2023-05-22"),
+        ("in the last 3 weeks", "2023-05-09", "2023-05-31"),
+        ("in the past month", "2023-04-30", "2023-05-31"),
+        ("over the past few days", "2023-05-27", "2023-05-31"),
+        ("half a year ago", "2022-08-30", "2023-03-01"),
+        ("a few days ago", "2023-05-26", "2023-05-29"),
+        ("twenty days ago", "2023-05-10", "2023-05-11"),
+        ("last May", "2022-05-01", "2022-06-01"),
+        ("in March of 2022", "2022-03-01", "2022-04-01"),
+        ("in Sept. 2022", "2022-09-01", "2022-10-01"),
+        ("summer of '22", "2022-06-01", "2022-09-01"),
+        ("mid-March", "2023-03-01", "2023-04-01"),
+        ("in late 2022", "2022-01-01", "2023-01-01"),
+        ("the figures of Q3 2022", "2022-07-01", "2022-10-01"),
+        ("the figures of Q3", "2022-07-01", "2022-10-01"),
+        ("the log of 2022-08", "2022-08-01", "2022-09-01"),
+        ("the log of 2022/08/10", "2022-08-10", "2022-08-11"),
     ],
 )
 def test_a_time_is_understood(text: str, start: str, end: str) -> None:
@@ -75,6 +101,10 @@ def test_a_time_is_understood(text: str, start: str, end: str) -> None:
         "since we met",
         "from 2022-13-40 to 2022-14-01",
         "between you and May",
+        "I think this may be why",
+        "how long did it last? a week",
+        "did the trip last two weeks?",
+        "2022-13",
     ],
 )
 def test_what_is_no_time_is_not_used(text: str) -> None:
@@ -97,6 +127,12 @@ def test_what_is_no_time_is_not_used(text: str) -> None:
 )
 def test_an_open_end_is_all_the_time_on_that_side(text: str, start: str | None, end: str | None) -> None:
     assert said(text) == [(start or "1970-01-01", end or "9999-12-31")]
+
+
+@pytest.mark.parametrize("text", ["today", "next year", "in December", "the past 999 years", "999 years ago"])
+@pytest.mark.parametrize("now", [0, 253402300799999])
+def test_the_ends_of_the_calendar_have_times_too(text: str, now: int) -> None:
+    assert len(stretches(text, now)) == 1
 
 
 def test_several_times_come_in_the_order_they_are_said() -> None:

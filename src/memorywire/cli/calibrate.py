@@ -9,7 +9,7 @@ import click
 from memorywire.cli.calibrate_pairs import SHIPPED
 from memorywire.cli.calibrate_pairs import show as show_pairs
 from memorywire.cli.desk import Answer, Desk, shared
-from memorywire.cli.inputs import decoded
+from memorywire.cli.inputs import json_lines, lines_of
 from memorywire.cli.screen import Progress, table, terminal_width
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
@@ -20,9 +20,15 @@ if TYPE_CHECKING:
 _DEPTH = 50
 """How far down a named memory is looked for."""
 
+_FEW = 12
+"""Fewer questions of a kind than this are too few to go by."""
+
+_TELLING = 0.5
+"""A floor that cuts less than this of what is not answered tells nothing."""
+
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Question:
     """A question, and what should come of it: an answer or none, or one of these memories."""
 
     query: str
@@ -31,14 +37,7 @@ class Asked:
 
 
 @click.command("calibrate")
-@click.option(
-    "--file",
-    "file",
-    type=click.File("rb"),
-    default="-",
-    metavar="FILE",
-    help='Lines of {"query": ..., "answerable": true|false} or {"query": ..., "ids": [...]}; `-` is stdin.',
-)
+@lines_of('{"query": ..., "answerable": true|false} or {"query": ..., "ids": [...]}')
 @click.option(
     "--lookalikes",
     is_flag=False,
@@ -58,23 +57,20 @@ def command(desk: Desk, file: BinaryIO, lookalikes: str | None) -> None:
     if lookalikes is not None:
         show_pairs(desk, lookalikes)
         return
-    questions = [_question(number, line) for number, line in enumerate(file, start=1) if line.strip()]
+    questions = [_question(number, document) for number, document in json_lines(file)]
     with desk.memory() as memory:
         answer = _calibrated(memory, questions)
     desk.show(answer, sentences)
 
 
-def _question(number: int, line: bytes) -> Asked:
-    from memorywire.wire.strict import parse
-
-    document = parse(decoded(line, field=f"line {number}"))
+def _question(number: int, document: Json) -> Question:
     if not isinstance(document, dict) or not isinstance(document.get("query"), str):
         raise _unfit(number, "needs a query")
     match {name: value for name, value in document.items() if name != "query"}:
         case {"answerable": bool(answerable), **rest} if not rest:
-            return Asked(document["query"], answerable, frozenset())
+            return Question(document["query"], answerable, frozenset())
         case {"ids": list(ids), **rest} if not rest and all(isinstance(id, str) for id in ids):
-            return Asked(document["query"], bool(ids), frozenset(ids))
+            return Question(document["query"], bool(ids), frozenset(ids))
     raise _unfit(number, "needs either answerable (true or false) or ids (a list), and nothing else")
 
 
@@ -86,7 +82,7 @@ def _unfit(number: int, why: str) -> InvalidRequest:
     )
 
 
-def _calibrated(memory: "Memory", questions: list[Asked]) -> Answer:
+def _calibrated(memory: "Memory", questions: list[Question]) -> Answer:
     from memorywire.retrieval import calibrate
 
     answerable: list[float] = []
@@ -130,7 +126,7 @@ def _separable(answerable: list[float], others: list[float], unfound: int) -> No
         )
 
 
-def _relevance(memory: "Memory", question: Asked) -> float | None:
+def _relevance(memory: "Memory", question: Question) -> float | None:
     """How relevant the best answer is, or the best of the named ones; None when none of those was found.
 
     Asked of this very moment by name (`as_of`), because looking at the past leaves no mark of use.
@@ -147,12 +143,18 @@ def _relevance(memory: "Memory", question: Asked) -> float | None:
 
 def sentences(answer: Answer) -> Iterator[str]:
     floor = answer["floor"]
-    rows = [_row(cut, "<- use this" if cut["floor"] == floor else "") for cut in answer["table"]]
+    note = "<- use this" if answer["cut"] >= _TELLING else "<- the best there is"
+    rows = [_row(cut, note if cut["floor"] == floor else "") for cut in answer["table"]]
     headers = ["FLOOR", "ANSWERABLE KEPT", "OTHERS CUT", "NOTE"]
     yield from table(headers, rows, elastic="NOTE", width=terminal_width())
     yield f"{answer['answerable']} answerable questions and {answer['others']} others, in {answer['space']}"
     if answer["unfound"]:
         yield f"{answer['unfound']} more name a memory that is not among the first {_DEPTH}: no floor helps"
+    if min(answer["answerable"], answer["others"]) < _FEW:
+        yield "so few tell little about the next question: a few dozen of each kind do"
+    if answer["cut"] < _TELLING:
+        yield f"no floor tells the two kinds apart: this one cuts {answer['cut']:.0%} of the others, use none"
+        return
     found = {name: f"{answer[name]:g}" for name in ("floor", "match") if name in answer}
     lines = " and ".join(f"`{name} = {value}`" for name, value in found.items())
     variables = " ".join(f"MEMORYWIRE_{name.upper()}={value}" for name, value in found.items())

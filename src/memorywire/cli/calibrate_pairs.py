@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memorywire.cli.desk import Answer, Desk
-from memorywire.cli.inputs import decoded
+from memorywire.cli.inputs import json_lines
 from memorywire.cli.screen import table, terminal_width
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.record import Json
 
 if TYPE_CHECKING:
     from memorywire.retrieval.embed import Embedder
@@ -33,7 +34,7 @@ def show(desk: Desk, named: str) -> None:
         lines = source.read_bytes().splitlines()
     except OSError as error:
         raise InvalidRequest(f"cannot read {named}: {error.strerror}", field="lookalikes") from error
-    pairs = [_pair(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+    pairs = [_pair(number, document) for number, document in json_lines(lines)]
     if len({pair.same for pair in pairs}) < len((True, False)):
         raise InvalidRequest(
             "a threshold separates two kinds of pair, and there is only one kind here", field="lookalikes"
@@ -43,10 +44,8 @@ def show(desk: Desk, named: str) -> None:
     desk.show(asyncio.run(_measured(desk, pairs)), _sentences)
 
 
-def _pair(number: int, line: bytes) -> Pair:
-    from memorywire.wire.strict import parse
-
-    match parse(decoded(line, field=f"line {number}")):
+def _pair(number: int, document: Json) -> Pair:
+    match document:
         case {"first": str(first), "second": str(second), "same": bool(same), **rest} if not rest:
             return Pair(first, second, same)
     raise InvalidRequest(

@@ -2,14 +2,17 @@
 
 import re
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import click
 
 from memorywire.model.clock import system_clock
-from memorywire.model.errors import InvalidRequest, MemorywireError
+from memorywire.model.errors import InvalidJson, InvalidRequest, MemorywireError
 from memorywire.model.record import Json, MemoryType
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _SPAN = re.compile(r"(\d+)\s*(s|m|h|d|w)(\s+ago|\s+from now)?")
 _SIGNS = {"ago": -1, "from now": 1}
@@ -31,6 +34,28 @@ def json_object(text: str) -> dict[str, Json]:
     if not isinstance(value, dict):
         raise click.BadParameter(f"{text!r} is not a JSON object")
     return value
+
+
+def lines_of(what: str) -> Callable[[F], F]:
+    """The option `--file`, for a file with one such JSON object a line."""
+    said = f"Lines of {what}; `-` is stdin."
+    return click.option("--file", type=click.File("rb"), default="-", metavar="FILE", help=said)
+
+
+def json_lines(lines: Iterable[bytes]) -> Iterator[tuple[int, Json]]:
+    """What each line says, with its number, as strict as the wire; empty ones are passed over."""
+    from memorywire.wire.strict import parse
+
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            text = decoded(line, field=f"line {number}")
+            try:
+                document = parse(text)
+            except MemorywireError as error:
+                raise InvalidJson(
+                    f"line {number}: {error.detail}", field=error.field, fix=error.fix
+                ) from error
+            yield number, document
 
 
 def ahead(text: str) -> int:

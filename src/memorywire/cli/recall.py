@@ -7,11 +7,16 @@ import click
 
 from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.inputs import PAST, TYPES, ago, json_object, min_relevance, text_from
+from memorywire.cli.neighbours import tell_of_others
 from memorywire.cli.screen import entries, moment, safe, styled, terminal_width
 from memorywire.model.record import Json, Trust
 from memorywire.model.requests import DedupMode, Fusion
 
 _DEDUP = click.Choice([mode.value for mode in DedupMode])
+_DOUBTS = {
+    "weak": ["(a weak match: none of these clearly answers it)"],
+    "no_match": ["(nothing in memory answers that: these are below the floor)"],
+}
 _FUSIONS = click.Choice([fusion.value for fusion in Fusion])
 
 
@@ -69,6 +74,8 @@ def command(
         **fields,
     )
     desk.show(answer, sentences)
+    if not answer["results"]:
+        tell_of_others(desk)
     if not desk.as_json and (fields["explain"] or terminal_width() is not None):
         click.echo(styled(f"(to see this again: {desk.again('why', answer['recall_id'])})", dim=True))
 
@@ -80,12 +87,14 @@ def _dedup(mode: str | None, threshold: float | None) -> Json:
 
 
 def sentences(answer: Answer) -> Iterator[str]:
-    if answer["results"]:
-        yield from _hits(answer)
-    else:
-        yield "nothing in memory answers that"
-    if answer["verdict"] == "weak":
-        yield "(a weak match: none of these clearly answers it)"
+    match bool(answer["results"]), answer["verdict"]:
+        case True, verdict:
+            yield from _hits(answer)
+            yield from _DOUBTS.get(verdict, ())
+        case False, "no_match":
+            yield "nothing in memory answers that"
+        case _:
+            yield "what answers that does not fit into --max-tokens"
     yield from (f"{one['store']}: {one['error']}" for one in answer["outcomes"] if one.get("error"))
     yield from (
         f"{hit['id']} is also said by {', '.join(hit['supporting'])}"

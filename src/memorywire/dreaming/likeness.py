@@ -85,9 +85,10 @@ def near_pairs(records: Sequence[Record], vectors: Vectors, least: float) -> Ite
 
 def may_agree(one: Slots, other: Slots) -> bool:
     """Whether nothing that a vector overlooks tells them apart: owner, numbers, names in order, denials,
-    opposites, that it is over, who does it to whom, its subject or its value."""
+    opposites, that it is over, who does it to whom, its subject or its value, or a little word alone."""
     return (
         one.owner == other.owner
+        and (one.said != other.said or one.told == other.told)
         and numbers(one) == numbers(other)
         and _odd(one.said, _DENIALS) == _odd(other.said, _DENIALS)
         and _of(one.said, _TURNS) == _of(other.said, _TURNS)
@@ -129,7 +130,11 @@ _TOLD = 3
 
 
 def numbers(stated: Slots) -> list[str]:
-    return sorted(term for term in stated.said if term.lstrip("#+-−")[:1].isdigit())
+    return sorted(filter(is_number, stated.said))
+
+
+def is_number(term: str) -> bool:
+    return term.lstrip("#+-−")[:1].isdigit()
 
 
 def _odd(said: Sequence[str], words: frozenset[str]) -> bool:

@@ -53,6 +53,11 @@ _TURNING = frozenset(
     "before after over up out from into or than more most all some any if because can could should would "
     "will was were had did i you he she we they my your his her our their".split()
 )
+# Little words that tell who, where and when. "For" is none: where it is exchanged, the other one tells.
+_RELATING = frozenset(
+    "me us him them hers ours to with by at in on of about as who whom what which when where why how "
+    "this these those then".split()
+)
 _DECORATION = frozenset("also indeed just now please quite really so then too very".split())
 
 _SHORT = 4
@@ -61,25 +66,31 @@ _SHORT = 4
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """The parts of a statement that must agree; `said` is all of it that counts, in order."""
+    """The parts of a statement that must agree; `said` is what of it has substance, in order, and `told` the
+    same with the little words between.
+
+    Of `steps` no beginning may be moved to the end.
+    """
 
     owner: tuple[str | None, ...]
     said: tuple[str, ...]
+    told: tuple[str, ...]
     past: frozenset[str]
     names: frozenset[str]
     words: frozenset[str]
+    steps: bool = False
 
     @property
     def key(self) -> tuple[object, ...]:
         """Equal for all that could agree, so that only those few need comparing."""
-        return self.owner, self.past, tuple(sorted(self.said))
+        return self.owner, self.past, tuple(sorted(self.told))
 
 
 def slots(record: Record) -> Slots:
     """What the record states, and for whom: type, user and speaker, and of an event also its moment."""
     moment = str(record.occurred_at) if record.type is MemoryType.EPISODIC else None
     owner = (record.type.value, record.scope.user, record.speaker, moment)
-    return stated(plain(record), owner)
+    return stated(plain(record), owner, steps=record.type is MemoryType.PROCEDURAL)
 
 
 def plain(record: Record) -> str:
@@ -89,16 +100,18 @@ def plain(record: Record) -> str:
     return json.dumps(record.content, ensure_ascii=False, sort_keys=True)
 
 
-def stated(text: str, owner: tuple[str | None, ...] = ()) -> Slots:
+def stated(text: str, owner: tuple[str | None, ...] = (), *, steps: bool = False) -> Slots:
     """The slots of a text."""
     tokens, names = _tokens(unicodedata.normalize("NFKC", text))
     counted = _counted(tokens)
     return Slots(
         owner=owner,
         said=tuple(term for token in counted for term in _meant(token)),
+        told=tuple(term for token in counted for term in ((token,) if token in _RELATING else _meant(token))),
         past=frozenset(term for token in counted if token.endswith("ed") for term in terms(token)),
         names=frozenset(names),
         words=frozenset(tokens),
+        steps=steps,
     )
 
 
@@ -108,7 +121,7 @@ def agree(one: Slots, other: Slots) -> bool:
         one.key == other.key
         and one.names <= other.words
         and other.names <= one.words
-        and (one.said == other.said or _turned_around(one.said, other.said))
+        and (one.told == other.told or (not one.steps and _turned_around(one.told, other.told)))
     )
 
 
@@ -119,13 +132,17 @@ def _turned_around(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 
 def _tokens(text: str) -> tuple[list[str], set[str]]:
-    """Lower-case tokens in order, and which of them are names: capitals that no sentence begins with."""
+    """Lower-case tokens in order, and which of them are names: capitals that no sentence begins with.
+
+    A capital A inside a sentence names something, too: a vitamin, a plan.
+    """
     tokens: list[str] = []
     names: set[str] = set()
     for match in _TOKEN.finditer(text):
         parts = _expanded(match.group().lower().replace("’", "'"))
         begins = not tokens or _SENTENCE_END.search(text, max(match.start() - 8, 0), match.start())
-        if match.group()[0].isupper() and not begins and parts and parts[0] not in STOP_WORDS:
+        meant = parts and (parts[0] not in STOP_WORDS or match.group() == "A")
+        if meant and match.group()[0].isupper() and not begins:
             names.add(parts[0])
         tokens.extend(parts)
     return tokens, names

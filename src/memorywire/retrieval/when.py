@@ -32,21 +32,36 @@ _MONTHS = {
 }
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
-_COUNTS = {
-    word: number
-    for number, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), 1)
-} | {"a": 1, "an": 1, "couple of": 2, "a couple of": 2, "few": 3, "a few": 3}
+_COUNTS: dict[str, float] = {
+    **{
+        word: number
+        for number, word in enumerate(
+            "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+            "sixteen seventeen eighteen nineteen twenty".split(),
+            start=1,
+        )
+    },
+    **{"thirty": 30, "a": 1, "an": 1, "half a": 0.5, "couple": 2, "couple of": 2, "a couple": 2},
+    **{"a couple of": 2, "few": 3, "a few": 3, "several": 4},
+}
+_VAGUE = {"few", "a few", "several"}
+_UNIT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
-_YEAR = r"(?:19|20)\d{2}"
+_FULL_YEAR = r"(?:19|20)\d{2}"
+_YEAR = rf"(?:{_FULL_YEAR}|['’]\d{{2}})"
+_OF = r"\.?(?:,| of)?"
 _SEASON = "|".join(_SEASONS)
 _COUNT = "|".join(sorted(_COUNTS, key=len, reverse=True)) + r"|\d{1,3}"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _WEEKDAY = "|".join(_WEEKDAYS)
 
+# "The last two weeks"; without such a word before it, "last" may be what something did.
+_PASSED = r"\b(?:(?:the|these|my|our|in|for|over|during|within) last|past)"
+
 # The ends of a range as they may stand in it; the rules of `_POINTS` read them.
-_DATED = rf"(?:{_DAY}(?: of)? (?:{_MONTH})|(?:{_MONTH})\.? {_DAY}|(?:{_MONTH}))\b(?:,? {_YEAR}\b)?"
-_ISO = rf"{_YEAR}-\d{{2}}-\d{{2}}"
+_DATED = rf"(?:{_DAY}(?: of)? (?:{_MONTH})|(?:{_MONTH})\.? {_DAY}|(?:{_MONTH}))\b(?:{_OF} {_YEAR}\b)?"
+_ISO = rf"{_FULL_YEAR}(?:-\d{{2}}-\d{{2}}|/\d{{2}}/\d{{2}})"
 _END = (
     rf"(?:{_DATED}|{_ISO}|{_YEAR}|(?:{_SEASON}) (?:of )?{_YEAR}|yesterday|today"
     rf"|(?:last|this) (?:{_MONTH}|{_SEASON}|{_WEEKDAY}|week|month|year)"
@@ -56,14 +71,16 @@ _UP_TO = r"(?: (?:to|until|till|through) (?:the )?| ?[-–] ?)"
 # "Two days before", "the Monday after" and "right before" a day tell another day, not all of them.
 _NEARBY = "day days week weeks weekend month months year years night just right shortly soon".split()
 _CLOSE = "".join(rf"(?<!\b{word} )" for word in (*_NEARBY, *_WEEKDAYS))
-_BARE_DAY = re.compile(rf"({_DAY})(?=$|,? {_YEAR}$)")
+_BARE_DAY = re.compile(rf"({_DAY})(?=$|{_OF} {_YEAR}$)")
 _BARE_DATE = re.compile(rf"(?!.*\b{_YEAR}$){_DATED}")
 _NAMED_MONTH = re.compile(rf"\b(?:{_MONTH})\b")
+_TWO_DIGITS = re.compile(r"['’](\d\d)")
 _EVER = datetime.fromtimestamp(0, UTC)
 _FOR_EVER = datetime(9999, 12, 31, tzinfo=UTC)
+_LATEST = datetime(9990, 1, 1, tzinfo=UTC)  # from here on the calendar has no room for next years
 
 # What no rule below does without.
-_HINT = re.compile(rf"\d|day|week|month|year|\b(?:{_SEASON}|{_MONTH})\b")
+_HINT = re.compile(rf"\d|day|week|month|year|night|morning|noon|evening|tomorrow|\b(?:{_SEASON}|{_MONTH})\b")
 
 
 Stretch: TypeAlias = tuple[int, int]  # from, up to but not including; epoch milliseconds
@@ -74,7 +91,8 @@ def stretches(text: str, now: int) -> tuple[Stretch, ...]:
     rest = text.lower()
     if not _HINT.search(rest):
         return ()
-    today = datetime.fromtimestamp(now / 1000, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    moment = min(datetime.fromtimestamp(now / 1000, UTC), _LATEST)
+    today = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     found: list[tuple[int, Stretch]] = []
     for pattern, read in _RULES:
         matches = list(pattern.finditer(rest))
@@ -99,7 +117,7 @@ def _date(match: re.Match[str], today: datetime) -> _Days | None:
     """A full date, or a day and month: then the latest such day that is not in the future."""
     month, day = _MONTHS[match["month"]], int(match["day"])
     year = match["year"]
-    for candidate in [int(year)] if year else [today.year, today.year - 1]:
+    for candidate in [_number(year)] if year else [today.year, today.year - 1]:
         if 1 <= day <= monthrange(candidate, month)[1]:
             first = datetime(candidate, month, day, tzinfo=UTC)
             if year or first <= today:
@@ -108,7 +126,7 @@ def _date(match: re.Match[str], today: datetime) -> _Days | None:
 
 
 def _iso(match: re.Match[str], today: datetime) -> _Days | None:
-    year, month, day = map(int, match.group().split("-"))
+    year, month, day = map(int, re.split("[-/]", match.group()))
     if not (1 <= month <= 12 and 1 <= day <= monthrange(year, month)[1]):
         return None
     first = datetime(year, month, day, tzinfo=UTC)
@@ -166,47 +184,94 @@ def _point(text: str, today: datetime) -> _Days | None:
     return None
 
 
+def _number(year: str) -> int:
+    """A year as it is written: 2023, or '23 of this century."""
+    short = _TWO_DIGITS.fullmatch(year)
+    return 2000 + int(short[1]) if short else int(year)
+
+
 def _month(match: re.Match[str], today: datetime) -> _Days:
-    """A month: of the year named, else the latest that is not in the future."""
+    """A month: of the year named, else the latest that is not in the future; "last": that has ended."""
     month = _MONTHS[match["month"]]
-    year = int(match["year"]) if match["year"] else today.year - (month > today.month)
+    ahead = month > today.month or (match["which"] == "last" and month == today.month)
+    year = _number(match["year"]) if match["year"] else today.year - ahead
     return _months(datetime(year, month, 1, tzinfo=UTC), 1)
 
 
+def _month_of(match: re.Match[str], today: datetime) -> _Days:
+    return _months(datetime(_number(match["year"]), _MONTHS[match["month"]], 1, tzinfo=UTC), 1)
+
+
+def _iso_month(match: re.Match[str], today: datetime) -> _Days | None:
+    year, month = map(int, match.group().split("-"))
+    return _months(datetime(year, month, 1, tzinfo=UTC), 1) if 1 <= month <= 12 else None
+
+
+def _quarter(match: re.Match[str], today: datetime) -> _Days:
+    """A quarter of the year named, else the latest that has begun."""
+    month = 3 * int(match["quarter"]) - 2
+    year = _number(match["year"]) if match["year"] else today.year - (month > today.month)
+    return _months(datetime(year, month, 1, tzinfo=UTC), 3)
+
+
 def _year(match: re.Match[str], today: datetime) -> _Days:
-    return _months(datetime(int(match["year"]), 1, 1, tzinfo=UTC), 12)
+    return _months(datetime(_number(match["year"]), 1, 1, tzinfo=UTC), 12)
+
+
+def _count(match: re.Match[str]) -> float:
+    return int(match["count"]) if match["count"].isdigit() else _COUNTS[match["count"]]
 
 
 def _ago(match: re.Match[str], today: datetime) -> _Days:
-    """A time ago, as wide on both sides as people are vague: half of the unit."""
-    count = int(match["count"]) if match["count"].isdigit() else _COUNTS[match["count"]]
-    width = {"day": 1, "week": 7, "month": 30, "year": 365}[match["unit"]]
-    middle = today - timedelta(days=count * width)
-    slack = timedelta(days=width // 2)
+    """A time ago, as wide on both sides as people are vague: half of the unit, of "a few" one and a half."""
+    count, width = _count(match), _UNIT_DAYS[match["unit"]]
+    middle = today - timedelta(days=int(count * width))
+    vague = 3 if match["count"] in _VAGUE else min(count, 1)
+    slack = timedelta(days=int(width * vague) // 2)
     return middle - slack, middle + slack + timedelta(days=1)
 
 
-def _last_unit(match: re.Match[str], today: datetime) -> _Days:
-    back = match["which"] in ("last", "previous", "past")
+def _up_to_now(match: re.Match[str], today: datetime) -> _Days:
+    """The time that has passed since so long ago: "the past two weeks", "the past month"."""
+    count = _count(match) if match["count"] else 1
+    return today - timedelta(days=int(count * _UNIT_DAYS[match["unit"]])), today + timedelta(days=1)
+
+
+def _unit(match: re.Match[str], today: datetime) -> _Days:
+    """A week, month or year of the calendar: this one, the one before or behind it, or the last but one."""
+    steps = {"last": -1, "previous": -1, "this": 0, "next": 1, "before last": -2}[match["which"]]
     match match["unit"]:
         case "week":
-            monday = today - timedelta(days=today.weekday() + (7 if back else 0))
+            monday = today - timedelta(days=today.weekday() - 7 * steps)
             return monday, monday + timedelta(days=7)
         case "month":
-            first = today.replace(day=1)
-            return _months(_shifted(first, -1) if back else first, 1)
+            return _months(_shifted(today.replace(day=1), steps), 1)
         case _:
-            return _months(datetime(today.year - back, 1, 1, tzinfo=UTC), 12)
+            return _months(datetime(today.year + steps, 1, 1, tzinfo=UTC), 12)
 
 
 def _weekday(match: re.Match[str], today: datetime) -> _Days:
-    behind = (today.weekday() - _WEEKDAYS.index(match["day"])) % 7 or 7
-    first = today - timedelta(days=behind)
+    """The latest such day before today; "this": of this week, "next": the first behind today."""
+    away = _WEEKDAYS.index(match["day"]) - today.weekday()
+    match match["which"]:
+        case "this":
+            first = today + timedelta(days=away)
+        case "next":
+            first = today + timedelta(days=away % 7 or 7)
+        case _:
+            first = today - timedelta(days=-away % 7 or 7)
     return first, first + timedelta(days=1)
 
 
+def _weekend(match: re.Match[str], today: datetime) -> _Days:
+    """Saturday and Sunday: of this week or the next, else the latest that have passed."""
+    weeks = {"this": 0, "next": 1}.get(match["which"], -1)
+    saturday = today + timedelta(days=5 - today.weekday() + 7 * weeks)
+    return saturday, saturday + timedelta(days=2)
+
+
 def _season_of(match: re.Match[str], today: datetime) -> _Days:
-    return _months(datetime(int(match["year"]), _SEASONS[match["season"]], 1, tzinfo=UTC), 3)
+    return _months(datetime(_number(match["year"]), _SEASONS[match["season"]], 1, tzinfo=UTC), 3)
 
 
 def _season(match: re.Match[str], today: datetime) -> _Days:
@@ -218,7 +283,9 @@ def _season(match: re.Match[str], today: datetime) -> _Days:
 
 
 def _day(match: re.Match[str], today: datetime) -> _Days:
-    first = today - timedelta(days=1 if match.group() == "yesterday" else 0)
+    """A day by how many it lies behind or ahead; mornings and nights are those of today."""
+    away = {"yesterday": -1, "last night": -1, "day before yesterday": -2, "tomorrow": 1}
+    first = today + timedelta(days=away.get(match.group(), 0))
     return first, first + timedelta(days=1)
 
 
@@ -234,30 +301,45 @@ def _shifted(first: datetime, months: int) -> datetime:
 
 _POINTS: tuple[tuple[re.Pattern[str], _Read], ...] = (
     (re.compile(rf"\b{_ISO}\b"), _iso),
+    (re.compile(rf"\b{_FULL_YEAR}-\d{{2}}\b(?!-)"), _iso_month),
     (
         re.compile(
-            rf"\b(?P<month>{_MONTH})\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<year>{_YEAR}))?"
+            rf"\b(?P<month>{_MONTH})\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?:{_OF} (?P<year>{_YEAR}))?"
         ),
         _date,
     ),
     (
         re.compile(
-            rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{_MONTH})\b(?:,? (?P<year>{_YEAR}))?"
+            rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{_MONTH})\b(?:{_OF} (?P<year>{_YEAR}))?"
         ),
         _date,
     ),
     (re.compile(rf"\b(?P<season>{_SEASON}) (?:of )?(?P<year>{_YEAR})\b"), _season_of),
     (re.compile(rf"\b(?P<which>last|this|in|in the|during the) (?P<season>{_SEASON})\b"), _season),
     (
-        re.compile(rf"\b(?:in|during|since|last|this|of) (?P<month>{_MONTH})\b(?:,? (?P<year>{_YEAR}))?"),
+        re.compile(
+            r"\b(?!this may [a-z])(?P<which>in|during|since|last|this|of|early|late|mid)[ -]"
+            rf"(?P<month>{_MONTH})\b(?:{_OF} (?P<year>{_YEAR})\b)?"
+        ),
         _month,
     ),
-    (re.compile(rf"\b(?P<month>{_MONTH}),? (?P<year>{_YEAR})\b"), _month),
+    (re.compile(rf"\b(?P<month>{_MONTH}){_OF} (?P<year>{_YEAR})\b"), _month_of),
+    (re.compile(rf"\bq(?P<quarter>[1-4])\b(?:{_OF} (?P<year>{_YEAR})\b)?"), _quarter),
     (re.compile(rf"\b(?P<count>{_COUNT}) (?P<unit>day|week|month|year)s? ago\b"), _ago),
-    (re.compile(r"\b(?P<which>last|previous|past|this) (?P<unit>week|month|year)\b"), _last_unit),
-    (re.compile(rf"\b(?:last|on|this past) (?P<day>{_WEEKDAY})\b"), _weekday),
-    (re.compile(r"\byesterday\b|\btoday\b"), _day),
-    (re.compile(rf"\b(?:in|during|of|since) (?P<year>{_YEAR})\b"), _year),
+    (re.compile(rf"{_PASSED} (?P<count>{_COUNT}) (?P<unit>day|week|month|year)s?\b"), _up_to_now),
+    (re.compile(r"\bpast (?P<count>)(?P<unit>week|month|year)\b"), _up_to_now),
+    (re.compile(r"\b(?P<which>last|previous|this|next) (?P<unit>week|month|year)\b"), _unit),
+    (re.compile(r"\b(?P<unit>week|month|year) (?P<which>before last)\b"), _unit),
+    (re.compile(r"\b(?P<which>last|this past|this|next|over the) weekend\b"), _weekend),
+    (re.compile(rf"\b(?P<which>last|on|this past|this|next) (?P<day>{_WEEKDAY})\b"), _weekday),
+    (
+        re.compile(
+            r"\b(?:day before yesterday|yesterday|today|tomorrow|tonight|last night"
+            r"|this (?:morning|afternoon|evening))\b"
+        ),
+        _day,
+    ),
+    (re.compile(rf"\b(?:in|during|of|since|early|late|mid)[ -](?P<year>{_YEAR})\b"), _year),
 )
 _RANGES: tuple[tuple[re.Pattern[str], _Read], ...] = (
     (

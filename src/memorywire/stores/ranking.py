@@ -31,7 +31,7 @@ from memorywire.stores.relevance import (
     relevance,
     saturation,
 )
-from memorywire.stores.text import name_words, terms
+from memorywire.stores.text import name_words, query_terms
 
 Vector = tuple[float, ...]
 
@@ -124,7 +124,8 @@ def cosine(one: Vector | None, other: Vector | None) -> float:
 
 def _sought(query: Query, candidates: Sequence[Candidate]) -> _Sought:
     weights = {
-        term: idf(len(candidates), sum(term in c.terms for c in candidates)) for term in terms(query.text)
+        term: idf(len(candidates), sum(term in c.terms for c in candidates))
+        for term in query_terms(query.text)
     }
     earned = {term: weight for term, weight in weights.items() if term not in query.aside}
     return _Sought(earned, sum(weights.values()))

@@ -8,7 +8,19 @@ from itertools import chain
 
 import Stemmer
 
-_WORD = re.compile(r"\w+(?:['’]\w+)*")
+# Signs on letters that `\w` takes for none: vowels of Hebrew, Arabic and the scripts of South Asia, accents
+# that no letter comes with, and what joins or parts letters without being seen.
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0900-\u0963\u0981-\u09e3\u0a01-\u0d63\u0d81-\u0df3\u0e31-\u0e3a"
+    "\u0e47-\u0e4e\u0eb1-\u0ecd\u102b-\u103e\u1056-\u109d\u17b4-\u17d3\u00ad\u200b-\u200d\u2060\ufeff"
+)
+_PICTURES = (
+    "[\U0001f1e6-\U0001f1ff]{2}|[\u231a-\u23ff\u2600-\u27bf\u2b00-\u2bff"
+    "\U0001f300-\U0001f3fa\U0001f400-\U0001faff]"
+)
+_LETTERS = rf"\w[\w{_MARKS}]*"
+_WORD = re.compile(rf"{_LETTERS}(?:['’]{_LETTERS})*|{_PICTURES}")
 _ASCII_WORD = re.compile(r"\w+(?:'\w+)*", re.ASCII)  # the same of ASCII, in less time
 _POSSESSIVE = re.compile(r"['’]s$|['’]", re.IGNORECASE)
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -20,7 +32,14 @@ _ELISION = re.compile(
     r"(?!(?:d'oh|d'uh|l'il|m'am|s'all|s'up|t'is|t'other)\b)"  # English
     rf"(?:{_ELIDED.replace(' ', '|')})'(?P<bare>[aeiouhæœ].*)"
 )
-_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+# Scripts that put no space between words: those in which a character says something by itself, and those of
+# Thailand, Laos, Myanmar and Cambodia, which spell.
+_UNSPACED = re.compile(
+    "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+"
+    "|[\u0e01-\u0e4e\u0e81-\u0ecd\u1000-\u103f\u1050-\u109d\u1780-\u17d3]+"
+)
+_SPELT = "\u3040"  # scripts that spell come before this
+_UNSEEN = frozenset("\u00ad\u0640\u200b\u200c\u200d\u2060\ufeff")
 
 STOP_WORDS = frozenset(
     "a about after all also am an and any are as at be because been before being but by can could did do "
@@ -34,6 +53,12 @@ STOP_WORDS = frozenset(
 def terms(text: str) -> Counter[str]:
     """How often each index term occurs; the same for a memory and for a query."""
     return Counter(chain.from_iterable(map(word_terms, spelled(text))))
+
+
+def query_terms(text: str) -> list[str]:
+    """The index terms that a query is looked for by: IT, US and WHO only where it says nothing else."""
+    found = [*terms(text)]
+    return [term for term in found if not term.isupper()] or found
 
 
 def spelled(text: str) -> list[str]:
@@ -60,7 +85,7 @@ def word_terms(written: str) -> tuple[str, ...]:
     """The index terms of one such word."""
     if written.isascii() and (written.isdigit() or (written.isalpha() and written.islower())):
         return () if written in STOP_WORDS else (_stem(written),)
-    word = _POSSESSIVE.sub("", written)
+    word = _POSSESSIVE.sub("", written).strip("_")
     unspaced = _UNSPACED.findall(word)
     if unspaced:
         rest = _UNSPACED.sub(" ", word).split()
@@ -70,6 +95,8 @@ def word_terms(written: str) -> tuple[str, ...]:
     names = [whole, *parts] if len(parts) > 1 else [whole]
     if word != written and (bare := _bare(written)) not in names:
         names.append(bare)
+    if whole in STOP_WORDS and word.isupper() and len(word) > 1:
+        return (word,)  # IT, US, WHO
     return tuple(_stem(name) for name in names if name and name not in STOP_WORDS)
 
 
@@ -80,16 +107,23 @@ def _bare(written: str) -> str:
 
 
 def _grams(run: str) -> list[str]:
-    """Single characters and pairs, so that one-character and longer queries both find their place."""
+    """Single characters and pairs, so that one-character and longer queries both find their place.
+
+    A letter says nothing: of what is spelt they are pairs and threes.
+    """
+    if run < _SPELT:
+        run = _fold(run)
+        return [run[i : i + size] for size in (2, 3) for i in range(len(run) - size + 1)] or [run]
     return [*run, *(run[i : i + 2] for i in range(len(run) - 1))]
 
 
 def _fold(word: str) -> str:
-    """Case and accents removed."""
+    """Case, accents and what is not seen removed."""
     if word.isascii():
         return word.lower()
     decomposed = unicodedata.normalize("NFKD", word.casefold())
-    return unicodedata.normalize("NFC", "".join(c for c in decomposed if not unicodedata.combining(c)))
+    seen = (c for c in decomposed if not unicodedata.combining(c) and c not in _UNSEEN)
+    return unicodedata.normalize("NFC", "".join(seen))
 
 
 def _stem(word: str) -> str:

@@ -102,9 +102,19 @@ def as_problem(error: MemorywireError) -> CallToolResult:
 
 def spoken(recalled: "Recalled") -> str:
     """What was recalled, for a model to read."""
+    from memorywire.model.answers import Verdict
     from memorywire.retrieval.render import render
 
-    lines = [render(recalled.hits) or "Nothing in memory answers this."]
+    lines = [render(recalled.hits)]
+    match bool(recalled.hits), recalled.verdict:
+        case False, Verdict.NO_MATCH:
+            lines = ["Nothing in memory answers this."]
+        case False, _:
+            lines = ["What answers this does not fit into max_tokens."]
+        case True, Verdict.NO_MATCH:
+            lines.append("Nothing in memory answers this: these are below the floor.")
+        case True, Verdict.WEAK:
+            lines.append("A weak match: none of these clearly answers this.")
     if recalled.degraded:
         lines.append(f"Not everything that was asked for could be done: {', '.join(recalled.degraded)}.")
     return "\n".join(lines)

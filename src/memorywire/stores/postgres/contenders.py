@@ -11,7 +11,7 @@ from memorywire.stores.postgres.queries import QUERIES
 from memorywire.stores.postgres.rows import halves, scope_row, term_key
 from memorywire.stores.relevance import CONTEST, K1, NEIGHBOURS, idf
 from memorywire.stores.sqlite.ranking import Statistics
-from memorywire.stores.text import name_words, spoken_by, terms
+from memorywire.stores.text import name_words, query_terms, spoken_by
 
 # For each place in the answer so many contenders of each kind.
 _GENEROSITY = 4
@@ -71,7 +71,7 @@ async def contenders(
 async def _containing(db: Connection, query: Query) -> dict[int, int]:
     """How many versions have each of the query's terms, by the term's key."""
     scope = query.where.scope
-    keys = [term_key(scope.tenant, scope.agent, term) for term in terms(query.text)]
+    keys = [term_key(scope.tenant, scope.agent, term) for term in query_terms(query.text)]
     given = scope_row(scope) | {"keys": keys, "most": _MOST_ENTRIES}
     counted = await fetch(db, QUERIES["containing"], given)
     return {key: int(count) for key, (count,) in zip(keys, counted, strict=True)}
