@@ -27,11 +27,10 @@ from memorywire.conformance.samples import (
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import MemoryType, Record, Scope, Standing
-from memorywire.stores.contract import Store
+from memorywire.stores.contract import Enough, Store
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.sqlite import SqliteStore, best, postings, ranking, shelf
 from memorywire.stores.sqlite.batch import ENTRY
-from memorywire.stores.sqlite.postings import Postings
 from tests.sqlite.desk import opened, run
 
 _WORDS = [f"word{number}" for number in range(60)]
@@ -296,6 +295,39 @@ def test_equal_memories_are_ordered_by_id_wherever_they_stand(tmp_path: Path) ->
     run(main())
 
 
+@pytest.mark.parametrize(
+    ("first", "asked", "found"),
+    [
+        ({}, [(3, False)], 2),
+        ({"session_id": "s"}, [], 4),
+        ({"standing": Standing.DEMOTED}, [], 4),
+    ],
+    ids=["facts alike", "a turn among them", "one is demoted"],
+)
+def test_of_rows_that_are_alike_only_those_are_read_that_are_admitted(
+    tmp_path: Path, first: dict[str, object], asked: list[tuple[int, bool]], found: int
+) -> None:
+    scope, heard = a_scope(), []
+
+    def admitted(rated: Sequence[Scored], turns: bool) -> int:
+        heard.append((len(rated), turns))
+        return 2
+
+    async def story() -> None:
+        async with opened(tmp_path / "m.db") as store_:
+            odd = a_record(scope, "tea number 0", id="m0", **first)
+            others = [a_record(scope, f"tea number {at}", id=f"m{at}") for at in range(1, 6)]
+            await _keep_all(store_, [odd, *others], seed=1)
+            query = a_query(scope, "tea", a_vector(1.0))
+            whole = await store_.search(query, 4)
+            some = await store_.search_late(query, lambda: query, 4, brief=True, enough=Enough(3, admitted))
+            assert ids(some) == ids(whole)[:found]
+            assert [hit.score for hit in some] == [hit.score for hit in whole][:found]
+
+    run(story())
+    assert heard == asked
+
+
 def test_a_query_of_another_dimension_is_refused(tmp_path: Path) -> None:
     async def main() -> None:
         async with opened(tmp_path / "m.db") as tested:
@@ -303,44 +335,6 @@ def test_a_query_of_another_dimension_is_refused(tmp_path: Path) -> None:
                 await tested.search(a_query(a_scope(), "x", bytes(12)), 5)
 
     run(main())
-
-
-def test_postings_give_every_document_however_they_were_added(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postings, "_SHORTEST_TAIL", 16)
-    dice = np.random.default_rng(5)
-    index, held = Postings(), {}
-    for number in range(120):
-        terms = dice.choice(30, size=int(dice.integers(0, 6)), replace=False) - 15
-        counts = dice.integers(1, 9, size=len(terms))
-        index.add(terms, np.full(len(terms), number, np.int32), counts.astype(np.uint16))
-        held[number] = dict(zip(terms.tolist(), counts.tolist(), strict=True))
-        if number % 7 == 0:
-            index.holding(0)  # whoever asks puts in order what has come meanwhile
-    kept = dice.random(120) < 0.6
-    for _ in range(2):
-        for term in range(-16, 16):
-            documents, counts = index.holding(term)
-            wanted = {number: words[term] for number, words in held.items() if term in words}
-            assert dict(zip(documents.tolist(), counts.tolist(), strict=True)) == wanted
-            assert documents.tolist() == sorted(documents.tolist())
-        index.keep(kept)
-        survivors = [words for number, words in held.items() if kept[number]]
-        held = dict(enumerate(survivors))
-
-
-def test_a_short_index_tells_of_all_terms_at_one_go_what_it_tells_of_each() -> None:
-    dice = np.random.default_rng(6)
-    index, asked = Postings(), [3, -2, 9, 0, 40]
-    for number in range(60):
-        terms = dice.choice(12, size=int(dice.integers(0, 6)), replace=False) - 4
-        index.add(terms, np.full(len(terms), number, np.int32), dice.integers(1, 9, len(terms)).astype("u2"))
-    which, documents, counts = index.glance(asked)
-    for at, term in enumerate(asked):
-        alone = [column.tolist() for column in index.holding(term)]
-        assert [column[which == at].tolist() for column in (documents, counts)] == alone
-    assert [len(column) for column in index.glance([])] == [0, 0, 0]
-    index.keep(np.ones(60, bool))
-    assert index.glance(asked) is None  # it is in order now, and each is found faster by itself
 
 
 def test_the_search_index_holds_no_words(tmp_path: Path) -> None:

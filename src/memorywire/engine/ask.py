@@ -15,7 +15,7 @@ from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
 from memorywire.model.requests import Fusion, Recall
 from memorywire.model.values import dataclass
 from memorywire.retrieval.fuse import Fused, Ranking, Rules, fuse
-from memorywire.stores.contract import FallsBack, Fanned, Found, LateAsker
+from memorywire.stores.contract import Enough, FallsBack, Fanned, Found, LateAsker
 from memorywire.stores.ranking import cosine, floats
 from memorywire.stores.relevance import evidence, relevance
 
@@ -79,11 +79,17 @@ def _late_asker(request: Recall, tools: Tools) -> LateAsker | None:
 
 
 async def ask(
-    question: Query, wording: Wording, limit: int, request: Recall, tools: Tools, *, enough: int | None = None
+    question: Query,
+    wording: Wording,
+    limit: int,
+    request: Recall,
+    tools: Tools,
+    *,
+    enough: Enough | None = None,
 ) -> Asked:
     """The best candidates of all stores; the past is asked of one, because only one can check it.
 
-    The question's wording is embedded on the way. So many are `enough` where all are admitted alike.
+    The question's wording is embedded on the way. Where all are admitted alike, it may be just `enough`.
     """
     store = _late_asker(request, tools)
     search = None if store is None else wording.late(question, limit, store, enough)
@@ -137,7 +143,7 @@ async def ask_legs(query: Query, limit: int, tools: Tools) -> Asked:
     ]
     by_everything = await _search(query, depth, tools)
     whole = {hit.record.id: hit for hit in by_everything.hits}
-    fused = fuse(rankings, Rules(fusion=Fusion.LEGS))[:limit]
+    fused = fuse(rankings, Rules(fusion=Fusion.LEGS))[:depth]  # the floor is not told by places
     return Asked(
         candidates=[whole.get(one.record.id) or _by_legs(one) for one in fused],
         outcomes=(_told(by_everything, len(fused)),),

@@ -11,11 +11,13 @@ from memorywire.retrieval.dedup import lookalikes, repeats, statement
 from memorywire.retrieval.embed import Embedder
 from memorywire.retrieval.pack import pack
 from memorywire.retrieval.rank import rank
+from memorywire.stores.contract import Enough, Rated
 
 Ranker: TypeAlias = Callable[[Sequence[Scored], RankWeights, int], list[Scored]]
 
 _LEAST_POOL = 50
 _POOL_PER_HIT = 4
+_NOTHING = (None,) * 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,21 +42,26 @@ def pool(request: Recall, spare: int) -> int:
     return max(_LEAST_POOL, _POOL_PER_HIT * request.k) if _reorders(request) else request.k + spare
 
 
-def enough(request: Recall, choosing: Choosing) -> int | None:
-    """How many candidates decide who is handed over, if all of them are admitted alike; None for no fewer."""
+def enough(
+    request: Recall, choosing: Choosing, admitted: Callable[[Sequence[Rated], bool], int]
+) -> Enough | None:
+    """Which candidates decide who is handed over, if all of them are `admitted` alike; None for no fewer."""
     untold = choosing is choose and not request.explain and not _reorders(request)
-    return request.k if untold else None
+    return Enough(request.k, admitted) if untold else None
 
 
 def _reorders(request: Recall) -> bool:
     asked = (request.rank, request.dedup, request.max_tokens, request.hops or None)
-    return any(option is not None for option in asked)
+    return asked != _NOTHING
 
 
 async def choose(
     admitted: Sequence[Scored], request: Recall, now: int, embedder: Embedder, ranker: Ranker = rank
 ) -> Chosen:
     """At most `k` of the admitted, as the request's `rank`, `dedup` and `max_tokens` would have it."""
+    if not _reorders(request):
+        beyond = tuple([(scored, "beyond k") for scored in admitted[request.k :]])
+        return Chosen(hits=tuple(admitted[: request.k]), supporting={}, passed_over=beyond)
     ranked = list(admitted) if request.rank is None else ranker(admitted, request.rank, now)
     found = {} if request.dedup is None else await _repeats(ranked, request.dedup, embedder)
     mode = None if request.dedup is None else request.dedup.mode
@@ -63,7 +70,7 @@ async def choose(
     distinct = [scored for scored in ranked if scored.record.id not in removed]
     packed, skipped = pack(distinct, request.max_tokens, request.k)
     taken = {scored.record.id for scored in (*packed, *skipped)}
-    beyond = [scored for scored in distinct if scored.record.id not in taken]
+    left = [scored for scored in distinct if scored.record.id not in taken]
     return Chosen(
         hits=tuple(packed),
         supporting=_supporting(told_by),
@@ -71,7 +78,7 @@ async def choose(
         passed_over=(
             *((scored, "over the token budget") for scored in skipped),
             *((s, f"says the same as {removed[s.record.id]}") for s in ranked if s.record.id in removed),
-            *((scored, "beyond k") for scored in beyond),
+            *((scored, "beyond k") for scored in left),
         ),
     )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from memorywire.engine.ask import MEASURED, Asked, ask, begun
 from memorywire.engine.choose import Choosing, Chosen, choose, enough, pool
@@ -15,7 +16,7 @@ from memorywire.model.record import RECALLABLE, Standing
 from memorywire.model.requests import Fusion, Recall
 from memorywire.model.values import replaced
 from memorywire.model.where import Where
-from memorywire.retrieval.admit import Admission, admit
+from memorywire.retrieval.admit import Admission, admit, passing
 from memorywire.retrieval.aside import aside, asks_of_the_past, counts_back
 from memorywire.retrieval.hops import follow, linked
 from memorywire.retrieval.joined import things
@@ -36,16 +37,12 @@ async def recall(request: Recall, tools: Tools, choosing: Choosing = choose) -> 
     query = _query(request, started)
     recall_id, noted = tools.mint(), worded(request, tools)
     more, several = asks_more(request.query), things(request.query)
-    wanted, decisive = pool(request, _NEAR_MISSES), enough(request, choosing)
+    least, floors = request.min_relevance, tools.floors
+    admitted = partial(passing, min_relevance=least, floors=floors, asks_more=more, things=several)
+    wanted, decisive = pool(request, _NEAR_MISSES), enough(request, choosing, admitted)
     asked = await ask(query, wording, wanted, request, tools, enough=decisive)
-    candidates = await _counted(asked.candidates, tools) if _by_use(request) else asked.candidates
-    admission = admit(
-        candidates,
-        request.min_relevance,
-        tools.floors,
-        asks_more=more,
-        things=several,
-    )
+    candidates = await _counted(asked.candidates, tools) if _tells_use(request) else asked.candidates
+    admission = admit(candidates, least, floors, asks_more=more, things=several)
     if request.rank is None and asked.fused is not None:
         admission = replace(admission, admitted=tuple(map(asked.by_fusion, admission.admitted)))
     if request.hops:
@@ -71,11 +68,12 @@ async def recall(request: Recall, tools: Tools, choosing: Choosing = choose) -> 
 
 
 def _query(request: Recall, now: int) -> Query:
-    """The question, not embedded yet."""
+    """The question, not embedded yet; its "yesterday" is the day before the moment that is asked about."""
+    where = _where(request, now)
     return Query(
-        where=_where(request, now),
+        where=where,
         text=request.query,
-        times=stretches(request.query, now),
+        times=stretches(request.query, where.alive_at),
         names=names(request.query),
         aside=aside(request.query),
         ago=counts_back(request.query),
@@ -143,6 +141,11 @@ def _degraded(request: Recall, tools: Tools, admission: Admission) -> tuple[str,
 
 def _by_use(request: Recall) -> bool:
     return request.rank is not None and request.rank.frequency > 0
+
+
+def _tells_use(request: Recall) -> bool:
+    """Whether use is among the signals to rank by, or to explain."""
+    return request.rank is not None and (request.rank.frequency > 0 or request.explain)
 
 
 async def _counted(candidates: list[Scored], tools: Tools) -> list[Scored]:

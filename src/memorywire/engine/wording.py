@@ -4,14 +4,14 @@ import asyncio
 import math
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from functools import cache, partial
+from functools import partial
 from threading import Lock
 
 from memorywire.model.query import Query, Scored
 from memorywire.model.values import replaced
 from memorywire.retrieval.embed import BeginsHere, Embedder, EmbedsHere
 from memorywire.retrieval.names import without_names
-from memorywire.stores.contract import LateAsker
+from memorywire.stores.contract import Enough, LateAsker
 
 SHORT = 200
 """A question of so many characters is embedded sooner than it is handed to another thread and back."""
@@ -59,6 +59,7 @@ class Wording:
         self._new = rest if self._nameless is None else None
         self._texts = [text] if self._new is None else [text, self._new]
         self._vectors: Callable[[], list[bytes]] | None = None
+        self._completed: Query | None = None
 
     def begin(self) -> None:
         """Have the vectors made meanwhile, or else where the search is, if the question is short."""
@@ -74,22 +75,25 @@ class Wording:
         return self._with(question, await self._embedder.embed(self._texts))
 
     def late(
-        self, question: Query, limit: int, store: LateAsker, enough: int | None
+        self, question: Query, limit: int, store: LateAsker, enough: Enough | None
     ) -> Awaitable[list[Scored]] | None:
         """The search that has the vectors when it needs them; None when they were not begun."""
-        vectors, now = self._vectors, asyncio.get_running_loop().time
-        if vectors is None:
+        if self._vectors is None:
             return None
+        ask = partial(self._complete, question, self._vectors, asyncio.get_running_loop().time)
+        brief = len(question.text) <= BRIEF and self._rests.pace <= QUICK
+        return store.search_late(question, ask, limit, brief=brief, enough=enough)
 
-        @cache  # a store that has to try again asks again
-        def ask() -> Query:
+    def _complete(
+        self, question: Query, vectors: Callable[[], list[bytes]], now: Callable[[], float]
+    ) -> Query:
+        """The question with the vectors that were begun; a store that has to try again asks again."""
+        if self._completed is None:
             began = now()
             made = vectors()
             self._rests.pace = now() - began
-            return self._with(question, made)
-
-        brief = len(question.text) <= BRIEF and self._rests.pace <= QUICK
-        return store.search_late(question, ask, limit, brief=brief, enough=enough)
+            self._completed = self._with(question, made)
+        return self._completed
 
     def _with(self, question: Query, vectors: Sequence[bytes]) -> Query:
         nameless = self._nameless

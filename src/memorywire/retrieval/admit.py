@@ -1,6 +1,6 @@
 """Empty is a valid answer: what is admitted is decided on absolute evidence, not on rank."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import compress
 from operator import itemgetter, not_
 from typing import Self, TypeAlias
@@ -12,6 +12,7 @@ from memorywire.model.record import DEMOTED_FACTOR, Standing
 from memorywire.model.requests import MinRelevance
 from memorywire.model.space import Space
 from memorywire.model.values import dataclass
+from memorywire.stores.contract import Rated
 from memorywire.stores.relevance import relevance, weight
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
@@ -30,8 +31,8 @@ at once divides it among them, for a fact that answers one part says little abou
 REST = 0.1
 """How near the best fact must be to the rest of a query that names somebody: the name is no answer."""
 
-_Weighed: TypeAlias = tuple[float, bool, Scored]
-"""Its evidence, and whether it is a turn of a session."""
+_Weighed: TypeAlias = tuple[float, bool, Mapping[str, float]]
+"""Its evidence, whether it is a turn of a session, and its signals."""
 
 NOBODY = 1.01
 """A floor that nothing reaches."""
@@ -112,15 +113,10 @@ def admit(
     `asks_more` says that the query names somebody and asks for something about them; `things`, for how many
     things it asks.
     """
-    weighed = [(evidence(scored), _is_turn(scored), scored) for scored in candidates]
-    match min_relevance:
-        case "auto":
-            share = floors.share / things
-            facts, turns = _fact_floor(weighed, floors, share, asks_more=asks_more), floors.turn
-        case "off":
-            facts = turns = 0.0
-        case _:
-            facts = turns = float(min_relevance)
+    weighed = [
+        (evidence(scored), scored.record.session_id is not None, scored.signals) for scored in candidates
+    ]
+    facts, turns = _levels(weighed, min_relevance, floors, asks_more=asks_more, things=things)
     passes = [worth >= (turns if turn else facts) for worth, turn, _ in weighed]
     return Admission(
         admitted=tuple(compress(candidates, passes)),
@@ -130,25 +126,50 @@ def admit(
     )
 
 
+def passing(
+    rated: Sequence[Rated],
+    turns: bool,
+    min_relevance: MinRelevance,
+    floors: Floors,
+    *,
+    asks_more: bool = False,
+    things: int = 1,
+) -> int:
+    """How far down a ranking anybody passes, where none is demoted, and all or none are turns."""
+    weighed = [(one.score, turns, one.signals) for one in rated]
+    level = _levels(weighed, min_relevance, floors, asks_more=asks_more, things=things)[turns]
+    return max([at for at, one in enumerate(rated, 1) if one.score >= level], default=0)
+
+
+def _levels(
+    weighed: Sequence[_Weighed], min_relevance: MinRelevance, floors: Floors, *, asks_more: bool, things: int
+) -> tuple[float, float]:
+    """What a fact and what a turn must reach."""
+    match min_relevance:
+        case "auto":
+            share = floors.share / things
+            return _fact_floor(weighed, floors, share, asks_more=asks_more), floors.turn
+        case "off":
+            return 0.0, 0.0
+        case _:
+            return float(min_relevance), float(min_relevance)
+
+
 def evidence(scored: Scored | Hit) -> float:
     """Relevance before demotion: a demoted memory ranks lower but is no less an answer."""
     demoted = scored.record.standing is Standing.DEMOTED
     return scored.score / DEMOTED_FACTOR if demoted else scored.score
 
 
-def _is_turn(scored: Scored) -> bool:
-    return scored.record.session_id is not None
-
-
 def _fact_floor(weighed: Sequence[_Weighed], floors: Floors, share: float, *, asks_more: bool) -> float:
     """What a fact must reach: a share of the best one's evidence, if that one is an answer at all."""
-    facts = [(worth, scored) for worth, turn, scored in weighed if not turn]
+    facts = [(worth, signals) for worth, turn, signals in weighed if not turn]
     if not facts:
         return floors.weak
-    worth, best = max(facts, key=itemgetter(0))
+    worth, signals = max(facts, key=itemgetter(0))
     if worth < floors.weak or not share:
         return floors.weak
-    if asks_more and best.signals.get("rest", 1.0) < floors.rest:
+    if asks_more and signals.get("rest", 1.0) < floors.rest:
         return NOBODY
     return _share(worth, share)
 

@@ -42,13 +42,12 @@ def _rest(text: str) -> tuple[str | None, int]:
 
 @lru_cache(maxsize=256)
 def _naming(text: str) -> tuple[re.Match[str], ...]:
-    return tuple(match for match in _WORD.finditer(text) if _names_somebody(match, text))
+    written = [match for match in _WORD.finditer(text) if not match.group().islower()]  # as most are
+    return tuple([match for match in written if _names_somebody(match, text)])
 
 
 def _names_somebody(match: re.Match[str], text: str) -> bool:
     word = match.group()
-    if word.islower():  # as most are
-        return False
     name = _POSSESSIVE.sub("", word)
     before = text[max(match.start() - _LOOK_BACK, 0) : match.start()]
     begins = _BEGINNING.search(before) is not None

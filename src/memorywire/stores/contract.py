@@ -134,6 +134,24 @@ class Chronicler(Protocol, metaclass=Ability):
         ...
 
 
+class Rated(Protocol):
+    """What is known of a candidate before it is read."""
+
+    @property
+    def score(self) -> float: ...
+    @property
+    def signals(self) -> Mapping[str, float]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Enough:
+    """Of candidates that are admitted alike, at most how many are handed over, and how many of these are:
+    told by their rating, the best first, and by whether they are turns of sessions."""
+
+    most: int
+    admitted: Callable[[Sequence[Rated], bool], int]
+
+
 @runtime_checkable
 class LateAsker(Protocol, metaclass=Ability):
     """A store that has the query completed where it searches: on a thread of its own, or at once."""
@@ -145,12 +163,13 @@ class LateAsker(Protocol, metaclass=Ability):
         limit: int,
         *,
         brief: bool = False,
-        enough: int | None = None,
+        enough: Enough | None = None,
     ) -> list[Scored]:
         """As `search`, for the question without its vectors, which `ask` makes complete.
 
         That may take a moment, unless it is `brief`: then a store that is as brief answers at once. Where no
-        memory is demoted, and all or none are turns of sessions, so many hits are `enough`.
+        memory is demoted, and all or none are turns of sessions, it may leave out what is more than `enough`,
+        and then every signal but `rest`.
         """
         ...
 

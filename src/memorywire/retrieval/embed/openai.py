@@ -81,16 +81,17 @@ class OpenAiEmbedder:
 
     async def _ask_patiently(self, question: bytes, count: int) -> bytes:
         pause = self._first_pause
-        for attempt in range(1, ATTEMPTS + 1):
+        for _ in range(ATTEMPTS - 1):
             try:
                 return await asyncio.to_thread(self._ask, question, count)
             except Busy as busy:
-                if attempt == ATTEMPTS:
-                    detail = f"{self._endpoint} stayed busy for {ATTEMPTS} attempts: {busy}"
-                    raise EmbedderFailed(detail, fix="try again later") from busy
                 await asyncio.sleep(min(busy.seconds or pause, LONGEST_PAUSE))
                 pause *= 2
-        raise AssertionError("the last attempt returns or raises")
+        try:
+            return await asyncio.to_thread(self._ask, question, count)
+        except Busy as busy:
+            detail = f"{self._endpoint} stayed busy for {ATTEMPTS} attempts: {busy}"
+            raise EmbedderFailed(detail, fix="try again later") from busy
 
     def _ask(self, question: bytes, count: int) -> bytes:
         request = Request(self._endpoint, question, self._headers)  # noqa: S310 (http or https only)

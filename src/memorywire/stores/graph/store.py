@@ -8,6 +8,7 @@ import apsw
 from memorywire.model.change import Change
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import DEMOTED_FACTOR, Record, Scope, Standing
+from memorywire.stores.contract import Enough
 from memorywire.stores.graph.edges import Edge, Kind, catch_up, forget_erased, hashes, is_current
 from memorywire.stores.graph.walking import Reached, edges_at, namesakes, walk
 from memorywire.stores.relevance import relevance, weight
@@ -70,7 +71,7 @@ class GraphStore(SqliteStore):
         limit: int,
         *,
         brief: bool = False,
-        enough: int | None = None,
+        enough: Enough | None = None,
     ) -> list[Scored]:
         completed: list[Query] = []
 

@@ -26,10 +26,13 @@ class Vectors:
 
     def cosines(self, asked: NDArray[np.float32] | None) -> NDArray[np.float64]:
         """Row by row in double precision; rounded, so that equal vectors tie wherever they stand."""
-        found = np.zeros(len(self.ids))
         if asked is None:
-            return found
+            return np.zeros(len(self.ids))
         wide = asked.astype(np.float64)
+        if self.matrix.dtype == wide.dtype:
+            whole: NDArray[np.float64] = np.einsum("ij,j->i", self.matrix, wide)
+            return whole.round(12)
+        found = np.empty(len(self.ids))
         for start in range(0, len(found), _MANY):
             some = self.matrix[start : start + _MANY].astype(np.float64, copy=False)
             np.einsum("ij,j->i", some, wide, out=found[start : start + _MANY])

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memorywire.model.query import Query
-from memorywire.model.values import dataclass
+from memorywire.model.values import dataclass, maker
 from memorywire.stores.newest import put_newest_ahead
 from memorywire.stores.relevance import (
     AGO,
@@ -35,11 +35,11 @@ from memorywire.stores.relevance import (
 )
 from memorywire.stores.sqlite.best import FEW, Floats, Mask, Places, best
 from memorywire.stores.sqlite.neighbourhood import ALL_LENT, STEPS
-from memorywire.stores.sqlite.runner import Runner, made, put_best_first
+from memorywire.stores.sqlite.runner import Gathered, Runner, made, put_best_first
 from memorywire.stores.sqlite.selection import Rows, Selection, held, holding
 from memorywire.stores.sqlite.shelf import Shelf, Source
 from memorywire.stores.sqlite.wording import worded
-from memorywire.stores.text import name_words, spoken_by, terms
+from memorywire.stores.text import name_words, query_terms, spoken_by
 
 # How far evidence computed in single precision may be from the exact one.
 _SLACK = 1e-5
@@ -54,6 +54,9 @@ class Ranked:
     position: int
     score: float
     signals: Mapping[str, float]
+
+
+_ranked: Callable[..., Ranked] = maker(Ranked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +76,10 @@ def rank(
     limit: int,
     crowd: Statistics | None = None,
     ask: Callable[[], Query] | None = None,
+    *,
+    untold: bool = False,
 ) -> list[Ranked]:
-    """The best `limit` of the selected rows, best first.
+    """The best `limit` of the selected rows, best first; if it is `untold` why, with no signal but `rest`.
 
     Statistics are taken over the selected only, unless those of a crowd are given. If the query's vectors are
     still to come, `ask` is asked for it again when they are needed.
@@ -90,11 +95,11 @@ def rank(
         if any(runner.newest or runner.fuller for runner in contest):
             put_best_first(contest)
     ranked = (contest + runners[CONTEST:])[:limit]
+    told = [{} for _ in ranked] if untold else field.signals(ranked)
+    field.compare_the_rest(ranked, told)
     return [
-        Ranked(position, runner.score, signals)
-        for position, runner, signals in zip(
-            field.positions(ranked), ranked, field.signals(ranked), strict=True
-        )
+        _ranked(position, runner.score, signals)
+        for position, runner, signals in zip(field.positions(ranked), ranked, told, strict=True)
     ]
 
 
@@ -111,9 +116,10 @@ class _Field:
         self._settled = query.settled
         self._share, self._spoken = self._text_shares(query, crowd)
         self._near = shelf.sessions.neighbourhood(selection, shelf.rising, lambda rows: shelf.ids(db, rows))
-        self._enough = None  # of few it is found out now, while the vectors may still be on their way
-        if selection.size <= FEW:
+        self._enough = self._all = None
+        if selection.size <= FEW:  # then all that can be is found out now: the vectors may be on their way
             self._enough = self._covers(self._share, selection.pick(shelf.lengths))
+            self._all = self._gathered(selection.places)
 
     def compare(self, query: Query) -> None:
         """What is left of the ranking is by the vectors of the query."""
@@ -127,7 +133,7 @@ class _Field:
         lengths = self._selection.pick(self._shelf.lengths)
         said = lengths.sum() if self._selection.whole else lengths[self._selection.mask].sum()
         average = self._average = crowd.average if crowd else float(said) / self._selection.size or 1.0
-        words = [*terms(query.text)]
+        words = query_terms(query.text)
         self._earned = np.array([word not in query.aside for word in words], bool)
         keys = [self._shelf.key(word) for word in words]
         names = [self._shelf.key(spoken_by(word)) for name in query.names for word in name_words(name)]
@@ -165,8 +171,9 @@ class _Field:
         They are `limit`, or as many more as contend.
         """
         wanted = max(limit, CONTEST)
-        chosen = self._contenders(wanted)
-        at, rows, cosines, weights, lent = self._evidence(chosen)
+        gathered = self._all or self._gathered(self._contenders(wanted))
+        chosen, self._vectors = gathered.chosen, gathered.vectors
+        at, rows, cosines, weights, lent = self._evidence(gathered)
         demoted = None if self._demoted is None else self._demoted[chosen]
         columns = (at, *self._standing(chosen, rows), weights, cosines, lent, demoted)
         if demoted is not None or rows[-1] >= self._shelf.rising:
@@ -185,16 +192,20 @@ class _Field:
         """The places and the rows of the chosen; nothing where they are just numbered."""
         return (None, None) if len(chosen) == len(self._shelf) else (chosen, rows)
 
-    def _evidence(self, chosen: Places) -> tuple[Places | None, Rows, Floats, Floats, Floats | None]:
-        """Of each of the chosen: its number among the known, its row, its cosine, what it weighs, and what is
-        lent to it, where anybody has neighbours."""
+    def _gathered(self, chosen: Places) -> Gathered:
         around = self._near.around(chosen) if self._near else []
         known = np.unique(np.concatenate((chosen, *around))) if around else chosen
         known = known[known < self._selection.width] if around else known
         rows = self._selection.numbers(known)
-        self._vectors = self._shelf.vectors(self._db, rows)
-        cosines = self._vectors.cosines(self._asked)
-        weights = self._weighed(known, rows, cosines)
+        told = TEXT_WEIGHT * _at(self._share, known) ** TEXT_POWER
+        return Gathered(chosen, around, known, rows, self._shelf.vectors(self._db, rows), told)
+
+    def _evidence(self, gathered: Gathered) -> tuple[Places | None, Rows, Floats, Floats, Floats | None]:
+        """Of each of the chosen: its number among the known, its row, its cosine, what it weighs, and what is
+        lent to it, where anybody has neighbours."""
+        chosen, around, known, rows = gathered.chosen, gathered.around, gathered.known, gathered.rows
+        cosines = gathered.vectors.cosines(self._asked)
+        weights = self._weighed(gathered, cosines)
         at = lent = None
         if around:
             lent = np.zeros(len(chosen))
@@ -210,22 +221,21 @@ class _Field:
             weights *= _brevity(self._shelf.lengths[rows])
         return at, rows, cosines, weights, lent
 
-    def _weighed(self, places: Places, rows: Rows, cosines: Floats) -> Floats:
-        """What these earn by themselves."""
-        share = _at(self._share, places)
-        own = np.maximum(cosines, 0.0) ** COSINE_POWER + TEXT_WEIGHT * share**TEXT_POWER
+    def _weighed(self, gathered: Gathered, cosines: Floats) -> Floats:
+        """What the known earn by themselves."""
+        rows, own = gathered.rows, np.maximum(cosines, 0.0) ** COSINE_POWER + gathered.told
         if self._shelf.machines:
             own[self._shelf.machine_said[rows]] *= MACHINE_SAID
         if self._times:
             own[_within(self._shelf.occurred[rows], self._times)] *= self._in_time
         if len(self._spoken):
-            own[np.isin(places, self._spoken, assume_unique=True)] *= SPOKE
+            own[np.isin(gathered.known, self._spoken, assume_unique=True)] *= SPOKE
         return own
 
     def positions(self, runners: Sequence[Runner]) -> list[int]:
         """Where they stand in the file."""
-        found: list[int] = self._shelf.positions[[runner.row for runner in runners]].tolist()
-        return found
+        at = self._shelf.positions.item
+        return [at(runner.row) for runner in runners]
 
     def signals(self, runners: Sequence[Runner]) -> list[dict[str, float]]:
         """What the weight of each was made of."""
@@ -245,11 +255,14 @@ class _Field:
             for signals, runner in zip(told, runners, strict=True):
                 if runner.borrowed:
                     signals["neighbours"] = runner.borrowed
+        return told
+
+    def compare_the_rest(self, runners: Sequence[Runner], told: Sequence[dict[str, float]]) -> None:
+        """Note how near each is to what the query asks beside the names."""
         if self._rest is not None:
             near = self._vectors.matrix[[runner.at for runner in runners]].astype(np.float64, copy=False)
             for signals, rest in zip(told, np.einsum("ij,j->i", near, self._rest).tolist(), strict=True):
                 signals["rest"] = rest
-        return told
 
     def _flags(
         self, runners: Sequence[Runner], rows: list[int], places: list[int]

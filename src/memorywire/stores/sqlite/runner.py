@@ -9,6 +9,22 @@ from numpy.typing import NDArray
 from memorywire.model.record import DEMOTED_FACTOR
 from memorywire.model.values import dataclass
 from memorywire.stores.relevance import relevance
+from memorywire.stores.sqlite.best import Floats, Places
+from memorywire.stores.sqlite.exact import Vectors
+from memorywire.stores.sqlite.selection import Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Who may win, their neighbours, and of all of these, the known, what can be told without the query's
+    vectors: their rows, their vectors, and what the words earn each."""
+
+    chosen: Places
+    around: Sequence[Places]
+    known: Places
+    rows: Rows
+    vectors: Vectors
+    told: Floats
 
 
 @dataclass(slots=True)

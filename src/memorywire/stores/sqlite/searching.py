@@ -10,6 +10,7 @@ from memorywire.model.query import Query, Scored
 from memorywire.model.space import Space
 from memorywire.model.values import maker
 from memorywire.model.where import Where
+from memorywire.stores.contract import Enough
 from memorywire.stores.sqlite.connection import snapshot
 from memorywire.stores.sqlite.migrate import refuse_if_reembedded
 from memorywire.stores.sqlite.pushdown import needs_rows
@@ -45,13 +46,13 @@ def search_here(
     space: Space,
     question: Query,
     ask: Callable[[], Query],
-    limits: tuple[int, int],
+    wanted: tuple[int, Enough | None],
     seen: Seen,
 ) -> list[Scored] | None:
     """As `search` of now, for what `ask` makes of the question when its vectors are needed.
 
-    The second of the limits is for a shelf whose rows are alike. None when it would take too long while
-    somebody waits on this thread: the shelf is far behind, or what matches is much, or has to be read.
+    So many are `wanted`, or what is enough of a shelf whose rows are alike. None when it would take too long
+    while somebody waits on this thread: the shelf is far behind, or what matches is much, or has to be read.
     """
 
     def asked() -> Query:
@@ -65,7 +66,8 @@ def search_here(
             return None
         if not shelf.is_at_hand(question.where):
             return None
-        return _answer(db, shelf, question, limits[shelf.alike], seen, asked)
+        limit, enough = wanted
+        return _answer(db, shelf, question, limit, seen, asked, enough if shelf.alike else None)
 
 
 def _refuse_if_foreign(query: Query, space: Space) -> None:
@@ -87,8 +89,14 @@ def _answer(
     limit: int,
     seen: Seen,
     ask: Callable[[], Query] | None = None,
+    enough: Enough | None = None,
 ) -> list[Scored]:
-    ranked = rank(db, shelf, _selection(db, shelf, query.where), query, limit, ask=ask)
+    selection = _selection(db, shelf, query.where)
+    if enough is None:
+        ranked = rank(db, shelf, selection, query, limit, ask=ask)
+    else:  # then only what will be handed over is read
+        ranked = rank(db, shelf, selection, query, min(limit, enough.most), ask=ask, untold=True)
+        ranked = ranked[: enough.admitted(ranked, bool(shelf.sessions))]
     records = at_positions(db, [hit.position for hit in ranked], seen)
     hits = [_scored(records[hit.position], hit.score, hit.signals) for hit in ranked]
     if query.where.as_of is None and not needs_rows(query.where):  # then the shelf knows

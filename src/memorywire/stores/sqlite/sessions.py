@@ -32,6 +32,10 @@ class Sessions:
         self._sorted: NDArray[np.int32] = np.empty(0, np.int32)  # the sessions beside that order
         self._placed = 0
 
+    def __bool__(self) -> bool:
+        """Whether any row belongs to one."""
+        return bool(self._names)
+
     @property
     def nbytes(self) -> int:
         return self._order.nbytes + self._sorted.nbytes

@@ -13,7 +13,7 @@ from memorywire.model.query import Query, Scored
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
 from memorywire.model.where import Where
-from memorywire.stores.contract import Glimpse
+from memorywire.stores.contract import Enough, Glimpse
 from memorywire.stores.sqlite import history, reading
 from memorywire.stores.sqlite.applying import apply, is_brief, prepare
 from memorywire.stores.sqlite.connection import Connect, Patience, connect
@@ -36,6 +36,9 @@ _MANY = 20_000
 _FEW = 8
 
 _TURN_SECONDS = 0.002
+
+_DURABLE = frozenset(Feature)
+_FLEETING = _DURABLE - {Feature.DURABLE}
 
 
 class SqliteStore:
@@ -73,8 +76,7 @@ class SqliteStore:
 
     @property
     def features(self) -> frozenset[Feature]:
-        features = frozenset(Feature)
-        return features if self.file.location.path is not None else features - {Feature.DURABLE}
+        return _DURABLE if self.file.location.path is not None else _FLEETING
 
     def applying(self, change: Change) -> Work[int]:
         """The work of a change, for `file.write`: it gives the commit sequence, or raises as `write` does.
@@ -160,14 +162,13 @@ class SqliteStore:
         limit: int,
         *,
         brief: bool = False,
-        enough: int | None = None,
+        enough: Enough | None = None,
     ) -> list[Scored]:
         where, found = question.where, None
         await self._settle_touches(where)
         seen = self._touches.seen()
         if brief and where.as_of is None and self._is_at_hand(where):
-            limits = (limit, limit if enough is None else min(limit, enough))
-            here = partial(self._search_here, question=question, ask=ask, limits=limits, seen=seen)
+            here = partial(self._search_here, question=question, ask=ask, wanted=(limit, enough), seen=seen)
             found = self.file.run_here(here)
             await self._let_others()
         if found is None:
@@ -243,12 +244,12 @@ class SqliteStore:
         db: apsw.Connection,
         question: Query,
         ask: Callable[[], Query],
-        limits: tuple[int, int],
+        wanted: tuple[int, Enough | None],
         seen: Seen,
     ) -> list[Scored] | None:
         from memorywire.stores.sqlite.searching import search_here
 
-        return search_here(db, self._shelves, self._space, question, ask, limits, seen)
+        return search_here(db, self._shelves, self._space, question, ask, wanted, seen)
 
     def _is_at_hand(self, where: Where) -> bool:
         """Whether what matches may be known without reading the file."""

@@ -88,9 +88,11 @@ def seen_on(record: Record, seen: Seen) -> Record:
 
 
 def _seen_at(pending: Sequence[_Pending], scope: Scope, id: str, written: int | None) -> int | None:
-    for touch in _of(pending, scope, id):
-        if written is None or written < touch.at:
-            written = touch.at
+    for touches in pending:
+        if id in touches:
+            for touch in touches[id]:
+                if (written is None or written < touch.at) and touch.scope.covers(scope):
+                    written = touch.at
     return written
 
 
