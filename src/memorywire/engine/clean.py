@@ -6,7 +6,7 @@ from memorywire.governance.redact import redact_remember
 from memorywire.model.errors import NotFound
 from memorywire.model.record import Trust
 from memorywire.model.requests import Remember
-from memorywire.model.values import dataclass
+from memorywire.model.values import dataclass, maker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ async def weighed(redacted: Cleaned, tools: Tools) -> Cleaned:
         if request.trust is not None or request.derived_from:
             asked = [] if request.trust is None else [request.trust]
             trust = Trust.lowest(trust, *asked, *await _origins(request, tools))
-    return Cleaned(request=request, secrets=redacted.secrets, trust=trust)
+    return maker(Cleaned)(request=request, secrets=redacted.secrets, trust=trust)
 
 
 def without_secrets(request: Remember, tools: Tools) -> Cleaned:
@@ -42,10 +42,8 @@ def without_secrets(request: Remember, tools: Tools) -> Cleaned:
     if tools.office is None:
         return Cleaned(request=request, secrets=(), trust=Trust.STANDARD)
     redacted, findings = redact_remember(request, tools.office.redactor)
-    if not findings:
-        return Cleaned(request=redacted, secrets=(), trust=Trust.STANDARD)
-    secrets = tuple((finding.kind, finding.place) for finding in findings)
-    return Cleaned(request=redacted, secrets=secrets, trust=Trust.STANDARD)
+    secrets = tuple([(finding.kind, finding.place) for finding in findings])
+    return maker(Cleaned)(request=redacted, secrets=secrets, trust=Trust.STANDARD)
 
 
 async def _origins(request: Remember, tools: Tools) -> list[Trust]:

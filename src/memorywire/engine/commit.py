@@ -7,7 +7,7 @@ from memorywire.model.answers import Outcome, Status
 from memorywire.model.change import Change
 from memorywire.model.proposal import Proposal
 from memorywire.model.requests import Request
-from memorywire.model.values import dataclass, replaced
+from memorywire.model.values import dataclass, maker, replaced
 
 if TYPE_CHECKING:  # tools name the corridor they lead through
     from memorywire.engine.tools import Tools
@@ -68,9 +68,9 @@ async def straight(plan: Plan, tools: "Tools") -> Submitted:
 
 
 def committed(change_id: str, memories: int, tools: "Tools") -> Submitted:
-    return Submitted(
+    return maker(Submitted)(
         status=Status.COMMITTED,
-        outcomes=tuple([Outcome(store=name, count=memories) for name in tools.names]),
+        outcomes=tuple([maker(Outcome)(store=name, count=memories) for name in tools.names]),
         change_id=change_id,
     )
 

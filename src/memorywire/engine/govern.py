@@ -21,6 +21,7 @@ from memorywire.model.errors import Duplicate, MemorywireError, Refused, SecretL
 from memorywire.model.proposal import Proposal
 from memorywire.model.record import Json, Record
 from memorywire.model.requests import Remember
+from memorywire.model.values import maker
 
 _SILENT = frozenset({int, float, bool, type(None)})  # what says nothing
 
@@ -36,7 +37,7 @@ async def governed(plan: Plan, tools: Tools) -> Submitted:
         raise _refusal(judgement)
     if judgement.verdict is Verdict.HOLD:
         return await hold(plan, case, judgement, policy, tools)
-    return await carry_out(plan.change, await _committed_act(plan, judgement, policy, tools), tools)
+    return await carry_out(plan.change, await _committed_act(plan, judgement, tools), tools)
 
 
 def _refusal(judgement: Judgement) -> MemorywireError:
@@ -49,9 +50,9 @@ async def case_of(plan: Plan, tools: Tools, policy: Policy) -> Case:
     """What the policy judges: only what one of its rules asks about is looked up."""
     change = plan.change
     asked = plan.request if isinstance(plan.request, Remember) else None
-    records = tuple(put.record for put in change.put)
+    records = tuple([put.record for put in change.put])
     look = asked is not None and "similar_to_existing" in policy.asked
-    return Case(
+    return maker(Case)(
         operation=change.operation,
         scope=change.scope,
         caller=tools.governance.caller,
@@ -60,7 +61,7 @@ async def case_of(plan: Plan, tools: Tools, policy: Policy) -> Case:
         erased=len(change.erase),
         by_filter=plan.by_filter,
         secrets=plan.secrets,
-        instructions=tuple(sign for record in records for sign in screen(places(record))),
+        instructions=tuple([sign for record in records for sign in screen(places(record))]),
         similar=await _similar(records, tools) if look else (),
         approval_required=asked is not None and asked.approval_required,
         privacy_intent=None if asked is None else asked.privacy_intent,
@@ -162,16 +163,12 @@ async def _write_down_refusal(change: Change, judgement: Judgement, tools: Tools
     await tools.governance.journal.write(Act(entries=(entry,)))
 
 
-async def _committed_act(plan: Plan, judgement: Judgement, policy: Policy, tools: Tools) -> Act:
+async def _committed_act(plan: Plan, judgement: Judgement, tools: Tools) -> Act:
     change = plan.change
     secrets = [list(found) for found in plan.secrets] or None
-    return Act(
+    return maker(Act)(
         entries=(entry_of(change, "committed", tools, rule=judgement.rule, secrets=secrets),),
-        ruled=((change.scope, judgement.rule, change.id),) if _is_learned(judgement, policy) else (),
-        erased=tuple((change.scope, id) for id in change.erase),
+        ruled=((change.scope, judgement.rule, change.id),) if judgement.learned else (),
+        erased=tuple([(change.scope, id) for id in change.erase]),
         unsaid=await unsaid(change, tools),
     )
-
-
-def _is_learned(judgement: Judgement, policy: Policy) -> bool:
-    return any(rule.learned for rule in policy.rules if rule.name == judgement.rule)

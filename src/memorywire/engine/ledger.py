@@ -19,7 +19,7 @@ def entry_of(change: Change, kind: str, tools: Tools, **details: Json) -> Entry:
         said["erased"] = list(change.erase)
     if change.undoes is not None:
         said["undoes"] = change.undoes
-    return Entry(
+    return maker(Entry)(
         at=change.at,
         operation=change.operation,
         scope=change.scope,

@@ -1,5 +1,8 @@
 """The engine: a typed request in, its answer out."""
 
+from collections.abc import Awaitable, Callable
+from functools import cache
+
 from memorywire.engine.expire import expire
 from memorywire.engine.forget import forget
 from memorywire.engine.merge import merge
@@ -7,7 +10,7 @@ from memorywire.engine.reads import changes, get, history, list_
 from memorywire.engine.remember import remember
 from memorywire.engine.tools import Tools
 from memorywire.engine.undo import undo
-from memorywire.model.answers import Answer
+from memorywire.model.answers import Answer, Recalled
 from memorywire.model.requests import (
     Changes,
     Expire,
@@ -23,6 +26,14 @@ from memorywire.model.requests import (
 )
 
 
+@cache
+def _recalling() -> Callable[[Recall, Tools], Awaitable[Recalled]]:
+    """Loaded when it is first asked for: whoever keeps a memory need not know how to rank."""
+    from memorywire.engine.recall import recall
+
+    return recall
+
+
 async def perform(request: Request, usual: Tools) -> Answer:
     """Carry out any request, where the memories of its scope are."""
     tools = await usual.serving(request.scope)
@@ -30,9 +41,7 @@ async def perform(request: Request, usual: Tools) -> Answer:
         case Remember():
             return await remember(request, tools)
         case Recall():
-            from memorywire.engine.recall import recall  # whoever keeps a memory need not load how to rank
-
-            return await recall(request, tools)
+            return await _recalling()(request, tools)
         case Forget():
             return await forget(request, tools)
         case Merge():

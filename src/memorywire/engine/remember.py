@@ -13,6 +13,7 @@ from memorywire.model.errors import Conflict, Duplicate, InvalidRequest, NotFoun
 from memorywire.model.kv import is_entry
 from memorywire.model.record import MemoryType, Record, Trust
 from memorywire.model.requests import Remember
+from memorywire.model.values import maker
 from memorywire.procedures.parse import check
 
 _ATTEMPTS = 3  # a race moves the base at most once per rival; after that the caller should know
@@ -44,7 +45,11 @@ async def _remembered(asked: Cleaned, tools: Tools, vector: bytes | None) -> Rem
             if earlier is not None:
                 return earlier
         if request.expires_at is not None and request.expires_at <= tools.clock():
-            raise InvalidRequest("expires_at is not in the future", field="expires_at")
+            raise InvalidRequest(
+                "expires_at is not in the future",
+                field="expires_at",
+                fix="give a later moment, in epoch milliseconds",
+            )
         try:
             return await _remember_once(asked, tools, vector)
         except Conflict:
@@ -70,18 +75,19 @@ async def _remember_once(asked: Cleaned, tools: Tools, vector: bytes | None) -> 
         return await _duplicate(request, tools, current, replaced, now)
     if replaced and request.if_version is None and (twin := await tools.store.duplicate(record, now)):
         return await _duplicate(request, tools, twin, replaced, now)
-    change = Change(
+    base = Base.LIVE if current else Base.NOTHING
+    change = maker(Change)(
         id=tools.mint(),
         operation="remember",
         scope=record.scope,
         at=now,
-        put=(Put(record=record, base=Base.LIVE if current else Base.NOTHING, vector=vector, unique=True),),
+        put=(maker(Put)(record=record, base=base, vector=vector, unique=True),),
         end=_ends(replaced, record.id),
         key=request.idempotency_key,
         fingerprint=fingerprint(request),
     )
     try:
-        done = await tools.submit(Plan(change=change, request=request, secrets=asked.secrets))
+        done = await tools.submit(maker(Plan)(change=change, request=request, secrets=asked.secrets))
     except Duplicate as refusal:
         twins = await tools.store.get(record.scope, [refusal.existing])
         if not twins or request.if_version is not None:
@@ -105,7 +111,7 @@ def draft(request: Remember) -> Record:
 
 def first_version(request: Remember, id: str, now: int, trust: Trust = Trust.STANDARD) -> Record:
     """The first version of what is to be kept."""
-    return Record(
+    return maker(Record)(
         id=id,
         scope=request.scope,
         type=request.type,
@@ -167,7 +173,7 @@ async def _superseded(request: Remember, tools: Tools) -> list[Record]:
 
 def _ends(replaced: list[Record], by: str) -> tuple[End, ...]:
     return tuple(
-        End(id=old.id, version=old.version, reason=EndReason.SUPERSEDED, into=by) for old in replaced
+        [End(id=old.id, version=old.version, reason=EndReason.SUPERSEDED, into=by) for old in replaced]
     )
 
 

@@ -13,11 +13,12 @@ from memorywire.model.errors import IdempotencyConflict, Refused
 from memorywire.model.proposal import WAITING, Proposal
 from memorywire.model.record import Scope
 from memorywire.model.requests import Remember
+from memorywire.model.values import maker
 
 
 def receipt(done: Submitted, id: str, version: int, at: int) -> Remembered:
     """Of what was submitted just now."""
-    return Remembered(
+    return maker(Remembered)(
         id=id,
         version=version,
         stored_at=at,

@@ -1,11 +1,11 @@
 """A case: a request and what it would do, as rules see it; and whether a rule speaks of it."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from memorywire.governance.patterns import fits, folded, names
-from memorywire.governance.rules import ABOUT_RECORDS, Condition, Operation, Rule, Verdict
+from memorywire.governance.rules import Condition, Operation, Rule, Verdict
 from memorywire.model.record import Json, MemoryType, Record, Scope, Trust
 from memorywire.model.values import dataclass
 
@@ -83,54 +83,43 @@ def speaks_of(rule: Rule, operation: str) -> bool:
 
 def _meets(when: Condition, case: Case, record: Record | None) -> bool:
     for name, wanted in when.given.items():
-        if name in ABOUT_RECORDS:
-            met = record is not None and _record_meets(name, wanted, record)
+        if name in _OF_MEMORIES:
+            met = record is not None and _OF_MEMORIES[name](wanted, record)
+        elif name == "unless":
+            met = not _meets(wanted, case, record)
         else:
-            met = _case_meets(name, wanted, case, record)
+            met = _OF_CASES[name](wanted, case)
         if not met:
             return False
     return True
 
 
-def _record_meets(name: str, wanted: Any, record: Record) -> bool:
-    match name:
-        case "type" | "trust":
-            return getattr(record, name) in wanted
-        case "source":
-            return fits(wanted, record.source)
-        case "tags":
-            return any(fits(wanted, tag) for tag in record.tags)
-        case "confidence_below":
-            return bool(record.confidence < wanted)
-        case _:
-            content = record.content
-            words = folded(content if isinstance(content, str) else json.dumps(content, ensure_ascii=False))
-            return any(folded(part) in words for part in wanted)
+def _says_one_of(wanted: Sequence[str], content: Json) -> bool:
+    words = folded(content if isinstance(content, str) else json.dumps(content, ensure_ascii=False))
+    return any(folded(part) in words for part in wanted)
 
 
-def _case_meets(name: str, wanted: Any, case: Case, record: Record | None) -> bool:
-    match name:
-        case "everything":
-            return True
-        case "unless":
-            return not _meets(wanted, case, record)
-        case "operation":
-            return case.operation in wanted
-        case "tenant" | "agent" | "user":
-            return names(wanted, getattr(case.scope, name))
-        case "caller":
-            return names(wanted, case.caller)
-        case "affects_at_least":
-            return bool(case.affects >= wanted)
-        case _:
-            return bool(wanted is _SIGNS[name](case))
+_OF_MEMORIES: Mapping[str, Callable[[Any, Record], bool]] = {
+    "type": lambda wanted, record: record.type in wanted,
+    "trust": lambda wanted, record: record.trust in wanted,
+    "source": lambda wanted, record: fits(wanted, record.source),
+    "tags": lambda wanted, record: any(fits(wanted, tag) for tag in record.tags),
+    "confidence_below": lambda wanted, record: bool(record.confidence < wanted),
+    "content_contains": lambda wanted, record: _says_one_of(wanted, record.content),
+}
 
-
-_SIGNS: Mapping[str, Callable[[Case], bool]] = {
-    "contains_secret": lambda case: bool(case.secrets),
-    "looks_like_instruction": lambda case: bool(case.instructions),
-    "similar_to_existing": lambda case: bool(case.similar),
-    "destructive": lambda case: case.destructive,
-    "erases": lambda case: case.erased > 0,
-    "by_filter": lambda case: case.by_filter,
+_OF_CASES: Mapping[str, Callable[[Any, Case], bool]] = {
+    "everything": lambda wanted, case: True,
+    "operation": lambda wanted, case: case.operation in wanted,
+    "tenant": lambda wanted, case: names(wanted, case.scope.tenant),
+    "agent": lambda wanted, case: names(wanted, case.scope.agent),
+    "user": lambda wanted, case: names(wanted, case.scope.user),
+    "caller": lambda wanted, case: names(wanted, case.caller),
+    "affects_at_least": lambda wanted, case: bool(case.affects >= wanted),
+    "contains_secret": lambda wanted, case: wanted is bool(case.secrets),
+    "looks_like_instruction": lambda wanted, case: wanted is bool(case.instructions),
+    "similar_to_existing": lambda wanted, case: wanted is bool(case.similar),
+    "destructive": lambda wanted, case: wanted is case.destructive,
+    "erases": lambda wanted, case: wanted is (case.erased > 0),
+    "by_filter": lambda wanted, case: wanted is case.by_filter,
 }

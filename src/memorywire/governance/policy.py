@@ -114,11 +114,12 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """The verdict, the rule that gave it, and why, in a sentence that repeats no content."""
+    """The verdict, the rule that gave it (a learned one?), and why, in a sentence that repeats no content."""
 
     verdict: Verdict
     rule: str
     reason: str
+    learned: bool = False
 
     @property
     def refusal(self) -> str:
@@ -198,7 +199,8 @@ def _approval(case: Case) -> Judgement | None:
 def _by_rules(case: Case, policy: Policy) -> Judgement:
     for rule in policy.about.get(case.operation, policy.rules):
         if _takes_part(rule, case, policy):
-            return Judgement(verdict=rule.verdict, rule=rule.name, reason=rule.note or _told(rule.when))
+            why = rule.note or _told(rule.when)
+            return Judgement(verdict=rule.verdict, rule=rule.name, reason=why, learned=rule.learned)
     reading = case.operation == Operation.RECALL
     verdict = Verdict.ALLOW if reading else policy.default
     return Judgement(verdict=verdict, rule=DEFAULT, reason=f"no rule of {policy.profile} matches")

@@ -35,7 +35,7 @@ from memorywire.model.clock import Clock
 from memorywire.model.errors import Conflict, StoreUnavailable
 from memorywire.model.proposal import Debt, Proposal, RecallNote
 from memorywire.model.record import Json, Scope
-from memorywire.model.values import dataclass
+from memorywire.model.values import dataclass, maker
 from memorywire.stores.contract import Store
 from memorywire.stores.postgres import is_postgres
 from memorywire.stores.sqlite import SqliteStore
@@ -73,9 +73,9 @@ class SqliteJournal:
         return store is self._store
 
     async def write(self, act: Act, change: Change | None = None) -> int:
-        prepared = _Prepared(
+        prepared = maker(_Prepared)(
             act=act,
-            drafts=tuple(draft(entry) for entry in act.entries),
+            drafts=[draft(entry) for entry in act.entries],
             apply=self._store.applying(change) if change is not None and self._store is not None else None,
         )
         brief = change is not None and is_brief(change)

@@ -150,7 +150,7 @@ class Record:
         """Equal for memories that say the same thing: type, normalised content and event time."""
         content, moment = _normalised(self.content), self.occurred_at
         if type(content) is str:  # spelled as the encoder would, for most memories are words
-            said = f'["{self.type.value}", {quoted(content)}, {"null" if moment is None else moment}]'
+            said = f'["{self.type}", {quoted(content)}, {"null" if moment is None else moment}]'
         else:
             said = _in_order([self.type, content, moment])
         return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()

@@ -9,9 +9,10 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 _COMPARING = ("__repr__", "__eq__", "__hash__")
 _WRITTEN = ("__init__", *_COMPARING)
@@ -101,27 +102,28 @@ def replaced(value: T, **changes: Any) -> T:
 
 @cache
 def _copier(kind: Any) -> FunctionType:
-    setters = {field.name: getattr(kind, field.name).__set__ for field in dataclasses.fields(kind)}
-    lines = [f"set_{name}(new, value.{name})" for name in setters]
+    twin = _twin(kind)
+    setters = {field.name: getattr(twin, field.name).__set__ for field in dataclasses.fields(kind)}
+    lines = [f"new.{name} = value.{name}" for name in setters]
     changing = "for name, given in changes.items(): setters[name](new, given)"
-    body = "\n ".join(["new = make(kind)", *lines, changing, "return new"])
-    known = {f"set_{name}": setter for name, setter in setters.items()}
-    known |= {"setters": setters, "make": object.__new__, "kind": kind}
+    body = "\n ".join(["new = twin()", *lines, changing, "new.__class__ = kind", "return new"])
+    known = {"setters": setters, "twin": twin, "kind": kind}
     return _function(f"def copied(value, changes):\n {body}", kind, known)
 
 
-def _maker(kind: Callable[..., T]) -> Callable[..., T]:
-    """Makes values as their kind does, also by place, in a third of the time: for those that are as given.
+def _twin(kind: Any) -> type:
+    """A kind whose slots may be assigned: a value is filled in as one of it, and then becomes what it is."""
+    return type(kind.__name__, (), {"__slots__": kind.__slots__})
 
-    A value is filled in as one of a twin whose slots may be assigned, and then becomes what it is.
-    """
+
+def _maker(kind: Callable[..., T]) -> Callable[..., T]:
+    """Makes values as their kind does, also by place, in a third of the time: for those that are as given."""
     known: Any = kind
     fields = dataclasses.fields(known)
-    twin = type(known.__name__, (), {"__slots__": known.__slots__})
     lines = [f"_new.{field.name} = {_text_of_value(field)}" for field in fields]
     body = "\n ".join(["_new = _twin()", *lines, "_new.__class__ = _kind", "return _new"])
     factories = {f"make_{field.name}": field.default_factory for field in fields}
-    names = {"_twin": twin, "_kind": kind, "not_given": _NOT_GIVEN, **factories}
+    names = {"_twin": _twin(kind), "_kind": kind, "not_given": _NOT_GIVEN, **factories}
     made = _function(f"def made({', '.join(field.name for field in fields)}):\n {body}", known, names)
     made.__defaults__ = _last_defaults(fields)
     return made
@@ -163,7 +165,7 @@ def _restore(self: Any, state: Sequence[Any]) -> None:
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
 
-    maker = _maker
+    def maker(kind: Callable[P, T]) -> Callable[P, T]: ...
 else:
     dataclass = _dataclass
     maker = cache(_maker)

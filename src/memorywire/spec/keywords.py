@@ -149,20 +149,23 @@ def _members(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator
     if rest is True and not alike:
         yield _OBJECT, _some(known)
         return
-    other = shapes.of(rest, home)
+    others = [] if rest is False else [shapes.of(rest, home)]
+
+    def meant(name: str) -> list[Shape]:
+        """What is said of a member of this name: nothing of one that must not be there."""
+        named = [known[name]] if name in known else []
+        return [*named, *(one for search, one in alike if search(name))] or others
+
+    by_name = {name: meant(name) for name in known}
 
     def check(value: Mapping[str, Any]) -> Faults:
         found: list[Fault] = []
         unknown: list[str] = []
         for name, inner in value.items():
-            shape = known.get(name)
-            liked = [one for search, one in alike if search(name)] if alike else ()
-            if shape is None and not liked:
-                if rest is False:
-                    unknown.append(name)
-                    continue
-                shape = other
-            for one in liked if shape is None else (shape, *liked):
+            said = by_name.get(name) or meant(name)
+            if not said:
+                unknown.append(name)
+            for one in said:
                 faults = one[type(inner)](inner)
                 if faults:
                     found += _inside(name, faults)
@@ -253,7 +256,7 @@ def _ref(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator[Par
 
 def _if(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator[Part]:
     condition, then = shapes.of(schema["if"], home), shapes.of(schema["then"], home)
-    yield _ANY, lambda value: FINE if condition.faults(value) else then.faults(value)
+    yield _ANY, lambda value: FINE if condition[type(value)](value) else then[type(value)](value)
 
 
 def _not(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator[Part]:

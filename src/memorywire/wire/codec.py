@@ -46,6 +46,7 @@ from memorywire.model.rulings import (
     Why,
 )
 from memorywire.model.survey import Agents, Facets, Feedback, Helped, Recalls, RecallSummary
+from memorywire.model.values import maker
 from memorywire.wire import strict
 from memorywire.wire.filters import decode_filter
 
@@ -84,8 +85,9 @@ _OWNERS = frozenset({"agent_id", "user_id"})
 
 def decode(operation: str, payload: Mapping[str, Json], *, tenant: str = DEFAULT_TENANT) -> Request:
     """The typed request of a payload that passed validation."""
-    scope = Scope(agent=payload["agent_id"], user=payload.get("user_id"), tenant=tenant)
-    return REQUESTS[operation](scope=scope, **_values(payload))
+    scope = maker(Scope)(agent=payload["agent_id"], user=payload.get("user_id"), tenant=tenant)
+    made: Callable[..., Request] = maker(REQUESTS[operation])
+    return made(scope=scope, **_values(payload))
 
 
 def decode_oversight(
@@ -148,10 +150,12 @@ _INTEGERS = (
     "quorum_k",
 )
 
+_TYPES = {kind.value: kind for kind in MemoryType}  # to ask the enumeration itself takes longer
+
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(_INTEGERS, int),
-    "type": MemoryType,
-    "types": lambda names: tuple(MemoryType(name) for name in names),
+    "type": _TYPES.__getitem__,
+    "types": lambda names: tuple(map(_TYPES.__getitem__, names)),
     "confidence": float,
     "confidence_below": float,
     "tags": tuple,

@@ -32,7 +32,7 @@ _SAYINGS = {
     "maxLength": "is too long",
     "minimum": "is too small",
     "maximum": "is too large",
-    "exclusiveMinimum": "is too small",
+    "exclusiveMinimum": "must be more than",
     "minItems": "has too few items",
     "maxItems": "has too many items",
     "uniqueItems": "has an item twice",
@@ -43,7 +43,7 @@ _SAYINGS = {
 }
 _LIMITS = frozenset(
     f"{end}{what}" for end in ("min", "max") for what in ("imum", "Length", "Items", "Properties")
-) | {"exclusiveMinimum"}
+)
 _AT_LEAST = frozenset({"minLength", "minItems", "minProperties"})
 _EMPTY = "must not be empty"
 _TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
@@ -63,7 +63,7 @@ def check(operation: str, payload: Json) -> None:
     faults = spec.shape(name).faults(payload)
     if faults:
         raise problem_of(faults, spec.schema(name))
-    if operation == "remember" and is_mark(payload.get("metadata", {}).get(MARK)):
+    if operation == "remember" and "metadata" in payload and is_mark(payload["metadata"].get(MARK)):
         raise InvalidRequest(
             "metadata that says which key a memory is the value of is written with the key",
             field=f"metadata.{MARK}",
@@ -86,7 +86,7 @@ def problem_of(faults: Sequence[Fault], schema: Json) -> InvalidRequest:
     fault = max(faults, key=lambda one: (one.keyword == _UNKNOWN, len(one.path)))
     problem = _describe(fault)
     if fault.keyword != _UNKNOWN and problem.field is not None:
-        problem.fix = problem.fix or _meaning(problem.field.partition(".")[0], schema)
+        problem.fix = problem.fix or _meaning(problem.field, schema)
     return problem
 
 
@@ -140,6 +140,8 @@ def _bound(fault: Fault) -> str:
         return ""
     if fault.keyword in _LIMITS:
         return f" (limit {said})"
+    if fault.keyword == "exclusiveMinimum":
+        return f" {said}"
     if fault.keyword == "enum":
         return f": {', '.join(map(str, said))}"
     if fault.keyword == "type":
@@ -152,10 +154,14 @@ def _spelling(unknown: str, known: list[str]) -> str | None:
     return f"did you mean {near[0]}?" if near else None
 
 
-def _meaning(name: str, schema: Json) -> str | None:
-    """What the request's field of that name is, in the words of its schema."""
-    said = schema.get("properties", {}).get(name, {}).get("description")
-    return f"{name}: {said}" if said else None
+def _meaning(field: str, schema: Json) -> str | None:
+    """What the request's field of that name is, in the words of its schema, or of the one around it."""
+    meant, steps = None, field.split(".")
+    for depth, step in enumerate(steps, start=1):
+        schema = schema.get("properties", {}).get(step, {})
+        if "description" in schema:
+            meant = f"{_dotted(steps[:depth])}: {schema['description']}"
+    return meant
 
 
 def _is_emptiness(fault: Fault) -> bool:

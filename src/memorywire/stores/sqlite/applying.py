@@ -8,9 +8,9 @@ from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.errors import Conflict, Duplicate, IdempotencyConflict
 from memorywire.model.record import Scope
 from memorywire.model.space import Space
-from memorywire.model.values import dataclass
+from memorywire.model.values import dataclass, maker
 from memorywire.stores.sqlite.file import owe_scrub
-from memorywire.stores.sqlite.rows import Bindings, change_row, scope_row, version_row
+from memorywire.stores.sqlite.rows import Bindings, Row, change_row, scope_row, version_row
 from memorywire.stores.sqlite.sql import QUERIES
 
 _FEW = 2
@@ -37,13 +37,13 @@ class _Newest:
 
 def prepare(change: Change, space: Space) -> Prepared:
     """The rows of a change; raises InvalidRequest for what no row can hold."""
-    return Prepared(change, change_row(change), [version_row(put, space) for put in change.put])
+    return maker(Prepared)(change, change_row(change), [version_row(put, space) for put in change.put])
 
 
 def apply(db: apsw.Connection, prepared: Prepared) -> int:
     """Write all of it and give its commit sequence, or raise and leave it to its caller to undo the rest."""
     change, row = prepared.change, prepared.row
-    begun = db.execute(QUERIES["begin_change"], row).get
+    begun = db.execute(QUERIES["begin_change"], tuple(row.values())).get
     if begun is None:
         return _known(db, row)
     sequence = int(begun)
@@ -81,13 +81,11 @@ def _end_live(db: apsw.Connection, change: Change, sequence: int, end: End) -> N
 
 def _put(db: apsw.Connection, change: Change, sequence: int, put: Put, version: Bindings) -> None:
     if begins_chain(change, put):
-        db.execute(
-            QUERIES["begin_chain"], version | {"began": sequence, "unique": put.unique, "at": change.at}
-        )
+        db.execute(QUERIES["begin_chain"], chain_row(change, sequence, put, version))
         if db.changes():
             return  # in one statement, as nearly every put; the rest is for finding out why not
     elif follows(change, put) and _replaced(db, sequence, put):
-        db.execute(QUERIES["begin_version"], version | {"began": sequence})
+        db.execute(QUERIES["begin_version"], (*version.values(), sequence))
         return
     _check_base(db, change, put)
     if put.unique:
@@ -99,7 +97,13 @@ def _put(db: apsw.Connection, change: Change, sequence: int, put: Put, version: 
     if put.base is Base.LIVE:
         replaced = End(id=put.record.id, version=put.record.version - 1, reason=EndReason.REPLACED)
         _end_live(db, change, sequence, replaced)
-    db.execute(QUERIES["begin_version"], version | {"began": sequence})
+    db.execute(QUERIES["begin_version"], (*version.values(), sequence))
+
+
+def chain_row(change: Change, sequence: int, put: Put, version: Bindings) -> Row:
+    """What `begin_chain` wants to know: the version, and what must not be there yet."""
+    same = (version["tenant"], version["agent"], version["digest"], version["user"], change.at)
+    return (*version.values(), sequence, put.unique, *same)
 
 
 def is_brief(change: Change) -> bool:

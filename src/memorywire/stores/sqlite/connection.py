@@ -3,8 +3,7 @@
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -13,7 +12,13 @@ from typing import Self, TypeAlias, TypeVar
 
 import apsw
 
-from memorywire.model.errors import InvalidRequest, StoreBusy, StoreCorrupt, StoreUnavailable
+from memorywire.model.errors import (
+    InvalidRequest,
+    MemorywireError,
+    StoreBusy,
+    StoreCorrupt,
+    StoreUnavailable,
+)
 from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.gate import require_safe_wal
 from memorywire.stores.sqlite.location import Location
@@ -136,27 +141,45 @@ class Patience:
             longest = min(longest * 2, _LONGEST_PAUSE)
 
 
-@contextmanager
-def fence(location: Location) -> Iterator[None]:
+class _Fence:
     """Foreign errors stop here and leave as ours."""
-    try:
-        yield
-    except (apsw.NotADBError, apsw.CorruptError) as error:
-        raise StoreCorrupt(
-            f"{location} is not a sound database: {error}", fix="restore a backup or choose another path"
-        ) from error
-    except (apsw.BusyError, apsw.LockedError) as error:
-        raise StoreBusy(f"{location} is busy: {error}", fix="retry") from error
-    except apsw.ReadOnlyError as error:
-        raise unwritable(location) from error
-    except (apsw.FullError, apsw.IOError, apsw.CantOpenError, apsw.PermissionsError) as error:
-        raise StoreUnavailable(
-            f"{location}: {_cause(error)}", fix="check free space, permissions and the disk, then retry"
-        ) from error
-    except (apsw.ConnectionClosedError, OSError) as error:
-        raise StoreUnavailable(f"{location}: {error}") from error
-    except UnicodeEncodeError as error:
-        raise InvalidRequest("the text holds a lone surrogate") from error
+
+    __slots__ = ("_location",)
+
+    def __init__(self, location: Location) -> None:
+        self._location = location
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
+        ours = None if error is None else _ours(error, self._location)
+        if ours is not None:
+            raise ours from error
+
+
+def fence(location: Location) -> _Fence:
+    """Inside, what goes wrong with a file is told by its name."""
+    return _Fence(location)
+
+
+def _ours(error: BaseException, location: Location) -> MemorywireError | None:
+    match error:
+        case apsw.NotADBError() | apsw.CorruptError():
+            why, fix = f"is not a sound database: {error}", "restore a backup or choose another path"
+            return StoreCorrupt(f"{location} {why}", fix=fix)
+        case apsw.BusyError() | apsw.LockedError():
+            return StoreBusy(f"{location} is busy: {error}", fix="retry")
+        case apsw.ReadOnlyError():
+            return unwritable(location)
+        case apsw.FullError() | apsw.IOError() | apsw.CantOpenError() | apsw.PermissionsError():
+            fix = "check free space, permissions and the disk, then retry"
+            return StoreUnavailable(f"{location}: {_cause(error)}", fix=fix)
+        case apsw.ConnectionClosedError() | OSError():
+            return StoreUnavailable(f"{location}: {error}")
+        case UnicodeEncodeError():
+            return InvalidRequest("the text holds a lone surrogate")
+    return None
 
 
 def _cause(error: apsw.Error) -> str:
@@ -164,16 +187,6 @@ def _cause(error: apsw.Error) -> str:
     if str(error) != "not an error":
         return str(error)
     return "the disk is full" if isinstance(error, apsw.FullError) else "the disk cannot be written or read"
-
-
-@contextmanager
-def unhindered(db: apsw.Connection) -> Iterator[None]:
-    """Inside, nobody else's hold on the file is waited for: it is busy at once."""
-    db.set_busy_timeout(0)
-    try:
-        yield
-    finally:
-        db.set_busy_timeout(_BUSY_MS)
 
 
 class _Transaction:
@@ -207,8 +220,18 @@ def snapshot(db: apsw.Connection) -> _Transaction:
 def writing(db: apsw.Connection, patience: Patience | None) -> _Transaction:
     """Everything written inside is committed, or nothing is; the lock is taken before the first read, with
     patience or at once."""
-    begin = partial(db.execute, "BEGIN IMMEDIATE")
-    return _Transaction(db, begin if patience is None else partial(patience.try_for, "write", begin))
+    if patience is None:
+        return _Transaction(db, partial(_begin_at_once, db))
+    return _Transaction(db, partial(patience.try_for, "write", partial(db.execute, "BEGIN IMMEDIATE")))
+
+
+def _begin_at_once(db: apsw.Connection) -> None:
+    """Whoever else holds the file is not waited for, not even by the engine: it is busy then."""
+    db.set_busy_timeout(0)
+    try:
+        db.execute("BEGIN IMMEDIATE")
+    finally:
+        db.set_busy_timeout(_BUSY_MS)
 
 
 def concerns_all(error: BaseException) -> bool:

@@ -144,7 +144,7 @@ class SqliteFile:
         """
         if self.read_only:
             raise unwritable(self.location)
-        answer: T = await self._writer.submit(work, changes, alone, brief=brief).future
+        answer: T = await self._writer.write(work, changes, alone, brief=brief)
         return answer
 
     def defer(self, deferred: Deferred) -> None:

@@ -18,12 +18,10 @@ SELECT seq FROM change WHERE tenant = :tenant AND id = :id;
 -- name: change_by_key
 SELECT seq FROM change WHERE tenant = :tenant AND agent = :agent AND key = :key;
 
+-- Bound by place, as a row of `rows.py` has its values: to find each by its name takes longer than to write it.
 -- name: begin_change
-INSERT INTO change (id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes, about, first, puts)
-VALUES (
-  :id, :tenant, :agent, :user, :operation, :at, :key, :fingerprint, :reason, :undoes, :about,
-  (SELECT IFNULL(max(position), 0) + 1 FROM version), :puts
-)
+INSERT INTO change (id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes, about, puts, first)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT IFNULL(max(position), 0) + 1 FROM version))
 ON CONFLICT DO NOTHING
 RETURNING seq;
 
@@ -52,30 +50,23 @@ SELECT vector FROM version WHERE tenant = :tenant AND id = :id AND number = :num
 
 -- name: begin_version
 INSERT INTO version (
-  tenant, agent, user, id, number, began, type, standing, confidence, created_at, updated_at,
-  occurred_at, expires_at, trust, source, session, digest, length, structured, tags, metadata, supersedes,
-  merged_from, derived_from, content, vector, terms
-) VALUES (
-  :tenant, :agent, :user, :id, :number, :began, :type, :standing, :confidence, :created_at, :updated_at,
-  :occurred_at, :expires_at, :trust, :source, :session, :digest, :length, :structured, :tags, :metadata,
-  :supersedes, :merged_from, :derived_from, :content, :vector, :terms
-);
+  tenant, agent, user, id, number, type, standing, confidence, created_at, updated_at, occurred_at, expires_at,
+  trust, source, session, digest, length, structured, tags, metadata, supersedes, merged_from, derived_from,
+  content, vector, terms, began
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- The first version under an id, unless the id is taken or (for a unique one) the content is there.
 -- name: begin_chain
 INSERT INTO version (
-  tenant, agent, user, id, number, began, type, standing, confidence, created_at, updated_at,
-  occurred_at, expires_at, trust, source, session, digest, length, structured, tags, metadata, supersedes,
-  merged_from, derived_from, content, vector, terms
+  tenant, agent, user, id, number, type, standing, confidence, created_at, updated_at, occurred_at, expires_at,
+  trust, source, session, digest, length, structured, tags, metadata, supersedes, merged_from, derived_from,
+  content, vector, terms, began
 )
-SELECT
-  :tenant, :agent, :user, :id, 1, :began, :type, :standing, :confidence, :created_at, :updated_at,
-  :occurred_at, :expires_at, :trust, :source, :session, :digest, :length, :structured, :tags, :metadata,
-  :supersedes, :merged_from, :derived_from, :content, :vector, :terms
-WHERE NOT :unique OR NOT EXISTS (
+SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+WHERE NOT ? OR NOT EXISTS (
   SELECT 1 FROM version INDEXED BY version_digest
-  WHERE tenant = :tenant AND agent = :agent AND digest = :digest AND ended IS NULL
-    AND user IS :user AND (expires_at IS NULL OR expires_at > :at)
+  WHERE tenant = ? AND agent = ? AND digest = ? AND ended IS NULL
+    AND user IS ? AND (expires_at IS NULL OR expires_at > ?)
 )
 ON CONFLICT DO NOTHING;
 

@@ -5,7 +5,7 @@ import struct
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -103,7 +103,7 @@ def _version(put: Put, space: Space) -> Row:
         length,
         int(structured),
         _listed(record.tags),
-        _dumps(record.metadata),
+        _dumps(record.metadata) if record.metadata else _EMPTY,
         _listed(record.supersedes),
         _listed(record.merged_from),
         _listed(record.derived_from),
@@ -265,9 +265,14 @@ def _half(vector: bytes | None, space: Space) -> bytes | None:
         raise InvalidRequest(f"the vector is not of the space {space}", field="vector")
     if "numpy" not in sys.modules:  # loading it takes longer than all a process does that keeps one memory
         return struct.pack(f"<{space.dimension}e", *struct.unpack(f"<{space.dimension}f", vector))
+    return _narrowing()(vector)
+
+
+@cache
+def _narrowing() -> Callable[[bytes], bytes]:
     from memorywire.stores.sqlite.halves import narrowed
 
-    return narrowed(vector)
+    return narrowed
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Protocol, Self
 import apsw
 
 from memorywire.model.errors import StoreBusy, StoreUnavailable
-from memorywire.model.values import dataclass
+from memorywire.model.values import dataclass, maker
 from memorywire.stores.handover import Reply, tell
 from memorywire.stores.sqlite.checkpoints import Checkpoints
 from memorywire.stores.sqlite.connection import (
@@ -25,7 +25,6 @@ from memorywire.stores.sqlite.connection import (
     Work,
     concerns_all,
     fence,
-    unhindered,
     writing,
 )
 from memorywire.stores.sqlite.location import Location
@@ -128,23 +127,29 @@ class Writer:
         self._thread = threading.Thread(target=self._work, name=f"memorywire {location}", daemon=True)
         self._thread.start()
 
-    def submit(
+    async def write(
         self, work: Work[Any], changes: int = 1, alone: Work[Any] | None = None, *, brief: bool = False
-    ) -> Reply:
-        """The reply to come; once submitted a work is done even if nobody waits for it.
+    ) -> Any:
+        """The answer of a work; from here on it is done even if nobody waits for it.
 
-        What coroutines submit in one turn of their event loop is handed over together: were the thread woken
-        by the first of them, the two would get into each other's way over the interpreter all along.
+        What coroutines ask for in one turn of their event loop the first of them hands over together: were
+        the thread woken at once, the two would get into each other's way over the interpreter all along.
         """
         loop = asyncio.get_running_loop()
-        job = _Job(work, Reply(), changes, brief, alone or work)
+        job = maker(_Job)(work, Reply(), changes, brief, alone or work)
         with self._door:
             self._must_be_open()
-            if loop not in self._gathered:
-                self._gathered[loop] = []
-                loop.call_soon(self._hand_over, loop)
-            self._gathered[loop].append(job)
-        return job.reply
+            first = loop not in self._gathered
+            self._gathered.setdefault(loop, []).append(job)
+        if first:
+            try:
+                await asyncio.sleep(0)
+            except asyncio.CancelledError:
+                job.reply.future.cancel()
+                self._hand_over(loop)
+                raise
+            self._hand_over(loop)
+        return await job.reply.future
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         with self._door:
@@ -172,12 +177,7 @@ class Writer:
 
         The door is held meanwhile: were it closed in between, nobody would be left to do the job.
         """
-        with (
-            job.reply as reply,
-            fence(self._location),
-            self._pool.borrow(wait=False) as db,
-            unhindered(db),
-        ):
+        with job.reply as reply, fence(self._location), self._pool.borrow(wait=False) as db:
             owed = self._commit(db, [job], None)
             if self._owed is None and owed is not None:  # by another process: for the thread to look after
                 self._owed = owed
