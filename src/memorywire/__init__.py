@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
-__all__ = ["Memory", "MemorywireError", "__version__"]
+__all__ = ["Memory", "MemorywireError", "__version__", "configured"]
 
 if TYPE_CHECKING:
+    from memorywire.facades.configured import configured
     from memorywire.facades.memory import Memory
     from memorywire.model.errors import MemorywireError
 
@@ -21,4 +22,8 @@ def __getattr__(name: str) -> object:
         from memorywire.model.errors import MemorywireError
 
         return MemorywireError
+    if name == "configured":
+        from memorywire.facades.configured import configured
+
+        return configured
     raise AttributeError(f"module 'memorywire' has no attribute {name!r}")

@@ -1,7 +1,5 @@
 """The blocking client: the async one, run on a loop of its own in one background thread."""
 
-import asyncio
-import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
@@ -9,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from memorywire.facades.bulk import Result
 from memorywire.facades.memory import Memory as AsyncMemory
-from memorywire.facades.memory import closed
 from memorywire.facades.options import (
     AuditOptions,
     DecideOptions,
@@ -29,6 +26,7 @@ from memorywire.facades.options import (
     TrialOptions,
     VerbName,
 )
+from memorywire.facades.portal import Portal
 from memorywire.model.answers import Expired, Forgotten, Merged, Page, Recalled, Remembered, Undone
 from memorywire.model.capabilities import Capabilities
 from memorywire.model.change import Change, Version
@@ -62,9 +60,7 @@ class Memory:
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Takes what the async client takes."""
         self._memory = AsyncMemory(*args, **kwargs)
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="memorywire", daemon=True)
-        self._thread.start()
+        self._portal = Portal()
 
     def events(self, after: int | None = None) -> "Iterator[Event]":
         """As the async client's; each step waits for the next event."""
@@ -78,10 +74,7 @@ class Memory:
             self._run(feed.aclose())
 
     def _run(self, work: Coroutine[Any, Any, A]) -> A:
-        if self._loop.is_closed():
-            work.close()
-            raise closed()
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        return self._portal.run(work)
 
     def remember(self, content: str | Mapping[str, Any], **options: Unpack[RememberOptions]) -> Remembered:
         return self._run(self._memory.remember(content, **options))
@@ -242,12 +235,7 @@ class Memory:
 
     def close(self) -> None:
         """Flush and close the store and end the thread; closing twice is fine."""
-        if self._loop.is_closed():
-            return
-        self._run(self._memory.close())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        self._portal.end(self._memory.close)
 
     def __enter__(self) -> Self:
         self._run(self._memory.__aenter__())

@@ -42,6 +42,20 @@ def test_the_embedded_default_lives_under_memorywire_home(tmp_path, monkeypatch)
     assert (tmp_path / "home" / "memory.db").exists()
 
 
+def test_a_configured_client_goes_by_the_settings_of_the_commands(tmp_path, monkeypatch):
+    monkeypatch.setenv("MEMORYWIRE_HOME", str(tmp_path))
+    monkeypatch.setenv("MEMORYWIRE_STORE", f"sqlite://{tmp_path}/other.db")
+    (tmp_path / "memorywire.toml").write_text('agent = "bot"\npolicy = "strict"\n', encoding="utf-8")
+    with BlockingMemory(**memorywire.configured(user_id="ana")) as memory:
+        assert (memory.remember("Ana drinks tea").status.value, (tmp_path / "other.db").exists()) == (
+            "staged",
+            True,
+        )
+        assert [(one.scope.agent, one.scope.user) for one in memory.proposals().items] == [("bot", "ana")]
+    with BlockingMemory("bot") as memory:
+        assert memory.remember("Ana drinks tea").status.value == "committed"
+
+
 def test_constructing_a_client_opens_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("MEMORYWIRE_HOME", str(tmp_path / "home"))
     Memory("a")
@@ -149,6 +163,15 @@ def test_what_is_no_store_is_told_before_anything_is_opened(stores: Any):
     assert (caught.value.field, "sqlite:///" in str(caught.value.fix)) == ("stores", True)
 
 
+@pytest.mark.parametrize(
+    ("field", "given"), [("tenant", ""), ("tenant", None), ("floor", "low"), ("floor", 9), ("match", -0.1)]
+)
+def test_what_no_memory_can_be_opened_with_is_told_at_once(field: str, given: Any):
+    with pytest.raises(InvalidRequest) as caught:
+        BlockingMemory("a", "memory://", **{field: given})
+    assert caught.value.field == field
+
+
 def test_a_key_or_an_end_of_the_wrong_type_is_a_problem():
     with BlockingMemory("a", ["memory://"]) as memory:
         for key, options, field in ((5, {}, "key"), ("visits", {"ttl": "soon"}, "ttl")):
@@ -168,6 +191,12 @@ def test_moments_may_be_datetimes_with_a_time_zone():
         assert memory.get(two.id).occurred_at == noon
         assert memory.recall("what does Ana drink?", as_of=datetime(2020, 1, 1, tzinfo=UTC)).hits == ()
         assert memory.recall("what does Ana drink?", as_of=datetime.now(UTC)).hits
+
+
+def test_an_end_that_was_given_in_seconds_is_told_what_a_moment_is():
+    with BlockingMemory("a", ["memory://"]) as memory, pytest.raises(InvalidRequest) as caught:
+        memory.remember("Ana drinks tea", expires_at=int(datetime.now(UTC).timestamp()) + 3600)
+    assert caught.value.fix == "give a later moment, in epoch milliseconds"
 
 
 def test_a_datetime_without_a_time_zone_is_refused_with_what_to_write():

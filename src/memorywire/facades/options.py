@@ -151,3 +151,12 @@ def plain(name: str, value: Any) -> Json:
             f"{name} has no time zone", field=name, fix="give one: datetime.now(UTC), or moment.astimezone()"
         )
     return round(value.timestamp() * 1000)
+
+
+def check_opening(*, tenant: str, floor: float | None, match: float | None) -> None:
+    """Refuse what could only fail later, or would fail nobody and find nothing."""
+    if not isinstance(tenant, str) or not tenant:
+        raise InvalidRequest("tenant is the name of one", field="tenant", fix="leave it out for `default`")
+    for name, share in (("floor", floor), ("match", match)):
+        if share is not None and not (isinstance(share, int | float) and 0 <= share <= 1):
+            raise InvalidRequest(f"{name} is a number from 0 to 1", field=name)

@@ -1,0 +1,49 @@
+"""Where a memory may be used: on one running loop at a time, in the process that opened it."""
+
+import asyncio
+import os
+
+from memorywire.model.errors import InvalidRequest, StoreUnavailable
+
+
+class Mooring:
+    """The loop and the process of a memory.
+
+    It may go from a loop that has ended to the next one. Two that run at once would wait for each other, and
+    a process that was forked off has the files of the other but none of its threads.
+    """
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._process: int | None = None
+
+    def hold(self) -> None:
+        """Be used from here on by the loop that runs now; raises where that cannot work."""
+        loop = asyncio.get_running_loop()
+        if loop is self._loop:
+            return
+        if self.adrift:
+            raise forked()
+        if self._loop is not None and self._loop.is_running():
+            raise InvalidRequest(
+                "this memory is in use on another event loop, in another thread",
+                fix="share a memorywire.sync.Memory among threads, or open a Memory on each loop",
+            )
+        self._loop, self._process = loop, os.getpid()
+
+    @property
+    def adrift(self) -> bool:
+        """Whether this is not the process that used it."""
+        return self._process is not None and self._process != os.getpid()
+
+
+def closed() -> StoreUnavailable:
+    """What a client says when it is used after its end."""
+    return StoreUnavailable("this memory was closed", fix="open a new Memory")
+
+
+def forked() -> StoreUnavailable:
+    """What a client says in a process that does not have the threads it was opened with."""
+    return StoreUnavailable(
+        "this memory was opened before the process was forked", fix="open a Memory in each process"
+    )
