@@ -12,7 +12,7 @@ from memorywire.model.answers import Status
 from memorywire.model.errors import Conflict, Refused, SecretLeakage
 from memorywire.model.kv import Reembedded
 from memorywire.model.review import Verb
-from tests.engine.stage import HandClock
+from tests.engine.stage import HandClock, one_rule
 from tests.kv.stage import STORES, play
 
 _TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -48,11 +48,7 @@ def test_a_secret_is_refused_and_leaves_no_trace(
 
 
 def test_a_held_value_is_not_there_until_a_person_agreed(tmp_path: Path) -> None:
-    policy = tmp_path / "policy.toml"
-    policy.write_text(
-        'profile = "open"\n[[rule]]\nname = "look"\nverdict = "hold"\noperation = ["remember"]\n',
-        encoding="utf-8",
-    )
+    policy = one_rule(tmp_path, "hold", operation=["remember"])
 
     async def story(memory: Memory, clock: HandClock) -> None:
         kept = await memory.kv.set("k", {"a": 1}, embed=True)
@@ -63,15 +59,11 @@ def test_a_held_value_is_not_there_until_a_person_agreed(tmp_path: Path) -> None
         assert found is not None
         assert (found.value, found.embedded) == ({"a": 1}, True)
 
-    play(story, policy=str(policy))
+    play(story, policy=policy)
 
 
 def test_a_policy_that_refuses_refuses_keys_too(tmp_path: Path) -> None:
-    policy = tmp_path / "policy.toml"
-    policy.write_text(
-        'profile = "open"\n[[rule]]\nname = "no"\nverdict = "refuse"\nagent = ["agent"]\n',
-        encoding="utf-8",
-    )
+    policy = one_rule(tmp_path, "refuse", agent=["agent"])
 
     async def story(memory: Memory, clock: HandClock) -> None:
         with pytest.raises(Refused):
@@ -79,7 +71,7 @@ def test_a_policy_that_refuses_refuses_keys_too(tmp_path: Path) -> None:
         kept = await memory.kv.of("agent", "another").set("k", 1)
         assert kept.status is Status.COMMITTED
 
-    play(story, policy=str(policy))
+    play(story, policy=policy)
 
 
 def test_every_set_and_delete_stands_in_the_ledger_without_its_value() -> None:
@@ -111,11 +103,7 @@ def test_a_set_can_be_undone() -> None:
 
 
 def test_a_reviewer_may_turn_a_held_value_into_plain_words(tmp_path: Path) -> None:
-    policy = tmp_path / "policy.toml"
-    policy.write_text(
-        'profile = "open"\n[[rule]]\nname = "look"\nverdict = "hold"\noperation = ["remember"]\n',
-        encoding="utf-8",
-    )
+    policy = one_rule(tmp_path, "hold", operation=["remember"])
 
     async def story(memory: Memory, clock: HandClock) -> None:
         kept = await memory.kv.set("k", {"a": 1})
@@ -124,15 +112,11 @@ def test_a_reviewer_may_turn_a_held_value_into_plain_words(tmp_path: Path) -> No
         assert found is not None
         assert found.value == "just words"
 
-    play(story, policy=str(policy))
+    play(story, policy=policy)
 
 
 def test_a_reviewer_may_do_so_over_a_value_that_stands(tmp_path: Path) -> None:
-    policy = tmp_path / "policy.toml"
-    policy.write_text(
-        'profile = "open"\n[[rule]]\nname = "look"\nverdict = "hold"\ncontent_contains = ["held"]\n',
-        encoding="utf-8",
-    )
+    policy = one_rule(tmp_path, "hold", content_contains=["held"])
 
     async def story(memory: Memory, clock: HandClock) -> None:
         await memory.kv.set("k", 1)
@@ -142,7 +126,7 @@ def test_a_reviewer_may_do_so_over_a_value_that_stands(tmp_path: Path) -> None:
         assert found is not None
         assert (found.value, found.version) == ("just words", 2)
 
-    play(story, policy=str(policy))
+    play(story, policy=policy)
 
 
 def test_a_value_changes_by_its_key_and_by_no_other_door() -> None:

@@ -171,6 +171,33 @@ def test_only_numbers_can_be_counted() -> None:
                 await memory.kv.incr(key)
             assert caught.value.code == "wrong_type"
         assert (await memory.kv.incr("number")).value == 1
+        others: list[Any] = ["1", None, True]
+        for by in others:
+            with pytest.raises(InvalidRequest, match="by is a number"):
+                await memory.kv.incr("number", by)
+
+    play(story)
+
+
+def test_a_sum_that_no_set_would_take_is_refused() -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        for largest, by in ((2**63 - 1, 1), (-(2**63), -1), (1.7e308, 1.7e308)):
+            await memory.kv.set("n", largest)
+            with pytest.raises(InvalidRequest) as caught:
+                await memory.kv.incr("n", by)
+            assert caught.value.field == "by"
+            assert (await memory.kv.get("n")).value == largest
+            assert (await memory.kv.incr("n", -by)).value == largest - by
+
+    play(story)
+
+
+def test_a_key_that_is_no_text_is_a_problem_for_every_verb() -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        number: Any = 5
+        for verb in (memory.kv.get, memory.kv.incr, memory.kv.delete):
+            with pytest.raises(InvalidRequest, match="a key is text, not int"):
+                await verb(number)
 
     play(story)
 

@@ -7,18 +7,10 @@ import pytest
 from memorywire import Memory
 from memorywire.model.answers import Status
 from memorywire.model.review import Verb
-from tests.engine.stage import HandClock
+from tests.engine.stage import HandClock, one_rule
 from tests.kv.stage import STORES, play
 
 WORDS = "tea is at five"
-
-
-def _holding(folder: Path) -> str:
-    """A policy under which a person sees some values, and may turn them into words."""
-    policy = folder / "policy.toml"
-    rule = '[[rule]]\nname = "look"\nverdict = "hold"\ncontent_contains = ["held"]\n'
-    policy.write_text(f'profile = "open"\n{rule}', encoding="utf-8")
-    return str(policy)
 
 
 async def _say_under_a_key(memory: Memory) -> str:
@@ -43,7 +35,7 @@ def test_a_memory_that_says_what_a_key_says_is_kept_and_stays_when_the_key_goes(
         assert (again.status, again.id) == (Status.DUPLICATE, kept.id)
         assert [record.content for record in await memory.list()] == [WORDS]
 
-    play(story, url, policy=_holding(tmp_path))
+    play(story, url, policy=one_rule(tmp_path, "hold", content_contains=["held"]))
 
 
 @pytest.mark.parametrize("url", STORES)
@@ -62,4 +54,4 @@ def test_a_key_that_says_what_a_memory_says_is_not_taken_for_it_either_after_an_
         assert (found.id, found.value) == (entry, WORDS)
         assert (kept.status, kept.id in (first.id, entry)) == (Status.COMMITTED, False)
 
-    play(story, url, policy=_holding(tmp_path))
+    play(story, url, policy=one_rule(tmp_path, "hold", content_contains=["held"]))

@@ -1,12 +1,12 @@
 """A model behind an address, for tests: a real HTTP server that answers as it is told and remembers."""
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.http.elsewhere import Exchange, answering
 
 
 @dataclass
@@ -40,27 +40,12 @@ class Model:
 
 @contextmanager
 def serving(model: Model) -> Iterator[Model]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            said = self.rfile.read(int(self.headers["Content-Length"]))
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            model.asked.append((self.path, headers, json.loads(said)))
-            self.send_response(model.status)
-            if model.location is not None:
-                self.send_header("Location", model.location)
-            self.end_headers()
-            self.wfile.write(model.body(self.path))
+    def answer(asked: Exchange, said: bytes) -> None:
+        headers = {name.lower(): value for name, value in asked.headers.items()}
+        model.asked.append((asked.path, headers, json.loads(said)))
+        onward = {} if model.location is None else {"Location": model.location}
+        asked.reply(model.status, model.body(asked.path), onward)
 
-        def log_message(self, *args: Any) -> None:
-            """Nobody reads it."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    model.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
+    with answering(answer) as place:
+        model.port = int(place.rpartition(":")[2])
         yield model
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

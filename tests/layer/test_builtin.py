@@ -50,8 +50,10 @@ def test_what_people_say_of_themselves_becomes_a_sentence(said: str, facts: list
 
 def test_only_users_are_believed_about_themselves() -> None:
     said = "My name is Ana."
-    assert _read(Turn(role="assistant", content=said)) == []
-    assert _read(Turn(role="user", content=said)) == ["The user's name is Ana."]
+    for role in ("assistant", "ai", "system", "tool"):
+        assert _read(Turn(role=role, content=said)) == []
+    for role in ("user", "User", "human"):
+        assert _read(Turn(role=role, content=said)) == ["The user's name is Ana."]
 
 
 def test_a_name_that_is_known_is_used_and_repetitions_are_one() -> None:

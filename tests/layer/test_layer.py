@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from memorywire import Memory
+from memorywire.facades.layer import conversation
 from memorywire.house import Reading
 from memorywire.model.answers import Verdict
 from memorywire.model.errors import (
@@ -20,7 +21,7 @@ from memorywire.model.layer import EventState, Kind
 from memorywire.model.record import MemoryType, Scope
 from memorywire.stores.memory import MemoryStore
 from tests.engine.quick import Quick
-from tests.engine.stage import HandClock
+from tests.engine.stage import HandClock, one_rule
 from tests.kv.stage import play
 from tests.layer.endpoint import Model, serving
 from tests.layer.talk import HELLO, at, contents, over, until
@@ -106,11 +107,7 @@ def test_with_the_extractor_switched_off_inferring_fails_closed() -> None:
 
 
 def test_facts_walk_the_corridor_and_wait_for_a_person_where_the_policy_says_so(tmp_path: Path) -> None:
-    policy = tmp_path / "policy.toml"
-    policy.write_text(
-        'profile = "open"\n[[rule]]\nname = "look"\nverdict = "hold"\nsource = ["extractor:*"]\n',
-        encoding="utf-8",
-    )
+    policy = one_rule(tmp_path, "hold", source=["extractor:*"])
 
     async def story(memory: Memory, clock: HandClock) -> None:
         event = await memory.layer.add(HELLO)
@@ -119,7 +116,7 @@ def test_facts_walk_the_corridor_and_wait_for_a_person_where_the_policy_says_so(
         await memory.decide(event.held, "approve")
         assert len(await contents(memory)) == 2
 
-    play(story, policy=str(policy))
+    play(story, policy=policy)
 
 
 class Reads(MemoryStore):
@@ -204,6 +201,21 @@ def test_messages_that_are_none_are_refused(messages: Any) -> None:
         assert (caught.value.field or "").startswith("messages")
 
     play(story)
+
+
+@pytest.mark.parametrize(
+    ("message", "fix"),
+    [
+        ({"content": [{"type": "text", "text": "I live in Rome"}]}, "of content in parts hand over the text"),
+        ({"content": None}, "leave a message without words out"),
+        ({"content": "", "tool_calls": []}, "leave it out: a message has role, content, name and at"),
+    ],
+    ids=["parts", "wordless", "calls"],
+)
+def test_messages_as_models_have_them_are_refused_with_what_to_hand_over(message: Any, fix: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        conversation([{"role": "assistant", **message}])
+    assert fix in str(caught.value.fix)
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,7 @@ import json
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -22,6 +20,7 @@ from memorywire.migrate.sources.services import Service, kind_of, read_service
 from memorywire.model.errors import InvalidRequest, StoreCorrupt, StoreUnavailable
 from memorywire.model.record import Json, Record, Scope
 from tests.bundle.story import on
+from tests.http.elsewhere import Exchange, answering
 from tests.postgres.desk import Server
 from tests.vendors.environments import needs_everything, python_of
 from tests.vendors.letta_server import a_letta_server
@@ -112,28 +111,14 @@ def test_a_database_of_nobody_known_is_refused_and_one_that_is_away_is_said_to_b
 def _serving(answer: Answer) -> Iterator[str]:
     """A service on the loopback that answers so."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def _answer(self) -> None:
-            body = self.rfile.read(int(self.headers.get("content-length") or 0))
-            parts = urlsplit(self.path)
-            said = answer(parts.path, dict(parse_qsl(parts.query)), json.loads(body or "null"), self.headers)
-            self.send_response(404 if said is None else 200)
-            self.end_headers()
-            self.wfile.write(b"<html>" if said == "garbage" else json.dumps(said).encode())
+    def reply(asked: Exchange, body: bytes) -> None:
+        parts = urlsplit(asked.path)
+        said = answer(parts.path, dict(parse_qsl(parts.query)), json.loads(body or "null"), asked.headers)
+        words = b"<html>" if said == "garbage" else json.dumps(said).encode()
+        asked.reply(404 if said is None else 200, words)
 
-        def do_GET(self) -> None:
-            self._answer()
-
-        def do_POST(self) -> None:
-            self._answer()
-
-        def log_message(self, *arguments: object) -> None:
-            """Nobody reads it."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with answering(reply) as place:
+        yield f"http://{place}"
 
 
 def _memory(number: int) -> dict[str, Json]:

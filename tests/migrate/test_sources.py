@@ -2,7 +2,8 @@
 
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,18 @@ def test_a_mem0_that_keeps_its_vectors_in_faiss_is_read_too() -> None:
         (2, "Ana prefers jasmine tea"),
     ]
     assert _read(SAMPLES / "mem0-faiss")["Ana prefers jasmine tea"].metadata["mood"] == "calm"
+
+
+@pytest.mark.parametrize("shape", [lambda each: {"results": each}, list], ids=["platform", "bare"])
+def test_what_get_all_of_mem0_gave_is_read_as_json(tmp_path: Path, shape: Callable[[Any], Any]) -> None:
+    tea = {"id": "m1", "memory": "Ana prefers jasmine tea", "user_id": "ana", "metadata": {"mood": "calm"}}
+    path = _written(tmp_path / "all.json", shape([tea | {"created_at": "2025-01-01T00:00:00Z"}]))
+    kept = _read(path)["Ana prefers jasmine tea"]
+    assert (kept.scope.user, kept.created_at) == ("ana", 1_735_689_600_000)
+    assert kept.metadata == {"mood": "calm", "mem0_id": "m1"}
+    for other in ({"memory": "no list"}, [{"memory": "nameless"}]):
+        with pytest.raises(InvalidRequest, match="nobody here knows"):
+            _read(_written(path, other))
 
 
 def test_the_history_of_mem0_is_read_where_there_is_nothing_else() -> None:
@@ -141,6 +154,23 @@ def test_notes_become_a_memory_for_each_item_and_paragraph(tmp_path: Path) -> No
     assert found["tabs are out #lint"].tags == ("team", "lint")
     assert found["see [[Guide]]"].metadata["links"] == ["Guide"]
     assert found["```\na\n\nb\n```"].metadata["heading"] == "Style > Code"
+
+
+def test_files_of_a_folder_that_are_no_notes_are_named_among_the_losses(tmp_path: Path) -> None:
+    for name in (
+        "a.md",
+        "b.txt",
+        "sub/c.canvas",
+        "NOTE.MD",
+        ".hidden/d.txt",
+        *(f"z{n}.png" for n in range(4)),
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("said", encoding="utf-8")
+    origin = Origin(path=tmp_path, scope=Scope(agent="agent"))
+    told = "files that are no Markdown (7): NOTE.MD, b.txt, sub/c.canvas, z0.png, z1.png and 2 more"
+    assert read_source("auto", origin).losses[1:] == (told,)
+    assert len(read_source("auto", replace(origin, path=tmp_path / "a.md")).losses) == 1
 
 
 def test_basic_memory_keeps_categories_and_relations() -> None:
@@ -247,6 +277,7 @@ def test_a_file_that_nobody_knows_is_refused_with_the_names_that_are_known(tmp_p
     with pytest.raises(InvalidRequest) as refusal:
         _read(path)
     assert "mcp-memory" in str(refusal.value.fix)
+    assert "memorywire import-lines" in str(refusal.value.fix)
 
 
 def test_importing_what_a_product_keeps_twice_brings_it_in_once() -> None:

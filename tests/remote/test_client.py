@@ -4,16 +4,18 @@ import asyncio
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memorywire.client import BlockingClient, Client
 from memorywire.journal.contract import Act
-from memorywire.model.change import Change
+from memorywire.model.change import Change, EndReason
 from memorywire.model.errors import (
     CapabilityUnsupported,
     Conflict,
     InvalidRequest,
+    MemorywireError,
     NotFound,
     StoreCorrupt,
     StoreUnavailable,
@@ -22,6 +24,7 @@ from memorywire.model.errors import (
 from memorywire.model.proposal import Debt
 from memorywire.model.record import Scope
 from memorywire.model.requests import Action, Strategy
+from memorywire.sync import Memory as BlockingMemory
 from tests.cli.shell import Shell
 from tests.http.server import Server, serving
 
@@ -56,7 +59,45 @@ def test_every_verb_answers_as_memory_does(server: Server):
         assert gone.stores[0].count == 1
         assert gone.change_id is not None
         assert memory.undo(gone.change_id).restored_ids == (tea.id,)
+        *_, first, second = memory.history(tea.id)
+        assert (second.number, first.reason, second.reason) == (3, EndReason.FORGOTTEN, None)
+        assert (first.ended_by, second.record and second.record.tags) == (gone.change_id, ("drink",))
+        assert [change.operation for change in memory.changes(2)] == ["undo", "forget"]
+        assert memory.changes()[1].scope == Scope(agent="ana", user="u1")
+        (asked,) = memory.recalls().items
+        assert (asked.recall_id, asked.scope.user) == (found.recall_id, "u1")
+        (given,) = memory.why(found.recall_id).results
+        assert (given.id, given.memory and given.memory.content) == (tea.id, "Ana prefers green tea")
         assert memory.call("capabilities", {})["spec"] == "v0"
+
+
+def test_many_memories_go_in_each_with_its_receipt_or_problem(server: Server):
+    asked = [
+        "Bo has a dog",
+        5,
+        {"content": "Bo has a cat", "tag": []},
+        "\ud800",
+        "x" * 3_000_000,
+        *map("Bo saw {}".format, range(40)),
+    ]
+    heard: list[int] = []
+    with BlockingClient(server.client.url, "bo") as far, BlockingMemory("bo", "memory://") as near:
+        told = [
+            [one.problem() if isinstance(one, MemorywireError) else one.status for one in done]
+            for done in (far.remember_many(asked, on_progress=heard.append), near.remember_many(asked))
+        ]
+        assert told[0] == told[1]
+        assert (far.list().total, heard) == (41, [32, 45])
+
+
+def test_what_waits_for_a_person_is_read_as_json(server: Server):
+    with BlockingClient(server.client.url, "may") as memory:
+        held = memory.remember("May likes tea", approval_required=True)
+        with pytest.raises(CapabilityUnsupported) as caught:
+            memory.proposals()
+        assert caught.value.fix == 'use call("proposals", {...})'
+        (waits,) = memory.call("proposals", {"agent_id": "may"})["items"]
+        assert waits["id"] == held.proposal_id
 
 
 def test_problems_are_the_errors_they_were(server: Server):
@@ -99,10 +140,18 @@ def test_an_address_says_which_tenant_a_token_of_several_asks_for(tmp_path: Path
         said = {"MEMORYWIRE_URL": f"{url}?tenant=t2", "MEMORYWIRE_TOKEN": token or ""}
         assert "Ana" not in shell("list", **said).out
         assert shell("kv", "set", "drink", "coffee", "--of", "tenant", **said).code == 0
+        assert "coffee" in shell("kv", "get", "drink", "--of", "tenant", **said).out
+        assert shell("kv", "get", "drink", "--of", "tenant", "--tenant", "t1", **said).code == 3
         healthy = shell("doctor", "--url", said["MEMORYWIRE_URL"], "--json", **said)
         assert (healthy.code, healthy.json["server"]["ready"]) == (0, True)
         refused = shell("list", **{**said, "MEMORYWIRE_URL": url}, MEMORYWIRE_AGENT="a")
         assert (refused.code, "name a tenant of the token" in refused.err) == (3, True)
+
+
+@pytest.mark.parametrize("url", [5, None, "", "localhost:8377", "ftp://host"])
+def test_what_is_no_address_is_a_problem_before_anything_is_asked(url: Any):
+    with pytest.raises(InvalidRequest, match="no address of another memorywire"):
+        BlockingClient(url, "ana")
 
 
 def test_what_is_no_memorywire_is_said_to_be_none(server: Server):

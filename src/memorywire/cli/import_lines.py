@@ -16,8 +16,7 @@ from memorywire.cli.inputs import TYPES, decoded
 from memorywire.cli.problems import INTERRUPTED, REFUSED, STORE_FAILURE, problem_lines
 from memorywire.cli.screen import Progress
 from memorywire.model.answers import Remembered, Status
-from memorywire.model.errors import EmbedderFailed, InvalidRequest, MemorywireError, StoreError
-from memorywire.model.record import Json
+from memorywire.model.errors import EmbedderFailed, MemorywireError, StoreError
 
 if TYPE_CHECKING:
     from memorywire.sync import Memory
@@ -155,20 +154,13 @@ def _remember(memory: "Memory", batch: Iterable[Line], defaults: Answer, tally: 
 
 def _requests(line: bytes, defaults: Answer) -> Iterator[Answer]:
     """The request a line stands for; none for an empty one."""
-    text = decoded(line, field="content").strip()
-    if text.startswith("{"):
-        yield {**defaults, **_object(text)}
-    elif text:
-        yield {**defaults, "content": text}
-
-
-def _object(text: str) -> dict[str, Json]:
     from memorywire.wire.strict import parse
 
-    value = parse(text)
-    if not isinstance(value, dict):
-        raise InvalidRequest("a line that starts with { must be one JSON object")
-    return value
+    text = decoded(line, field="content").strip()
+    if text.startswith("{"):
+        yield {**defaults, **parse(text)}
+    elif text:
+        yield {**defaults, "content": text}
 
 
 def sentences(answer: Answer) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import BinaryIO
 import click
 
 from memorywire.cli.desk import Answer, Desk, shared
-from memorywire.cli.inputs import decoded
+from memorywire.cli.inputs import json_lines, lines_of
 from memorywire.cli.screen import safe
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.layer import Kind
@@ -21,14 +21,7 @@ def command() -> None:
 
 
 @command.command("add")
-@click.option(
-    "--file",
-    "file",
-    type=click.File("rb"),
-    default="-",
-    metavar="FILE",
-    help='Lines of {"role": ..., "content": ..., "name": ..., "at": ...}; `-` is stdin.',
-)
+@lines_of('{"role": ..., "content": ..., "name": ..., "at": ...}')
 @click.option(
     "--verbatim", is_flag=True, help="Keep every message as it was said, instead of reading for facts."
 )
@@ -38,7 +31,7 @@ def add(desk: Desk, file: BinaryIO, verbatim: bool, session: str | None) -> None
     """Take in the messages of FILE, one JSON object a line."""
     from memorywire.facades.layer import event_document
 
-    messages = [_message(number, line) for number, line in enumerate(file, start=1) if line.strip()]
+    messages = [_message(number, document) for number, document in json_lines(file)]
     with desk.memory() as memory:
         event = memory.layer.add(messages, infer=not verbatim, session_id=session)
     desk.show(event_document(event), _event)
@@ -83,10 +76,7 @@ def work(desk: Desk) -> None:
         desk.show({"waiting": memory.layer.work()}, lambda answer: [f"{answer['waiting']} left waiting"])
 
 
-def _message(number: int, line: bytes) -> dict[str, Json]:
-    from memorywire.wire.strict import parse
-
-    document = parse(decoded(line, field=f"line {number}"))
+def _message(number: int, document: Json) -> dict[str, Json]:
     if not isinstance(document, dict):
         raise InvalidRequest(f"line {number} is no message", field="file")
     return document

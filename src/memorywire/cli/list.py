@@ -7,6 +7,7 @@ import click
 
 from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.inputs import TYPES, json_object
+from memorywire.cli.neighbours import tell_of_others
 from memorywire.cli.recall import content_words, not_standard
 from memorywire.cli.screen import entries, moment, terminal_width
 from memorywire.model.record import Json
@@ -47,6 +48,8 @@ def command(
             page = {**more, "items": page["items"] + more["items"]}
     options = _options(types, filter_, include_archived=include_archived, limit=limit)
     desk.show(page, lambda said: sentences(said, desk.again("list", *options)))
+    if not page["items"]:
+        tell_of_others(desk)
 
 
 def _options(

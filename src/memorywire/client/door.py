@@ -22,8 +22,8 @@ class Door:
     ) -> dict[str, Json]:
         """The answer of the address that the parts name; what is None was not said."""
         path = "/v0/" + "/".join(quote(part, safe="") for part in parts)
-        said = {name: value for name, value in query.items() if value is not None}
-        address = f"{path}?{urlencode(said)}" if said else path
+        said = urlencode(given(query))
+        address = f"{path}?{said}" if said else path
         answer: dict[str, Json] = await self.link.ask(method, address, body, tenant=self.tenant)
         return answer
 

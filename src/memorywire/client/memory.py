@@ -1,21 +1,23 @@
 """The verbs of `Memory`, asked over HTTP."""
 
-from collections.abc import Mapping
-from dataclasses import fields, replace
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from memorywire.client.door import Door, nowhere
+from memorywire.client.reading import UNREADABLE, read
+from memorywire.facades.bulk import Result
 from memorywire.facades.memory import Memory
 from memorywire.house import DEFAULT_AGENT
-from memorywire.model.answers import Hit, Page, Recalled
-from memorywire.model.capabilities import Capabilities, Feature, StoreCapabilities
-from memorywire.model.codec import load
-from memorywire.model.errors import InvalidRequest, StoreCorrupt
+from memorywire.model.answers import Remembered
+from memorywire.model.capabilities import Capabilities
+from memorywire.model.errors import CapabilityUnsupported, InvalidRequest, MemorywireError, StoreCorrupt
 from memorywire.model.kv import Owner, OwnerKind
-from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
-from memorywire.model.space import Space
+from memorywire.model.record import DEFAULT_TENANT, Json, Scope
 from memorywire.stores.remote.link import Link, locate
+from memorywire.stores.remote.problems import error_of
 from memorywire.sync import Memory as BlockingMemory
+from memorywire.wire import validate
 
 if TYPE_CHECKING:  # each is loaded by those who use it
     from memorywire.client.kv import RemoteKeyValue
@@ -23,15 +25,16 @@ if TYPE_CHECKING:  # each is loaded by those who use it
 
 A = TypeVar("A")
 
-_RECORD = frozenset(field.name for field in fields(Record))
+_AT_ONCE = 32
+"""Memories in one request: so many of the longest still fit into it."""
 
 
 class Client(Memory):
     """An agent's memory behind the address of `memorywire serve`, opened by nobody but the server.
 
-    The five operations, get, list, undo and capabilities answer as `Memory` answers, and so do `kv` and
-    `layer`. All operations of the wire are there as plain JSON, through `call`. What needs the store itself
-    raises CapabilityUnsupported.
+    The verbs answer as `Memory` answers, and so do `kv` and `layer`. All operations of the wire are there as
+    plain JSON, through `call`; what waits for a person is read so alone. What needs the store itself raises
+    CapabilityUnsupported.
     The token decides about the tenant; one of several tenants chooses with `tenant`, or with
     `?tenant=` in the address.
     """
@@ -85,12 +88,40 @@ class Client(Memory):
         return self
 
     async def _ask(self, kind: type[A], operation: str, payload: Mapping[str, Json]) -> A:
-        answer = await self.call(operation, payload)
+        if kind in UNREADABLE:
+            raise CapabilityUnsupported(
+                f"a client gets the answer to {operation} as JSON alone",
+                fix=f'use call("{operation}", {{...}})',
+            )
+        return self._read(kind, operation, await self.call(operation, payload))
+
+    def _read(self, kind: type[A], operation: str, answer: Mapping[str, Json]) -> A:
         try:
-            read: A = _read(kind, answer, self.tenant, self.agent_id)
+            value: A = read(kind, answer, Scope(tenant=self.tenant, agent=self.agent_id))
         except (KeyError, TypeError, ValueError) as error:
             raise StoreCorrupt(f"the answer to {operation} cannot be read here", fix="use call") from error
-        return read
+        return value
+
+    async def _keep_each(self, payloads: Iterable[Mapping[str, Json]]) -> AsyncIterator[Sequence[Result]]:
+        source = iter(payloads)
+        while some := list(islice(source, _AT_ONCE)):
+            unfit = [_unfit(payload) for payload in some]
+            items = [
+                {"operation": "remember", "payload": payload}
+                for payload, problem in zip(some, unfit, strict=True)
+                if problem is None
+            ]
+            done = iter(
+                (await self._door.ask("POST", "batch", body={"items": items}))["items"] if items else ()
+            )
+            yield [problem or self._kept(next(done)) for problem in unfit]
+
+    def _kept(self, item: Mapping[str, Json]) -> Result:
+        return (
+            error_of(item["problem"])
+            if "problem" in item
+            else self._read(Remembered, "batch", item["answer"])
+        )
 
     async def _open(self) -> NoReturn:
         await nowhere()
@@ -109,45 +140,10 @@ class BlockingClient(BlockingMemory):
         return self._run(self._client.owed())
 
 
-def _read(kind: type[Any], answer: Mapping[str, Json], tenant: str, agent: str) -> Any:
-    """The answer as the value it was before it was sent."""
-    if kind is Record:
-        return _record(answer, tenant, agent)
-    if kind is Capabilities:
-        return _capabilities(answer)
-    if kind is Page:
-        items = tuple(_record(item, tenant, agent) for item in answer["items"])
-        return Page(items=items, total=answer["total"], next=answer.get("next"))
-    if kind is Recalled:
-        rest = {name: value for name, value in answer.items() if name != "results"}
-        hits = tuple(_hit(hit, tenant, agent) for hit in answer["results"])
-        return replace(load(Recalled, {**rest, "hits": []}), hits=hits)
-    return load(kind, dict(answer))
-
-
-def _capabilities(answer: Mapping[str, Json]) -> Capabilities:
-    return Capabilities(
-        stores=tuple(load(StoreCapabilities, store) for store in answer["stores"]),
-        space=load(Space, answer["embedding"]),
-        overseen="proposals" in answer["operations"],
-        together=frozenset(map(Feature, answer["features"])),
-        extracts=answer["contracts"]["memory_layer"],
-        hosting=answer["openwop"]["served"],
-    )
-
-
-def _record(document: Mapping[str, Json], tenant: str, agent: str) -> Record:
-    scope = Scope(agent=document.get("agent_id", agent), user=document.get("user_id"), tenant=tenant)
-    said = {name: value for name, value in document.items() if name in _RECORD}
-    record: Record = load(Record, {"updated_at": document["created_at"], **said, "scope": {"agent": ""}})
-    return replace(record, scope=scope)
-
-
-def _hit(document: Mapping[str, Json], tenant: str, agent: str) -> Hit:
-    return Hit(
-        record=_record(document, tenant, agent),
-        score=document["score"],
-        stores=tuple(document["stores"]),
-        supporting=tuple(document["supporting"]),
-        signals=document["explain"]["signals"] if "explain" in document else None,
-    )
+def _unfit(payload: Mapping[str, Json]) -> MemorywireError | None:
+    """Why this cannot be kept: it would take the others of its request with it, and need not be sent."""
+    try:
+        validate.check("remember", payload)
+    except MemorywireError as problem:
+        return problem
+    return None

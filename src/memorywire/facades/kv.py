@@ -77,6 +77,7 @@ class KeyValue:
 
     async def get(self, key: str) -> Entry | None:
         """The entry, or None when there is none or its time has passed."""
+        _refuse_unnamed(key)
         return await kv.entry(await self._keys(), key)
 
     async def set(self, key: str, value: Json, **options: Unpack[SetOptions]) -> Kept:
@@ -96,11 +97,15 @@ class KeyValue:
 
     async def incr(self, key: str, by: float = 1) -> Kept:
         """Add to the number under the key; the receipt has the sum as its `value`."""
+        _refuse_unnamed(key)
         strict.check(by)
+        if isinstance(by, bool) or not isinstance(by, int | float):
+            raise InvalidRequest(f"by is a number, not {type(by).__name__}", field="by")
         return await kv.add(await self._keys(), key, by)
 
     async def delete(self, key: str) -> Deleted:
         """End the entry; it stays in the history of the record until it is erased."""
+        _refuse_unnamed(key)
         return await kv.delete(await self._keys(), key)
 
     async def list(self, prefix: str = "", *, limit: int = 100, after: str | None = None) -> Listing:
@@ -143,8 +148,7 @@ def owner_kind(named: str) -> OwnerKind:
 def setting(key: str, value: Json, **options: Unpack[SetOptions]) -> Setting:
     """What to keep, when JSON can say it."""
     strict.check([key, value, options.get("embed_text"), options.get("source")])
-    if not isinstance(key, str):
-        raise InvalidRequest(f"a key is text, not {type(key).__name__}", field="key")
+    _refuse_unnamed(key)
     ttl = options.get("ttl")
     if ttl is not None and not (isinstance(ttl, int | float) and -inf < ttl <= LONGEST_TTL):
         raise InvalidRequest(
@@ -152,6 +156,11 @@ def setting(key: str, value: Json, **options: Unpack[SetOptions]) -> Setting:
         )
     rest: dict[str, Any] = dict(options)
     return maker(Setting)(key=key, value=value, text=rest.pop("embed_text", None), **rest)
+
+
+def _refuse_unnamed(key: object) -> None:
+    if not isinstance(key, str):
+        raise InvalidRequest(f"a key is text, not {type(key).__name__}", field="key")
 
 
 def _setting_or_problem(key: str, value: Json, options: SetOptions) -> Setting | MemorywireError:

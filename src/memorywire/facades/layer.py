@@ -10,6 +10,7 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.kv import MARK as KEYED
 from memorywire.model.kv import is_mark
 from memorywire.model.layer import Conversation, Event, FoundFacts, Kind, Turn
+from memorywire.model.parts import CONTENT_CHARS_MAX
 from memorywire.model.record import Json, Scope
 from memorywire.model.requests import MinRelevance
 from memorywire.wire import strict
@@ -17,12 +18,12 @@ from memorywire.wire.codec import encode
 from memorywire.wire.validate import check_query, is_blank
 
 MOST_TURNS = 1_000
-MOST_CHARS = 65_536
 MOST_ROLE_CHARS = 64
 MOST_NAME_CHARS = 256
 MOST_FACTS = 50
 DEFAULT_FACTS = 10
 
+_WORDS = "of content in parts hand over the text; leave a message without words out"
 _FIELDS = frozenset({"role", "content", "name", "at"})
 
 
@@ -95,10 +96,14 @@ def _turn(said: object, field: str) -> Turn:
         raise InvalidRequest("a message is an object with role and content", field=field)
     unknown = sorted(set(said) - _FIELDS)
     if unknown:
-        raise InvalidRequest(f"{unknown[0]} is not a field here", field=f"{field}.{unknown[0]}")
+        raise InvalidRequest(
+            f"{unknown[0]} is not a field here",
+            field=f"{field}.{unknown[0]}",
+            fix="leave it out: a message has role, content, name and at",
+        )
     name, at = said.get("name"), said.get("at")
     _refuse_unfit(said.get("role"), f"{field}.role", MOST_ROLE_CHARS)
-    _refuse_unfit(said.get("content"), f"{field}.content", MOST_CHARS)
+    _refuse_unfit(said.get("content"), f"{field}.content", CONTENT_CHARS_MAX, fix=_WORDS)
     if name is not None:
         _refuse_unfit(name, f"{field}.name", MOST_NAME_CHARS)
     if at is not None and (type(at) is not int or not 0 <= at < END_OF_CALENDAR):
@@ -106,9 +111,9 @@ def _turn(said: object, field: str) -> Turn:
     return Turn(role=said["role"], content=said["content"], name=name, at=at)
 
 
-def _refuse_unfit(text: object, field: str, most: int) -> None:
+def _refuse_unfit(text: object, field: str, most: int, *, fix: str | None = None) -> None:
     if not isinstance(text, str) or is_blank(text) or len(text) > most:
-        raise InvalidRequest(f"{field} is text of 1 to {most} characters", field=field)
+        raise InvalidRequest(f"{field} is text of 1 to {most} characters", field=field, fix=fix)
 
 
 def asked(scope: Scope, query: str, **options: Unpack[AskOptions]) -> Asked:

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from memorywire.engine.commit import Plan
 from memorywire.engine.govern import case_of, governed
 from memorywire.engine.limits import refuse_large
-from memorywire.engine.scan import asking
+from memorywire.engine.scan import asking, redacted
 from memorywire.engine.tools import Tools
 from memorywire.governance.policy import judge, trust_of
 from memorywire.governance.redact import redact_remember
 from memorywire.governance.rules import Verdict
 from memorywire.journal.contract import Act
 from memorywire.journal.entries import Entry
-from memorywire.model.change import Change, Put
+from memorywire.model.change import Change
 from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire.model.parts import CONTENT_CHARS_MAX
 from memorywire.model.record import MemoryType, Record, Trust
@@ -27,12 +27,6 @@ class Clean:
 
     change: Change
     secrets: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Weighed:
-    passes: bool
-    refused: bool = False
 
 
 def cleaned(changes: Sequence[Change], tools: Tools) -> list[Clean | MemorywireError]:
@@ -62,14 +56,7 @@ def _record(record: Record, tools: Tools, found: list[tuple[str, str]]) -> Recor
     if not findings:
         return record
     found += [(finding.kind, finding.place) for finding in findings]
-    return replace(
-        record,
-        content=asked.content,
-        metadata=asked.metadata,
-        tags=asked.tags,
-        source=asked.source,
-        session_id=asked.session_id,
-    )
+    return redacted(record, asked)
 
 
 def _refuse_long(record: Record) -> None:
@@ -87,35 +74,34 @@ def _request(record: Record) -> Remember:
     return replace(asking(record, hold=False), if_version=None)
 
 
-async def weigh(clean: Clean, tools: Tools) -> Weighed:
-    """What policy makes of what a change says; that something ended elsewhere is not judged again."""
+async def weigh(clean: Clean, tools: Tools) -> Verdict:
+    """What policy makes of what a change says; that something ended elsewhere is not judged again.
+
+    What is refused is written down.
+    """
     if tools.office is None or not clean.change.put:
-        return Weighed(passes=True)
+        return Verdict.ALLOW
     policy = await tools.office.rulebook.policy()
     judgement = judge(await case_of(_plan(clean), tools, policy), policy)
-    if judgement.verdict is not Verdict.REFUSE:
-        return Weighed(passes=judgement.verdict is Verdict.ALLOW)
-    entry = Entry(
-        at=tools.clock(),
-        operation="import",
-        scope=clean.change.scope,
-        actor=tools.office.caller,
-        kind="refused",
-        subject=clean.change.id,
-        details={"rule": judgement.rule},
-    )
-    await tools.office.journal.write(Act(entries=(entry,)))
-    return Weighed(passes=False, refused=True)
+    if judgement.verdict is Verdict.REFUSE:
+        entry = Entry(
+            at=tools.clock(),
+            operation="import",
+            scope=clean.change.scope,
+            actor=tools.office.caller,
+            kind="refused",
+            subject=clean.change.id,
+            details={"rule": judgement.rule},
+        )
+        await tools.office.journal.write(Act(entries=(entry,)))
+    return judgement.verdict
 
 
 async def hold(clean: Clean, tools: Tools) -> None:
     """Leave it to a person, once: an import that is started again finds it waiting."""
     plan = _plan(clean)
-    await governed(replace(plan, change=replace(plan.change, put=tuple(map(_once, plan.change.put)))), tools)
-
-
-def _once(put: Put) -> Put:
-    return replace(put, unique=True)
+    once = tuple(replace(put, unique=True) for put in plan.change.put)
+    await governed(replace(plan, change=replace(plan.change, put=once)), tools)
 
 
 def _plan(clean: Clean) -> Plan:
@@ -128,21 +114,17 @@ async def believed(change: Change, tools: Tools) -> Change:
     if tools.office is None or not change.put:
         return change
     policy = await tools.office.rulebook.policy()
-    levels = [Trust.lowest(put.record.trust, trust_of(put.record.source, policy)) for put in change.put]
-    return replace(
-        change,
-        put=tuple(
-            replace(put, record=replace(put.record, trust=level))
-            for put, level in zip(change.put, levels, strict=True)
-        ),
-    )
+
+    def lowered(record: Record) -> Record:
+        return replace(record, trust=Trust.lowest(record.trust, trust_of(record.source, policy)))
+
+    return replace(change, put=tuple(replace(put, record=lowered(put.record)) for put in change.put))
 
 
 async def embedded(changes: Sequence[Change], tools: Tools) -> list[Change]:
     """The changes with a vector on every put that brings none; all of them are made at once."""
-    missing = [put for change in changes for put in change.put if put.vector is None]
-    made = await tools.embedder.embed([put.record.meaning for put in missing]) if missing else []
-    vectors = iter(made)
+    missing = [put.record.meaning for change in changes for put in change.put if put.vector is None]
+    vectors = iter(await tools.embedder.embed(missing) if missing else ())
     return [
         replace(
             change,

@@ -108,11 +108,15 @@ async def _present(store: Store, scope: Scope) -> AsyncIterator[Change]:
             yield kept_so(record)
 
 
+def kept_of(scope: Scope) -> Where:
+    """All that is there, archived and expired memories too."""
+    return Where(scope=scope, alive_at=_EVER, standings=frozenset(Standing))
+
+
 async def current(store: Store, scope: Scope) -> AsyncIterator[list[Record]]:
-    """The memories that are there now, archived and expired ones too, page by page, by id."""
-    where = Where(scope=scope, alive_at=_EVER, standings=frozenset(Standing))
+    """The memories that are there now, page by page, by id."""
     after: str | None = None
-    while page := await store.find(where, after, _PAGE):
+    while page := await store.find(kept_of(scope), after, _PAGE):
         yield page
         after = page[-1].id
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from memorywire.engine.tools import Tools
 from memorywire.migrate.known import taken_in
 from memorywire.migrate.names import derived
-from memorywire.model.change import Base, Change, Put, Version
+from memorywire.model.change import Base, Change, Put
 from memorywire.model.record import Record
 from memorywire.stores.contract import Historian
 
@@ -48,6 +48,10 @@ class Settling:
     def concerns(self, change: Change) -> bool:
         """Whether the change is about a memory that is in the way, or speaks of one that was renamed."""
         return any(id in self.fates or id in self._renamed for id in _ids(change))
+
+    def drop(self, change: Change) -> None:
+        """It does not come in, and so nothing can that builds on it."""
+        self.fates |= dict.fromkeys((put.record.id for put in change.put), Fate.DROPPED)
 
     def dropped(self, change: Change) -> bool:
         return any(self.fates.get(put.record.id) is Fate.DROPPED for put in change.put)
@@ -96,22 +100,17 @@ class Settling:
 
     async def _over(self, put: Put, record: Record) -> Put | None:
         """A version behind what is there now, which may be ours from an earlier run."""
-        store = self._tools.store
-        if not isinstance(store, Historian):
-            [there] = await store.get(record.scope, [record.id])
-            following = there.version + 1, Base.LIVE, there
-        else:
+        store, base = self._tools.store, Base.LIVE
+        if isinstance(store, Historian):
             chain = await store.history(record.scope, record.id)
             if not chain or chain[-1].record is None:
                 return None  # another agent's, or erased: neither can be written over
-            following = _behind(chain[-1], chain[-1].record)
-        number, base, there = following
+            there = chain[-1].record
+            base = Base.LIVE if chain[-1].ended is None else Base.ENDED
+        else:
+            [there] = await store.get(record.scope, [record.id])
         said = _joined(there, record) if self._mode is OnConflict.MERGE else record
-        return replace(put, record=replace(said, version=number, scope=there.scope), base=base)
-
-
-def _behind(latest: Version, record: Record) -> tuple[int, Base, Record]:
-    return latest.number + 1, Base.LIVE if latest.ended is None else Base.ENDED, record
+        return replace(put, record=replace(said, version=there.version + 1, scope=there.scope), base=base)
 
 
 def _joined(there: Record, here: Record) -> Record:

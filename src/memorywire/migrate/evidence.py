@@ -36,20 +36,22 @@ class Evidence:
 
 async def ledgers_of(tools: Tools) -> Iterator[tuple[int, str]]:
     """The lines of our own ledger, signed as it is now, as number 1, and of those that were kept here."""
-    journal = signed_journal(tools)
-    if journal is None or journal.notary is None:
+    signed = signed_journal(tools)
+    if signed is None:
         raise unsupported("ledger", "the journal lives in memory and signs nothing")
-    notary = journal.notary
+    journal, notary = signed
     await journal.settle()
     await seal(journal.file, notary)
     own = await journal.file.read(lambda db: list(exported(db, notary)))
     return _numbered(own, notary)
 
 
-def signed_journal(tools: Tools) -> SqliteJournal | None:
-    """The journal, if it has a ledger that is signed, and so a place on a disk."""
+def signed_journal(tools: Tools) -> tuple[SqliteJournal, Notary] | None:
+    """The journal and whoever signs for it, if it has a ledger that is signed, and so a place on a disk."""
     journal = None if tools.office is None else tools.office.journal
-    return journal if isinstance(journal, SqliteJournal) and journal.notary is not None else None
+    if not isinstance(journal, SqliteJournal) or journal.notary is None:
+        return None
+    return journal, journal.notary
 
 
 def _numbered(own: list[str], notary: Notary) -> Iterator[tuple[int, str]]:
@@ -96,13 +98,14 @@ def _verified(lines: Iterator[str]) -> Evidence:
 
 async def keep(path: Path, evidence: Sequence[Evidence], batch: str, tools: Tools, tenant: str) -> None:
     """Keep the ledgers of a bundle beside ours, and write down, once, that we saw them."""
-    journal = signed_journal(tools)
-    if not evidence or journal is None or journal.notary is None:
+    signed = signed_journal(tools)
+    if not evidence or signed is None:
         return
+    journal, notary = signed
     noted = [entry for entry in await journal.about(tenant, batch) if entry["kind"] == "evidence"]
     seen = {entry["details"]["ledger"]["sha256"] for entry in noted}
     for one, lines in zip(evidence, _ledgers(path), strict=True):
-        await asyncio.to_thread(_kept, lines, journal.notary.ledgers / f"{one.sha256}.jsonl")
+        await asyncio.to_thread(_kept, lines, notary.ledgers / f"{one.sha256}.jsonl")
         if one.sha256 not in seen:
             await journal.write(Act(entries=(_entry(one, batch, tools, tenant),)))
 

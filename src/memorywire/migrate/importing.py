@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
 from memorywire.engine.tools import Tools
-from memorywire.migrate.bundle import Bundle, changes_in
+from memorywire.migrate.bundle import FORMAT, Bundle, changes_in
 from memorywire.migrate.conflicts import OnConflict
 from memorywire.migrate.evidence import keep, signed_journal, verified
 from memorywire.migrate.examining import examine
@@ -27,6 +27,7 @@ Tell: TypeAlias = Callable[[int, int], None]
 """Hears how many changes were looked at, and of how many."""
 
 _AHEAD = 256
+_LONGEST_LINE = 65_536
 _NO_PLACE = "the ledger that came along: the journal here lives in memory and has no place for it"
 
 
@@ -131,12 +132,10 @@ def _source(wish: Wish) -> Source:
 
 
 def _is_bundle(wish: Wish) -> bool:
-    if wish.address is not None or wish.kind not in ("auto", "bundle"):
-        return False
-    if wish.kind == "bundle" or not wish.path.is_file():
-        return wish.kind == "bundle"
+    if wish.kind != "auto" or wish.address is not None or not wish.path.is_file():
+        return wish.kind == "bundle" and wish.address is None
     with wish.path.open("rb") as file:
-        return b'"format":"memorywire-bundle"' in file.readline(65_536)
+        return f'"format":"{FORMAT}"'.encode() in file.readline(_LONGEST_LINE)
 
 
 async def from_thread(changes: Iterable[Change]) -> AsyncIterator[Change]:

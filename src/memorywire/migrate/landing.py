@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 from memorywire.engine.debts import carry_out
 from memorywire.engine.ledger import entry_of
 from memorywire.engine.tools import Tools
+from memorywire.governance.rules import Verdict
 from memorywire.journal.contract import Act
 from memorywire.journal.entries import Entry
 from memorywire.migrate.arriving import Clean, believed, cleaned, embedded, hold, weigh
-from memorywire.migrate.conflicts import Fate, OnConflict, Settling
+from memorywire.migrate.conflicts import OnConflict, Settling
 from memorywire.migrate.known import owners_of
 from memorywire.migrate.names import derived
 from memorywire.model.change import Base, Change
@@ -155,11 +156,10 @@ class _Lander:
             self.landed.conflicts += 1
             return False
         verdict = await weigh(clean, self._tools)
-        if verdict.passes:
+        if verdict is Verdict.ALLOW:
             return True
-        for put in clean.change.put:
-            self._settling.fates[put.record.id] = Fate.DROPPED
-        if verdict.refused:
+        self._settling.drop(clean.change)
+        if verdict is Verdict.REFUSE:
             self.landed.refused += 1
             return False
         self.landed.held += 1
@@ -257,8 +257,7 @@ class _Lander:
 
     def _fault(self, problem: MemorywireError, change: Change) -> None:
         self.landed.problems.append({"change_id": change.id, **problem.problem()})
-        for put in change.put:
-            self._settling.fates[put.record.id] = Fate.DROPPED
+        self._settling.drop(change)
 
 
 def remapped(change: Change, landing: Landing) -> Change:

@@ -5,21 +5,19 @@ from dataclasses import asdict, dataclass, replace
 
 from memorywire.engine.tools import Tools
 from memorywire.journal.entries import record_digest
-from memorywire.migrate.chronicle import agents_of, changes_of, current, told_by
+from memorywire.migrate.chronicle import agents_of, changes_of, current, kept_of, told_by
 from memorywire.migrate.conflicts import OnConflict
 from memorywire.migrate.landing import Landing, land
 from memorywire.migrate.losses import foreseen
 from memorywire.migrate.names import batch_of
 from memorywire.model.change import Change
 from memorywire.model.query import Query
-from memorywire.model.record import Json, Record, Scope, Standing
-from memorywire.model.where import Where
+from memorywire.model.record import Json, Record, Scope
 from memorywire.stores.contract import Store
 
 _SAMPLES = 20
 _NAMED = 10
 _NEAREST = 5
-_EVER = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,8 +101,7 @@ def _fingerprint(record: Record) -> bytes:
 async def _agree(record: Record, source: Store, tools: Tools) -> bool:
     """Whether a memory, asked for in its own words, is found by the target if the source finds it."""
     [vector] = await tools.embedder.embed([record.meaning])
-    where = Where(scope=record.scope, alive_at=_EVER, standings=frozenset(Standing))
-    query = Query(where=where, text=record.words, vector=vector)
+    query = Query(where=kept_of(record.scope), text=record.words, vector=vector)
     there, here = [
         record.id in {hit.record.id for hit in await store.search(query, _NEAREST)}
         for store in (source, tools.store)

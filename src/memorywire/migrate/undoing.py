@@ -29,16 +29,10 @@ async def take_back(batch: str, tools: Tools, tenant: str) -> TakenBack:
     """Undo everything that an import of this batch did, as far as nobody has changed it since."""
     members = await _members(batch, tools, tenant)
     ours = frozenset(id for _, id in members)
-    touched: dict[str, list[str]] = {}
-    for agent, change_id in members:
-        found = await tools.historian("undo").footprint(Scope(tenant=tenant, agent=agent), change_id)
-        for version in () if found is None else (*found.began, *found.ended):
-            ids = touched.setdefault(agent, [])
-            ids += [version.id] if version.id not in ids[-1:] else []
     parts: dict[str, list[Put | End]] = {}
     moved: list[str] = []
-    for agent, ids in touched.items():
-        for id in dict.fromkeys(ids):
+    for agent, ids in (await _touched(members, tools, tenant)).items():
+        for id in ids:
             chain = await tools.historian("undo").history(Scope(tenant=tenant, agent=agent), id)
             part = _taken_back(chain, ours, tools.clock())
             if part is not None:
@@ -65,6 +59,18 @@ async def _members(batch: str, tools: Tools, tenant: str) -> list[tuple[str, str
     return list(dict.fromkeys((str(agent), str(id)) for agent, id in named))
 
 
+async def _touched(
+    members: Sequence[tuple[str, str]], tools: Tools, tenant: str
+) -> dict[str, dict[str, None]]:
+    """The memories that these changes began or ended, by agent, each once and in the order it came."""
+    touched: dict[str, dict[str, None]] = {}
+    for agent, change_id in members:
+        found = await tools.historian("undo").footprint(Scope(tenant=tenant, agent=agent), change_id)
+        versions = () if found is None else (*found.began, *found.ended)
+        touched.setdefault(agent, {}).update(dict.fromkeys(version.id for version in versions))
+    return touched
+
+
 def _taken_back(chain: Sequence[Version], ours: frozenset[str], now: int) -> Put | End | None:
     latest = chain[-1]
     before = [version for version in chain if version.began_by not in ours and version.record is not None]
@@ -77,11 +83,9 @@ def _taken_back(chain: Sequence[Version], ours: frozenset[str], now: int) -> Put
             base=Base.LIVE if latest.ended is None else Base.ENDED,
             like=old.version,
         )
-    return (
-        None
-        if latest.ended is not None
-        else End(id=latest.id, version=latest.number, reason=EndReason.UNDONE)
-    )
+    if latest.ended is not None:
+        return None
+    return End(id=latest.id, version=latest.number, reason=EndReason.UNDONE)
 
 
 async def _carried(scope: Scope, batch: str, parts: Sequence[Put | End], tools: Tools) -> list[str]:

@@ -115,6 +115,10 @@ _FORMS: tuple[tuple[str, Telling], ...] = (
 )
 
 
+_PEOPLE = frozenset({"user", "human"})
+"""The names that frameworks have for a person; everybody else is no witness of what a person is like."""
+
+
 @cache
 def _forms() -> list[tuple[Pattern[str], Telling]]:
     return [(re.compile(pattern), told) for pattern, told in _FORMS]
@@ -127,7 +131,8 @@ class BuiltIn:
     local = True
 
     async def extract(self, conversation: Conversation, scope: Scope) -> Sequence[Fact]:
-        told = [fact for turn in conversation.turns if turn.role == "user" for fact in _facts(turn)]
+        people = (turn for turn in conversation.turns if turn.role.casefold() in _PEOPLE)
+        told = [fact for turn in people for fact in _facts(turn)]
         return list({fact.text: fact for fact in told}.values())
 
 

@@ -226,11 +226,11 @@ class Keys:
     def __post_init__(self) -> None:
         object.__setattr__(self, "scope", self.owner.scope)
 
-    def where(self, prefix: str = "", *, at: int | None = None) -> Where:
+    def where(self, prefix: str = "") -> Where:
         """All of the owner's entries whose keys begin so; also those that recalls are not shown."""
         return Where(
             scope=self.scope,
-            alive_at=self.tools.clock() if at is None else at,
+            alive_at=self.tools.clock(),
             standings=frozenset(Standing),
             filter=self.entries(prefix),
         )
@@ -332,7 +332,8 @@ def glimpsed(glimpse: Glimpse | Seen) -> Place:
     """Where a key stands at whose usual id this was seen, or is known, without its record."""
     id, version, created_at, expires_at, told = glimpse
     held = told if isinstance(told, int) else _held(id, told)
-    return maker(Place)(id, Base.LIVE, version + 1, created_at, expires_at, held)
+    place: Callable[..., Place] = maker(Place)
+    return place(id, Base.LIVE, version + 1, created_at, expires_at, held)
 
 
 def _held(id: str, text: str | None) -> int:

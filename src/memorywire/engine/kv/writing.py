@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from math import isfinite
 from typing import TypeVar
 
 from memorywire.engine.clean import weighed, without_secrets
@@ -23,6 +24,7 @@ from memorywire.model.errors import (
     Conflict,
     DimensionMismatch,
     EmbedderFailed,
+    InvalidRequest,
     MemorywireError,
     SecretLeakage,
     VectorUnsupported,
@@ -36,6 +38,7 @@ T = TypeVar("T")
 
 _ATTEMPTS = 20  # another process may move the same key between two looks
 _FLOAT_BYTES = 4
+_BEYOND = 2**63  # whole numbers have 64 bits, on the wire as in a store
 
 
 async def keep_alone(keys: Keys, setting: Setting) -> Kept:
@@ -60,7 +63,7 @@ async def add(keys: Keys, key: str, by: float) -> Kept:
     """Add to the number under the key, which is 0 when there is none; however many do, none is lost."""
 
     async def attempt(place: Place) -> Kept:
-        total = _number(place.current if place.alive(keys.tools.clock()) else None) + by
+        total = _sum(_number(place.current if place.alive(keys.tools.clock()) else None), by)
         kept = await _write(keys, await ready(keys, Setting(key=key, value=total)), place)
         return replace(kept, value=total)
 
@@ -206,6 +209,16 @@ def _refuse_another(keys: Keys, key: str, wanted: int | None, place: Place) -> N
             field="if_version",
             fix="read it again and decide on the current version",
         )
+
+
+def _sum(number: float, by: float) -> float:
+    """The sum, when a value may be it: no set takes a number that is longer."""
+    total = number + by
+    if -_BEYOND <= total < _BEYOND if isinstance(total, int) else isfinite(total):
+        return total
+    raise InvalidRequest(
+        "the sum is beyond what a number may be", field="by", fix="set the key to a smaller number first"
+    )
 
 
 def _number(found: Record | None) -> float:

@@ -39,7 +39,7 @@ def read_source(kind: str, origin: Origin) -> Source:
     raise InvalidRequest(
         f"nobody here knows what {origin.path.name} is",
         field="file",
-        fix=f"say --from: {', '.join(_READERS)}",
+        fix=f"say --from: {', '.join(_READERS)}; a memory a line is for `memorywire import-lines`",
     )
 
 

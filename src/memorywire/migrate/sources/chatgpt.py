@@ -3,21 +3,17 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from memorywire.migrate.sources.documents import document
+from memorywire.migrate.sources.documents import CONVERSATIONS, document, is_export
 from memorywire.migrate.sources.found import Found, Origin, Source, moment, source
 from memorywire.model.record import Json, MemoryType
 
 WANTED = "the zip of the export, its folder, or its conversations.json"
 
-_NAME = "conversations.json"
 _SPEAKERS = frozenset({"user", "assistant"})
 
 
 def recognises(path: Path) -> bool:
-    if path.suffix not in (".zip", ".json") and not path.is_dir():
-        return False
-    said = document(path, _NAME)
-    return isinstance(said, list) and any("mapping" in one for one in said[:1])
+    return is_export(path, "mapping")
 
 
 def read(origin: Origin) -> Source:
@@ -30,7 +26,7 @@ def read(origin: Origin) -> Source:
 
 
 def _found(path: Path) -> Iterator[Found]:
-    for conversation in document(path, _NAME) or ():
+    for conversation in document(path, CONVERSATIONS) or ():
         started = moment(conversation.get("create_time"), 0)
         session = str(conversation.get("conversation_id") or conversation.get("id") or started)
         for id, message in _thread(conversation):

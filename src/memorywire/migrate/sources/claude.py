@@ -3,20 +3,15 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from memorywire.migrate.sources.documents import document
+from memorywire.migrate.sources.documents import CONVERSATIONS, document, is_export
 from memorywire.migrate.sources.found import Found, Origin, Source, moment, source, written_at
 from memorywire.model.record import Json, MemoryType
 
 WANTED = "the zip of the export, its folder, or its conversations.json"
 
-_NAME = "conversations.json"
-
 
 def recognises(path: Path) -> bool:
-    if path.suffix not in (".zip", ".json") and not path.is_dir():
-        return False
-    said = document(path, _NAME)
-    return isinstance(said, list) and any("chat_messages" in one for one in said[:1])
+    return is_export(path, "chat_messages")
 
 
 def read(origin: Origin) -> Source:
@@ -25,7 +20,7 @@ def read(origin: Origin) -> Source:
 
 
 def _found(path: Path) -> Iterator[Found]:
-    for conversation in document(path, _NAME) or ():
+    for conversation in document(path, CONVERSATIONS) or ():
         started = moment(conversation.get("created_at"), 0)
         for message in conversation.get("chat_messages", ()):
             said = message.get("text") or _texts(message.get("content") or [])

@@ -8,6 +8,16 @@ from pathlib import Path
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
 
+CONVERSATIONS = "conversations.json"
+
+
+def is_export(path: Path, field: str) -> bool:
+    """Whether it is the export of an assistant, as a zip, a folder or a file, whose conversations have it."""
+    if path.suffix not in (".zip", ".json") and not path.is_dir():
+        return False
+    said = document(path, CONVERSATIONS)
+    return isinstance(said, list) and any(field in one for one in said[:1])
+
 
 def document(path: Path, name: str) -> Json:
     """The JSON of the file itself, of the file of that name in a folder, or in a zip; None without one."""

@@ -32,12 +32,11 @@ def items(found: Iterable[Mapping[str, Json]]) -> Iterator[Found]:
         value = table(row["value"])
         words = next((value[name] for name in _WORDS if isinstance(value.get(name), str)), None)
         at = moment(row["created_at"], 0)
-        expires = row.get("expires_at")
         yield Found(
             key=f"{row['prefix']}\n{row['key']}",
             content=words or json.dumps(value, ensure_ascii=False, sort_keys=True),
             at=at,
             updated_at=moment(row["updated_at"], at),
-            expires_at=None if expires is None else moment(expires, 0) or None,
+            expires_at=moment(row.get("expires_at"), 0) or None,
             metadata={"namespace": str(row["prefix"]).split("."), "key": row["key"], "value": value},
         )

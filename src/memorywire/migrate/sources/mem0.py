@@ -1,4 +1,4 @@
-"""The memories of a local mem0: its Qdrant or Faiss folder, or its history where there is nothing else."""
+"""The memories of a local mem0: its Qdrant or Faiss folder, its history, or what `get_all` gave as JSON."""
 
 import io
 import pickle
@@ -6,17 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from memorywire.migrate.sources.documents import document
+from memorywire.migrate.sources.documents import document, plain
 from memorywire.migrate.sources.found import Found, Origin, Source, moment, source
+from memorywire.migrate.sources.mem0_api import LOSSES, memory_in
 from memorywire.migrate.sources.rows import rows, tables
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
 
-WANTED = "the folder of its Qdrant (with meta.json) or Faiss, the folder above it, or history.db"
+WANTED = (
+    "the folder of its Qdrant (with meta.json) or Faiss, the folder above it, history.db, "
+    "or a .json file with what get_all() gave"
+)
 
 MIGRATIONS = "mem0migrations"
 """A collection of mem0's own notes."""
 
+_BEGINNING = 65_536
 _OWN = frozenset(
     {"data", "hash", "created_at", "updated_at", "user_id", "agent_id", "run_id", "text_lemmatized"}
 )
@@ -31,11 +36,15 @@ WHERE event IN ('ADD', 'UPDATE') AND new_memory IS NOT NULL ORDER BY rowid
 
 
 def recognises(path: Path) -> bool:
-    return bool(_collections(path) or _docstores(path)) or "history" in tables(_history(path))
+    return bool(_collections(path) or _docstores(path) or _listed(path)) or "history" in tables(
+        _history(path)
+    )
 
 
 def read(origin: Origin) -> Source:
     path = origin.path
+    if listed := _listed(path):
+        return source("mem0", origin, lambda: (memory_in(str(one["id"]), one) for one in listed), LOSSES)
     if _collections(path) or _docstores(path):
         told = "history" in tables(_history(path))
         earlier = () if told else ("earlier words of a memory that was updated",)
@@ -44,6 +53,22 @@ def read(origin: Origin) -> Source:
         )
     losses = ("whose memories they are: the history does not say", "metadata")
     return source("mem0", origin, lambda: _changes(_history(path)), losses)
+
+
+def _listed(path: Path) -> list[Mapping[str, Json]]:
+    """The memories of a file with an answer of mem0: a list of them, bare or under `results`."""
+    if path.suffix != ".json" or not path.is_file() or not _may_list(path):
+        return []
+    said = plain(path.read_bytes())
+    listed = said.get("results") if isinstance(said, Mapping) else said
+    each = listed if isinstance(listed, list) else []
+    return each if all(isinstance(one, Mapping) and {"id", "memory"} <= one.keys() for one in each) else []
+
+
+def _may_list(path: Path) -> bool:
+    """Whether its beginning speaks of a memory, so that no large file of others is read in vain."""
+    with path.open("rb") as file:
+        return b'"memory"' in file.read(_BEGINNING)
 
 
 def _history(path: Path) -> Path:

@@ -22,7 +22,7 @@ def found(site: Site, scope: Scope, key: str | None) -> Iterator[Found]:
     for memory in _of_platform(platform) if key and platform.has(_ENTITIES) else _of_server(own, scope):
         if (id := str(memory["id"])) not in seen:
             seen.add(id)
-            yield _found(id, memory)
+            yield memory_in(id, memory)
 
 
 def _of_platform(site: Site) -> Iterator[Mapping[str, Json]]:
@@ -49,15 +49,15 @@ def _of_server(site: Site, scope: Scope) -> Iterator[Mapping[str, Json]]:
     yield from answer["results"] if isinstance(answer, dict) else answer
 
 
-def _found(id: str, memory: Mapping[str, Json]) -> Found:
+def memory_in(id: str, memory: Mapping[str, Json]) -> Found:
+    """A memory as mem0 hands it out, over its API or from `get_all`."""
     at = moment(memory.get("created_at"), 0)
-    ends = memory.get("expiration_date")
     return Found(
         key=id,
         content=str(memory.get("memory") or ""),
         at=at,
         updated_at=moment(memory.get("updated_at"), at),
-        expires_at=None if ends is None else moment(ends, 0) or None,
+        expires_at=moment(memory.get("expiration_date"), 0) or None,
         agent=memory.get("agent_id"),
         user=memory.get("user_id"),
         session=memory.get("run_id"),

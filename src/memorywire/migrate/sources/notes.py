@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memorywire.migrate.sources.found import Found, Origin, Source, moment, source, written_at
-from memorywire.migrate.sources.pages import Page, first, pages
+from memorywire.migrate.sources.pages import Page, first, others, pages
 from memorywire.model.record import Json
 
 WANTED = "a Markdown file, or a folder of them"
@@ -27,8 +27,8 @@ def recognises(path: Path) -> bool:
 
 
 def read(origin: Origin) -> Source:
-    losses = ("how the text was laid out: lists and paragraphs become memories of their own",)
-    return source("notes", origin, lambda: _found(origin.path), losses)
+    laid_out = "how the text was laid out: lists and paragraphs become memories of their own"
+    return source("notes", origin, lambda: _found(origin.path), (laid_out, *others(origin.path)))
 
 
 def _found(path: Path) -> Iterator[Found]:

@@ -1,7 +1,6 @@
 """Open Knowledge Format: a folder of Markdown files, each a concept whose front matter has a `type`."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from memorywire.migrate.chronicle import kept_so
@@ -47,8 +46,7 @@ def _ours(origin: Origin) -> Iterator[Change]:
         said = page.fields.get(OURS)
         if isinstance(said, dict):
             body = page.body.partition(LINKS)[0].strip("\n")
-            record = record_of({"content": body, **said}, origin.scope.tenant)
-            yield kept_so(record if "content" in said else replace(record, content=body))
+            yield kept_so(record_of({"content": body, **said}, origin.scope.tenant))
 
 
 def _found(path: Path) -> Iterator[Found]:

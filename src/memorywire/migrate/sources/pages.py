@@ -10,6 +10,8 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
 from memorywire.stores.markdown.yaml import Unreadable, read_fields
 
+_MARKDOWN = ".md"
+_NAMED = 5
 _PARTS = re.compile(r"---\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)(.*)\Z", re.DOTALL | re.MULTILINE)
 
 
@@ -34,17 +36,31 @@ def pages(path: Path) -> Iterator[Page]:
 
     So is a name without a file behind it: a folder that is called so, a link that leads nowhere.
     """
-    files = [path] if path.is_file() else sorted(file for file in path.rglob("*.md") if file.is_file())
-    root = path.parent if path.is_file() else path
-    for file in files:
-        inside = file.relative_to(root)
-        if not any(part.startswith(".") for part in inside.parts):
-            yield _page(file, inside.as_posix())
+    for file, name in [(path, path.name)] if path.is_file() else _files(path):
+        if file.suffix == _MARKDOWN or file == path:
+            yield _page(file, name)
+
+
+def others(path: Path) -> tuple[str, ...]:
+    """What is said of the files of a folder that are no Markdown: nothing where there are none."""
+    names = [] if path.is_file() else [name for file, name in _files(path) if file.suffix != _MARKDOWN]
+    if not names:
+        return ()
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return (f"files that are no Markdown ({len(names)}): {', '.join(names[:_NAMED])}{more}",)
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, str]]:
+    """The files of a folder with their names in it, in order; hidden ones are left out."""
+    for file in sorted(folder.rglob("*")):
+        inside = file.relative_to(folder)
+        if file.is_file() and not any(part.startswith(".") for part in inside.parts):
+            yield file, inside.as_posix()
 
 
 def first(path: Path) -> Page | None:
     """A look at what lies there; None where it is no Markdown."""
-    if path.is_file() and path.suffix != ".md":
+    if path.is_file() and path.suffix != _MARKDOWN:
         return None
     return next(pages(path), None)
 

@@ -43,7 +43,7 @@ def locate(url: str, token: str | None = None) -> Place:
     try:
         parts = urlsplit(url)
         host, port, tenant = parts.hostname, parts.port, _tenant(parts.query)
-    except ValueError:
+    except (ValueError, AttributeError):  # the latter of what is no text
         host, port, tenant = None, None, None
     if host is None or parts.scheme not in ("http", "https"):
         raise InvalidRequest(
