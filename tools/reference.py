@@ -26,6 +26,8 @@ _SETTINGS = {
     "stores": "Where memories are kept: the URL of a store.",
     "agent": "Whose memory, when a request does not say.",
     "user": "The one user of the agent who is meant; without it, all of them.",
+    "tenant": "Whose memories commands work on, where several [tenants](../how-to/operators.md#tenants) "
+    "share a store; without it, `default`.",
     "embedder": "`minilm`, which `minilm?threads=1` keeps to one processor; `none`; or an endpoint: "
     "`openai+https://HOST/v1?model=NAME&dimension=N`.",
     "embedder_key": "The key of that endpoint. Environment only, so that it is in no file.",
@@ -53,6 +55,9 @@ _ENVIRONMENT = {
     "BACKEND_HOSTS": "Hosts of your own network on which such backends may be.",
     "BACKEND_PREVIEWS": "Adapters in preview that definitions may use.",
     "READER_KEY": "The key of the model that answers in [`memorywire eval answer`](../how-to/evaluate.md).",
+    "JUDGE_KEY": "The key of the model that judges there, where it is at another host.",
+    "REFERENCE_KEY": "The key of the reference, likewise.",
+    "TARGET_KEY": "The key of the target, likewise.",
 }
 
 _VARIABLES = {"several": "write", "sleep": "dream_model"}  # the one key of a table that the environment gives
@@ -160,6 +165,11 @@ def settings_page() -> Iterator[str]:
         f"The file is `--config FILE`, else `MEMORYWIRE_CONFIG`, else `{settings.CONFIG_NAME}` in the home "
         "folder when there is one. A file with an unknown key is refused."
     )
+    yield (
+        "Commands, servers and hooks go by these. In Python `Memory(...)` goes by its arguments, and reads "
+        "`MEMORYWIRE_HOME` and the `MEMORYWIRE_BACKEND_` variables alone; "
+        "`Memory(**memorywire.configured())` goes by all of them, like a command."
+    )
     keys = {field: key for key, field in settings._KEYS.items()}
     rows = ["| option | environment | TOML | default | |", "|---|---|---|---|---|"]
     for field in fields(settings.Settings):
@@ -210,7 +220,7 @@ def _default(field: object) -> str:
     if name == "stores":
         return "`memory.db` in the home folder"
     if name == "journal":
-        return "`journal.db` in the home folder"
+        return "a file for each store, in `journals` of the home folder"
     if name in ("secrets", *_TABLES):
         return ""
     return f"`{default}`" if default is not None else ""

@@ -1,10 +1,11 @@
 """Reviewing, ruling and asking why, as they are typed."""
 
 import json
+from pathlib import Path
 
 import pytest
 
-from tests.cli.shell import Shell
+from tests.cli.shell import Inside, Shell
 
 HELD = ("--source", "web:forum")
 
@@ -141,3 +142,59 @@ def test_all_that_waits_is_approved_recalls_and_changes_alike(shell, tmp_path):
     assert [one["state"] for one in done] == ["approved", "approved"]
     assert [one["proposal_ids"] == [change] for one in done] == [True, False]
     assert "Ana likes tea" in shell("recall", "what does Ana like?").out
+
+
+def test_the_undo_that_a_decision_names_finds_the_change_of_whichever_agent(tmp_path):
+    shell = Inside(tmp_path / "home")
+    first, _ = (
+        shell.remember(f"held {agent}", "--approval-required", "--agent", agent)["proposal_id"]
+        for agent in ("b", "c")
+    )
+    said = [shell("review", "approve", first).out, shell("review", "approve", "--all", "--yes").out]
+    for agent, out in zip("bc", said, strict=True):
+        _, _, typed = out.partition("undo with: memorywire ")
+        assert typed.split()[2:] == ["--agent", agent]
+        assert shell(*typed.split()).code == 0
+
+
+def test_rules_of_an_earlier_edition_are_put_in_force_again(tmp_path):
+    shell = Inside(tmp_path / "home")
+    rules, none = tmp_path / "rules.toml", tmp_path / "none.toml"
+    rules.write_text('[[rule]]\nname = "salaries"\nverdict = "hold"\ncontent_contains = ["salary"]\n')
+    none.write_text("")
+    for file in (rules, none):
+        shell("policy", "set", str(file))
+    rows = shell("policy", "editions").out.splitlines()
+    assert [row.split()[0] for row in rows[1:3]] == ["2", "1"]
+    again = shell("policy", "restore", "1", "--json").json
+    assert (again["edition"], [rule["name"] for rule in again["given"]]) == (3, ["salaries"])
+    assert shell("policy", "restore", "9", "--json").problem["code"] == "not_found"
+
+
+def test_what_waits_for_one_folder_is_never_written_into_another(shell: Shell, tmp_path: Path):
+    here, there = (f"markdown://{tmp_path}/{name}" for name in ("here", "there"))
+    shell("remember", "Ana moved", "--source", "web:x.example", "--store", here)
+    shell("remember", "Ben stayed", "--store", there)
+    assert len([*(shell.home / "journals").glob("markdown-*.db")]) == 2
+    shell("review", "approve", "--all", "--yes", "--store", there)
+    held = shell("review", "list", "--store", here, "--json").json["items"]
+    assert len(held) == 1
+    shell("review", "approve", "--all", "--yes", "--store", here)
+    said = [shell("list", "--store", store, "--json").json["items"] for store in (here, there)]
+    assert [[item["content"] for item in items] for items in said] == [["Ana moved"], ["Ben stayed"]]
+
+
+def test_a_journal_that_all_stores_shared_stays_in_use(shell: Shell, tmp_path: Path):
+    shared, store = shell.home / "journal.db", f"markdown://{tmp_path}/notes"
+    asked = ("remember", "Ana moved", "--source", "web:x.example", "--store", store)
+    shell(*asked, MEMORYWIRE_JOURNAL=f"sqlite://{shared}")
+    assert len(shell("review", "list", "--store", store, "--json").json["items"]) == 1
+    assert not (shell.home / "journals").exists()
+
+
+def test_the_undo_that_a_key_of_a_user_names_finds_it(tmp_path):
+    shell = Inside(tmp_path / "home")
+    said = shell("kv", "set", "colour", "red", "--of", "user", "--user", "ana", "--agent", "b").out
+    _, _, typed = said.partition("undo with: memorywire ")
+    assert typed.split()[2:] == ["--user", "ana", "--agent", "kv:user"]
+    assert shell(*typed.split()).code == 0

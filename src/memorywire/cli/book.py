@@ -1,11 +1,12 @@
 """The ledger as the command line opens it: the database file, and the key and checkpoints beside it."""
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from memorywire.cli.desk import Desk
+from memorywire.cli.screen import safe
 from memorywire.model.errors import NotFound
 from memorywire.model.values import dataclass
 
@@ -117,6 +118,22 @@ def opened(desk: Desk, *, missing_ok: bool = False) -> Iterator[Book | DistantBo
         db.close()
 
 
+def other_tenants(desk: Desk) -> list[str]:
+    """Whose memories are in the same store and not meant; none where no ledger of its own knows."""
+    from memorywire.journal.standing import tenants
+
+    if desk.here.stores[0].startswith(("sqlite:", "postgresql:", "postgres:")):
+        with suppress(NotFound), opened(desk) as book:
+            return [tenant for tenant in book.read(tenants) if tenant != desk.tenant]
+    return []
+
+
+def left_out(tenants: Sequence[str]) -> Iterator[str]:
+    """What a reader should know who may have meant everybody."""
+    if tenants:
+        yield f"  not among them: those of {', '.join(map(safe, tenants))}; name each with --tenant"
+
+
 def _distant(desk: Desk) -> DistantBook:
     from memorywire.cli.house import in_journal
 
@@ -136,4 +153,4 @@ def _location(desk: Desk) -> "Location":
 
     store = desk.settings.stores[0]
     beside = store if store.startswith("sqlite:") else None
-    return locate(beside or desk.settings.journal or default_journal(os.environ))
+    return locate(beside or desk.settings.journal or default_journal(os.environ, desk.settings.stores))

@@ -44,7 +44,7 @@ async def opened_house(settings: "Settings", clock: Clock = system_clock) -> Asy
         governance=Governance(
             policy=settings.policy,
             journal=settings.journal,
-            fallback=default_journal(os.environ),
+            fallback=default_journal(os.environ, settings.stores),
             secrets=settings.secrets,
             caller=LOCAL,
             console=settings.console,
@@ -92,16 +92,25 @@ def remarks(stores: Iterable[str]) -> list[str]:
     return new + [f"note: {path} can only be read: nothing is kept, no recall answered" for path in sealed]
 
 
-def in_journal(settings: "Settings", act: "Callable[[SqliteJournal], Awaitable[T]]") -> T:
-    """The answer of an act on the journal that the settings name."""
+def in_house(settings: "Settings", act: "Callable[[House], Awaitable[T]]") -> T:
+    """The answer of an act in the house that the settings name."""
     import asyncio
 
     async def work() -> T:
-        from memorywire.engine.tools import unsupported
-
         async with opened_house(settings) as house:
-            if house.journal is None:
-                raise unsupported("this", "no journal is wired here")
-            return await act(house.journal)
+            return await act(house)
 
     return asyncio.run(work())
+
+
+def in_journal(settings: "Settings", act: "Callable[[SqliteJournal], Awaitable[T]]") -> T:
+    """The answer of an act on the journal that the settings name."""
+
+    async def work(house: "House") -> T:
+        from memorywire.engine.tools import unsupported
+
+        if house.journal is None:
+            raise unsupported("this", "no journal is wired here")
+        return await act(house.journal)
+
+    return in_house(settings, work)

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
@@ -14,6 +14,7 @@ from memorywire.facades.audited import Audited
 from memorywire.facades.bulk import Result, remember_each
 from memorywire.facades.contracts import Contracts
 from memorywire.facades.dispatch import dispatch
+from memorywire.facades.mooring import Mooring, closed
 from memorywire.facades.options import (
     ExpireOptions,
     ForgetOptions,
@@ -22,6 +23,7 @@ from memorywire.facades.options import (
     RecallOptions,
     RememberOptions,
     ScopeOption,
+    check_opening,
     plain,
 )
 from memorywire.facades.overseeing import Overseeing
@@ -55,7 +57,7 @@ from memorywire.model.answers import (
 from memorywire.model.capabilities import Capabilities
 from memorywire.model.change import Change, Version
 from memorywire.model.clock import Clock, system_clock
-from memorywire.model.errors import InvalidRequest, StoreUnavailable
+from memorywire.model.errors import InvalidRequest
 from memorywire.model.kv import Limits
 from memorywire.model.proposal import Debt
 from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
@@ -123,6 +125,7 @@ class Memory(Audited, Overseeing, Contracts):
         backends: Rules | None = None,
         clock: Clock = system_clock,
     ) -> None:
+        check_opening(tenant=tenant, floor=floor, match=match)
         self.agent_id = agent_id
         self.user_id = user_id
         self.tenant = tenant
@@ -144,6 +147,7 @@ class Memory(Audited, Overseeing, Contracts):
         self._clock = clock
         self._house: House | None = None
         self._opening = asyncio.Lock()
+        self._mooring = Mooring()
         self._closed = False
 
     async def remember(
@@ -168,14 +172,16 @@ class Memory(Audited, Overseeing, Contracts):
         """
         if isinstance(items, str | bytes | Mapping):
             raise InvalidRequest("one item is not a list of items", field="items", fix="use remember")
-        house = await self._open()
         results: list[Result] = []
-        payloads = (self._item(item) for item in items)
-        async for batch in remember_each(payloads, house.tools, tenant=self.tenant):
+        async for batch in self._keep_each(self._item(item) for item in items):
             results.extend(batch)
             if on_progress is not None:
                 on_progress(len(results))
         return results
+
+    async def _keep_each(self, payloads: Iterable[Mapping[str, Json]]) -> AsyncIterator[Sequence[Result]]:
+        async for batch in remember_each(payloads, (await self._open()).tools, tenant=self.tenant):
+            yield batch
 
     async def recall(self, query: str, **options: Unpack[RecallOptions]) -> Recalled:
         """What answers the query, best first; empty, with verdict `no_match`, when nothing does."""
@@ -297,7 +303,9 @@ class Memory(Audited, Overseeing, Contracts):
         return answer
 
     async def close(self) -> None:
-        """Flush and close the store; closing twice is fine."""
+        """Flush and close the store; closing twice is fine, and a forked process closes nothing."""
+        if self._mooring.adrift:
+            return
         async with self._opening:
             self._closed = True
             house, self._house = self._house, None
@@ -317,29 +325,28 @@ class Memory(Audited, Overseeing, Contracts):
         await self.close()
 
     async def _open(self) -> House:
+        self._mooring.hold()
         if self._house is not None:
             return self._house
         async with self._opening:
             if self._closed:
                 raise closed()
             if self._house is None:
+                stores = self._stores or (default_store(os.environ),)
+                journal = default_journal(os.environ, stores)  # of stores that cannot keep it themselves
                 self._house = await open_house(
-                    stores=self._stores or (default_store(os.environ),),
+                    stores=stores,
                     embedder=self._embedder,
                     embedder_key=self._embedder_key,
                     floor=self._floor,
                     match=self._match,
-                    governance=self._watched(),
+                    governance=replace(self._governance, fallback=journal),
                     several=self._several,
                     reading=self._reading,
                     backends=self._backends or rules_from(os.environ),
                     clock=self._clock,
                 )
         return self._house
-
-    def _watched(self) -> Governance:
-        """With a place for the journal of stores that cannot keep it themselves."""
-        return replace(self._governance, fallback=default_journal(os.environ))
 
     async def _ask(self, kind: type[A], operation: str, payload: Mapping[str, Json]) -> A:
         answer = await dispatch(operation, payload, await self._open(), tenant=self.tenant)
@@ -375,8 +382,3 @@ def _writing(several: Several, write: str | None) -> Several:
     if write is None:
         return several
     return replace(several, routing=replace(several.routing, write=write_policy(write)))
-
-
-def closed() -> StoreUnavailable:
-    """What either client says when it is used after its end."""
-    return StoreUnavailable("this memory was closed", fix="open a new Memory")

@@ -2,10 +2,12 @@
 
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
+from hashlib import blake2b
 from pathlib import Path
-from urllib.parse import quote
+from typing import Any
+from urllib.parse import quote, urlsplit
 
 from memorywire.engine.extract import DEFAULT_EXTRACTOR
 from memorywire.engine.layer import CALLS_A_DAY
@@ -14,20 +16,26 @@ from memorywire.house.open import Reading
 from memorywire.house.router_table import several_from
 from memorywire.house.several import Several
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.record import Json
+from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.model.sleep import Sleep
 from memorywire.model.values import dataclass
+from memorywire.stores.contract import Store
+from memorywire.stores.router.mounting import name_in
 
 DEFAULT_AGENT = "default"
 DEFAULT_EMBEDDER = "minilm"
 DEFAULT_POLICY = "balanced"
 CONFIG_NAME = "memorywire.toml"
 _DIGITS = 10
+_PREFIX = "MEMORYWIRE_"
+_ELSEWHERE = ("HOME", "CONFIG", "URL", "TOKEN")
+_ALIKE = 0.7
 
 _KEYS = {
     "store": "stores",
     "agent": "agent",
     "user": "user",
+    "tenant": "tenant",
     "embedder": "embedder",
     "floor": "floor",
     "match": "match",
@@ -53,6 +61,7 @@ class Settings:
     stores: tuple[str, ...]
     agent: str = DEFAULT_AGENT
     user: str | None = None
+    tenant: str | None = None
     embedder: str = DEFAULT_EMBEDDER
     embedder_key: str | None = None
     floor: float | None = None
@@ -72,6 +81,25 @@ class Settings:
     def reading(self) -> Reading:
         """Who reads conversations for facts."""
         return Reading(extractor=self.extractor, key=self.extractor_key, calls_a_day=self.extractor_calls)
+
+    @property
+    def opening(self) -> dict[str, Any]:
+        """What a `Memory` is opened with under these settings."""
+        return {
+            "agent_id": self.agent,
+            "stores": self.stores,
+            "user_id": self.user,
+            "tenant": self.tenant or DEFAULT_TENANT,
+            "embedder": self.embedder,
+            "embedder_key": self.embedder_key,
+            "floor": self.floor,
+            "match": self.match,
+            "policy": self.policy,
+            "journal": self.journal,
+            "secrets": self.secrets,
+            "several": self.several,
+            "reading": self.reading,
+        }
 
 
 def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Settings:
@@ -93,6 +121,7 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
         stores=tuple([stores] if isinstance(stores, str) else stores),
         agent=given.get("agent", DEFAULT_AGENT),
         user=given.get("user"),
+        tenant=given.get("tenant"),
         embedder=given.get("embedder", DEFAULT_EMBEDDER),
         embedder_key=env.get("MEMORYWIRE_EMBEDDER_KEY"),
         floor=_share(given, "floor"),
@@ -110,6 +139,17 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
     )
 
 
+def misspelt(env: Mapping[str, str]) -> dict[str, str]:
+    """Variables that nobody reads, each with the setting that it looks like."""
+    from difflib import get_close_matches
+
+    known = [*(key.upper() for key in _KEYS), *_ELSEWHERE]
+    named = {name: name.removeprefix(_PREFIX) for name in sorted(env) if name.startswith(_PREFIX)}
+    others = {name: said for name, said in named.items() if said not in known and not said.endswith("_KEY")}
+    close = {name: get_close_matches(said, known, 1, _ALIKE) for name, said in others.items()}
+    return {name: _PREFIX + meant[0] for name, meant in close.items() if meant}
+
+
 def data_home(env: Mapping[str, str]) -> Path:
     """MEMORYWIRE_HOME, else the platform's folder for a user's data."""
     if env.get("MEMORYWIRE_HOME"):
@@ -124,9 +164,28 @@ def default_store(env: Mapping[str, str]) -> str:
     return "sqlite://" + quote(str((data_home(env) / "memory.db").absolute()))
 
 
-def default_journal(env: Mapping[str, str]) -> str:
-    """Where the journal is kept when the memories live in a store that cannot keep it beside them."""
-    return "sqlite://" + quote(str((data_home(env) / "journal.db").absolute()))
+def default_journal(env: Mapping[str, str], stores: Sequence[str | Store]) -> str:
+    """Where the journal is kept when the memories live in stores that cannot keep it beside them.
+
+    Each place has its own: what waits for one must not be written into another. Where there is the one that
+    all of them shared before, it stays in use, because it may hold what is owed.
+    """
+    home = data_home(env)
+    shared = home / "journal.db"
+    path = shared if shared.exists() else home / "journals" / f"{_mark(stores[0])}.db"
+    return "sqlite://" + quote(str(path.absolute()))
+
+
+def _mark(store: str | Store) -> str:
+    """A file's name for the place of a store: its kind, and a digest of where it is."""
+    if not isinstance(store, str):
+        return quote(store.name, safe="")
+    from memorywire.stores.vendors.place import path_in
+
+    parts = urlsplit(name_in(store)[0])
+    host = parts.netloc.rpartition("@")[2].lower()
+    place = f"{parts.scheme}://{host}{path_in(parts) or ''}"
+    return f"{parts.scheme}-{blake2b(place.encode(), digest_size=8).hexdigest()}"
 
 
 def _secrets(names: str, env: Mapping[str, str]) -> dict[str, str]:

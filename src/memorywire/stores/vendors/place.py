@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
 
@@ -25,10 +25,12 @@ def locate(url: str, *, options: frozenset[str] = frozenset()) -> Place:
     parts = urlsplit(url)
     if parts.fragment:
         raise InvalidRequest("a store URL has no fragment", field="store", fix="write # as %23")
-    return Place(host=parts.netloc, path=_path(unquote(parts.path)), options=_options(parts.query, options))
+    return Place(host=parts.netloc, path=path_in(parts), options=_options(parts.query, options))
 
 
-def _path(path: str) -> Path | None:
+def path_in(url: SplitResult) -> Path | None:
+    """The path that a URL names, wherever it is read."""
+    path = unquote(url.path)
     if "\0" in path:
         raise InvalidRequest("the URL names no file", field="store")
     if path.startswith("/~/"):
