@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
+
+from memorywire.cli.command import memorywire
 
 SRC = Path(__file__).parents[2] / "src"
 COMMAND = (sys.executable, "-m", "memorywire.cli")
@@ -62,3 +65,12 @@ class Shell:
         assert done.code == 0, done.err
         receipt: dict[str, Any] = done.json
         return receipt
+
+
+class Inside(Shell):
+    """Types commands inside this process: many of them, without a start for each."""
+
+    def __call__(self, *arguments: str, stdin: bytes = b"", **variables: str) -> Done:
+        done = CliRunner().invoke(memorywire, arguments, input=stdin, env=self.environment(**variables))
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+        return Done(done.exit_code, done.stdout, done.stderr)

@@ -5,22 +5,12 @@ from pathlib import Path
 
 import apsw
 import pytest
-from click.testing import CliRunner
 
-from memorywire.cli.command import memorywire
-from tests.cli.shell import Done, Shell
+from memorywire.cli.operator import tokens_taken
+from tests.cli.shell import Inside, Shell
 from tests.journal.books import a_ledger, write_entries
 
 ALL = ("--agent", "assistant")
-
-
-class Inside(Shell):
-    """Types commands inside this process: many of them, without a start for each."""
-
-    def __call__(self, *arguments: str, stdin: bytes = b"", **variables: str) -> Done:
-        done = CliRunner().invoke(memorywire, arguments, input=stdin, env=self.environment(**variables))
-        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-        return Done(done.exit_code, done.stdout, done.stderr)
 
 
 @pytest.fixture
@@ -186,6 +176,16 @@ def test_what_is_said_about_operators_is_signed_when_the_verb_ends(shell: Shell)
     shell("operator", "add", "ana", "--role", "reader")
     assert "newer than the last checkpoint" not in shell("audit", "verify").out
     assert shell("audit", "verify").code == 0
+
+
+def test_a_token_that_has_ended_is_not_counted_among_those_that_let_in(shell: Shell):
+    shell("operator", "add", "ana", "--role", "reader", "--expires", "7d")
+    (ana,) = shell("operator", "list", "--json").json["operators"]
+    ends = ana["tokens"][0]["expires_at"]
+    assert " 1 until 20" in shell("operator", "list").out
+    assert tokens_taken(ana["tokens"], ends - 1).startswith("1 until")
+    assert tokens_taken(ana["tokens"], ends) == "ended"
+    assert tokens_taken([*ana["tokens"], {"expires_at": None, "revoked_at": None}], ends) == "1"
 
 
 def test_revoking_an_operator_twice_is_told_and_written_down_once(shell: Shell):

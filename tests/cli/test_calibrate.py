@@ -50,6 +50,20 @@ def test_the_table_marks_the_floor_and_says_where_it_goes(filled: Shell):
     assert "MEMORYWIRE_MATCH=" in done.out
 
 
+def test_no_floor_is_recommended_where_none_tells_the_kinds_apart(filled: Shell):
+    swapped = [{"query": query, "answerable": False} for query in ANSWERABLE]
+    swapped += [{"query": query, "answerable": True} for query in OTHERS]
+    done = filled("calibrate", stdin=lines(*swapped))
+    assert "no floor tells the two kinds apart" in done.out
+    assert "MEMORYWIRE_FLOOR=" not in done.out
+    assert "a few dozen of each kind" in done.out
+
+
+def test_a_line_that_is_no_json_is_named(filled: Shell):
+    done = filled("calibrate", "--json", stdin=lines(*questions()) + b"\n{")
+    assert (done.code, done.problem["detail"][:7]) == (2, "line 5:")
+
+
 def test_a_named_memory_is_what_must_be_kept(filled: Shell):
     ids = [item["id"] for item in filled("list", "--json").json["items"]]
     named = [{"query": ANSWERABLE[0], "ids": [ids[0]]}, {"query": OTHERS[0], "ids": []}]

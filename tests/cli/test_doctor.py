@@ -76,3 +76,15 @@ def test_a_disk_without_room_or_that_cannot_be_written_is_not_healthy(shell: She
     full, sealed, _ = done.stdout.split("not healthy")
     assert "KiB are free" in full
     assert "cannot be written" in sealed
+
+
+def test_a_variable_that_is_nearly_a_setting_is_advice(shell: Shell):
+    asked = {"MEMORYWIRE_SOTRE": "memory://", "MEMORYWIRE_READER_KEY": "k", "MEMORYWIRE_SERVICE_HOST": "h"}
+    told = shell("doctor", "--json", **asked).json
+    (finding,) = told["findings"]
+    assert (finding["what"], finding["fix"]) == (
+        "MEMORYWIRE_SOTRE is no setting: nobody reads it",
+        "did you mean MEMORYWIRE_STORE?",
+    )
+    assert told["ok"]
+    assert shell("doctor", "--json").json["findings"] == []

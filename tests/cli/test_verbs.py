@@ -27,6 +27,14 @@ def test_who_reads_a_store_that_was_not_there_is_told_so(shell: Shell, tmp_path:
     assert typed("remember", "tea") == ""
 
 
+def test_who_finds_nothing_is_told_which_agents_have_memories(shell: Shell):
+    shell.remember("Ana prefers green tea", "--agent", "assistant")
+    told = "note: the agent default has no memories here; there are some of assistant: choose with --agent\n"
+    assert shell("list").err == shell("recall", "what does Ana drink?").err == told
+    assert shell("list", "--json").err == ""
+    assert shell("list", "--agent", "assistant", "--type", "episodic").err == ""
+
+
 def test_every_field_of_a_remember_is_kept(shell: Shell):
     receipt = shell.remember(
         "Ben was nervous before the talk",
@@ -80,6 +88,16 @@ def test_a_question_without_an_answer_is_no_failure(shell: Shell):
     shell.remember("Ana prefers green tea to coffee")
     done = shell("recall", "which telescope discovered the ninth planet?")
     assert (done.code, done.out) == (0, "nothing in memory answers that\n")
+
+
+def test_what_is_below_the_floor_or_over_the_budget_is_not_called_an_answer_or_nothing(shell: Shell):
+    shell.remember("Ana prefers green tea to coffee")
+    lowered = shell("recall", "which telescope discovered the ninth planet?", "--min-relevance", "off")
+    assert "Ana prefers green tea" in lowered.out
+    assert "nothing in memory answers that: these are below the floor" in lowered.out
+    tight = shell("recall", "what does Ana like to drink?", "--max-tokens", "1")
+    assert tight.out == "what answers that does not fit into --max-tokens\n"
+    assert "floor" not in shell("recall", "what does Ana like to drink?").out
 
 
 def test_explain_shows_the_signals_and_the_near_misses(shell: Shell):

@@ -43,6 +43,29 @@ def test_a_change_is_undone_from_the_ledger(browser: Browser) -> None:
         assert stage.call("get", agent_id="a", id="home")["content"] == "Ana lives in Graz."
 
 
+def test_an_earlier_edition_of_the_rules_is_put_in_force_again(browser: Browser) -> None:
+    rule = {"name": "salaries", "verdict": "hold", "content_contains": ["salary"]}
+    with staged() as stage, visiting(browser, java_script_enabled=False) as visit:
+        for rules in ([rule], []):
+            stage.call("set_rules", rules=rules)
+        page = visit.open(f"{stage.url}/policy")
+        page.get_by_text("Edition 1,").click()
+        page.get_by_role("button", name="Put the rules of edition 1 in force again").click()
+        assert "edition 1 are in force again" in page.locator("#notes").inner_text()
+        assert stage.call("rules")["given"] == [rule]
+
+
+def test_a_rule_that_cannot_be_kept_stays_on_the_page_with_what_is_wrong(browser: Browser) -> None:
+    with staged() as stage, visiting(browser) as visit:
+        page = visit.open(f"{stage.url}/policy/rule")
+        for text, wrong in (('{"name": "x" "verdict"}', "no JSON"), ('{"name": "x", "sorce": []}', "sorce")):
+            page.get_by_label("The rule").fill(text)
+            page.get_by_role("button", name="Put in force").click()
+            page.get_by_role("alert").get_by_text(wrong).wait_for()
+            assert page.get_by_label("The rule").input_value() == text
+        assert stage.call("rules")["given"] == []
+
+
 def test_verifying_says_that_all_holds_and_a_checkpoint_and_a_proof_are_files(
     browser: Browser, tmp_path
 ) -> None:

@@ -48,6 +48,80 @@ def test_a_revoked_token_is_out_at_once(stage: Stage, browser: Browser):
         assert visit.open(f"{stage.url}/inbox").title() == "Sign in · memorywire"
 
 
+def test_a_form_of_a_visit_that_ended_says_that_nothing_was_done_and_leads_back(
+    stage: Stage, browser: Browser
+):
+    stage.hold("Ana drinks tea")
+    olga = stage.server.operator("olga", "reviewer")
+    with visiting(browser) as visit:
+        page = visit.sign_in(stage, olga.token)
+        visit.open(f"{stage.url}/inbox?q=tea")
+        visit.context.clear_cookies()  # as after a restart, or two hours of silence
+        page.get_by_role("button", name="Approve", exact=True).click()
+        page.get_by_role("alert").get_by_text("nothing was done").wait_for()
+        page.get_by_label("Token", exact=True).fill(olga.token or "")
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_url("**/console/inbox?q=tea")
+        assert "Ana drinks tea" in page.locator("#detail").inner_text()
+
+
+def test_an_operator_of_several_tenants_sees_which_one_it_is_and_goes_to_another(
+    stage: Stage, browser: Browser
+):
+    root = stage.server.operator("root", "admin", tenants=["*"])
+    held = {}
+    for tenant in ("acme", "beta"):
+        asked = {"agent_id": "a", "type": "semantic", "content": f"of {tenant}"}
+        for approval in (True, False):
+            reply = root.post(
+                "/v0/remember", {**asked, "approval_required": approval}, Memorywire_Tenant=tenant
+            )
+            held.setdefault(tenant, reply.json.get("proposal_id"))
+    with visiting(browser) as visit:
+        page = visit.sign_in(stage, root.token)
+        assert page.locator("#whose").input_value() == "default"
+        visit.open(f"{stage.url}/proposal?id={held['acme']}")
+        assert "You look at tenant default" in page.locator("main").inner_text()
+        page.locator("#whose").select_option("acme")
+        page.wait_for_url("**/console/inbox")
+        assert "of acme" in page.locator("#detail").inner_text()
+        old = page.locator('form[data-act="approve"] input[name="form_token"]').get_attribute("value")
+        page.locator("#whose").select_option("beta")
+        page.get_by_text("of beta").first.wait_for()
+        assert old != page.locator('input[name="form_token"]').first.get_attribute("value")
+        assert "of acme" not in page.locator("main").inner_text()
+
+
+def test_nobody_goes_to_a_tenant_that_is_not_theirs(stage: Stage, browser: Browser):
+    ben = stage.server.operator("ben", "reviewer", tenants=["acme", "beta"])
+    with visiting(browser) as visit:
+        page = visit.open(f"{stage.url}/sign-in")
+        page.get_by_label("Token", exact=True).fill(ben.token or "")
+        page.get_by_role("button", name="Sign in").click()
+        page.get_by_role("status").get_by_text("write below a tenant that it is for").wait_for()
+        page.get_by_label("Token", exact=True).fill(ben.token or "")
+        page.get_by_label(re.compile("Tenant")).fill("acme")
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_url("**/console/inbox")
+        assert page.locator("#whose option").all_inner_texts() == ["acme", "beta"]
+        page.evaluate("document.querySelector('#whose option:not([selected])').textContent = 'default'")
+        page.locator("#whose").select_option("default")
+        page.get_by_role("status").get_by_text("this tenant is not yours").wait_for()
+        assert page.locator("#whose").input_value() == "acme"
+
+
+def test_nobody_is_offered_what_concerns_every_tenant_but_who_is_of_all(stage: Stage, browser: Browser):
+    offered = []
+    for name, tenants in (("root", ["*"]), ("adm", ["default"])):
+        with visiting(browser) as visit:
+            page = visit.sign_in(stage, stage.server.operator(name, "admin", tenants=tenants).token)
+            sections = page.locator("#sections").inner_text()
+            checks = visit.open(f"{stage.url}/health").get_by_text("Check the stores now").count()
+            proofs = visit.open(f"{stage.url}/activity").get_by_text("Download checkpoint").count()
+            offered.append(("Operators" in sections, checks, proofs))
+    assert offered == [(True, 1, 1), (False, 0, 0)]
+
+
 def test_a_stranger_sees_nothing_but_the_way_in(stage: Stage):
     client = stage.server.client
     stage.server.operator("olga")

@@ -208,6 +208,48 @@ def test_what_somebody_else_decided_is_told(four: Stage, browser: Browser):
         assert not visit.complaints
 
 
+def test_opening_what_somebody_else_decided_shows_that_and_nothing_in_its_place(
+    four: Stage, browser: Browser
+):
+    with visiting(browser) as visit:
+        page = visit.open(four.url)
+        riskiest, cleo, *_ = _waiting(four)
+        four.call("decide", proposal_ids=[cleo], verb="reject", reason="not so")
+        page.keyboard.press("j")
+        expect(page.locator("#detail")).to_contain_text("Cleo reads at night")
+        expect(page.locator("#detail")).to_contain_text("rejected by")
+        for key in ("a", "j"):  # it cannot be approved any more, and the next one can be looked at
+            page.keyboard.press(key)
+        expect(page.locator("#detail")).to_contain_text("Ben likes rain")
+        assert riskiest in _waiting(four)
+        assert len(_waiting(four)) == 3
+        assert not visit.complaints
+
+
+def test_going_back_shows_what_was_decided_there(four: Stage, browser: Browser):
+    with visiting(browser) as visit:
+        page = visit.open(four.url)
+        page.keyboard.press("j")
+        expect(page.locator("#detail")).to_contain_text("Cleo reads at night")
+        page.keyboard.press("a")
+        _note(page, "Approved.")
+        page.go_back()
+        expect(page.locator("#detail")).to_contain_text("Cleo reads at night")
+        expect(page.locator("#detail")).to_contain_text("approved by")
+        assert not visit.complaints
+
+
+def test_a_server_that_does_not_answer_is_told(four: Stage, browser: Browser):
+    with visiting(browser) as visit:
+        page = visit.open(four.url)
+        page.route("**/decide", lambda route: route.abort())
+        page.keyboard.press("a")
+        _note(page, "The server does not answer.")
+        page.unroute("**/decide")
+        page.keyboard.press("a")
+        _note(page, "Approved.")
+
+
 def test_a_plan_that_memory_has_overtaken_is_told_and_shown_anew(stage: Stage, browser: Browser):
     first = stage.server.client.remember("The shop opens at nine")
     stage.hold("The shop opens at ten", id=first["id"], if_version=1)

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from memorywire.model.requests import Fusion
-from tests.console.stage import Stage, staged, visiting
+from tests.console.stage import DESKTOP, Stage, staged, visiting, wide
 
 MACHINE = {
     "name": "refund",
@@ -27,6 +27,15 @@ def _furnished(stage: Stage) -> None:
     _remember(stage, "Ana lives in Graz.", id="home", source="user", tags=["home"])
     _remember(stage, "Ana lives in Linz.", id="home", source="user", tags=["home"], if_version=1)
     _remember(stage, "Ana drinks green tea.", id="tea", source="agent", type="episodic")
+
+
+def test_a_long_name_of_an_agent_neither_widens_a_page_nor_breaks_its_buttons(browser: Browser) -> None:
+    with staged() as stage, visiting(browser) as visit:
+        _remember(stage, "Ana lives in Graz.", agent_id="agent-" + "q" * 200)
+        for address in ("/memories", "/playground", "/activity"):
+            assert wide(visit.open(f"{stage.url}{address}")) <= DESKTOP["width"], address
+        undo, heading = (visit.page.locator(where).bounding_box() for where in ("td button", "th >> nth=0"))
+        assert undo["height"] < 2 * heading["height"]
 
 
 def test_memories_are_narrowed_by_facets_that_stay_in_the_address(browser: Browser) -> None:

@@ -105,6 +105,20 @@ def test_the_command_and_the_call_that_are_copied_are_ours(stage: Stage, browser
         assert visit.complaints == []
 
 
+def test_a_copied_call_names_the_tenant_it_was_made_for(stage: Stage, browser: Browser) -> None:
+    olga = stage.server.operator("olga", "admin", tenants=["acme"])
+    olga.remember("Ana lives in Linz.")
+    with visiting(browser) as visit:
+        visit.sign_in(stage, olga.token)
+        page = visit.open(f"{stage.url}/playground?agent=a&q=where+does+Ana+live")
+        for door, said in (
+            ("curl", "-H 'Memorywire-Tenant: acme'"),
+            ("CLI", "--tenant acme"),
+            ("Python", "tenant='acme'"),
+        ):
+            assert said in page.locator(f"[data-copy='Copy as {door}']").inner_text()
+
+
 def test_where_a_token_is_needed_the_copied_call_has_one(stage: Stage, browser: Browser) -> None:
     _remember(stage, "Ana lives in Linz.", id="home", source="user")
     stage.server.operator("olga")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from memorywire.cli.book import opened
+from memorywire.cli.book import left_out, opened, other_tenants
 from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.inputs import PAST, ago
 from memorywire.cli.screen import moment, safe, table, terminal_width
@@ -65,7 +65,7 @@ def log(desk: Desk, subject: str | None, before: int | None, limit: int, **wante
             found = book.read(lambda db: ledger.about(db, desk.tenant, subject))
     entries = [row.said for row in found]
     more = found[-1].seq if subject is None and len(found) == limit and found[-1].seq > 1 else None
-    desk.show({"entries": entries, "next": more}, lambda said: _log_lines(said, desk))
+    desk.show({"entries": entries, "next": more}, lambda said: _log_lines(said, desk, filters))
 
 
 @command.command("verify")
@@ -234,9 +234,12 @@ def _verdict(answer: Answer) -> Iterator[str]:
         yield f"public key: {answer['key']}"
 
 
-def _log_lines(answer: Answer, desk: Desk) -> Iterator[str]:
+def _log_lines(answer: Answer, desk: Desk, filters: "Filters") -> Iterator[str]:
     if not answer["entries"]:
-        yield "nothing was written down yet"
+        yield "no entry matches"
+        if filters.agent is not None:
+            yield f"  of agent {safe(filters.agent)}; --all-agents shows what every agent did"
+        yield from left_out(other_tenants(desk))
         return
     headers = ["ENTRY", "AT", "OPERATION", "KIND", "ACTOR", "SUBJECT", "MEMORIES"]
     yield from table(

@@ -6,20 +6,15 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 import click
 
 from memorywire.cli.desk import PERSON, Answer, Desk, shared
-from memorywire.cli.house import opened_house
+from memorywire.cli.house import in_house
 from memorywire.cli.inputs import decoded, json_object
 from memorywire.cli.screen import safe, table, terminal_width
-from memorywire.model.record import DEFAULT_TENANT
 
 if TYPE_CHECKING:
-    from memorywire.house import Backends
+    from memorywire.house import Backends, House
     from memorywire.model.definition import Edition
 
 T = TypeVar("T")
-
-tenant_option = click.option(
-    "--tenant", default=DEFAULT_TENANT, show_default=True, metavar="NAME", help="Whose definitions."
-)
 
 
 @click.group("backends")
@@ -32,67 +27,60 @@ def command() -> None:
 
 
 @command.command("list")
-@tenant_option
 @shared
-def list_(desk: Desk, tenant: str) -> None:
+def list_(desk: Desk) -> None:
     """Show every edition of every definition, and whom it serves."""
-    found = _in_book(desk, lambda book: book.list(tenant))
+    found = _in_book(desk, lambda book: book.list(desk.tenant))
     desk.show({"definitions": [_document(edition) for edition in found]}, _rows)
 
 
 @command.command("create")
 @click.argument("file", type=click.File("rb"), default="-")
-@tenant_option
 @shared
-def create(desk: Desk, file: BinaryIO, tenant: str) -> None:
+def create(desk: Desk, file: BinaryIO) -> None:
     """Keep the definition in FILE, one JSON object; `-` is stdin."""
     document = json_object(decoded(file.read(), field="file"))
-    _show(desk, lambda book: book.create(tenant, document, PERSON))
+    _show(desk, lambda book: book.create(desk.tenant, document, PERSON))
 
 
 @command.command("show")
 @click.argument("definition")
-@tenant_option
 @shared
-def show(desk: Desk, definition: str, tenant: str) -> None:
+def show(desk: Desk, definition: str) -> None:
     """Show the definition of that digest, or the newest of that name."""
-    _show(desk, lambda book: book.get(tenant, definition))
+    _show(desk, lambda book: book.get(desk.tenant, definition))
 
 
 @command.command("fork")
 @click.argument("definition")
 @click.argument("changes", type=json_object)
-@tenant_option
 @shared
-def fork(desk: Desk, definition: str, changes: Answer, tenant: str) -> None:
+def fork(desk: Desk, definition: str, changes: Answer) -> None:
     """Make a definition like DEFINITION but for CHANGES, a JSON object."""
-    _show(desk, lambda book: book.fork(tenant, definition, changes, PERSON))
+    _show(desk, lambda book: book.fork(desk.tenant, definition, changes, PERSON))
 
 
 @command.command("retire")
 @click.argument("definition")
-@tenant_option
 @shared
-def retire(desk: Desk, definition: str, tenant: str) -> None:
+def retire(desk: Desk, definition: str) -> None:
     """Let no agent be bound to DEFINITION any more."""
-    _show(desk, lambda book: book.retire(tenant, definition, PERSON))
+    _show(desk, lambda book: book.retire(desk.tenant, definition, PERSON))
 
 
 @command.command("bind")
 @click.argument("definition")
-@tenant_option
 @shared
-def bind(desk: Desk, definition: str, tenant: str) -> None:
+def bind(desk: Desk, definition: str) -> None:
     """Keep the agent's memories in the backend from now on; those it has stay where they are."""
-    _show(desk, lambda book: book.bind(tenant, definition, desk.settings.agent, PERSON))
+    _show(desk, lambda book: book.bind(desk.tenant, definition, desk.settings.agent, PERSON))
 
 
 @command.command("unbind")
-@tenant_option
 @shared
-def unbind(desk: Desk, tenant: str) -> None:
+def unbind(desk: Desk) -> None:
     """Keep the agent's memories here again."""
-    _in_book(desk, lambda book: book.unbind(tenant, desk.settings.agent, PERSON))
+    _in_book(desk, lambda book: book.unbind(desk.tenant, desk.settings.agent, PERSON))
     said = f"{safe(desk.settings.agent)} is kept here again"
     desk.show({"agent_id": desk.settings.agent}, lambda _: [said])
 
@@ -102,17 +90,14 @@ def _show(desk: Desk, act: "Callable[[Backends], Awaitable[Edition]]") -> None:
 
 
 def _in_book(desk: Desk, act: "Callable[[Backends], Awaitable[T]]") -> T:
-    import asyncio
-
-    async def work() -> T:
+    async def work(house: "House") -> T:
         from memorywire.engine.tools import unsupported
 
-        async with opened_house(desk.here) as house:
-            if house.backends is None:
-                raise unsupported("backends", "no journal is wired here")
-            return await act(house.backends)
+        if house.backends is None:
+            raise unsupported("backends", "no journal is wired here")
+        return await act(house.backends)
 
-    return asyncio.run(work())
+    return in_house(desk.here, work)
 
 
 def _document(edition: "Edition") -> Answer:

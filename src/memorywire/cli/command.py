@@ -19,6 +19,7 @@ VERBS = (
     "remember",
     "recall",
     "forget",
+    "erase",
     "merge",
     "expire",
     "get",

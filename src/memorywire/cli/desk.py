@@ -39,6 +39,7 @@ _SHARED = (
     click.option(
         "--user", metavar="ID", help="The one user of the agent who is meant; default: all of them."
     ),
+    click.option("--tenant", metavar="NAME", help="Whose, where several tenants share a store or a server."),
     click.option("--json", "as_json", is_flag=True, help="Print the wire response as one JSON document."),
     click.option(
         "--config",
@@ -58,6 +59,8 @@ class Desk:
     """The address of a memorywire to ask instead of opening a store."""
     typed: tuple[str, ...] = ()
     """The options that say where and whose, as they were typed."""
+    named: str | None = None
+    """The tenant that was typed."""
 
     @property
     def settings(self) -> "Settings":
@@ -77,14 +80,26 @@ class Desk:
 
     @property
     def tenant(self) -> str:
-        """Whose memories: the tenant that the address of the server or of a store names."""
-        named = self.settings.stores if self.server is None else (self.server,)
-        far = [url.partition("#")[0] for url in named if url.startswith(("http://", "https://"))]
+        """Whose memories: the tenant that was typed, that the address of the server or of a store names, or
+        that the settings name."""
+        if self.named is not None:
+            return self.named
+        known = self.settings.stores if self.server is None else (self.server,)
+        far = [url.partition("#")[0] for url in known if url.startswith(("http://", "https://"))]
+        otherwise = self.settings.tenant or DEFAULT_TENANT
         if not far:
-            return DEFAULT_TENANT
+            return otherwise
         from memorywire.stores.remote.link import tenant_named
 
-        return tenant_named(far) or DEFAULT_TENANT
+        return tenant_named(far) or otherwise
+
+    def of(self, agent: str) -> "Desk":
+        """The same desk, whose commands to type next name the agent."""
+        if agent == self.settings.agent:
+            return self
+        pairs = zip(self.typed[::2], self.typed[1::2], strict=True)
+        others = [word for pair in pairs if pair[0] != "--agent" for word in pair]
+        return replace(self, typed=(*others, "--agent", agent))
 
     def under(self, settings: "Settings") -> "Desk":
         """The same desk under other settings, whose stores are opened here."""
@@ -101,23 +116,8 @@ class Desk:
             return
         from memorywire.sync import Memory
 
-        with Memory(
-            self.settings.agent,
-            self.settings.stores,
-            user_id=self.settings.user,
-            tenant=self.tenant,
-            embedder=self.settings.embedder,
-            embedder_key=self.settings.embedder_key,
-            floor=self.settings.floor,
-            match=self.settings.match,
-            policy=self.settings.policy,
-            journal=self.settings.journal,
-            secrets=self.settings.secrets,
-            several=self.settings.several,
-            reading=self.settings.reading,
-            caller=caller,
-            clock=clock,
-        ) as memory:
+        opening = {**self.settings.opening, "tenant": self.tenant, "caller": caller, "clock": clock}
+        with Memory(**opening) as memory:
             yield memory
 
     @contextmanager
@@ -136,7 +136,8 @@ class Desk:
         from memorywire.client import BlockingClient
 
         token, agent, user = os.environ.get("MEMORYWIRE_TOKEN"), self.settings.agent, self.settings.user
-        return BlockingClient(address, agent, token=token, user_id=user)
+        tenant = None if self.named is None and self.settings.tenant is None else self.tenant
+        return BlockingClient(address, agent, token=token, user_id=user, tenant=tenant)
 
     def call(self, operation: str, **fields: Json) -> Answer:
         """One request in this scope; a field that was not given is not sent.
@@ -199,15 +200,17 @@ def shared(function: Callable[..., None]) -> Callable[..., None]:
         stores: tuple[str, ...],
         agent: str | None,
         user: str | None,
+        tenant: str | None,
         as_json: bool,
         config: Path | None,
         **rest: Json,
     ) -> None:
         with problems(as_json=as_json):
             read = cache(partial(_settings, config, stores, agent, user))
-            typed = _typed(stores, agent, user, config)
+            typed = _typed(stores, {"agent": agent, "user": user, "tenant": tenant, "config": config})
             server = None if stores else os.environ.get("MEMORYWIRE_URL") or None
-            function(Desk(read=read, as_json=as_json, server=server, typed=typed), **rest)
+            desk = Desk(read=read, as_json=as_json, server=server, typed=typed, named=tenant)
+            function(desk, **rest)
 
     for option in reversed(_SHARED):
         option(at_a_desk)
@@ -229,13 +232,9 @@ def _settings(
     )
 
 
-def _typed(
-    stores: tuple[str, ...], agent: str | None, user: str | None, config: Path | None
-) -> tuple[str, ...]:
+def _typed(stores: tuple[str, ...], others: Mapping[str, Json]) -> tuple[str, ...]:
     options = [("--store", url) for url in stores]
-    options += [("--agent", agent)] if agent is not None else []
-    options += [("--user", user)] if user is not None else []
-    options += [("--config", str(config))] if config is not None else []
+    options += [(f"--{name}", str(value)) for name, value in others.items() if value is not None]
     return tuple(word for option in options for word in option)
 
 

@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -37,9 +37,9 @@ def examined(url: str) -> Answer:
         "memorywire": __version__,
         "server": {
             "url": without_secrets(url),
-            "alive": health[0] == 200,
-            "ready": ready[0] == 200,
-            "stores": capabilities[1].get("stores", []) if capabilities[0] == 200 else [],
+            "alive": health.status == 200,
+            "ready": ready.status == 200,
+            "stores": capabilities.said.get("stores", []) if capabilities.status == 200 else [],
         },
         "findings": findings,
     }
@@ -56,8 +56,14 @@ def sentences(answer: Answer) -> Iterator[str]:
     yield "healthy" if answer["ok"] else "not healthy"
 
 
-def _ask(place: "Place", path: str) -> tuple[int, dict[str, Json]]:
+class _Reply(NamedTuple):
     """The status and the document of an answer; 0 when there was none."""
+
+    status: int
+    said: dict[str, Json]
+
+
+def _ask(place: "Place", path: str) -> _Reply:
     kind = HTTPSConnection if place.scheme == "https" else HTTPConnection
     connection = kind(place.host, place.port, timeout=_SECONDS)
     try:
@@ -65,30 +71,26 @@ def _ask(place: "Place", path: str) -> tuple[int, dict[str, Json]]:
         reply = connection.getresponse()
         document = json.loads(reply.read(_LIMIT))
     except (OSError, HTTPException, ValueError) as error:
-        return 0, {"detail": str(error)}
+        return _Reply(0, {"detail": str(error)})
     finally:
         connection.close()
-    return reply.status, document if isinstance(document, dict) else {}
+    return _Reply(reply.status, document if isinstance(document, dict) else {})
 
 
-def _findings(
-    health: tuple[int, Json], ready: tuple[int, Json], capabilities: tuple[int, Json]
-) -> Iterator[dict[str, Json]]:
-    if health[0] != 200:
-        yield _finding(
-            f"no memorywire answers there: {health[1].get('detail', health[0])}", "start it, or check the URL"
-        )
+def _findings(health: _Reply, ready: _Reply, capabilities: _Reply) -> Iterator[dict[str, Json]]:
+    if health.status != 200:
+        why = health.said.get("detail", health.status)
+        yield _finding(f"no memorywire answers there: {why}", "start it, or check the URL")
         return
-    if ready[1].get("status") == "read-only":
+    if ready.said.get("status") == "read-only":
         yield _finding("the server can only read its store", "make its file, folder and disk writable")
-    elif ready[0] != 200:
+    elif ready.status != 200:
         yield _finding("the server lives but cannot answer", "look into its log, and at its store")
-    if capabilities[0] == 401:
+    if capabilities.status == 401:
         yield _finding("the server does not know us", f"put a token into {_VARIABLE}")
-    elif capabilities[0] != 200:
-        yield _finding(
-            f"it refuses to say what it can do: {capabilities[1].get('detail')}", "check the token's role"
-        )
+    elif capabilities.status != 200:
+        why = capabilities.said.get("detail")
+        yield _finding(f"it refuses to say what it can do: {why}", "check the token's role")
 
 
 def _finding(what: str, fix: str) -> dict[str, Json]:

@@ -1,5 +1,6 @@
 """`memorywire doctor`: what is installed, where the data is, whether it is healthy, what would be fixed."""
 
+import os
 import shutil
 import sys
 import time
@@ -48,7 +49,7 @@ def _examined(desk: Desk) -> Answer:
 
     sqlite, embedder = _sqlite(), asyncio.run(_embedder(desk))
     stores = [_store(desk, url) for url in desk.settings.stores]
-    findings = [*_engine_findings(sqlite), *_findings("embedder", embedder)]
+    findings = [*_engine_findings(sqlite), *_findings("embedder", embedder), *_variable_findings()]
     findings += [finding for store in stores for finding in _store_findings(store)]
     return {
         "ok": not any(finding["serious"] for finding in findings),
@@ -127,6 +128,13 @@ def _engine_findings(sqlite: dict[str, Json]) -> Iterator[dict[str, Json]]:
     if not sqlite["safe"]:
         what = f"SQLite {sqlite['version']} can lose committed writes"
         yield _finding(what, "install apsw 3.51.3.0 or newer", serious=True)
+
+
+def _variable_findings() -> Iterator[dict[str, Json]]:
+    from memorywire.house.settings import misspelt
+
+    for name, meant in misspelt(os.environ).items():
+        yield _finding(f"{name} is no setting: nobody reads it", f"did you mean {meant}?", serious=False)
 
 
 def _store_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:

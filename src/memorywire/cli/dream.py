@@ -11,10 +11,10 @@ import click
 from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.dream_options import of_a_night, sleep_of
 from memorywire.cli.dream_session import at_memory, dream_session, dream_watch, rules
-from memorywire.cli.inputs import decoded
+from memorywire.cli.inputs import json_lines
 from memorywire.cli.screen import moment, safe, table, terminal_width
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.record import Scope
+from memorywire.model.record import Json, Scope
 
 if TYPE_CHECKING:
     from memorywire.dreaming.probes import Probe
@@ -76,8 +76,7 @@ def _night(desk: Desk, dry_run: bool, probes: BinaryIO | None, **given: Any) -> 
     from memorywire.dreaming.night import dream, night_of
     from memorywire.dreaming.tending import with_questions
 
-    lines = [] if probes is None else probes.readlines()
-    asked = tuple(_probe(number, line) for number, line in enumerate(lines, start=1) if line.strip())
+    asked = tuple(_probe(number, document) for number, document in json_lines(probes or ()))
     night = replace(night_of(sleep_of(desk.settings.sleep, given)), dry_run=dry_run, probes=asked)
 
     async def act(scope: Scope, tools: "Tools") -> Answer:
@@ -131,11 +130,10 @@ def undo(desk: Desk, run: str) -> None:
 command.add_command(rules)
 
 
-def _probe(number: int, line: bytes) -> "Probe":
+def _probe(number: int, document: Json) -> "Probe":
     from memorywire.dreaming.probes import Probe
-    from memorywire.wire.strict import parse
 
-    match parse(decoded(line, field=f"line {number}")):
+    match document:
         case {"query": str(query), "ids": list(ids), **rest} if not rest and all(
             isinstance(id, str) for id in ids
         ):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memorywire.cli.desk import PERSON, Answer, Desk, shared
-from memorywire.cli.house import opened_house
+from memorywire.cli.house import in_house
 from memorywire.cli.screen import safe
 from memorywire.model.record import Scope
 
@@ -64,15 +64,9 @@ def at_memory(desk: Desk, act: "Callable[[Scope, Tools], Awaitable[Answer]]") ->
 
 
 def _in_house(desk: Desk, act: "Callable[[Scope, House], Awaitable[Answer]]") -> Answer:
-    import asyncio
-
-    async def work() -> Answer:
-        async with opened_house(desk.here) as house:
-            settings = desk.settings
-            scope = Scope(tenant=desk.tenant, agent=settings.agent, user=settings.user)
-            return await act(scope, house)
-
-    return asyncio.run(work())
+    settings = desk.here
+    scope = Scope(tenant=desk.tenant, agent=settings.agent, user=settings.user)
+    return in_house(settings, lambda house: act(scope, house))
 
 
 def _read(answer: Answer) -> Iterator[str]:

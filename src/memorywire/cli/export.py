@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memorywire.cli.book import left_out, other_tenants
 from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.house import must_be_there, opened_house
 from memorywire.cli.screen import Progress
@@ -64,7 +65,8 @@ def command(
         vectors=with_vectors,
         ledger=with_ledger,
     )
-    desk.show(asyncio.run(_exported(desk, file, format_, wanted)), sentences)
+    answer = asyncio.run(_exported(desk, file, format_, wanted))
+    desk.show({**answer, "other_tenants": other_tenants(desk)}, sentences)
 
 
 async def _exported(desk: Desk, file: Path, format_: str, wanted: "Exporting") -> Answer:
@@ -80,6 +82,7 @@ async def _bundle(tools: "Tools", file: Path, wanted: "Exporting", progress: Pro
 
     partial = file.with_name(f".{file.name}.partial")
     try:
+        partial.touch(0o600)  # as private as the store
         with partial.open("wb") as target:
             bundle = await export(
                 target, tools, wanted, lambda done: progress.reached(done, f"{done} changes")
@@ -110,6 +113,8 @@ def sentences(answer: Answer) -> Iterator[str]:
     if answer["format"] != "bundle":
         yield f"wrote {counts['put']} memories to {answer['file']}"
         yield from (f"  not in it: {loss}" for loss in answer["losses"])
-        return
-    yield f"wrote {counts.get('change', 0)} changes with {counts.get('put', 0)} versions to {answer['file']}"
-    yield f"  sha256 of its lines: {answer['digest']}"
+    else:
+        changes, versions = counts.get("change", 0), counts.get("put", 0)
+        yield f"wrote {changes} changes with {versions} versions to {answer['file']}"
+        yield f"  sha256 of its lines: {answer['digest']}"
+    yield from left_out(answer["other_tenants"])

@@ -8,6 +8,7 @@ import click
 from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.screen import moment, safe, table, terminal_width
 from memorywire.model.errors import InvalidJson, InvalidRequest, NotFound
+from memorywire.model.kv import SHARED, OwnerKind
 from memorywire.model.record import Json
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def set_(
             embed_text=embed_text,
             if_version=if_version,
         )
-    desk.show(_receipt(encode(kept)), _kept)
+    _owner(desk, of).show(_receipt(encode(kept)), _kept)
 
 
 @command.command("incr")
@@ -96,7 +97,7 @@ def incr(desk: Desk, key: str, by: float, of: str) -> None:
     whole = int(by) if by.is_integer() else by
     with desk.memory() as memory:
         kept = _shelf(desk, memory, of).incr(key, whole)
-    desk.show(_receipt(encode(kept)), lambda answer: [_value(answer["value"])])
+    _owner(desk, of).show(_receipt(encode(kept)), lambda answer: [_value(answer["value"])])
 
 
 @command.command("delete")
@@ -109,7 +110,9 @@ def delete(desk: Desk, key: str, of: str) -> None:
 
     with desk.memory() as memory:
         done = _shelf(desk, memory, of).delete(key)
-    desk.show(_receipt(encode(done)), lambda answer: ["deleted" if answer["existed"] else "there was none"])
+    _owner(desk, of).show(
+        _receipt(encode(done)), lambda answer: ["deleted" if answer["existed"] else "there was none"]
+    )
 
 
 @command.command("list")
@@ -180,6 +183,11 @@ def _shelf(desk: Desk, memory: "Memory", kind: str) -> "BlockingKeyValue":
     if desk.settings.user is None:
         raise click.UsageError("whose keys? name the user with --user")
     return memory.kv.of(kind, desk.settings.user)
+
+
+def _owner(desk: Desk, kind: str) -> Desk:
+    """The desk at which an undo finds what was done to those keys."""
+    return desk if kind == "agent" else desk.of(SHARED[OwnerKind(kind)])
 
 
 def _read(text: str) -> Json:

@@ -7,13 +7,13 @@ from functools import partial
 
 import click
 
+from memorywire.cli.book import left_out, other_tenants
 from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.house import file_of, must_be_there, opened_house
 from memorywire.cli.import_ import where_taken
 from memorywire.cli.problems import REFUSED, problem_lines
 from memorywire.cli.screen import Progress, without_secrets
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.record import DEFAULT_TENANT
 
 
 @click.command("migrate")
@@ -33,8 +33,12 @@ def command(desk: Desk, source: str, target: str, on_conflict: str, dry_run: boo
     must_be_there(source)
     if source == target or (file_of(source) is not None and file_of(source) == file_of(target)):
         raise InvalidRequest("SRC and DST are the same store", field="target", fix="name two stores")
-    answer = asyncio.run(_moved(desk, source, target, on_conflict, dry_run))
-    desk.show(answer, partial(sentences, target=target))
+    others = other_tenants(desk.under(replace(desk.settings, stores=(source,))))
+    answer = {
+        **asyncio.run(_moved(desk, source, target, on_conflict, dry_run)),
+        "other_tenants": others,
+    }
+    desk.show(answer, partial(sentences, target=target, tenant=desk.named))
     if answer["problems"] or not answer.get("verified", {"ok": True})["ok"]:
         raise click.exceptions.Exit(REFUSED)
 
@@ -50,7 +54,7 @@ async def _moved(desk: Desk, source: str, target: str, on_conflict: str, dry_run
         try:
             asked = Move(
                 source=origin,
-                tenant=DEFAULT_TENANT,
+                tenant=desk.tenant,
                 name=f"{source}\n{target}",
                 agents=agents,
                 on_conflict=OnConflict(on_conflict),
@@ -62,11 +66,12 @@ async def _moved(desk: Desk, source: str, target: str, on_conflict: str, dry_run
             await origin.close()
 
 
-def sentences(answer: Answer, target: str) -> Iterator[str]:
+def sentences(answer: Answer, target: str, tenant: str | None = None) -> Iterator[str]:
     for loss in answer["losses"]:
         yield f"lost: {loss['field']} of {loss['count']} ({loss['why']})"
     would = "would move" if answer["dry_run"] else "moved"
     yield f"{would} {answer['memories']} memories by {answer['changes']} changes"
+    yield from left_out(answer["other_tenants"])
     for name in ("already", "conflicts", "held", "refused", "redacted"):
         if answer[name]:
             yield f"  {name}: {answer[name]}"
@@ -75,6 +80,7 @@ def sentences(answer: Answer, target: str) -> Iterator[str]:
     if "verified" in answer:
         yield from _verified(answer["verified"])
         words = ["memorywire", "import", "--undo", answer["batch"], "--store", without_secrets(target)]
+        words += [] if tenant is None else ["--tenant", tenant]
         yield f"  take it back with: {shlex.join(words)}"
 
 

@@ -150,6 +150,16 @@ def _operator(operator: "Operator", tokens: "list[Token]") -> dict[str, Json]:
     }
 
 
+def tokens_taken(tokens: list[Answer], now: int) -> str:
+    """How many are taken, and until when; of an operator whom none lets in, that they have ended."""
+    ends = [token["expires_at"] for token in tokens if token["revoked_at"] is None]
+    taken = [end for end in ends if end is None or now < end]
+    if not taken:
+        return "ended" if tokens else "none"
+    last = None if None in taken else max(taken)
+    return str(len(taken)) if last is None else f"{len(taken)} until {moment(last)}"
+
+
 def _lines(answer: Answer) -> list[str]:
     if not answer["operators"]:
         return ["nobody; the local user needs no token"]
@@ -159,7 +169,7 @@ def _lines(answer: Answer) -> list[str]:
             operator["role"],
             " ".join(operator["tenants"]),
             " ".join(operator["agents"]),
-            "revoked" if operator["revoked_at"] else str(len(operator["tokens"])),
+            "revoked" if operator["revoked_at"] else tokens_taken(operator["tokens"], system_clock()),
             moment(max((token["used_at"] or 0 for token in operator["tokens"]), default=0) or None),
         ]
         for operator in answer["operators"]

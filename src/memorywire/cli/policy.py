@@ -9,7 +9,7 @@ import click
 
 from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.inputs import json_object
-from memorywire.cli.screen import safe, table, terminal_width
+from memorywire.cli.screen import moment, safe, table, terminal_width
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.record import Json
 
@@ -69,6 +69,26 @@ def set_(desk: Desk, file: Path, if_edition: int | None) -> None:
     """Put the [[rule]] tables of FILE in force, in place of those that were given before."""
     edition = {} if if_edition is None else {"if_edition": if_edition}
     desk.show(_call(desk, "set_rules", rules=_tables(file), **edition), _page)
+
+
+@command.command("editions")
+@shared
+def editions(desk: Desk) -> None:
+    """Show every list of rules that was given, the newest first, and who gave it."""
+    restore = desk.again("policy", "restore", "EDITION")
+    desk.show(_rules(desk), lambda said: _editions(said, restore))
+
+
+@command.command("restore")
+@click.argument("number", type=int, metavar="EDITION")
+@shared
+def restore(desk: Desk, number: int) -> None:
+    """Put the rules of EDITION in force again, as a new edition."""
+    book = _rules(desk)
+    found = next((one for one in book["editions"] if one["number"] == number), None)
+    if found is None:
+        raise NotFound(f"there is no edition {number}", field="edition", fix="see memorywire policy editions")
+    desk.show(_call(desk, "set_rules", rules=found["rules"], if_edition=book["edition"]), _page)
 
 
 @command.command("suggestions")
@@ -163,6 +183,16 @@ def _conditions(rule: Mapping[str, Json]) -> str:
 def _trial(answer: Answer) -> Iterator[str]:
     yield answer["summary"]
     yield from (f"  {id}" for id in answer["sample"][:10])
+
+
+def _editions(answer: Answer, restore: str) -> Iterator[str]:
+    rows = [
+        [str(one["number"]), moment(one["at"]), one["by"], ", ".join(rule["name"] for rule in one["rules"])]
+        for one in answer["editions"]
+    ]
+    yield from table(["EDITION", "AT", "BY", "RULES"], rows, elastic="RULES", width=terminal_width())
+    if rows:
+        yield f"have one again: {restore}"
 
 
 def _suggestions(answer: Answer, activate: str) -> Iterator[str]:

@@ -104,8 +104,7 @@ def reject(desk: Desk, ids: tuple[str, ...], **options: Json) -> None:
 def reopen(desk: Desk, ids: tuple[str, ...], reason: str | None) -> None:
     """Take a decision on PROPOSALs back, with what it did to memory: they wait again."""
     with desk.memory() as memory:
-        answer = _ask(desk, memory, "decide", proposal_ids=list(ids), verb="reopen", reason=reason)
-    desk.show(answer, _sentences)
+        _decide_these(desk, memory, ids, verb="reopen", reason=reason)
 
 
 @command.command("edit")
@@ -125,8 +124,7 @@ def edit(desk: Desk, id_: str, content: str | None, reason: str | None) -> None:
             click.echo("nothing was changed, so nothing was decided", err=True)
             raise click.exceptions.Exit(REFUSED)
         fields = {"edit": {"content": after}, "seen": shown["seen"], "reason": reason}
-        answer = _ask(desk, memory, "decide", proposal_ids=[id_], verb="edit", **fields)
-    desk.show(answer, _sentences)
+        _decide_these(desk, memory, [id_], verb="edit", **fields)
 
 
 @command.command("merge")
@@ -153,7 +151,13 @@ def supersede(desk: Desk, id_: str, memory_id: str, **fields: Json) -> None:
 
 def _decide_one(desk: Desk, verb: str, id_: str, target: str, **fields: Json) -> None:
     with desk.memory() as memory:
-        answer = _ask(desk, memory, "decide", proposal_ids=[id_], verb=verb, target=target, **fields)
+        _decide_these(desk, memory, [id_], verb=verb, target=target, **fields)
+
+
+def _decide_these(desk: Desk, memory: "Memory", ids: Sequence[str], **fields: Json) -> None:
+    answer = _ask(desk, memory, "decide", proposal_ids=list(ids), **fields)
+    if answer.get("change_id") and not desk.as_json:  # whose change it is, so that the undo finds it
+        desk = desk.of(_ask(desk, memory, "proposal", proposal_id=ids[0])["proposal"]["agent_id"])
     desk.show(answer, _sentences)
 
 
@@ -173,8 +177,7 @@ def _decide(
         if everything:
             _decide_all(desk, memory, verb, rule, yes=yes, **fields)
             return
-        answer = _ask(desk, memory, "decide", proposal_ids=list(ids), verb=verb, **fields)
-    desk.show(answer, _sentences)
+        _decide_these(desk, memory, ids, verb=verb, **fields)
 
 
 def _decide_all(
@@ -191,8 +194,10 @@ def _decide_all(
     decided = [
         _ask(desk, memory, "decide", proposal_ids=batch, verb=verb, **fields) for batch in _batches(found)
     ]
+    agents = {one["id"]: one["agent_id"] for one in found}
     desk.show(
-        {"decisions": decided}, lambda said: (line for one in said["decisions"] for line in _told(desk, one))
+        {"decisions": decided},
+        lambda said: (line for one in said["decisions"] for line in _told(desk, one, agents)),
     )
 
 
@@ -244,10 +249,11 @@ def _typed(text: str, before: Json) -> Json:
     return text if isinstance(before, str) else json_object(text)
 
 
-def _told(desk: Desk, answer: Answer) -> Iterator[str]:
+def _told(desk: Desk, answer: Answer, agents: Mapping[str, str]) -> Iterator[str]:
     yield from _sentences(answer)
     if answer.get("change_id"):
-        yield f"  undo with: {desk.again('undo', answer['change_id'])}"
+        whose = desk.of(agents[answer["proposal_ids"][0]])
+        yield f"  undo with: {whose.again('undo', answer['change_id'])}"
 
 
 def _sentences(answer: Answer) -> Iterator[str]:

@@ -11,7 +11,6 @@ from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.house import in_journal, which_agents
 from memorywire.cli.screen import moment, safe, table, terminal_width
 from memorywire.model.clock import system_clock
-from memorywire.model.record import DEFAULT_TENANT
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
     from memorywire.journal.sqlite import SqliteJournal
@@ -25,10 +24,9 @@ def command() -> None:
 
 @command.command("add")
 @click.argument("url")
-@click.option("--tenant", default=DEFAULT_TENANT, show_default=True, metavar="NAME", help="Whose events.")
 @which_agents
 @shared
-def add(desk: Desk, url: str, tenant: str, agents: tuple[str, ...]) -> None:
+def add(desk: Desk, url: str, agents: tuple[str, ...]) -> None:
     """Tell URL of what happens from now on, and print the secret that signs it, once."""
     from memorywire.cli.extras import needed
 
@@ -47,7 +45,7 @@ def add(desk: Desk, url: str, tenant: str, agents: tuple[str, ...]) -> None:
             id=IdMint(system_clock)(),
             url=url,
             secret=new_secret(os.urandom),
-            tenant=tenant,
+            tenant=desk.tenant,
             agents=agents,
             made_at=system_clock(),
             position=await journal.file.read(last_event),
@@ -129,7 +127,16 @@ def _shown(webhook: "Webhook") -> Answer:
 
 def _lines(answer: Answer) -> list[str]:
     rows = [
-        [one["id"], one["url"], str(one["told"]), str(one["given_up"]), one["error"] or ""]
+        [
+            one["id"],
+            one["url"],
+            one["tenant"],
+            " ".join(one["agents"]),
+            str(one["told"]),
+            str(one["given_up"]),
+            one["error"] or "",
+        ]
         for one in answer["webhooks"]
     ]
-    return table(["id", "url", "told", "given up", "error"], rows, elastic="error", width=terminal_width())
+    headers = ["id", "url", "tenant", "agents", "told", "given up", "error"]
+    return table(headers, rows, elastic="error", width=terminal_width())

@@ -81,7 +81,18 @@ async def _refuse_if_moved(
         left = began.get(id) or ended[id]
         if latest.record is None:
             raise Conflict(f"{id} was erased since", field="change_id")
-        if latest.number != left.number or latest.ended_by != left.ended_by:
-            raise Conflict(f"{id} has changed since", field="change_id", fix="undo the later change first")
-        if id in began and latest.ended is not None:
-            raise Conflict(f"{id} has ended since", field="change_id", fix="undo the later change first")
+        moved = latest.number != left.number or latest.ended_by != left.ended_by
+        if moved or (id in began and latest.ended is not None):
+            raise await _moved_on(request, id, latest, tools)
+
+
+async def _moved_on(request: Undo, id: str, latest: Version, tools: Tools) -> Conflict:
+    """Which later change is in the way; to undo the undo of this very change would do it again."""
+    later = latest.ended_by or latest.began_by
+    found = await tools.historian("undo").footprint(request.scope, later)
+    if found is not None and found.change.undoes == request.change_id:
+        return Conflict(
+            f"it was taken back already, by {later}", field="change_id", fix=f"undo {later} to do it again"
+        )
+    what = "changed" if latest.ended_by is None else "ended"
+    return Conflict(f"{id} has {what} since, by {later}", field="change_id", fix=f"undo {later} first")

@@ -61,6 +61,12 @@ def restore(source: Path, target: Path, *, replace: bool, aside: str) -> Copied:
         raise Conflict(
             f"{target} exists", field="store", fix="end what uses it and say --replace: it is kept beside"
         )
+    if target.exists() and _in_use(target):
+        raise Conflict(
+            f"{target} is open in another process, which would go on with the old file",
+            field="store",
+            fix="end what uses it, such as `memorywire serve`, and restore then",
+        )
     fresh = target.with_name(f".{target.name}.restored")
     copied = _copy(source, fresh)
     if target.exists():
@@ -69,6 +75,19 @@ def restore(source: Path, target: Path, *, replace: bool, aside: str) -> Copied:
     fresh.replace(target)
     _copy_files(Notary.beside(source), Notary.beside(target))
     return replaced(copied, path=target)
+
+
+def _in_use(path: Path) -> bool:
+    """Whether somebody else has the database open: only then is it not given to one alone."""
+    try:
+        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as db:
+            db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # what is kept beside stays as it was
+            db.execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; ROLLBACK").fetchall()
+    except apsw.BusyError:
+        return True
+    except apsw.Error:
+        return False  # damaged, which is what a backup is for
+    return False
 
 
 def _copy(source: Path, target: Path) -> Copied:

@@ -33,13 +33,17 @@ _MOST_KNOWN = 1_024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who asks, as the ledger names them, and what they may do; `everywhere` is of every tenant."""
+    """Who asks, as the ledger names them, and what they may do; `everywhere` is of every tenant.
+
+    `tenants` are the names and patterns that `tenant` was chosen among.
+    """
 
     name: str
     rights: frozenset[Right]
     tenant: str
     agents: tuple[str, ...] = EVERYBODY
     everywhere: bool = False
+    tenants: tuple[str, ...] = ()
 
     def require(self, right: Right, *, everywhere: bool = False) -> None:
         if right not in self.rights:
@@ -67,7 +71,9 @@ class Caller:
             raise Forbidden("this agent is not yours", field="agent_id", fix="name an agent that is")
 
 
-ANYBODY = Caller(name=LOCAL, rights=frozenset(Right), tenant=DEFAULT_TENANT, everywhere=True)
+ANYBODY = Caller(
+    name=LOCAL, rights=frozenset(Right), tenant=DEFAULT_TENANT, everywhere=True, tenants=EVERYBODY
+)
 """The one user of this machine, while nobody was named operator."""
 
 
@@ -143,6 +149,7 @@ def _caller(kind: str, operator: Operator, tenant: str | None) -> Caller:
         tenant=_tenant(operator, tenant),
         agents=operator.agents,
         everywhere="*" in operator.tenants,
+        tenants=operator.tenants,
     )
 
 
@@ -157,7 +164,7 @@ def _tenant(operator: Operator, wanted: str | None) -> str:
         raise Forbidden(
             "this tenant is not yours",
             field="Memorywire-Tenant",
-            fix="name a tenant of the token: in the header, or with ?tenant=NAME in the address",
+            fix="name a tenant of the token: in the header, with ?tenant=NAME in the address, or --tenant",
         )
     return wanted
 

@@ -4,6 +4,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from urllib.parse import urlsplit, urlunsplit
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -21,7 +22,7 @@ from memorywire.servers.callers import ANYBODY, Caller, Doorkeeper
 from memorywire.servers.console import render
 from memorywire.servers.console.forms import PROOF, Form, check_origin, read_form
 from memorywire.servers.console.growth import Growth
-from memorywire.servers.console.page import Page, Room, Shop, View
+from memorywire.servers.console.page import Page, Room, Shop, View, own
 from memorywire.servers.console.rooms import (
     activity,
     agents,
@@ -159,13 +160,21 @@ def _endpoint(view: View, shop: Shop) -> Endpoint:
         if request.method != "POST" and request.headers.get("sec-fetch-site") == "cross-site":
             return await page.show("onward.html")  # no cookie came along from another site: it would here
         if page.visitor is None and not view.public:
-            response = page.go(page.link("/sign-in", next=page.link()))
+            response = _way_in(page)
         else:
             response = await _answered(view, page)
         _keep_session(response, page, fresh=state.fresh)
         return response
 
     return endpoint
+
+
+def _way_in(page: Page) -> Response:
+    """To the sign-in and from there to the page that was asked for; after a form, to the one that sent it."""
+    if page.request.method != "POST":
+        return page.go(page.link("/sign-in", next=page.link()))
+    sent_by = urlsplit(page.request.headers.get("referer", ""))
+    return page.go(page.link("/sign-in", next=own(urlunsplit(("", "", *sent_by[2:4], ""))), ended="1"))
 
 
 async def _answered(view: View, page: Page) -> Response:

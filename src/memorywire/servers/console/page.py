@@ -12,9 +12,11 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from memorywire.dreaming.tending import Tending
+from memorywire.governance.patterns import names
 from memorywire.journal.operators import EVERYBODY, Right
+from memorywire.journal.standing import tenants
 from memorywire.model.errors import MemorywireError, Unauthenticated
-from memorywire.model.record import Json
+from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.servers.callers import Caller, Doorkeeper
 from memorywire.servers.console.forms import PROOF, Form
 from memorywire.servers.console.growth import Growth
@@ -28,11 +30,13 @@ THEMES = ("auto", "light", "dark")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """An entry of the navigation, for those who have the right; `count` says what waits there."""
+    """An entry of the navigation, for those who have the right, `everywhere` if it is about all tenants;
+    `count` says what waits there."""
 
     path: str
     title: str
     right: Right
+    everywhere: bool = False
     count: "Callable[[Page], Awaitable[int]] | None" = None
 
 
@@ -95,8 +99,14 @@ class Page:
             raise TypeError(f"{operation} answers with {type(answer).__name__}")
         return answer
 
-    def may(self, right: Right) -> bool:
-        return self.visitor is not None and right in self.visitor.rights
+    def may(self, right: Right, *, everywhere: bool = False) -> bool:
+        caller = self.visitor
+        return caller is not None and right in caller.rights and (caller.everywhere or not everywhere)
+
+    @property
+    def sections(self) -> list[Section]:
+        """Those that are open to the visitor."""
+        return [one for one in self.shop.sections if self.may(one.right, everywhere=one.everywhere)]
 
     @cached_property
     def query(self) -> Mapping[str, str]:
@@ -124,16 +134,19 @@ class Page:
 
     async def show(self, template: str, /, status: int = 200, **values: Any) -> Response:
         """The template, with everything the frame around it needs."""
+        here = self.request.url.path.removeprefix(PATH)
         frame = {
             "page": self,
-            "sections": [section for section in self.shop.sections if self.may(section.right)],
+            "sections": self.sections,
+            "section": next((one.path for one in self.sections if here.startswith(one.path)), "/"),
             "counts": await self._counts(),
+            "tenants": await self._tenants(),
             "note": self.shop.sessions.told(self.session),
             "token_field": PROOF,
             "token": self.shop.sessions.token(self.session),
             "theme": self.theme,
             "keys": self.keys,
-            "here": self.request.url.path.removeprefix(PATH),
+            "here": here,
             "address": self.link(),
         }
         html = self.shop.templates.get_template(template).render(**frame, **values)
@@ -157,11 +170,23 @@ class Page:
     async def _counts(self) -> dict[str, int]:
         """What waits in the sections; a count that cannot be had must not cost the page."""
         found: dict[str, int] = {}
-        for section in self.shop.sections:
-            if section.count is not None and self.may(section.right):
+        for section in self.sections:
+            if section.count is not None:
                 with suppress(MemorywireError):
                     found[section.path] = await section.count(self)
         return found
+
+    async def _tenants(self) -> list[str]:
+        """Whom the visitor may choose to look at; what a pattern stands for is who has memories here."""
+        if self.visitor is None:
+            return []
+        patterns = self.visitor.tenants
+        found = {self.visitor.tenant, *(one for one in patterns if "*" not in one)}
+        if any("*" in one for one in patterns):
+            with suppress(MemorywireError):
+                known = await self.shop.door.journal.file.read(tenants)
+                found |= {one for one in (DEFAULT_TENANT, *known) if names(patterns, one)}
+        return sorted(found)
 
 
 def own(address: str) -> str:

@@ -1,5 +1,7 @@
 """Coming in and going out: a token, a link that works once, and how the console looks to its visitor."""
 
+from dataclasses import replace
+
 from starlette.responses import Response
 
 from memorywire.model.errors import Forbidden, InvalidRequest, Unauthenticated
@@ -12,10 +14,9 @@ _HOME = f"{PATH}/inbox"
 
 async def home(page: Page) -> Response:
     """The first section that is open to the visitor."""
-    for section in page.shop.sections:
-        if page.may(section.right):
-            return page.go(page.link(section.path))
-    raise Forbidden("no page is open to your role")
+    if not page.sections:
+        raise Forbidden("no page is open to your role")
+    return page.go(page.link(page.sections[0].path))
 
 
 async def sign_in_page(page: Page) -> Response:
@@ -29,9 +30,22 @@ async def sign_in(page: Page, form: Form) -> Response:
     try:
         await page.shop.doorkeeper.admit(f"Bearer {secret}", tenant)
     except (Unauthenticated, Forbidden) as error:
-        fix = "see: memorywire operator list" if isinstance(error, Unauthenticated) else error.fix
-        raise type(error)("this token does not open the console", field="token", fix=fix) from error
+        if isinstance(error, Forbidden):
+            said, fix = "this token is not for that tenant", "write below a tenant that it is for"
+            raise Forbidden(said, field="tenant", fix=fix) from error
+        fix = "see: memorywire operator list"
+        raise Unauthenticated("this token does not open the console", field="token", fix=fix) from error
     return _come_in(page, page.shop.sessions.begin(secret=secret, tenant=tenant), form.get("next"))
+
+
+async def choose_tenant(page: Page, form: Form) -> Response:
+    """The same visitor, looking at another tenant; forms that show the one before are worth nothing then."""
+    tenant, old = form.text("tenant"), page.session
+    if not old.local:
+        secret = None if old.secret is None else f"Bearer {old.secret}"
+        await page.shop.doorkeeper.admit(secret, tenant)
+    session = page.shop.sessions.begin(secret=old.secret, tenant=tenant, local=old.local)
+    return _come_in(page, replace(session, begun=old.begun), form.get("back"))
 
 
 async def enter(page: Page) -> Response:
@@ -78,6 +92,7 @@ ROOM = Room(
         View(path=PATH, look=home),
         View(path="/sign-in", look=sign_in_page, do=sign_in, public=True),
         View(path="/enter", look=enter, public=True),
+        View(path="/tenant", do=choose_tenant),
         View(path="/sign-out", do=sign_out),
         View(path="/settings", do=look_and_feel, public=True),
     )

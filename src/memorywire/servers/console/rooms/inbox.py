@@ -1,6 +1,7 @@
 """The inbox: what waits for a person, the worst first, and everything needed to decide it."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from starlette.responses import Response
 
@@ -34,18 +35,28 @@ async def inbox(page: Page) -> Response:
     place = await page.shop.door.feed.now()
     found = await matching(page, page.query, limit=_PAGE)
     items = found["items"]
-    named = page.query.get("at")
-    at = named if named in {item["id"] for item in items} else next((item["id"] for item in items), None)
+    shown = await _under_cursor(page, items)
+    at = None if shown is None else shown["proposal"]["id"]
     return await page.show(
         "inbox.html",
         found=found,
         filters=filters(page.query),
         at=at,
-        shown=None if at is None else await examined(page, at),
+        shown=shown,
         next=_behind(at, items),
         may_decide=page.may(Right.REVIEW),
         stream=page.link("/events", after=place),
     )
+
+
+async def _under_cursor(page: Page, items: list[dict[str, Json]]) -> dict[str, Json] | None:
+    """The proposal that the address names, decided meanwhile or not: another in its place would be decided
+    by whoever does not look twice. Without a name, or with one that nobody knows, the first."""
+    named = page.query.get("at")
+    if named is not None:
+        with suppress(NotFound):
+            return await examined(page, named)
+    return await examined(page, items[0]["id"]) if items else None
 
 
 async def proposal(page: Page) -> Response:
@@ -137,7 +148,7 @@ def _first(said: Iterable[Mapping[str, Json]], name: str) -> Json:
 def _behind(at: str | None, items: list[dict[str, Json]]) -> str | None:
     """Where the cursor goes when this one is decided: to the next, or back from the last."""
     ids = [item["id"] for item in items]
-    if at is None or len(ids) < 2:
+    if at not in ids or len(ids) < 2:
         return None
     place = ids.index(at)
     return str(ids[place + 1] if place + 1 < len(ids) else ids[place - 1])

@@ -75,5 +75,5 @@ ROOM = Room(
         View(path="/operators/rotate", do=rotate),
         View(path="/operators/revoke", do=revoke),
     ),
-    section=Section(path="/operators", title="Operators", right=Right.MANAGE),
+    section=Section(path="/operators", title="Operators", right=Right.MANAGE, everywhere=True),
 )

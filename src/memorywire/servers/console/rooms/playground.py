@@ -11,7 +11,7 @@ from starlette.responses import Response
 from memorywire.journal.operators import Right
 from memorywire.model.answers import Hit, Recalled
 from memorywire.model.errors import InvalidRequest, NotFound, Unauthenticated
-from memorywire.model.record import Json
+from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.model.requests import Fusion
 from memorywire.model.rulings import Reasons
 from memorywire.model.survey import Helped
@@ -67,7 +67,7 @@ async def _answered(page: Page, numbers: Mapping[str, int | None]) -> dict[str, 
         "answer": encode(recalled),
         "rows": _rows(recalled),
         "misses": [await _missed(page, encode(one)) for one in recalled.near_misses or ()],
-        "copies": _copies(payload, await _curl(page, payload)),
+        "copies": _copies(payload, await _curl(page, payload), page.caller.tenant),
         **_block(recalled.hits, payload.get("max_tokens")),
     }
 
@@ -165,13 +165,14 @@ def _filter(text: str | None) -> Json:
         ) from error
 
 
-def _copies(payload: Mapping[str, Json], curl: str) -> list[tuple[str, str]]:
-    """The same question in the words of every door."""
+def _copies(payload: Mapping[str, Json], curl: str, tenant: str) -> list[tuple[str, str]]:
+    """The same question in the words of every door; another tenant than the usual one is named."""
     rest = {name: value for name, value in payload.items() if name not in ("agent_id", "user_id", "query")}
     arguments = "".join(f", {name}={value!r}" for name, value in rest.items())
     user = f", user_id={payload['user_id']!r}" if "user_id" in payload else ""
+    whose = "" if tenant == DEFAULT_TENANT else f", tenant={tenant!r}"
     python = (
-        f"async with Memory(agent_id={payload['agent_id']!r}{user}) as memory:\n"
+        f"async with Memory(agent_id={payload['agent_id']!r}{user}{whose}) as memory:\n"
         f"    found = await memory.recall({payload['query']!r}{arguments})"
     )
     tool = {"name": "recall", "arguments": {"query": payload["query"], **rest}}
@@ -179,7 +180,7 @@ def _copies(payload: Mapping[str, Json], curl: str) -> list[tuple[str, str]]:
         ("Python", python),
         ("curl", curl),
         ("MCP", plain({"method": "tools/call", "params": tool})),
-        ("CLI", _command(payload)),
+        ("CLI", _command(payload, tenant)),
     ]
 
 
@@ -190,15 +191,18 @@ async def _curl(page: Page, payload: Mapping[str, Json]) -> str:
         shown = ""
     except Unauthenticated:
         shown = ' -H "Authorization: Bearer $MEMORYWIRE_TOKEN"'
+    if page.caller.tenant != DEFAULT_TENANT:
+        shown += f" -H {shlex.quote(f'Memorywire-Tenant: {page.caller.tenant}')}"
     address = f"{page.request.url.scheme}://{page.request.url.netloc}/v0/recall"
     body = shlex.quote(json.dumps(payload, ensure_ascii=False))
     return f"curl -s {shlex.quote(address)} -H 'Content-Type: application/json'{shown} -d {body}"
 
 
-def _command(payload: Mapping[str, Json]) -> str:
+def _command(payload: Mapping[str, Json], tenant: str) -> str:
     words = ["memorywire", "recall", str(payload["query"]), "--agent", str(payload["agent_id"])]
     for name, option in _OPTIONS.items():
         words += [option, _word(payload[name])] if name in payload else []
+    words += [] if tenant == DEFAULT_TENANT else ["--tenant", tenant]
     return shlex.join([*words, "--explain"])
 
 

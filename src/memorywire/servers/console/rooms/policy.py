@@ -7,12 +7,13 @@ from typing import Any
 from starlette.responses import Response
 
 from memorywire.journal.operators import Right
-from memorywire.model.errors import InvalidRequest
-from memorywire.model.record import Json
+from memorywire.model.errors import InvalidRequest, MemorywireError
+from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.servers.console.forms import Form, whole
 from memorywire.servers.console.page import Page, Room, Section, View
 from memorywire.servers.console.render import plain
 from memorywire.servers.console.sessions import Note
+from memorywire.servers.http.answers import status_of
 
 _EXAMPLE: dict[str, Json] = {
     "name": "web-facts",
@@ -37,18 +38,25 @@ async def rule(page: Page) -> Response:
     found = next((one for one in book["given"] if one["name"] == name), None)
     if name is not None and found is None:
         raise InvalidRequest("there is no such rule any more", field="name", fix="look at the list again")
-    return await page.show("rule.html", book=book, text=plain(found or _EXAMPLE), name=name, trial=None)
+    own = {} if page.caller.tenant == DEFAULT_TENANT else {"tenant": [page.caller.tenant]}
+    text = plain(found or {**_EXAMPLE, **own})
+    return await page.show("rule.html", book=book, text=text, name=name, trial=None, problem=None)
 
 
 async def save(page: Page, form: Form) -> Response:
-    """Keep one rule, in its place; or try it, and keep nothing."""
-    given, text = _read(form.text("rule")), form.text("rule")
+    """Keep one rule, in its place; or try it, and keep nothing. What is wrong is said beside what it says."""
     book = await page.call("rules")
-    if form.get("try") is not None:
-        trial = await _trial(page, form, given)
-        return await page.show("rule.html", book=book, text=text, name=form.get("name"), trial=trial)
-    rules = _with(book["given"], form.get("name"), given)
-    await page.call("set_rules", rules=rules, if_edition=_edition(form))
+    shown: dict[str, Any] = {"book": book, "text": form.get("rule") or "", "name": form.get("name")}
+    try:
+        given = _read(form.text("rule"))
+        if form.get("try") is not None:
+            trial = await _trial(page, form, given)
+            return await page.show("rule.html", **shown, trial=trial, problem=None)
+        rules = _with(book["given"], form.get("name"), given)
+        await page.call("set_rules", rules=rules, if_edition=_edition(form))
+    except MemorywireError as error:
+        problem = error.problem()
+        return await page.show("rule.html", status_of(error), **shown, trial=None, problem=problem)
     return page.go(page.link("/policy"), Note(text=f"Rule {given.get('name', '')} is in force."))
 
 
@@ -56,11 +64,25 @@ async def arrange(page: Page, form: Form) -> Response:
     """Move, switch or remove a rule; the whole list is put in force again, as a new edition."""
     book, name = await page.call("rules"), form.text("name")
     act = form.text("act")
-    rules = _arranged(list(book["given"]), name, act)
+    await _put_in_force(page, form, _arranged(list(book["given"]), name, act))
+    return page.go(page.link("/policy"), Note(text=_DONE[act].format(name)))
+
+
+async def restore(page: Page, form: Form) -> Response:
+    """The rules of an earlier edition, in force again as a new one."""
+    number = form.text("number")
+    editions = (await page.call("rules"))["editions"]
+    found = next((one for one in editions if str(one["number"]) == number), None)
+    if found is None:
+        raise InvalidRequest("there is no such edition", field="number", fix="look at the list again")
+    await _put_in_force(page, form, found["rules"])
+    return page.go(page.link("/policy"), Note(text=f"The rules of edition {number} are in force again."))
+
+
+async def _put_in_force(page: Page, form: Form, rules: list[dict[str, Json]]) -> None:
     # An empty list is a list here, so the door is asked directly: `call` leaves out what is empty.
     payload: dict[str, Json] = {"rules": rules, "if_edition": _edition(form)}
     await page.shop.door.call("set_rules", payload, page.caller)
-    return page.go(page.link("/policy"), Note(text=_DONE[act].format(name)))
 
 
 async def activate(page: Page, form: Form) -> Response:
@@ -164,6 +186,7 @@ ROOM = Room(
         View(path="/policy", look=policy),
         View(path="/policy/rule", look=rule, do=save),
         View(path="/policy/arrange", do=arrange),
+        View(path="/policy/restore", do=restore),
         View(path="/policy/activate", do=activate),
         View(path="/policy/revert", do=revert),
     ),

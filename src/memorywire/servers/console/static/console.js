@@ -3,7 +3,7 @@
 
 document.documentElement.classList.add("js");
 document.addEventListener("change", (event) => {
-  if (event.target.id === "theme") event.target.form.requestSubmit();
+  if (["theme", "whose"].includes(event.target.id)) event.target.form.requestSubmit();
   if (event.target.name === "id") countTicked();
 });
 
@@ -25,10 +25,20 @@ document.addEventListener("htmx:afterSettle", (event) => {
   if (event.target.id === "inbox" || event.target.id === "detail") goOn();
 });
 for (const failed of ["htmx:sendError", "htmx:abort", "htmx:timeout"]) document.addEventListener(failed, goOn);
+document.addEventListener("htmx:sendError", () => {
+  tell("The server does not answer. Try again; the activity says what was done.");
+});
 
 function goOn() {
   busy = false;
   while (waiting.length && !busy) act(waiting.shift());
+}
+
+function tell(text) {
+  const note = document.createElement("div");
+  note.className = "note problem";
+  note.appendChild(document.createElement("p")).textContent = text;
+  find("#notes").replaceChildren(note);
 }
 
 // An answer without the part that was asked for (a session that ended) is a page of its own.
@@ -137,7 +147,7 @@ function listen() {
     });
   }
   document.addEventListener("htmx:afterSwap", (event) => {
-    if (event.detail.target.id === "inbox") arrived = 0;
+    if (event.detail.target?.id === "inbox") arrived = 0;
   });
 }
 

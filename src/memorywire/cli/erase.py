@@ -1,0 +1,97 @@
+"""`memorywire erase`: everything that is kept of one user, for good."""
+
+import sys
+from collections.abc import Iterator, Mapping
+
+import click
+
+from memorywire.cli.book import opened
+from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.problems import REFUSED
+from memorywire.cli.screen import safe
+from memorywire.model.record import Json
+
+_AT_ONCE = 1_000
+
+
+@click.command("erase")
+@click.argument("person", metavar="USER")
+@click.option("--reason", metavar="TEXT", help="Why; it is kept, so let it name nobody.")
+@click.option("--dry-run", is_flag=True, help="Say what would be erased and change nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask before.")
+@shared
+def command(desk: Desk, person: str, reason: str | None, dry_run: bool, yes: bool) -> None:
+    """Erase everything that is kept of USER, for good.
+
+    Of every agent, unless --agent names one: what is remembered, what was forgotten, replaced or merged
+    before, and what waits or was rejected. The ledger knows which memories these are. What memories of
+    others say about USER is not among them.
+    """
+    known = _known(desk, person)
+    answer = _erased(desk, person, known, dry_run=True)
+    if answer["erased"] and not dry_run:
+        if not yes:
+            _confirm(answer)
+        answer = _erased(desk, person, known, dry_run=False, reason=reason)
+    desk.show(answer, sentences)
+    if not answer["erased"]:
+        raise click.exceptions.Exit(REFUSED)
+
+
+def _known(desk: Desk, person: str) -> dict[str, list[str]]:
+    """Every memory of theirs that the ledger ever heard of, by agent."""
+    from memorywire.journal import ledger
+
+    agent = desk.reach().get("agent_id")
+    wanted = ledger.Filters(tenant=desk.tenant, agent=agent, user=person)
+    with opened(desk) as book:
+        rows = book.read(lambda db: ledger.log(db, wanted))
+    found: dict[str, dict[str, None]] = {}
+    for said in (row.said for row in rows):
+        ids = [one["id"] for one in said.get("commitments", ())]
+        ids += said.get("details", {}).get("memories", ())
+        found.setdefault(said["agent"], {}).update(dict.fromkeys(ids))
+    return {agent: list(ids) for agent, ids in sorted(found.items())}
+
+
+def _erased(
+    desk: Desk, person: str, known: Mapping[str, list[str]], *, dry_run: bool, reason: str | None = None
+) -> Answer:
+    request = {"user_id": person, "hard_delete": True, "dry_run": dry_run}
+    request |= {} if reason is None else {"reason": reason}
+    with desk.memory() as memory:
+        done = [
+            memory.call("forget", {"agent_id": agent, "ids": ids[start : start + _AT_ONCE], **request})
+            | {"agent_id": agent}
+            for agent, ids in known.items()
+            for start in range(0, len(ids), _AT_ONCE)
+        ]
+    found = [one for one in done if one["forgotten_ids"]]
+    total = sum(len(one["forgotten_ids"]) for one in found)
+    return {"user_id": person, "dry_run": dry_run, "erased": total, "receipts": found}
+
+
+def _confirm(answer: Answer) -> None:
+    if not sys.stdin.isatty():
+        raise click.UsageError("an erase without a terminal to ask needs --yes")
+    for line in sentences(answer):
+        click.echo(line, err=True)
+    click.confirm("erase them for good?", abort=True, err=True)
+
+
+def sentences(answer: Answer) -> Iterator[str]:
+    if not answer["erased"]:
+        yield f"nothing is kept of {safe(answer['user_id'])}"
+        return
+    would = "would have erased" if answer["dry_run"] else "erased"
+    yield f"{would} {answer['erased']} of {safe(answer['user_id'])}:"
+    for one in answer["receipts"]:
+        yield f"  {len(one['forgotten_ids'])} of agent {safe(one['agent_id'])}{_standing(one)}"
+        yield from (
+            f"    {store['store']}: {store['error']}" for store in one["stores"] if store.get("error")
+        )
+
+
+def _standing(receipt: Mapping[str, Json]) -> str:
+    held = f", once a person approves {receipt.get('proposal_id')}"
+    return held if receipt["pending_approval"] else ""

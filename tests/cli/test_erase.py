@@ -1,0 +1,54 @@
+"""`memorywire erase`: whatever is kept of a person goes, and nothing of anybody else."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import Inside, Shell
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    """What is kept of ana: live, forgotten, held, rejected, replaced, under a key; and a memory of ben."""
+    typed = Inside(tmp_path / "home")
+    typed.remember("anaword likes fish", "--user", "ana", "--agent", "b")
+    typed.remember("anaword was forgotten", "--user", "ana", "--agent", "b", "--id", "gone")
+    typed("forget", "gone", "--agent", "b")
+    for content in ("anaword was rejected", "anaword waits"):
+        typed.remember(content, "--user", "ana", "--source", "web:forum", "--id", content.split()[-1])
+    typed("review", "reject", typed("review", "list", "--json").json["items"][0]["id"])
+    typed.remember("anaword lived here", "--user", "ana", "--id", "home")
+    typed.remember("anaword lives there", "--user", "ana", "--id", "home", "--if-version", "1")
+    typed("kv", "set", "colour", "anaword", "--of", "user", "--user", "ana")
+    typed.remember("benword likes meat", "--user", "ben", "--agent", "b")
+    return typed
+
+
+def _on_disk(shell: Shell, word: str) -> bool:
+    return any(word.encode() in path.read_bytes() for path in shell.home.iterdir())
+
+
+def test_everything_of_a_person_leaves_the_disk_and_nothing_of_another(shell: Shell):
+    assert _on_disk(shell, "anaword")
+    looked = shell("erase", "ana", "--dry-run", "--json").json
+    assert (looked["erased"], _on_disk(shell, "anaword")) == (6, True)
+    done = shell("erase", "ana", "--yes", "--reason", "they asked").out
+    assert done.splitlines() == [
+        "erased 6 of ana:",
+        "  2 of agent b",
+        "  3 of agent default",
+        "  1 of agent kv:user",
+    ]
+    assert not _on_disk(shell, "anaword")
+    assert _on_disk(shell, "benword")
+    assert shell("audit", "verify").code == 0
+    again = shell("erase", "ana", "--yes")
+    assert (again.code, again.out) == (3, "nothing is kept of ana\n")
+
+
+def test_an_erase_asks_first_and_can_be_of_one_agent(shell: Shell):
+    unasked = shell("erase", "ana", "--agent", "b")
+    assert (unasked.code, _on_disk(shell, "likes fish")) == (2, True)
+    assert shell("erase", "ana", "--agent", "b", "--yes", "--json").json["erased"] == 2
+    assert not _on_disk(shell, "likes fish")
+    assert _on_disk(shell, "anaword lives there")

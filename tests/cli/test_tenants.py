@@ -1,0 +1,62 @@
+"""Several tenants in one store, as whoever looks after it types."""
+
+from pathlib import Path
+
+import pytest
+
+from memorywire.sync import Memory
+from tests.cli.shell import Inside, Shell
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Shell:
+    """A store with a memory of `acme` and one of the default tenant, both of agent `a`."""
+    for tenant in ("default", "acme"):
+        with Memory("a", f"sqlite://{tmp_path}/memory.db", tenant=tenant) as memory:
+            memory.remember(f"known to {tenant}", id="m")
+    return Inside(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("typed", "variables", "known"),
+    [
+        ((), {}, "known to default"),
+        (("--tenant", "acme"), {}, "known to acme"),
+        ((), {"MEMORYWIRE_TENANT": "acme"}, "known to acme"),
+        (("--tenant", "default"), {"MEMORYWIRE_TENANT": "acme"}, "known to default"),
+    ],
+    ids=["nothing", "typed", "environment", "typed-first"],
+)
+def test_a_command_is_about_the_tenant_that_is_named(shared: Shell, typed, variables, known: str):
+    assert shared("get", "m", "--agent", "a", *typed, "--json", **variables).json["content"] == known
+
+
+def test_what_to_type_next_names_the_tenant(shared: Shell):
+    done = shared("forget", "m", "--agent", "a", "--tenant", "acme")
+    assert "undo with: memorywire undo" in done.out
+    assert done.out.rstrip().endswith("--agent a --tenant acme")
+
+
+def test_an_export_has_one_tenant_and_says_whom_it_leaves_out(shared: Shell, tmp_path: Path):
+    whole = shared("export", str(tmp_path / "default.jsonl"))
+    assert "not among them: those of acme; name each with --tenant" in whole.out
+    assert shared("export", str(tmp_path / "acme.jsonl"), "--tenant", "acme").code == 0
+    assert "known to acme" not in (tmp_path / "default.jsonl").read_text()
+    assert "known to acme" in (tmp_path / "acme.jsonl").read_text()
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.glob("*.jsonl")} == {0o600}
+
+
+def test_a_move_is_of_one_tenant_and_says_whom_it_leaves_behind(shared: Shell, tmp_path: Path):
+    stores = (f"sqlite://{shared.home}/memory.db", f"sqlite://{tmp_path}/other.db")
+    moved = shared("migrate", *stores, "--tenant", "acme")
+    assert "not among them: those of default; name each with --tenant" in moved.out
+    assert moved.out.rstrip().endswith("--tenant acme")
+    with Memory("a", stores[1], tenant="acme") as memory:
+        assert memory.get("m").content == "known to acme"
+
+
+def test_a_log_that_shows_nothing_says_where_else_to_look(shared: Shell):
+    said = shared("audit", "log", "--agent", "nobody").out
+    assert "of agent nobody; --all-agents" in said
+    assert "those of acme" in said
+    assert "committed" in shared("audit", "log", "--agent", "a", "--tenant", "acme").out
