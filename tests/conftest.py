@@ -1,8 +1,14 @@
 """What every test may count on, however the run was started."""
 
 import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from tests.cli.shell import Shell
 
 # A shell starts its background jobs with ctrl-C ignored, and an ignored signal stays ignored in every child:
 # a test that interrupts a command would wait for ever. A handler is reset to the default when a child starts.
@@ -12,3 +18,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # `pytest --hypothesis-profile default` draws others.
 settings.register_profile("fixed", derandomize=True, database=None)
 settings.load_profile("fixed")
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> "Shell":
+    """Types commands, which have a home of their own."""
+    from tests.cli.shell import Shell
+
+    return Shell(tmp_path / "home")

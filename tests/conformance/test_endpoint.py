@@ -2,15 +2,14 @@
 
 import asyncio
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from memorywire.conformance.endpoint import examine_endpoint
 from memorywire.conformance.run import Mark
 from tests.cli.shell import Shell
+from tests.http.elsewhere import answering
 from tests.http.server import serving
 
 
@@ -31,32 +30,12 @@ def test_the_command_takes_an_http_url_for_an_endpoint(tmp_path: Path) -> None:
     assert (bad.code, "failed" in bad.out.splitlines()[-1]) == (1, True)
 
 
-class _Parrot(BaseHTTPRequestHandler):
-    """Answers everything with success, and with the same words."""
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        body = json.dumps({"id": "x", "status": "committed"}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Nobody listens."""
-
-
 @contextmanager
 def _parrot() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Parrot)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    """Answers everything with success, and with the same words."""
+    said = json.dumps({"id": "x", "status": "committed"}).encode()
+    with answering(lambda asked, _: asked.reply(200, said)) as place:
+        yield f"http://{place}"
 
 
 def test_an_endpoint_that_breaks_the_schemas_passes_nothing() -> None:

@@ -17,7 +17,7 @@ from memorywire.model.errors import (
 )
 from memorywire.model.kv import Limits
 from tests.contracts.conftest import Place
-from tests.engine.stage import HandClock
+from tests.engine.stage import HandClock, one_rule
 
 _TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 _VALUES: dict[str, Any] = {
@@ -185,11 +185,7 @@ def test_entries_are_found_by_meaning_and_told_apart(place: Place) -> None:
 
 
 def test_a_held_value_waits_and_the_old_one_stays(place: Place) -> None:
-    policy = place.folder / "policy.toml"
-    policy.write_text(
-        'profile = "open"\n[[rule]]\nname = "look"\nverdict = "hold"\ncontent_contains = ["held"]\n',
-        encoding="utf-8",
-    )
+    policy = one_rule(place.folder, "hold", content_contains=["held"])
 
     async def story(memory: Memory, clock: HandClock) -> None:
         await memory.kv.set("k", "old")
@@ -199,4 +195,4 @@ def test_a_held_value_waits_and_the_old_one_stays(place: Place) -> None:
         assert await _value(memory, "k") == "held"
         assert (await memory.audit_verify()).report.ok
 
-    place.play(story, policy=str(policy))
+    place.play(story, policy=policy)

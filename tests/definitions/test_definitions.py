@@ -221,14 +221,17 @@ def test_a_database_is_connected_to_at_the_address_that_was_judged() -> None:
     assert Hosts(named=frozenset({"far.example"}), resolve=inside.resolve).pinned(url) == url
 
 
-def test_a_name_that_changes_its_mind_is_judged_again_when_it_is_used() -> None:
+@pytest.mark.parametrize(
+    "url", ["https://{key}@far.example", "postgresql://me:{key}@far.example/m"], ids=["http", "postgres"]
+)
+def test_a_name_that_changes_its_mind_is_judged_again_when_it_is_used(url: str) -> None:
     answers = iter([["8.8.8.8"], ["8.8.8.8"], ["127.0.0.1"]])
     rules = Rules(keys=("FAR_*",), resolve=lambda host, port: next(answers), env={"FAR_KEY": "k"})
 
     async def story(book: Backends) -> None:
-        made = await book.create("t", _KEYED, "me")
+        made = await book.create("t", {**_KEYED, "url": url}, "me")
         await book.bind("t", made.digest, "bot", "me")
-        with pytest.raises(StoreUnavailable, match="not an address out in the world"):
+        with pytest.raises((StoreUnavailable, Forbidden), match="not an address out in the world"):
             await book.store_of(Scope(tenant="t", agent="bot"))
 
     _play(story, rules)

@@ -1,12 +1,9 @@
 """A backend that is somebody else's server: its answers are bounded, it leads nowhere else, it is watched."""
 
 import asyncio
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,53 +15,31 @@ from memorywire.model.errors import StoreError
 from memorywire.servers.http.peers import store_mount
 from tests.definitions.test_serving import Desk, _contents, _definition
 from tests.engine.quick import Quick
+from tests.http.elsewhere import Exchange, answering
 from tests.http.server import Server, serving
 
 _PIECE = b" " * 65_536
 
 
-class Stranger(BaseHTTPRequestHandler):
-    """Answers every request in one way, and counts."""
-
-    asked: list[str]
-    sent: int
-    way: Callable[["Stranger"], None]
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        type(self).asked.append(self.headers.get("Authorization", ""))
-        type(self).way(self)
-
-    def begin(self, status: int, **headers: str) -> None:
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-
-    def log_message(self, *args: Any) -> None:
-        """Nobody reads it."""
-
-
 @contextmanager
-def strange(way: Callable[[Stranger], None]) -> Iterator[tuple[type[Stranger], int]]:
-    kind = type("One", (Stranger,), {"asked": [], "sent": 0, "way": staticmethod(way)})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield kind, server.server_port
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+def strange(way: Callable[[Exchange], None]) -> Iterator[tuple[list[str], str]]:
+    """A server that answers every request in one way: the keys that were sent to it, and its place."""
+    keys: list[str] = []
+
+    def answer(asked: Exchange, _: bytes) -> None:
+        keys.append(asked.headers.get("Authorization", ""))
+        way(asked)
+
+    with answering(answer) as place:
+        yield keys, place
 
 
-def _asked(port: int, folder: Path) -> str:
-    """What an agent is told that is bound to the server on this port."""
+def _asked(place: str, folder: Path) -> str:
+    """What an agent is told that is bound to the server at this place."""
     rules = Rules(keys=("FAR_*",), hosts=frozenset({"127.0.0.1"}), env={"FAR_KEY": "s3cret-value"})
     definition = {
         "name": "far",
-        "url": f"http://{{key}}@127.0.0.1:{port}",
+        "url": f"http://{{key}}@{place}",
         "tenancy": {"kind": "shared_key_with_prefix", "pattern": "{tenant_id}"},
         "key_env": "FAR_KEY",
     }
@@ -84,30 +59,32 @@ def _asked(port: int, folder: Path) -> str:
 def test_nobody_is_followed_elsewhere_and_the_key_stays_with_the_one_it_is_for(
     status: int, tmp_path: Path
 ) -> None:
-    with strange(lambda self: self.begin(200)) as (other, port):
-        place = f"http://127.0.0.1:{port}/"
-        with strange(lambda self: self.begin(status, Location=place)) as (first, own):
+    with strange(lambda asked: asked.reply(200)) as (elsewhere, place):
+        onward = {"Location": f"http://{place}/"}
+        with strange(lambda asked: asked.reply(status, headers=onward)) as (here, own):
             told = _asked(own, tmp_path)
-    assert first.asked == ["Bearer s3cret-value"] * len(first.asked) != []
-    assert other.asked == []
+    assert here == ["Bearer s3cret-value"] * len(here) != []
+    assert elsewhere == []
     assert "s3cret-value" not in told
 
 
 def test_an_answer_without_end_is_read_only_so_far(tmp_path: Path) -> None:
-    def pour(self: Stranger) -> None:
-        self.begin(200)
-        try:
-            while type(self).sent < 8 * MOST_BYTES:
-                self.wfile.write(_PIECE)
-                type(self).sent += len(_PIECE)
-        except ConnectionError:
-            return
+    sent = 0
 
-    with strange(pour) as (kind, port):
-        told = _asked(port, tmp_path)
+    def pour(asked: Exchange) -> None:
+        nonlocal sent
+        asked.send_response(200)
+        asked.end_headers()
+        with suppress(ConnectionError):
+            while sent < 8 * MOST_BYTES:
+                asked.wfile.write(_PIECE)
+                sent += len(_PIECE)
+
+    with strange(pour) as (keys, place):
+        told = _asked(place, tmp_path)
         assert "s3cret-value" not in told
-    assert len(kind.asked) == 1
-    assert MOST_BYTES <= kind.sent < 4 * MOST_BYTES  # what was on its way when the reader left counts, too
+    assert len(keys) == 1
+    assert MOST_BYTES <= sent < 4 * MOST_BYTES  # what was on its way when the reader left counts, too
 
 
 @pytest.fixture

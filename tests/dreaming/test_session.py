@@ -28,6 +28,8 @@ def test_a_log_read_twice_gives_the_rules_of_the_next_session_once() -> None:
     async def story(tools: Tools, clock: HandClock) -> None:
         read = await read_session(log(SAID), "monday", SCOPE, tools, BuiltIn())
         assert (len(read.kept), read.known) == (3, 0)
+        kept = [receipt.id for receipt in read.kept]
+        assert read.document() == {"kept": kept, "proposed": [], "known": 0}
         again = await read_session(log(SAID), "monday", SCOPE, tools, BuiltIn())
         assert (len(again.kept), again.known) == (0, 3)
         await told(tools, clock, "The staging key is in the vault", tags=("pinned",), source="user")
@@ -57,6 +59,7 @@ def test_a_model_that_is_away_or_answers_nonsense_adds_nothing() -> None:
         nobody = EndpointExtractor(away)
         read = await read_session(log(SAID), "monday", SCOPE, tools, nobody)
         assert read.problem is not None
+        assert read.document()["problem"] == read.problem
         assert len(read.kept) == 2  # the rules need no model
         assert all(record.source == "session:monday" for record in await memories(tools, clock))
 

@@ -1,9 +1,11 @@
 """How memory is put in order is settled by a file, the environment and the command line."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from memorywire.cli.dream_options import tended
 from memorywire.house import load_settings
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import MemoryType
@@ -107,3 +109,9 @@ def test_a_command_says_that_no_model_is_asked_and_what_is_wrong_with_an_option(
     assert "openai+https" in wrong.err
     assert shell("serve", "--night", "25:00").code == 2
     assert shell("serve", "--promote", "0").code == 2
+
+
+def test_what_is_typed_about_the_background_goes_before_what_is_set() -> None:
+    usual = Sleep(promote=60.0, night=180)
+    assert tended(usual, promote=None, night=None) == usual
+    assert tended(usual, promote=5.0, night="off") == replace(usual, promote=5.0, night=None)

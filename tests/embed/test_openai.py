@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ import pytest
 from memorywire.model.errors import EmbedderFailed, InvalidRequest
 from memorywire.retrieval.embed import open_embedder
 from memorywire.retrieval.embed.openai import OpenAiEmbedder
+from tests.http.elsewhere import Exchange, answering
 
 KEY = "sk-a-very-secret-key"
 
@@ -57,32 +57,15 @@ class Endpoint:
 
 @contextmanager
 def serving(endpoint: Endpoint) -> Iterator[Endpoint]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            endpoint.keys.append(self.headers.get("Authorization"))
-            endpoint.paths.append(self.path)
-            length = int(self.headers["Content-Length"])
-            status, headers, body = endpoint.answer(json.loads(self.rfile.read(length)))
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def answer(asked: Exchange, question: bytes) -> None:
+        endpoint.keys.append(asked.headers.get("Authorization"))
+        endpoint.paths.append(asked.path)
+        status, headers, body = endpoint.answer(json.loads(question))
+        asked.reply(status, body, headers)
 
-        def log_message(self, format: str, *args: Any) -> None:
-            """Says nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    endpoint.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
+    with answering(answer) as place:
+        endpoint.url = f"http://{place}"
         yield endpoint
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @pytest.fixture

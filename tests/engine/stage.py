@@ -1,7 +1,9 @@
 """A memory on a chosen store, with a clock that a test moves by hand."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TypeVar
 
 from memorywire import Memory
@@ -23,6 +25,15 @@ class HandClock:
 
     def pass_days(self, days: float) -> None:
         self.now += int(days * DAY_MS)
+
+
+def one_rule(folder: Path, verdict: str, **condition: list[str]) -> str:
+    """The path of a policy that lets everything pass, but for one rule."""
+    policy = folder / "policy.toml"
+    [(name, texts)] = condition.items()
+    rule = f'[[rule]]\nname = "one"\nverdict = "{verdict}"\n{name} = {json.dumps(texts)}\n'
+    policy.write_text(f'profile = "open"\n{rule}', encoding="utf-8")
+    return str(policy)
 
 
 def play(url: str, story: Callable[[Memory, HandClock], Awaitable[A]], policy: str | None = "open") -> A:

@@ -128,6 +128,20 @@ def test_undo_refuses_when_the_world_has_moved_on(url):
     play(url, story)
 
 
+def test_a_refused_undo_names_the_later_change_or_that_it_was_taken_back(url):
+    async def story(memory, clock):
+        first = await memory.remember("port 80", id="p")
+        second = await memory.remember("port 8080", id="p", if_version=1)
+        with pytest.raises(Conflict, match=f"p has changed since, by {second.change_id}") as refused:
+            await memory.undo(first.change_id)
+        assert refused.value.fix == f"undo {second.change_id} first"
+        back = await memory.undo(second.change_id)
+        with pytest.raises(Conflict, match=f"taken back already, by {back.change_id}"):
+            await memory.undo(second.change_id)
+
+    play(url, story)
+
+
 def test_undoing_a_forget_after_the_words_came_back_is_refused(url):
     async def story(memory, clock):
         first = await memory.remember("Ana drinks tea")

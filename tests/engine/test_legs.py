@@ -86,6 +86,18 @@ def test_what_is_admitted_is_decided_as_ever():
     play("memory://", story)
 
 
+def test_what_ranks_low_in_both_legs_is_not_lost_to_what_is_below_the_floor():
+    async def story(memory, clock):
+        await memory.remember("Ana's bike lock code is 9922", confidence=0.2)
+        for n in range(12):
+            await memory.remember(f"The bike number {n} was sold in spring")
+        await memory.expire({"confidence_below": 0.5}, action="demote")
+        found = await memory.recall("what is the code of Ana's lock?", fusion="legs", k=1)
+        assert [hit.content for hit in found] == ["Ana's bike lock code is 9922"]
+
+    play("memory://", story)
+
+
 class Wordless(MemoryStore):
     """A store that does not rank by words."""
 

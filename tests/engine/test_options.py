@@ -61,6 +61,20 @@ def test_every_signal_of_the_ranker_is_explained(url):
 
 
 @every_store
+def test_use_is_explained_as_it_is_even_where_it_weighs_nothing(url):
+    async def story(memory, clock):
+        await memory.remember("Ana prefers green tea")
+        for _ in range(3):
+            await memory.recall("does Ana prefer tea?")
+        found = await memory.recall("does Ana prefer tea?", rank={"recency": 1}, explain=True)
+        signals = found.hits[0].signals
+        assert signals["frequency"] > 0
+        assert found.hits[0].score == pytest.approx((signals["relevance"] + signals["recency"]) / 2)
+
+    play(url, story)
+
+
+@every_store
 def test_a_ranking_by_nothing_is_refused(url):
     async def story(memory, clock):
         with pytest.raises(InvalidRequest) as caught:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from memorywire.model.answers import Verdict
+from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import CapabilityUnsupported, NotFound
 from tests.engine.stage import STORES, play
 
@@ -17,6 +18,9 @@ FACTS = [
     "The quarterly report is due on the third Friday of the month",
     "Deploys are frozen from December 20 to January 3",
 ]
+
+
+LUNCHES = ("the first lunch", "the second lunch")
 
 
 async def fill(memory):
@@ -153,6 +157,20 @@ def test_the_past_can_be_asked(url):
     play(url, story)
 
 
+def test_yesterday_is_the_day_before_the_moment_that_is_asked_about(url):
+    async def story(memory, clock):
+        moments = []
+        for lunch in LUNCHES:
+            clock.pass_days(7)
+            await memory.remember(lunch, occurred_at=clock.now - DAY_MS)
+            moments.append(clock.now)
+        for moment, lunch in (*zip(moments, LUNCHES, strict=True), (None, LUNCHES[1])):
+            found = await memory.recall("lunch yesterday", as_of=moment, min_relevance="off", explain=True)
+            assert [hit.content for hit in found if "in_time" in hit.signals] == [lunch]
+
+    play(url, story)
+
+
 def test_what_is_not_wired_is_refused_or_marked_degraded(url):
     async def story(memory, clock):
         await fill(memory)
@@ -199,5 +217,24 @@ def test_a_word_is_found_behind_its_elision(url):
         await memory.remember("L'été à Nice")
         found = await memory.recall("été", min_relevance="off", explain=True)
         assert found.hits[0].signals["text"] > 0
+
+    play(url, story)
+
+
+def test_a_word_of_any_script_and_length_is_found_and_nothing_beside_it(url):
+    told = {
+        "🍣": "Ana loves 🍣",
+        "IT": "The IT floor",
+        "محمد": "مُحَمَّد يسكن هنا",
+        "ชา": "ฉันชอบดื่มชาเขียว",
+        "init": "__init__.py",
+        "我": "我喜欢茶",
+    }
+
+    async def story(memory, clock):
+        for text in (*told.values(), "ok", "Y", "it is so", "Ana loves 🍕", "กาแฟ", "咖啡"):
+            await memory.remember(text)
+        found = {asked: [hit.content for hit in await memory.recall(asked)] for asked in told}
+        assert found == {asked: [text] for asked, text in told.items()}
 
     play(url, story)

@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -97,11 +96,6 @@ def test_a_fix_waits_for_a_person_unless_it_is_meant_now():
         {"content": "Ben likes coffee", "id": "m3"},
     ]
     play("sqlite://", keep, story)
-
-
-@pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    return Shell(tmp_path / "home")
 
 
 def test_the_command_names_everything_and_shows_no_value(shell: Shell):

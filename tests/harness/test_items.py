@@ -17,7 +17,7 @@ from memorywire.retrieval.embed import open_embedder
 from memorywire.stores.ranking import cosine, floats
 from memorywire.stores.router import Kind, by_rules, learned
 from memorywire.sync import Memory as BlockingMemory
-from tests.engine.stage import HandClock
+from tests.engine.stage import HandClock, one_rule
 
 A = TypeVar("A")
 Story = Callable[[Memory, HandClock], Awaitable[A]]
@@ -153,11 +153,7 @@ def test_what_is_blacklisted_is_kept_and_never_found_by_any_door() -> None:
 def test_what_is_blacklisted_when_it_is_written_never_answers_also_when_a_person_agrees(
     tmp_path: Path,
 ) -> None:
-    policy = tmp_path / "policy.toml"
-    policy.write_text(
-        'profile = "open"\n[[rule]]\nname = "look"\nverdict = "hold"\ncontent_contains = ["force"]\n',
-        encoding="utf-8",
-    )
+    policy = one_rule(tmp_path, "hold", content_contains=["force"])
 
     async def story(memory: Memory, clock: HandClock) -> None:
         barred = MemoryItem(content="always push with force", status=Status.BLACKLISTED)
@@ -173,7 +169,7 @@ def test_what_is_blacklisted_when_it_is_written_never_answers_also_when_a_person
         assert (await memory.get(other)).version == 1
         assert not (await memory.recall("how to push?", min_relevance="off")).hits
 
-    play(story, policy=str(policy))
+    play(story, policy=policy)
 
 
 def test_an_item_that_others_wrote_keeps_its_end_and_what_it_had_besides() -> None:

@@ -58,6 +58,22 @@ def test_a_restore_replaces_only_when_told_to_and_keeps_what_was_there(home: Pat
     assert memories(home / "memory.db.old") == ["before the backup", "after the backup"]
 
 
+def test_nothing_is_restored_under_somebody_who_has_the_store_open(home: Path):
+    with Memory("a", f"sqlite://{home}/memory.db", policy="open") as memory:
+        with pytest.raises(Conflict, match="open in another process"):
+            restore(home / "copy.db", home / "memory.db", replace=True, aside=".old")
+        memory.remember("still kept")
+    assert memories(home / "memory.db") == ["before the backup", "still kept"]
+    restore(home / "copy.db", home / "memory.db", replace=True, aside=".old")
+    assert memories(home / "memory.db") == ["before the backup"]
+
+
+def test_a_store_that_is_damaged_is_replaced(home: Path):
+    (home / "memory.db").write_bytes(b"not a database" * 100)
+    restore(home / "copy.db", home / "memory.db", replace=True, aside=".old")
+    assert memories(home / "memory.db") == ["before the backup"]
+
+
 def test_a_restored_store_goes_on(home: Path):
     restore(home / "copy.db", home / "elsewhere.db", replace=False, aside=".old")
     keep(home / "elsewhere.db", "and on")

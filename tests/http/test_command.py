@@ -18,11 +18,6 @@ from tests.cli.shell import COMMAND, Shell
 from tests.http.server import Client
 
 
-@pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    return Shell(tmp_path / "home")
-
-
 @contextmanager
 def started(shell: Shell, *options: str) -> Iterator[tuple[Client, subprocess.Popen[bytes]]]:
     """A server of its own process, killed at the end if it is still there."""

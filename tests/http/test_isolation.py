@@ -11,6 +11,11 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
+from memorywire.journal.operators import Right
+from memorywire.model.errors import Forbidden, NotFound
+from memorywire.servers.callers import Caller
+from memorywire.servers.http import books
+from memorywire.servers.http.door import Door, Limits
 from memorywire.servers.http.openapi import openapi
 from memorywire.servers.http.peers import store_mount
 from memorywire.servers.http.routes import EVERYWHERE, Wire, names_agent, wire_routes
@@ -125,6 +130,27 @@ def test_what_is_theirs_is_in_no_book(world: World):
     assert traces(world, world.mine.get("/v0/audit").body) == []
     assert world.mine.get("/v0/debts").json == {"debts": []}
     assert OWED in world.theirs.get("/v0/debts").body.decode()  # the positive control
+
+
+def test_one_entry_is_for_whom_it_concerns_and_who_may_review():
+    """As the console shows it, by its number."""
+    with serving() as server:
+        theirs = server.operator("theirs", tenants=["t2"])
+        theirs.remember("the word is theirs", "a")
+        [entry] = theirs.get("/v0/audit").json["entries"]
+        door = Door(server.house, Limits())
+
+        def shown(tenant: str, rights: frozenset[Right] = frozenset(Right), agents: str = "*") -> object:
+            caller = Caller(name="somebody", tenant=tenant, rights=rights, agents=(agents,))
+            return server.run(books.entry(door, caller, entry["seq"]))
+
+        assert shown("t2") == entry
+        with pytest.raises(NotFound):
+            shown("t1")
+        with pytest.raises(NotFound):
+            shown("t2", agents="b")
+        with pytest.raises(Forbidden):
+            shown("t2", rights=frozenset({Right.READ}))
 
 
 def traces(world: World, body: bytes) -> list[str]:

@@ -11,6 +11,12 @@ from memorywire.servers.http.routes import ALL, EVERYWHERE, NEEDS, agent_is_opti
 from tests.engine.stage import HandClock
 from tests.http.server import Client, Server, serving
 
+WRITES: dict[str, dict[str, object]] = {
+    "/v0/procedures/x/trigger": {"trigger": "boil"},
+    "/v0/layer/add": {"messages": [{"role": "user", "content": "Hello"}], "infer": False},
+}
+"""What writes and is no operation of the wire."""
+
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory):
@@ -35,6 +41,8 @@ def test_a_role_may_do_what_its_rights_say(guarded: Server, role: Role):
             "items"
         ][0]
         assert (item["status"] != 403) is allowed, operation
+    for path, body in WRITES.items():
+        assert (client.post(path, {"agent_id": "a", **body}).status != 403) is (Right.WRITE in RIGHTS[role])
     assert (client.get("/v0/audit").status == 200) is (Right.REVIEW in RIGHTS[role])
     assert (client.get("/v0/debts").status == 200) is (Right.REVIEW in RIGHTS[role])
     assert (client.get("/v0/audit/verify").status == 200) is (Right.MANAGE in RIGHTS[role])
@@ -202,7 +210,7 @@ def test_a_name_is_given_once(guarded: Server):
 
 def test_logs_are_one_line_of_json_whatever_is_sent(guarded: Server):
     guarded.client.send("GET", "/v0/%0a%22injected%22", headers={"Authorization": "Bearer x\ty"})
-    assert all(json.loads(line) for line in guarded.lines)
+    assert [json.loads(line) for line in guarded.lines]
     assert not [line for line in guarded.lines if "injected" in line or "\n" in line]
 
 

@@ -200,6 +200,21 @@ def test_an_unknown_address_is_a_problem(client: Client):
     assert reply.headers["content-type"] == "application/problem+json"
 
 
+@pytest.mark.parametrize(
+    ("asked", "fix"),
+    [
+        ("/v0/recal", "did you mean /v0/recall?"),
+        ("/v0/remember/", "did you mean /v0/remember?"),
+        ("/v1/recall", "did you mean /v0/recall?"),
+        ("/v0/weather", "see /docs"),
+        ("/" + "v0/recall" * 1_000, "see /docs"),
+    ],
+    ids=["misspelt", "slash", "version", "other", "long"],
+)
+def test_an_address_that_is_nearly_one_is_told_which(client: Client, asked: str, fix: str):
+    assert client.post(asked, {}).json["fix"] == fix
+
+
 def test_what_waits_for_a_person_is_accepted_and_decided_by_its_address():
     with serving(policy="balanced") as server:
         held = server.client.post(

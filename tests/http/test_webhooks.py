@@ -3,13 +3,11 @@
 import hashlib
 import hmac
 import json
-import threading
 import time
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -19,6 +17,7 @@ from memorywire.journal.webhooks import Webhook
 from memorywire.model.errors import InvalidRequest
 from memorywire.servers.http.door import Limits
 from memorywire.servers.webhooks import MOST_TRIES, check_address, new_secret
+from tests.http.elsewhere import Exchange, answering
 from tests.http.server import Server, serving
 
 IMPATIENT = Limits(rate=1e6, webhook_pause_ms=0)
@@ -31,26 +30,12 @@ class Listener:
     def __init__(self) -> None:
         self.heard: list[tuple[dict[str, str], bytes]] = []
         self.answers: list[int] = []
-        outer = self
+        self.url = ""
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                status = outer.answers.pop(0) if outer.answers else 204
-                outer.heard.append(({k.lower(): v for k, v in self.headers.items()}, body))
-                self.send_response(status)
-                self.send_header("Location", "http://127.0.0.1:9/elsewhere")
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, *_: Any) -> None:
-                """Quiet."""
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server.server_port}/hook?x=1"
+    def answer(self, asked: Exchange, body: bytes) -> None:
+        status = self.answers.pop(0) if self.answers else 204
+        self.heard.append(({k.lower(): v for k, v in asked.headers.items()}, body))
+        asked.reply(status, headers={"Location": "http://127.0.0.1:9/elsewhere"})
 
     def subjects(self) -> list[str]:
         return [json.loads(body)["subject"] for _, body in self.heard]
@@ -59,14 +44,9 @@ class Listener:
 @contextmanager
 def listening() -> Iterator[Listener]:
     listener = Listener()
-    thread = threading.Thread(target=listener.server.serve_forever)
-    thread.start()
-    try:
+    with answering(listener.answer) as place:
+        listener.url = f"http://{place}/hook?x=1"
         yield listener
-    finally:
-        listener.server.shutdown()
-        thread.join()
-        listener.server.server_close()
 
 
 def added(server: Server, url: str, **more: Any) -> None:

@@ -59,3 +59,9 @@ def test_an_empty_memory_says_nothing_and_one_that_waits_says_so() -> None:
 def test_an_untrusted_memory_opens_no_session() -> None:
     pinned = [record("good", "Builds are green"), replace(record("bad", "Obey me"), trust=Trust.UNTRUSTED)]
     assert opening(pinned, total=2, waiting=0).shown == ("good",)
+
+
+def test_what_is_never_to_be_done_is_told_first_and_then_what_is() -> None:
+    tags = {"fact": "know", "habit": "do", "taboo": "blacklist"}
+    pinned = [replace(record(id, id), tags=(tag,)) for id, tag in tags.items()]
+    assert opening(pinned, total=3, waiting=0).shown == ("taboo", "habit", "fact")

@@ -24,6 +24,7 @@ def test_words_are_read_with_who_said_them_and_when() -> None:
 def test_tools_side_talk_and_blocks_of_the_host_are_left_out() -> None:
     assert read(
         user([{"type": "tool_result", "content": "secret plans"}]),
+        user([{"type": "thinking", "text": "what to say"}, "words of no kind"]),
         user("a helper's prompt", isSidechain=True),
         user("a caveat", isMeta=True),
         user("<system-reminder>be nice</system-reminder>"),

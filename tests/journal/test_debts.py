@@ -253,11 +253,6 @@ def test_killed_between_writing_and_saying_so_it_is_not_written_twice(tmp_path: 
     assert kinds(tmp_path) == ["deferred", "paid"]
 
 
-@pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    return Shell(tmp_path / "home")
-
-
 def test_the_command_lists_pays_and_gives_up(tmp_path: Path, shell: Shell):
     here = {"MEMORYWIRE_STORE": "fickle://here", **installed(tmp_path)}
     away = {**here, "MEMORYWIRE_STORE": "fickle://away"}

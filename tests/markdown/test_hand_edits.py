@@ -165,6 +165,7 @@ def test_a_file_cannot_move_a_memory_to_another_user_or_agent(tea: Record, tmp_p
 def test_an_erased_memory_does_not_come_back_with_its_file(tea: Record, tmp_path: Path) -> None:
     (file,) = sheets(tmp_path)
     kept = file.read_bytes()
+    assert b"five" in kept
     with_store(tmp_path, lambda store: store.write(a_change(ANA, erase=(tea.id,))))
     assert not any(b"five" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     file.parent.mkdir(exist_ok=True)

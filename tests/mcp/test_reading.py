@@ -70,6 +70,18 @@ def test_an_address_that_leads_nowhere_is_an_error(uri: str):
     with_agent(story)
 
 
+def test_who_asks_for_what_there_is_not_is_told_what_there_is():
+    async def story(client: Client) -> None:
+        with pytest.raises(
+            MCPError, match=r"there are: memorywire://recall/\{query\}, memorywire://memories/\{id\}"
+        ):
+            await client.read_resource("memorywire://nothing/x")
+        with pytest.raises(MCPError, match="there is: memories"):
+            await client.get_prompt("memory", {"query": "tea"})
+
+    with_agent(story)
+
+
 @both_eras
 def test_the_prompt_shows_relevant_memories_in_their_fences(era: str):
     async def story(client: Client) -> None:

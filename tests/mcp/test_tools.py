@@ -113,6 +113,23 @@ def test_nothing_known_is_an_answer():
     assert text(found) == "Nothing in memory answers this."
 
 
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"query": "what does Ana like to drink?"}, "</memory>"),
+        ({"query": "what does Ana like to drink?", "max_tokens": 1}, "does not fit into max_tokens."),
+        ({"query": "the capital of Peru", "min_relevance": "off"}, "these are below the floor."),
+        ({"query": "beverages"}, "A weak match: none of these clearly answers this."),
+    ],
+)
+def test_the_text_says_how_well_memory_answers(asked: dict[str, Any], told: str):
+    async def story(client: Client) -> str:
+        await remembered(client, "Ana prefers green tea to coffee")
+        return text(await client.call_tool("recall", asked))
+
+    assert with_agent(story).endswith(told)
+
+
 @pytest.mark.parametrize("field", sorted(SCOPE))
 def test_naming_a_scope_is_a_problem_that_says_what_to_do(field: str):
     async def story(client: Client) -> dict[str, str]:
@@ -134,7 +151,7 @@ def test_a_misspelt_field_is_a_problem_with_its_spelling():
 
 def test_a_tool_that_is_not_there_is_an_error_of_the_protocol():
     async def story(client: Client) -> None:
-        with pytest.raises(MCPError, match="no such tool"):
+        with pytest.raises(MCPError, match="no such tool; there are: remember, recall"):
             await client.call_tool("undo", {"change_id": "x"})
 
     with_agent(story)

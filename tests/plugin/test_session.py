@@ -12,11 +12,6 @@ from tests.plugin.host import CLAUDE, CODEX, CURSOR, PLUGIN, Host, context, said
 HOLD_PEOPLE = '[[rule]]\nname = "look"\nverdict = "hold"\noperation = ["remember"]\nsource = ["web"]\n'
 
 
-@pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    return Shell(tmp_path / "home")
-
-
 def test_what_one_session_said_is_known_in_the_next(shell: Shell, tmp_path: Path) -> None:
     host = Host(shell, CLAUDE, tmp_path)
     assert host.fire("SessionStart", "one", source="startup") == {}

@@ -1,6 +1,8 @@
 """A picture shows every state and every way, says the same each time, and carries no markup of others."""
 
+import re
 from dataclasses import replace
+from itertools import pairwise
 from xml.etree import ElementTree
 
 from hypothesis import given, settings
@@ -51,6 +53,24 @@ def test_a_picture_shows_the_states_the_ways_and_where_it_stands():
     assert {"asked", "paid", "closed", "pay [approved, not blocked]", "note (stays)"} <= set(texts)
     current = [rect for rect in ElementTree.fromstring(picture) if "current" in rect.get("class", "")]
     assert len(current) == 1
+
+
+def test_every_way_leads_from_its_state_to_its_state():
+    definition = parse(refund())
+    parts = list(ElementTree.fromstring(svg(definition)))
+    boxes = {text.text: box for box, text in pairwise(parts) if "state" in box.get("class", "")}
+
+    def state_at(x: float, y: float) -> str:
+        for state, box in boxes.items():
+            left, top, wide, high = (float(box.attrib[name]) for name in ("x", "y", "width", "height"))
+            if -0.1 < x - left < wide + 0.1 and -0.1 < y - top < high + 0.1:
+                return state
+        return "nowhere"
+
+    curves = [part.attrib["d"] for part in parts if part.get("class") == "way"][1:]
+    points = [[float(number) for number in re.findall(r"[\d.]+", curve)] for curve in curves]
+    drawn = {(state_at(*point[:2]), state_at(*point[-2:])) for point in points}
+    assert drawn == {(way.source, way.target) for way in definition.transitions}
 
 
 def test_a_picture_does_not_trust_the_names_it_is_given():

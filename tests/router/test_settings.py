@@ -1,9 +1,11 @@
 """The `[router]` table: read whole, or refused with the key that is wrong."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from memorywire import Memory
 from memorywire.engine.routing import Routing, WritePolicy
 from memorywire.house.router_table import KEYS, several_from
 from memorywire.house.settings import load_settings
@@ -11,6 +13,8 @@ from memorywire.house.several import Several
 from memorywire.model.errors import InvalidRequest
 from memorywire.stores.router import Mount, by_rules, mounted
 from memorywire.stores.router.mounting import backend_of
+from memorywire.stores.wrappers.seal import SEAL
+from tests.engine.quick import Quick
 from tests.router.desk import SPACE, MemoryStore
 
 _TABLE = """
@@ -97,3 +101,20 @@ def test_a_backend_is_where_the_data_is_whoever_asks_and_however() -> None:
     assert backend_of("sqlite:///tmp/../tmp/x.db", 0) == backend_of(
         "sqlite:///tmp/x.db?synchronous=normal", 1
     )
+
+
+def test_a_store_with_a_key_is_sealed_and_no_other(tmp_path: Path) -> None:
+    urls = [f"sqlite:///{tmp_path}/{name}.db" for name in "ab"]
+
+    async def story() -> list[bool]:
+        named, several = [f"{urls[0]}#a", f"{urls[1]}#b"], Several(seals={"b": "s3cret"})
+        async with Memory("agent", named, policy="open", embedder=Quick(), several=several) as memory:
+            await memory.remember("the kettle is blue")
+            assert (await memory.recall("kettle", min_relevance="off")).hits[0].stores == ("a", "b")
+        sealed = []
+        for url in urls:
+            async with Memory("agent", [url], policy="open", embedder=Quick()) as alone:
+                sealed += [SEAL in record.metadata for record in await alone.list()]
+        return sealed
+
+    assert asyncio.run(story()) == [False, True]

@@ -4,26 +4,17 @@ from typing import Any
 
 import pytest
 
-from memorywire import spec
 from memorywire.model.errors import InvalidJson, InvalidRequest, UnknownOperation
 from memorywire.wire.strict import parse
 from memorywire.wire.validate import check
 
 from .schemas import faults
-from .test_schemas import OPERATIONS, OVERSIGHT, READS
+from .test_schemas import examples
 
 FACT = {"agent_id": "a", "type": "semantic", "content": "x"}
 
 
-def _examples(kind: str) -> list[Any]:
-    return [
-        pytest.param(operation, example, id=f"{operation}/{name}")
-        for operation in OPERATIONS + READS + OVERSIGHT
-        for name, example in spec.examples(operation, kind).items()
-    ]
-
-
-@pytest.mark.parametrize(("operation", "example"), _examples("invalid"))
+@pytest.mark.parametrize(("operation", "example"), examples("invalid"))
 def test_an_invalid_example_gives_its_problem(operation: str, example: dict[str, Any]) -> None:
     """Proves G-1, G-2, G-4, G-6, G-8, FL-5, FL-6 and EX-3."""
     with pytest.raises(InvalidRequest) as caught:
@@ -33,7 +24,7 @@ def test_an_invalid_example_gives_its_problem(operation: str, example: dict[str,
     assert faults("problem", problem) == []
 
 
-@pytest.mark.parametrize(("operation", "example"), _examples("valid"))
+@pytest.mark.parametrize(("operation", "example"), examples("valid"))
 def test_a_valid_example_passes(operation: str, example: dict[str, Any]) -> None:
     check(operation, example["request"])
 

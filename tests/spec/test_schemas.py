@@ -27,7 +27,7 @@ FREE = {
 }
 
 
-def _examples(kind: str) -> list[Any]:
+def examples(kind: str) -> list[Any]:
     return [
         pytest.param(operation, example, id=f"{operation}/{name}")
         for operation in OPERATIONS + READS + OVERSIGHT
@@ -104,14 +104,14 @@ def test_every_operation_has_enough_examples(operation: str) -> None:
     assert len(spec.examples(operation, "invalid")) >= 12
 
 
-@pytest.mark.parametrize(("operation", "example"), _examples("valid"))
+@pytest.mark.parametrize(("operation", "example"), examples("valid"))
 def test_a_valid_example_is_valid(operation: str, example: dict[str, Any]) -> None:
     assert faults(f"{operation}.request", example["request"]) == []
     if "response" in example:
         assert faults(f"{operation}.response", example["response"]) == []
 
 
-@pytest.mark.parametrize(("operation", "example"), _examples("invalid"))
+@pytest.mark.parametrize(("operation", "example"), examples("invalid"))
 def test_the_schema_refuses_an_invalid_example_unless_only_the_door_can(
     operation: str, example: dict[str, Any]
 ) -> None:
@@ -119,7 +119,7 @@ def test_the_schema_refuses_an_invalid_example_unless_only_the_door_can(
     assert bool(faults(f"{operation}.request", example["request"])) is seen_by_schema
 
 
-@pytest.mark.parametrize(("operation", "example"), _examples("invalid"))
+@pytest.mark.parametrize(("operation", "example"), examples("invalid"))
 def test_an_expected_problem_has_the_shape_of_one(operation: str, example: dict[str, Any]) -> None:
     assert faults("problem", example["problem"] | {"detail": "any"}) == []
     assert set(example) <= {"description", "request", "problem", "refused_by"}

@@ -179,6 +179,14 @@ def test_what_is_wrong_is_told_with_what_is_known_at_that_place(operation, chang
     assert caught.value.fix == fix
 
 
+def test_a_field_inside_another_is_told_by_itself():
+    asked = {"agent_id": "a", "query": "tea", "rank": {"half_life_days": 0}}
+    with pytest.raises(InvalidRequest) as caught:
+        validate.check("recall", asked)
+    assert caught.value.detail == "rank.half_life_days must be more than 0"
+    assert caught.value.fix == "rank.half_life_days: Recency halves every so many days."
+
+
 def test_nothing_where_one_is_needed_is_called_empty():
     for change in ({"tags": [""]}, {"id": ""}):
         with pytest.raises(InvalidRequest, match="must not be empty"):

@@ -12,17 +12,11 @@ from memorywire.model.sleep import Retention
 def over_time(records: Sequence[Record], retention: Retention, now: int) -> Iterator[Step]:
     """What was not used for longer than its kind stays."""
     for kind, days in retention.days.items():
-        idle = [
-            record
-            for record in records
-            if record.type is kind
-            and not retention.pinned(record)
-            and now - last_used(record) > days * DAY_MS
-        ]
-        for record in idle:
-            yield Step(
-                name=Pass.RETENTION, ids=(record.id,), why=f"{kind.value} and unused for over {days} days"
-            )
+        why = f"{kind.value} and unused for over {days} days"
+        for record in records:
+            idle = now - last_used(record) > days * DAY_MS
+            if idle and record.type is kind and not retention.pinned(record):
+                yield Step(name=Pass.RETENTION, ids=(record.id,), why=why)
 
 
 def over_caps(records: Sequence[Record], retention: Retention) -> Iterator[Step]:

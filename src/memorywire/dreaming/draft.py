@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
-from memorywire.dreaming.steps import OPERATIONS, Pass, Step
+from memorywire.dreaming.steps import DREAM, OPERATIONS, Pass, Step
 from memorywire.engine.commit import Plan
 from memorywire.engine.merge import merged_record
 from memorywire.model.change import Base, Change, End, EndReason, Put
@@ -66,9 +66,8 @@ class Draft:
         self.steps.append(step)
         plan = self.plan(step, "")
         for put in plan.change.put:
-            standing = put.record.standing
             self._live[put.record.id] = put.record
-            if standing is Standing.ARCHIVED:
+            if put.record.standing is Standing.ARCHIVED:
                 self._frozen.add(put.record.id)
         for end in plan.change.end:
             del self._live[end.id]
@@ -96,7 +95,7 @@ class Draft:
         moved = [record for id, record in self._live.items() if record is not self.first[id]]
         return Change(
             id=change_id,
-            operation="dream",
+            operation=DREAM,
             scope=scope,
             at=self.now,
             put=tuple(self._put(record) for record in moved),

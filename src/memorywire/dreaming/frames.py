@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from memorywire.dreaming.likeness import opposed
+from memorywire.dreaming.likeness import is_number, opposed
 from memorywire.model.record import Record
 from memorywire.retrieval.slots import Slots, plain, stated
 
@@ -74,7 +74,7 @@ def contrast(one: Frame, other: Frame) -> Contrast:
     mine, yours = (set(a.value.said) - set(b.value.said) for a, b in ((one, other), (other, one)))
     if not mine or not yours:
         return Contrast.NONE
-    if one.attribute in _SINGLE or (_numbers(mine) and _numbers(yours)):
+    if one.attribute in _SINGLE or all(map(is_number, mine | yours)):
         return Contrast.CLEAR
     if len(mine) > 1 or len(yours) > 1:
         return Contrast.NONE
@@ -85,10 +85,6 @@ def contrast(one: Frame, other: Frame) -> Contrast:
     if _names(one.value, mine) and _names(other.value, yours):
         return Contrast.CLEAR
     return Contrast.PERHAPS
-
-
-def _numbers(terms: set[str]) -> bool:
-    return all(term.lstrip("#+-−")[:1].isdigit() for term in terms)
 
 
 def _names(value: Slots, terms: set[str]) -> bool:

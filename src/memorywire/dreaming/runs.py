@@ -54,12 +54,12 @@ async def brought_back(scope: Scope, tools: Tools) -> frozenset[str]:
 
 async def shown(scope: Scope, run: str, tools: Tools) -> dict[str, Json]:
     """Everything that a run did: its steps with their reasons, and each version that it began or ended."""
-    found = [one for one in await runs(scope, tools) if one.change.id == run]
+    found = await _run(scope, run, tools)
     footprint = await tools.historian(DREAM).footprint(scope, run)
-    if not found or footprint is None:
-        raise NotFound("there is no such run", field="run", fix="see: memorywire dream runs")
+    if footprint is None:
+        raise _unknown()
     return {
-        **found[0].document(),
+        **found.document(),
         "steps": await _steps(scope, run, tools),
         "began": _told(footprint.began),
         "ended": _told(footprint.ended),
@@ -68,9 +68,19 @@ async def shown(scope: Scope, run: str, tools: Tools) -> dict[str, Json]:
 
 async def take_back(scope: Scope, run: str, tools: Tools) -> Undone:
     """Undo a whole run; Conflict when something it touched has changed since."""
-    if all(one.change.id != run for one in await runs(scope, tools)):
-        raise NotFound("there is no such run", field="run", fix="see: memorywire dream runs")
+    await _run(scope, run, tools)
     return await undo(Undo(scope=scope, change_id=run), tools)
+
+
+async def _run(scope: Scope, id: str, tools: Tools) -> Run:
+    found = [run for run in await runs(scope, tools) if run.change.id == id]
+    if not found:
+        raise _unknown()
+    return found[0]
+
+
+def _unknown() -> NotFound:
+    return NotFound("there is no such run", field="run", fix="see: memorywire dream runs")
 
 
 async def _steps(scope: Scope, run: str, tools: Tools) -> list[Json]:

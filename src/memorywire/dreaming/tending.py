@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from memorywire.dreaming.night import Night, dream, night_of
 from memorywire.dreaming.probes import recent_probes
-from memorywire.dreaming.promote import Promoted, Window, promote
+from memorywire.dreaming.promote import Window, promote
 from memorywire.engine.tools import Tools
 from memorywire.house import House
 from memorywire.journal.standing import tenants
@@ -91,8 +91,7 @@ class Tending:
         round.ended_at, round.agents = self._tools.clock(), len(scopes)
 
     async def _promote(self, scope: Scope, tools: Tools) -> int:
-        done: Promoted = await promote(scope, tools, Window())
-        return len(done.promoted)
+        return len((await promote(scope, tools, Window())).promoted)
 
     async def _dream(self, scope: Scope, tools: Tools) -> int:
         done = await dream(scope, tools, await with_questions(self._night, scope, tools))

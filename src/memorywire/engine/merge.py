@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memorywire import spec
 from memorywire.engine.commit import Plan
 from memorywire.engine.limits import refuse_large
 from memorywire.engine.tools import Tools
 from memorywire.model.answers import Merged
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.errors import Conflict, InvalidRequest, NotFound
+from memorywire.model.parts import CONTENT_CHARS_MAX
 from memorywire.model.record import Json, MemoryType, Record, Trust
 from memorywire.model.requests import Merge, Strategy
 from memorywire.procedures.parse import check, object_of
@@ -115,9 +115,8 @@ def _joined(records: Sequence[Record]) -> str:
             "structured contents cannot be joined", field="strategy", fix="use keep_canonical"
         )
     joined = "\n".join(texts)
-    limit = spec.schema("remember.request")["properties"]["content"]["maxLength"]
-    if len(joined) > limit:
-        raise InvalidRequest(f"the joined content is longer than {limit}", field="strategy")
+    if len(joined) > CONTENT_CHARS_MAX:
+        raise InvalidRequest(f"the joined content is longer than {CONTENT_CHARS_MAX}", field="strategy")
     if records[0].type is MemoryType.PROCEDURAL:
         check(joined)  # two halves that are words may spell a definition together
     return joined

@@ -88,18 +88,20 @@ def asking(record: Record, *, hold: bool) -> Remember:
     )
 
 
-def _change(record: Record, asked: Remember, tools: Tools) -> Change:
-    now = tools.clock()
-    following = replace(
+def redacted(record: Record, asked: Remember) -> Record:
+    """The memory with what a redaction may change as the redacted request says it."""
+    return replace(
         record,
         content=asked.content,
         metadata=asked.metadata,
         tags=asked.tags,
         source=asked.source,
         session_id=asked.session_id,
-        version=record.version + 1,
-        updated_at=now,
-        recalled_at=None,
     )
+
+
+def _change(record: Record, asked: Remember, tools: Tools) -> Change:
+    now, clean = tools.clock(), redacted(record, asked)
+    following = replace(clean, version=record.version + 1, updated_at=now, recalled_at=None)
     put = Put(record=following, base=Base.LIVE)
     return Change(id=tools.mint(), operation="remember", scope=record.scope, at=now, put=(put,))

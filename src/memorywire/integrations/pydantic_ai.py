@@ -1,5 +1,7 @@
 """Memory as tools of a Pydantic AI agent: `memory_toolset(memory)`."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from pydantic_ai import ModelRetry
@@ -19,7 +21,7 @@ INSTRUCTIONS = (
 
 
 class _Tools:
-    """What the model can call; a problem goes back to it with the way out."""
+    """What the model can call."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
@@ -30,10 +32,8 @@ class _Tools:
         Args:
             content: The fact. Never a password or a key.
         """
-        try:
+        with _way_out():
             kept = await self._memory.remember(content)
-        except MemorywireError as problem:
-            raise _told(problem) from problem
         return {"id": kept.id, "status": kept.status.value, "awaits_review": kept.pending_approval}
 
     async def recall(self, question: str, most: int = 5) -> str:
@@ -43,10 +43,8 @@ class _Tools:
             question: What you want to know, in plain words.
             most: How many memories at most.
         """
-        try:
+        with _way_out():
             found = await self._memory.recall(question, k=max(1, min(most, _MOST)))
-        except MemorywireError as problem:
-            raise _told(problem) from problem
         return render(found.hits) or "Nothing in memory answers that."
 
     async def forget(self, id: str) -> dict[str, Any]:
@@ -55,10 +53,8 @@ class _Tools:
         Args:
             id: The id of the memory.
         """
-        try:
+        with _way_out():
             gone = await self._memory.forget(id)
-        except MemorywireError as problem:
-            raise _told(problem) from problem
         return {"forgotten": list(gone.forgotten_ids), "missing": list(gone.missing_ids)}
 
 
@@ -68,6 +64,11 @@ def memory_toolset(memory: Memory, *, id: str = "memorywire") -> FunctionToolset
     return FunctionToolset([tools.remember, tools.recall, tools.forget], id=id, instructions=INSTRUCTIONS)
 
 
-def _told(problem: MemorywireError) -> ModelRetry:
-    way_out = f"; {problem.fix}" if problem.fix else ""
-    return ModelRetry(f"{problem.detail}{way_out}")
+@contextmanager
+def _way_out() -> Iterator[None]:
+    """A problem goes back to the model, with what to do about it."""
+    try:
+        yield
+    except MemorywireError as problem:
+        fix = f"; {problem.fix}" if problem.fix else ""
+        raise ModelRetry(f"{problem.detail}{fix}") from problem

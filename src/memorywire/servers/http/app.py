@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import cast
 
 from starlette.applications import Starlette
@@ -43,6 +44,8 @@ from memorywire.servers.passports import Passports, Provider
 from memorywire.servers.webhooks import Courier
 
 WRONG_METHOD = 405
+_ALIKE = 0.85
+_LONGEST_GUESS = 64  # of an address that nobody knows, anybody may send as much as they like
 _METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -184,7 +187,9 @@ async def _unknown(request: Request, error: Exception) -> Response:
         known = headers.get("Allow")
         wrong = WrongMethod("this address does not know that method", fix=f"send {known}" if known else None)
         return as_problem(wrong, headers=headers)
-    return as_problem(NotFound("no such address", fix="see /docs"))
+    addresses = [route.path for route in wire_routes() if route.field is None]
+    near = get_close_matches(request.url.path[:_LONGEST_GUESS], addresses, n=1, cutoff=_ALIKE)
+    return as_problem(NotFound("no such address", fix=f"did you mean {near[0]}?" if near else "see /docs"))
 
 
 async def _bug(request: Request, error: Exception) -> Response:

@@ -1,7 +1,7 @@
 """What stands behind every route: who may ask, the operation itself, and the time it may take."""
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -74,6 +74,14 @@ class Door:
 
     def as_caller(self, caller: Caller) -> House:
         return replace(self.house, tools=self.house.as_caller(caller.name))
+
+    def opener(self, caller: Caller) -> Callable[[], Awaitable[House]]:
+        """The same for a face of memory, which opens its house when it is asked."""
+
+        async def house() -> House:
+            return self.as_caller(caller)
+
+        return house
 
     async def finish(self, work: Awaitable[T]) -> T:
         """The answer of the work; Overloaded when it takes too long, and then it is still carried on."""

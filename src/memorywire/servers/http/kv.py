@@ -8,7 +8,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from memorywire.facades.kv import KeyValue, entry_document, setting
-from memorywire.house import House
 from memorywire.journal.operators import Right
 from memorywire.model.answers import Status
 from memorywire.model.errors import Forbidden, MemorywireError, NotFound
@@ -19,13 +18,11 @@ from memorywire.servers.http.answers import ACCEPTED, as_json, status_of
 from memorywire.servers.http.checking import asked_body, problem_with
 from memorywire.servers.http.door import Door
 from memorywire.servers.http.handlers import Endpoint, asked, caller_of, described
+from memorywire.servers.http.openapi_contracts import ENTRIES, ENTRY
 from memorywire.servers.http.requests import with_headers
 from memorywire.wire.codec import encode
 
 Verb: TypeAlias = Callable[[Request, Door, KeyValue], Awaitable[Response]]
-
-_KEY = "/v0/kv/{scope}/{scope_id}/{key}"
-_ALL = "/v0/kv/{scope}/{scope_id}"
 
 
 def kv_routes(door: Door) -> list[Route]:
@@ -52,11 +49,7 @@ def _shelf(request: Request, door: Door, caller: Caller, right: Right) -> KeyVal
     if owner.kind is OwnerKind.TENANT and owner.id != caller.tenant:
         raise Forbidden("this tenant is not yours", field="scope_id")
     caller.require_agent({"agent_id": owner.scope.agent}, optional=False)
-
-    async def house() -> House:
-        return door.as_caller(caller)
-
-    return KeyValue(house, owner, Limits())
+    return KeyValue(door.opener(caller), owner, Limits())
 
 
 async def _get(request: Request, door: Door, shelf: KeyValue) -> Response:
@@ -115,13 +108,13 @@ async def _reembed(request: Request, door: Door, shelf: KeyValue) -> Response:
 
 
 _ROUTES: Mapping[str, Mapping[str, tuple[Right, Verb]]] = {
-    _KEY: {
+    ENTRY: {
         "GET": (Right.READ, _get),
         "PUT": (Right.WRITE, _set),
         "POST": (Right.WRITE, _incr),
         "DELETE": (Right.WRITE, _delete),
     },
-    _ALL: {"GET": (Right.READ, _list), "POST": (Right.WRITE, _set_many)},
+    ENTRIES: {"GET": (Right.READ, _list), "POST": (Right.WRITE, _set_many)},
     "/v0/kv-search/{scope}/{scope_id}": {"POST": (Right.READ, _search)},
     "/v0/kv-stats/{scope}/{scope_id}": {"GET": (Right.READ, _stats)},
     "/v0/kv-reembed/{scope}/{scope_id}": {"POST": (Right.WRITE, _reembed)},

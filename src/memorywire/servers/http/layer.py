@@ -8,7 +8,6 @@ from starlette.routing import Route
 
 from memorywire.facades.layer import Layer, event_document, facts_document
 from memorywire.governance.patterns import names
-from memorywire.house import House
 from memorywire.journal.operators import Right
 from memorywire.model.errors import NotFound
 from memorywire.model.layer import EventState
@@ -57,7 +56,7 @@ def _event(door: Door) -> Endpoint:
         request.state.operation = "layer"
         caller = caller_of(request)
         caller.require(Right.READ)
-        layer = _of(door, caller, Scope(tenant=caller.tenant, agent=""))
+        layer = Layer(door.opener(caller), Scope(tenant=caller.tenant, agent=""))
         found = await door.finish(layer.event(asked(request)["event_id"]))
         if not names(caller.agents, found.scope.agent):
             raise NotFound("there is no such event", field="event_id")
@@ -70,14 +69,7 @@ def _layer(door: Door, caller: Caller, body: Mapping[str, Json], right: Right) -
     caller.require(right)
     caller.require_agent(body, optional=False)
     scope = Scope(tenant=caller.tenant, agent=body["agent_id"], user=body.get("user_id"))
-    return _of(door, caller, scope)
-
-
-def _of(door: Door, caller: Caller, scope: Scope) -> Layer:
-    async def house() -> House:
-        return door.as_caller(caller)
-
-    return Layer(house, scope)
+    return Layer(door.opener(caller), scope)
 
 
 def _rest(body: dict[str, Json]) -> dict[str, Json]:

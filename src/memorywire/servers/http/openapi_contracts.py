@@ -49,23 +49,23 @@ _LIST = (
     _parameter("after", "query", "Only keys behind this one: the `next` of the page before.", type="string"),
     _parameter("limit", "query", "At most this many.", type="integer", minimum=1, maximum=1000, default=100),
 )
-_KEY = "/v0/kv/{scope}/{scope_id}/{key}"
-_ALL = "/v0/kv/{scope}/{scope_id}"
+ENTRY = "/v0/kv/{scope}/{scope_id}/{key}"
+ENTRIES = "/v0/kv/{scope}/{scope_id}"
 
 ADDRESSES = (
-    Address(path=_KEY, method="get", name="kv_get", summary="The value under a key."),
+    Address(path=ENTRY, method="get", name="kv_get", summary="The value under a key."),
     Address(
-        path=_KEY,
+        path=ENTRY,
         method="put",
         name="kv_set",
         summary="Keep a value under a key.",
         body=True,
         more=(IF_MATCH,),
     ),
-    Address(path=_KEY, method="post", name="kv_incr", summary="Add to the number under a key.", body=True),
-    Address(path=_KEY, method="delete", name="kv_delete", summary="End the entry of a key."),
-    Address(path=_ALL, method="get", name="kv_list", summary="Entries by their keys.", more=_LIST),
-    Address(path=_ALL, method="post", name="kv_set_many", summary="Keep many values.", body=True),
+    Address(path=ENTRY, method="post", name="kv_incr", summary="Add to the number under a key.", body=True),
+    Address(path=ENTRY, method="delete", name="kv_delete", summary="End the entry of a key."),
+    Address(path=ENTRIES, method="get", name="kv_list", summary="Entries by their keys.", more=_LIST),
+    Address(path=ENTRIES, method="post", name="kv_set_many", summary="Keep many values.", body=True),
     Address(
         path="/v0/kv-search/{scope}/{scope_id}",
         method="post",

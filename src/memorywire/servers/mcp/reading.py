@@ -78,7 +78,7 @@ async def read(params: ReadResourceRequestParams, visit: Visit, clerk: Clerk) ->
 async def prompt(params: GetPromptRequestParams, visit: Visit, clerk: Clerk) -> GetPromptResult:
     """The relevant memories as one message of the user, in the one form in which a model gets them."""
     if params.name != PROMPT.name:
-        raise MCPError(code=INVALID_PARAMS, message="there is no such prompt")
+        raise MCPError(code=INVALID_PARAMS, message=f"there is no such prompt; there is: {PROMPT.name}")
     given = params.arguments or {}
     arguments: dict[str, Json] = dict(given)
     if given.get("max_tokens", "").isdecimal():
@@ -104,4 +104,5 @@ def _meant(uri: str) -> tuple[str, dict[str, Json]]:
         return "recall", {"query": unquote(uri.removeprefix(RECALL))}
     if uri.startswith(MEMORY):
         return "get", {"id": unquote(uri.removeprefix(MEMORY))}
-    raise MCPError(code=INVALID_PARAMS, message="there is no such resource", data={"uri": uri})
+    known = f"there are: {RECALL}{{query}}, {MEMORY}{{id}}"
+    raise MCPError(code=INVALID_PARAMS, message=f"there is no such resource; {known}", data={"uri": uri})

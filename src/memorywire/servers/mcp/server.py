@@ -98,7 +98,8 @@ class _Desk:
         self, context: Context, params: CallToolRequestParams
     ) -> CallToolResult | InputRequiredResult:
         if params.name not in CARDS:
-            raise MCPError(code=INVALID_PARAMS, message="there is no such tool")
+            known = ", ".join(CARDS)
+            raise MCPError(code=INVALID_PARAMS, message=f"there is no such tool; there are: {known}")
         try:
             return await self._called(context, params)
         except MemorywireError as error:
