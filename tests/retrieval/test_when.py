@@ -118,7 +118,7 @@ def test_what_is_no_time_is_not_used(text: str) -> None:
         ("since last week", "2023-05-22", None),
         ("since 2021", "2021-01-01", None),
         ("after March", "2023-04-01", None),
-        ("after the 10th of August 2022", "2022-08-11", None),
+        ("after the 10th of August 2022", "2022-08-10", None),  # on which it may have been told
         ("before May 2022", None, "2022-05-01"),
         ("before 2022-05-03", None, "2022-05-03"),
         ("until May 2022", None, "2022-06-01"),

@@ -75,6 +75,7 @@ _BARE_DAY = re.compile(rf"({_DAY})(?=$|{_OF} {_YEAR}$)")
 _BARE_DATE = re.compile(rf"(?!.*\b{_YEAR}$){_DATED}")
 _NAMED_MONTH = re.compile(rf"\b(?:{_MONTH})\b")
 _TWO_DIGITS = re.compile(r"['’](\d\d)")
+_ONE_DAY = timedelta(days=1)
 _EVER = datetime.fromtimestamp(0, UTC)
 _FOR_EVER = datetime(9999, 12, 31, tzinfo=UTC)
 _LATEST = datetime(9990, 1, 1, tzinfo=UTC)  # from here on the calendar has no room for next years
@@ -167,8 +168,8 @@ def _open(match: re.Match[str], today: datetime) -> _Days | None:
     match match["side"]:
         case "since":
             return days[0], _FOR_EVER
-        case "after":
-            return days[1], _FOR_EVER
+        case "after":  # what follows a day is often told on the day itself
+            return days[0] if days[1] - days[0] <= _ONE_DAY else days[1], _FOR_EVER
         case "before":
             return _EVER, days[0]
         case _:
