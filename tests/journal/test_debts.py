@@ -254,7 +254,8 @@ def test_killed_between_writing_and_saying_so_it_is_not_written_twice(tmp_path: 
 
 
 def test_the_command_lists_pays_and_gives_up(tmp_path: Path, shell: Shell):
-    here = {"MEMORYWIRE_STORE": "fickle://here", **installed(tmp_path)}
+    journal = f"sqlite://{tmp_path}/journal.db"  # of both: it is one store, here or away
+    here = {"MEMORYWIRE_STORE": "fickle://here", "MEMORYWIRE_JOURNAL": journal, **installed(tmp_path)}
     away = {**here, "MEMORYWIRE_STORE": "fickle://away"}
     assert "nothing is owed" in shell("debts", **away).out
     deferred = [shell("remember", f"fact {number}", "--json", **away).json for number in range(2)]

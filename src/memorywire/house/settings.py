@@ -7,7 +7,7 @@ from dataclasses import field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from memorywire.engine.extract import DEFAULT_EXTRACTOR
 from memorywire.engine.layer import CALLS_A_DAY
@@ -19,6 +19,7 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.model.sleep import Sleep
 from memorywire.model.values import dataclass
+from memorywire.stores.addresses import path_of
 from memorywire.stores.contract import Store
 from memorywire.stores.router.mounting import name_in
 
@@ -180,11 +181,9 @@ def _mark(store: str | Store) -> str:
     """A file's name for the place of a store: its kind, and a digest of where it is."""
     if not isinstance(store, str):
         return quote(store.name, safe="")
-    from memorywire.stores.vendors.place import path_in
-
     parts = urlsplit(name_in(store)[0])
     host = parts.netloc.rpartition("@")[2].lower()
-    place = f"{parts.scheme}://{host}{path_in(parts) or ''}"
+    place = f"{parts.scheme}://{host}{path_of(unquote(parts.path))}"
     return f"{parts.scheme}-{blake2b(place.encode(), digest_size=8).hexdigest()}"
 
 

@@ -6,6 +6,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.values import dataclass
+from memorywire.stores.addresses import path_of
 
 SYNCHRONOUS = frozenset({"full", "normal"})
 _FIX = "write sqlite:///absolute/path, sqlite:///./relative/path, sqlite:///~/path or sqlite:// (in memory)"
@@ -48,11 +49,7 @@ def _path(path: str) -> Path | None:
         return None
     if path.endswith("/") or "\0" in path:
         raise InvalidRequest("the URL names no file", field="store", fix=_FIX)
-    if path.startswith("/~/"):
-        return Path(path[1:]).expanduser()
-    if path.startswith(("/./", "/../")):
-        return Path(path[1:]).absolute()
-    return Path(path)
+    return path_of(path)
 
 
 def _options(query: str) -> dict[str, str]:

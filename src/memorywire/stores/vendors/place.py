@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
+from memorywire.stores.addresses import path_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,19 +26,13 @@ def locate(url: str, *, options: frozenset[str] = frozenset()) -> Place:
     parts = urlsplit(url)
     if parts.fragment:
         raise InvalidRequest("a store URL has no fragment", field="store", fix="write # as %23")
-    return Place(host=parts.netloc, path=path_in(parts), options=_options(parts.query, options))
+    return Place(host=parts.netloc, path=_path(unquote(parts.path)), options=_options(parts.query, options))
 
 
-def path_in(url: SplitResult) -> Path | None:
-    """The path that a URL names, wherever it is read."""
-    path = unquote(url.path)
+def _path(path: str) -> Path | None:
     if "\0" in path:
         raise InvalidRequest("the URL names no file", field="store")
-    if path.startswith("/~/"):
-        return Path(path[1:]).expanduser()
-    if path.startswith(("/./", "/../")):
-        return Path(path[1:]).absolute()
-    return Path(path) if path.strip("/") else None
+    return path_of(path) if path.strip("/") else None
 
 
 def _options(query: str, known: frozenset[str]) -> dict[str, str]:
