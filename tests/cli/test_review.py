@@ -7,6 +7,12 @@ import pytest
 
 from tests.cli.shell import Inside, Shell
 
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Inside(tmp_path / "home")
+
+
 HELD = ("--source", "web:forum")
 
 
@@ -144,8 +150,7 @@ def test_all_that_waits_is_approved_recalls_and_changes_alike(shell, tmp_path):
     assert "Ana likes tea" in shell("recall", "what does Ana like?").out
 
 
-def test_the_undo_that_a_decision_names_finds_the_change_of_whichever_agent(tmp_path):
-    shell = Inside(tmp_path / "home")
+def test_the_undo_that_a_decision_names_finds_the_change_of_whichever_agent(shell: Shell):
     first, _ = (
         shell.remember(f"held {agent}", "--approval-required", "--agent", agent)["proposal_id"]
         for agent in ("b", "c")
@@ -157,8 +162,7 @@ def test_the_undo_that_a_decision_names_finds_the_change_of_whichever_agent(tmp_
         assert shell(*typed.split()).code == 0
 
 
-def test_rules_of_an_earlier_edition_are_put_in_force_again(tmp_path):
-    shell = Inside(tmp_path / "home")
+def test_rules_of_an_earlier_edition_are_put_in_force_again(shell: Shell, tmp_path: Path):
     rules, none = tmp_path / "rules.toml", tmp_path / "none.toml"
     rules.write_text('[[rule]]\nname = "salaries"\nverdict = "hold"\ncontent_contains = ["salary"]\n')
     none.write_text("")
@@ -192,8 +196,7 @@ def test_a_journal_that_all_stores_shared_stays_in_use(shell: Shell, tmp_path: P
     assert not (shell.home / "journals").exists()
 
 
-def test_the_undo_that_a_key_of_a_user_names_finds_it(tmp_path):
-    shell = Inside(tmp_path / "home")
+def test_the_undo_that_a_key_of_a_user_names_finds_it(shell: Shell):
     said = shell("kv", "set", "colour", "red", "--of", "user", "--user", "ana", "--agent", "b").out
     _, _, typed = said.partition("undo with: memorywire ")
     assert typed.split()[2:] == ["--user", "ana", "--agent", "kv:user"]
