@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from memorywire.evals.answers import BUILT_IN, LOWER_BOUND, TREATMENT, Cell, Grid, answer_all, says_yes
-from memorywire.evals.readers import ReaderFailed, Reply, open_reader
+from memorywire.evals.readers import ReaderFailed, Reply, keys, open_reader
 from memorywire.evals.run import Plan
 from memorywire.evals.sets import KINDS
 from memorywire.model.errors import InvalidRequest, TooManyAffected
@@ -189,6 +189,9 @@ def test_an_agent_is_asked_with_our_memory_without_and_with_its_own(plan, reader
     document = _answer(plan, grid)
     correct = {row["cell"]: row["correct"] for row in document["rows"] if row["question"] == "conv-1#0"}
     assert correct == {TREATMENT: True, LOWER_BOUND: False, BUILT_IN: True}
+    taken = {name: cell["tokens"] for name, cell in document["answers"]["cells"].items()}
+    assert taken[BUILT_IN] > taken[LOWER_BOUND]  # it had to be told
+    assert sum(taken.values()) == document["spent"]["tokens"]
     program.write_text("raise SystemExit(1)", encoding="utf-8")  # nothing is told or asked twice
     assert _answer(plan, grid)["answers"] == document["answers"]
     [notes] = tmp_path.rglob("notes")
@@ -290,7 +293,7 @@ def test_a_model_that_takes_other_limits_is_asked_in_its_words():
 
 @pytest.mark.parametrize(
     ("status", "answer", "said"),
-    [(500, {}, "answered 500"), (200, {"choices": []}, "shape"), (400, {}, "answered 400")],
+    [(500, {}, "HTTP 500"), (200, {"choices": []}, "shape"), (400, {}, "HTTP 400"), (200, ["x"], "shape")],
 )
 def test_an_endpoint_that_makes_no_sense_is_a_failure_of_the_reader(status, answer, said):
     with (
@@ -309,16 +312,26 @@ def test_a_refusal_that_repeats_the_key_is_not_repeated(speaks):
     ):
         asyncio.run(open_reader(f"{speaks}+http://{host}/v1?model=m", key=key).ask("x"))
     assert key in str(asked[0]["headers"])
-    assert "answered 401" in str(caught.value)
-    assert key not in str(caught.value)
+    assert "HTTP 401" in str(caught.value)
+    assert key not in str(caught.value.problem())
 
 
 @pytest.mark.parametrize(
-    "spec", ["gpt", "openai+ftp://x/v1?model=m", "openai+https://x/v1", "cmd:", "cmd:say 'x"]
+    "spec",
+    [
+        "gpt",
+        "openai+ftp://x/v1?model=m",
+        "openai+https://x/v1",
+        "cmd:",
+        "cmd:say 'x",
+        "openai+http://[x?model=m",
+    ],
 )
-def test_a_reader_nobody_knows_is_refused(spec):
-    with pytest.raises(InvalidRequest):
-        open_reader(spec, key=None)
+def test_a_reader_nobody_knows_is_refused_under_its_role(spec):
+    assert keys({"judge": spec}, {}) == {"judge": None}
+    with pytest.raises(InvalidRequest) as refused:
+        open_reader(spec, key=None, role="judge")
+    assert refused.value.field == "judge"
 
 
 @pytest.mark.parametrize(
@@ -338,6 +351,11 @@ def test_the_grid_can_be_typed(data, tmp_path, reader):
     failed = shell("eval", "answer", "locomo", "--reader", "cmd:/does/not/exist", *out)
     assert failed.code == 4
     assert "cannot be started" in failed.err
+    problem = json.loads(
+        shell("eval", "answer", "locomo", "--reader", "cmd:/x", *out, "--json").err.splitlines()[-1]
+    )
+    assert (problem["code"], problem["field"]) == ("store_unavailable", "reader")
+    assert problem["fix"] == "run it again: answers so far are kept"
 
 
 def test_an_agent_can_be_typed_and_its_arguments_are_not_written_down(data, tmp_path, reader):

@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import groupby, islice
 from pathlib import Path
 from xml.etree import ElementTree
@@ -65,6 +66,33 @@ def test_sides_are_measured_in_turn_and_each_goes_first_every_other_time():
     assert turns == list("abababa")[: len(turns)]
     for side in "ab":
         assert [number for name, number in calls if name == side] == list(range(-WARM_UP, rounds))
+
+
+def test_a_slow_step_has_fewer_rounds_from_the_first_turn_to_the_last():
+    calls: list[str] = []
+
+    def step(name):
+        async def once(number: int) -> None:
+            calls.append(f"{name} {number}")
+
+        return once
+
+    steps = {"a": step("a"), "slow": step("slow")}
+    found = asyncio.run(side_by_side(6 * TURN, steps, rest=0, fewer={"slow": 10}))
+    assert {name: one.count for name, one in found.items()} == {"a": 6 * TURN, "slow": 10}
+    assert calls.index("slow -5") < calls.index("a 10") < calls.index("slow 5")
+    assert calls.index("a 50") < calls.index("slow 9")
+
+
+def test_a_scan_of_very_many_is_done_less_often_and_nothing_else_is(tmp_path: Path):
+    async def scans() -> list[int]:
+        vectors, silent = Known(open_embedder("minilm")), lambda _: None
+        async with open_stage(
+            20, rounds=60, folder=tmp_path, vectors=vectors, reference=None, watch=silent
+        ) as (stage, _):
+            return [replace(stage, size=size).scans for size in (100_000, 1_000_000)]
+
+    assert asyncio.run(scans()) == [60, 10]
 
 
 def test_what_has_to_happen_before_a_step_is_not_measured():
@@ -183,6 +211,7 @@ def test_the_command_reports_every_measure_as_tables_json_markdown_and_plot(tmp_
     assert compared["recall without embedding"] > 0
     assert compared["remember without embedding"] > 0
     assert f"recall, {CLIENTS} clients at once" in compared
+    assert compared["open and first recall of a tenant with 10, without embedding"] > 0
     for measure in compared:
         assert measure in done.output
         assert measure in page.read_text(encoding="utf-8")

@@ -69,3 +69,24 @@ def test_a_file_of_something_else_is_refused_and_left_as_it_is(tmp_path):
         CachedEmbedder(Counting(), file)
     assert refused.value.field == "cache"
     assert "green tea" in file.read_text(encoding="utf-8")
+
+
+class Weary(Counting):
+    """Gives up after so many calls."""
+
+    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        if self.asked:
+            raise RuntimeError("enough")
+        return await super().embed(texts)
+
+
+def test_of_very_many_texts_those_that_were_embedded_before_a_cut_are_kept(tmp_path):
+    texts = [str(number) for number in range(2_000)]
+    first = CachedEmbedder(weary := Weary(), tmp_path / "vectors.db")
+    with pytest.raises(RuntimeError, match="enough"):
+        _embed(first, *texts)
+    done = set(weary.asked)
+    asyncio.run(first.release())
+    again = Counting()
+    assert len(_embed(CachedEmbedder(again, tmp_path / "vectors.db"), *texts)) == 2_000
+    assert set(again.asked) == set(texts) - done != set(texts)

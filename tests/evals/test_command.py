@@ -29,16 +29,17 @@ def test_a_set_is_measured_compared_and_reported(shell, data, tmp_path):
 
 
 def test_all_leaves_out_what_is_not_in_the_folder(shell, data, tmp_path):
-    for gone in ("locomo2.json", "longmemeval_s_3.json.xz", "beam_100k.json"):
+    for gone in ("locomo2.json", "longmemeval_s_3.json.xz", "beam_100k.json"):  # two sets use the second
         (data / gone).unlink()
     done = shell("eval", "all", "--data", str(data), "--out", str(tmp_path / "r"), "--no-baselines", "--json")
-    assert [document["run"]["set"] for document in done.json] == [
+    assert [document["run"]["set"] for document in done.json["runs"]] == [
         "factconsolidation",
         "precision",
         "halumem",
         "micro",
     ]
-    assert done.err.count("left out, no") == 3
+    assert done.err.count("left out, no") == 4
+    assert done.json["parity"] == []
 
 
 def test_all_ends_with_every_figure_to_reach_in_one_table(shell, data, tmp_path):
@@ -55,30 +56,46 @@ def test_all_ends_with_every_figure_to_reach_in_one_table(shell, data, tmp_path)
     assert table[-1].endswith("aim")
 
 
+def test_all_of_it_can_be_had_as_json(shell, data, tmp_path):
+    for gone in ("locomo2.json", "beam_100k.json", "factconsolidation_tiny.json"):
+        (data / gone).unlink()
+    asked = ("eval", "all", "--data", str(data), "--out", str(tmp_path / "r"), "--no-baselines", "--json")
+    found = shell(*asked).json
+    [shared] = found["parity"]
+    assert (shared["run"]["set"], shared["questions"], shared["differences"]) == ("longmemeval", 2, [])
+    last = found["figures"][-1]
+    assert last["figure"].startswith("shared memory with a filter")
+    assert (last["at least"], last["aim"], last["memorywire"], last["stands"]) == (0, 0, 0, "aim")
+    merged = next(one for one in found["figures"] if "near-duplicates" in one["figure"])
+    assert (merged["at least"], merged["less"]) == (0.02, True)
+    [kept] = (tmp_path / "r").rglob("longmemeval-test-parity.json")
+    assert json.loads(kept.read_bytes()) == shared
+    ledger = (tmp_path / "r" / "ledger.jsonl").read_text(encoding="utf-8").splitlines()
+    assert sum("differences" in json.loads(line) for line in ledger) == 1
+
+
+def test_a_shared_memory_that_answers_otherwise_fails_all(shell, data, tmp_path):
+    forgetful = ("--store", "memory://", "--out", str(tmp_path / "r"), "--no-baselines")
+    done = shell("eval", "all", "--data", str(data), *forgetful)
+    assert done.code == 3
+    assert done.out.splitlines()[-1].endswith("too many")
+
+
 def test_results_can_be_had_as_json(shell, data, tmp_path):
     done = shell("eval", "beam", "--data", str(data), "--out", str(tmp_path / "r"), "--json")
     assert done.json["run"]["set"] == "beam"
 
 
 def test_parity_is_a_yes_or_no(shell, data, tmp_path):
-    done = shell("eval", "longmemeval", "--data", str(data), "--split", "test", "--parity", "--limit", "1")
+    out = ("--out", str(tmp_path / "r"))
+    done = shell("eval", "longmemeval", "--data", str(data), "--parity", "--limit", "1", *out)
     assert done.code == 0, done.out + done.err
     assert "0 answered differently, 0 hits from another case" in done.out
 
 
-def test_parity_can_be_had_as_json_and_fails_where_answers_differ(shell, data):
-    asked = (
-        "eval",
-        "longmemeval",
-        "--data",
-        str(data),
-        "--split",
-        "test",
-        "--parity",
-        "--limit",
-        "1",
-        "--json",
-    )
+def test_parity_can_be_had_as_json_and_fails_where_answers_differ(shell, data, tmp_path):
+    few = ("--parity", "--limit", "1", "--out", str(tmp_path / "r"))
+    asked = ("eval", "longmemeval", "--data", str(data), *few, "--json")
     assert shell(*asked).json["differences"] == []
     forgetful = shell(*asked, "--store", "memory://")
     assert forgetful.code == 3

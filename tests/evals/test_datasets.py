@@ -113,6 +113,16 @@ def test_both_releases_of_the_haystacks_are_read_alike(data, tmp_path):
         assert _only(file, "longmemeval", case=place) == _only(data, "longmemeval", case=place)
 
 
+def test_all_haystacks_are_one_in_the_pool(data):
+    case = _only(data, "pool")
+    assert {item.session for item in case.items} == {"s1", "s2", "s3", "s4"}
+    assert len({item.ref for item in case.items}) == len(case.items)
+    assert _item(case, "s1:0").text.startswith("[1 May 2023]")  # as in the first haystack that holds it
+    assert [question.id for question in case.questions] == ["q1", "q3"]  # the second has no answer
+    assert case.questions[0].ages == ()
+    assert {item.session for item in _only(data, "pool", split="dev").items} == {"s3", "s4"}
+
+
 def test_messages_without_an_anchor_keep_the_date_before_them(data):
     case = _only(data, "beam")
     assert [item.text.split("]")[0] for item in case.items[:3]] == ["[15 March 2024"] * 2 + ["[2 April 2024"]

@@ -10,7 +10,7 @@ import pytest
 
 from memorywire.evals.compare import cautions, compared, lines
 from memorywire.evals.report import page
-from memorywire.evals.results import answered, benches, load, runs
+from memorywire.evals.results import answered, benches, load, parities, runs
 from memorywire.evals.run import Plan, run
 from memorywire.evals.sets import KINDS
 from memorywire.evals.tables import HEADERS, cells, notes
@@ -184,10 +184,23 @@ def test_the_page_shows_what_was_answered_and_judged(document, tmp_path: Path):
     assert "temporal, treatment: 1.000" in html
 
 
+def test_the_page_says_whether_a_shared_memory_answered_alike(document, tmp_path: Path):
+    found = {**{name: document[name] for name in ("run", "machine", "date")}, "cases": 2, "questions": 5}
+    found |= {"memories": 9, "leaks": 1, "differences": [f"q{n}: <none>" for n in range(22)]}
+    (tmp_path / "parity.json").write_text(json.dumps(found), encoding="utf-8")
+    assert runs(tmp_path) == []
+    html = page([], (), (), parities(tmp_path))
+    assert "22 answered differently, 1 hits from another case" in html
+    assert "q19: &lt;none&gt;" in html
+    assert "q20" not in html
+    assert "and 2 more" in html
+
+
 def test_the_page_is_well_formed_and_fetches_nothing(document):
     html = page([document])
     assert "LoCoMo" in html
     charts = re.findall(r"<svg.*?</svg>", html, re.DOTALL)
+    assert "All that is to be reached" in html
     assert len(charts) == 4
     for chart in charts:
         ET.fromstring(chart)

@@ -188,6 +188,15 @@ def test_a_haystack_is_scored_by_turn_and_by_session(plan):
     assert [views[name]["n"] for name in ("all", "answerable", "said-by-user")] == [3, 2, 1]
 
 
+def test_a_question_is_put_to_the_sessions_of_all_haystacks_at_once(plan):
+    document = _run(plan("pool"))
+    assert not document["summary"]["void"]
+    assert document["summary"]["views"]["answerable"]["n"] == 2
+    row = _row(document, "q1")
+    assert row["figures"][OURS]["session.any@1"] == 1
+    assert set(row["figures"]) == {OURS, "bm25", "embedder", "rrf", "zsum"}
+
+
 def test_the_newest_fact_counts_only_when_it_is_on_top(plan):
     row = _row(_run(plan("factconsolidation")), "factconsolidation_sh_6k#0")
     top = row["ranks"][0]

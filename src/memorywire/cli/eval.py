@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,10 @@ from memorywire.evals.sets import KINDS, WHOLE, Kind
 from memorywire.model.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from memorywire.evals.parity import Parity
     from memorywire.evals.run import Plan
 
 _FEW = 20
-"""So many cases of a set are put into one shared memory when every set is measured, and faults shown."""
+"""So many cases of a set are put into one shared memory when every set is measured."""
 
 
 class Sets(click.Group):
@@ -78,14 +77,14 @@ def compare(before: Path, after: Path, as_json: bool) -> None:
 def report(folder: Path, target: Path | None) -> None:
     """Write all results of a folder as one HTML page that needs no network."""
     from memorywire.evals.report import page
-    from memorywire.evals.results import answered, benches, runs
+    from memorywire.evals.results import answered, benches, parities, runs
 
     with problems(as_json=False):
-        documents, answers = runs(folder), answered(folder)
-        if not documents and not answers:
+        documents, answers, shared = runs(folder), answered(folder), parities(folder)
+        if not documents and not answers and not shared:
             raise InvalidRequest(f"no results in {folder}", field="folder", fix="run `memorywire eval` first")
         place = target or folder / "report.html"
-        place.write_text(page(documents, benches(folder), answers), encoding="utf-8")
+        place.write_text(page(documents, benches(folder), answers, shared), encoding="utf-8")
     click.echo(f"wrote {place}")
 
 
@@ -108,35 +107,68 @@ _PARITY = click.option(
 
 
 def _measure(kinds: list[Kind], *, as_json: bool, parity: bool = False, **options: Any) -> None:
-    documents = []
     with problems(as_json=as_json):
         plans = [planned(kind, **options) for kind in kinds]
         if parity:  # of one set
             _check_parity(plans[0], as_json)
-            return
-        for plan in plans:
-            with _passing_over(plan.kind, len(kinds) > 1):
-                documents.append(_run(plan))
-                if not as_json:
-                    _show(documents[-1])
-        if as_json:
-            Desk.print_json(documents[0] if len(kinds) == 1 else documents)
-        elif len(kinds) > 1:
-            _show_figures(documents, [plan for plan in plans if plan.kind.parity])
-    if any(document["summary"]["void"] for document in documents):
+        elif len(plans) == 1:
+            _measure_one(plans[0], as_json)
+        else:
+            _measure_all(plans, as_json)
+
+
+def _measure_one(plan: "Plan", as_json: bool) -> None:
+    document = _run(plan)
+    if as_json:
+        Desk.print_json(document)
+    else:
+        _show(document)
+    _refuse(document["summary"]["void"])
+
+
+def _measure_all(plans: "list[Plan]", as_json: bool) -> None:
+    """Every set that is in the folder, a few cases of some in one shared memory, and what is asked for."""
+    runs, shared = [], []
+    for plan in plans:
+        with _passing_over(plan.kind):
+            runs.append(_run(plan))
+            if not as_json:
+                _show(runs[-1])
+            if plan.kind.parity:
+                shared.append(_parity(replace(plan, limit=min(plan.limit or _FEW, _FEW))))
+    _show_figures(runs, shared, as_json)
+    _refuse(any(document["summary"]["void"] for document in runs) or any(map(_differs, shared)))
+
+
+def _show_figures(runs: list[dict[str, Any]], shared: list[dict[str, Any]], as_json: bool) -> None:
+    """All that is to be reached in one table, or everything as one document."""
+    from memorywire.evals.tables import FIGURES, figures, reached
+
+    lines = reached(runs, shared)
+    if as_json:
+        Desk.print_json({"runs": runs, "parity": shared, "figures": lines})
+        return
+    for line in table(FIGURES, list(figures(lines)), elastic="", width=terminal_width()):
+        click.echo(line)
+
+
+def _differs(found: dict[str, Any]) -> bool:
+    return bool(found["differences"] or found["leaks"])
+
+
+def _refuse(failed: bool) -> None:
+    if failed:
         raise click.exceptions.Exit(REFUSED)
 
 
 @contextmanager
-def _passing_over(kind: Kind, several: bool) -> Iterator[None]:
-    """Of several sets, those that are not in the folder are left out; a single one must be there."""
+def _passing_over(kind: Kind) -> Iterator[None]:
+    """Of several sets, those that are not in the folder are left out."""
     from memorywire.evals.datasets.files import NoData
 
     try:
         yield
     except NoData as error:
-        if not several:
-            raise
         click.echo(f"{kind.name}: left out, {error.detail}", err=True)
 
 
@@ -153,47 +185,25 @@ def _run(plan: "Plan") -> dict[str, Any]:
         raise
 
 
-def _show_figures(documents: list[dict[str, Any]], shareable: "list[Plan]") -> None:
-    """All that is to be reached in one table, with the check of a shared memory on a few cases."""
-    from memorywire.evals.tables import FIGURES, figures, parity_figure
-
-    measured = {document["run"]["set"] for document in documents}
-    few = [
-        replace(plan, limit=min(plan.limit or _FEW, _FEW)) for plan in shareable if plan.kind.name in measured
-    ]
-    rows = [*figures(documents), *(parity_figure(_parity(plan)) for plan in few)]
-    for line in table(FIGURES, rows, elastic="", width=terminal_width()):
-        click.echo(line)
-
-
-def _parity(plan: "Plan") -> "Parity":
+def _parity(plan: "Plan") -> dict[str, Any]:
     import asyncio
 
-    from memorywire.evals.parity import parity
+    from memorywire.evals.parity import recorded
 
     with tidied(), told(f"{plan.kind.name} parity") as tell:
-        return asyncio.run(parity(plan, tell=tell))
+        return asyncio.run(recorded(plan, date=today(), command=typed(), tell=tell))
 
 
 def _check_parity(plan: "Plan", as_json: bool) -> None:
+    from memorywire.evals.tables import parity_lines
+
     found = _parity(plan)
     if as_json:
-        Desk.print_json(asdict(found))
+        Desk.print_json(found)
     else:
-        for line in _parity_lines(found):
+        for line in parity_lines(found):
             click.echo(line)
-    if found.differences or found.leaks:
-        raise click.exceptions.Exit(REFUSED)
-
-
-def _parity_lines(found: "Parity") -> Iterator[str]:
-    yield (
-        f"{found.questions} questions, {found.memories} memories shared by {found.cases} cases: "
-        f"{len(found.differences)} answered differently, {found.leaks} hits from another case"
-    )
-    yield from (f"  {difference}" for difference in found.differences[:_FEW])
-    if len(found.differences) > _FEW:
-        yield f"  and {len(found.differences) - _FEW} more"
+    _refuse(_differs(found))
 
 
 def _show(document: dict[str, Any]) -> None:

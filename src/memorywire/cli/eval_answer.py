@@ -1,13 +1,14 @@
 """`memorywire eval answer`: let a model, or an agent, answer from what is recalled, and judge it."""
 
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from memorywire.cli.desk import Desk
 from memorywire.cli.eval_options import BASELINES, OPTIONS, planned, tidied, today, told, typed
-from memorywire.cli.problems import REFUSED, STORE_FAILURE, problems
+from memorywire.cli.problems import REFUSED, problems
 from memorywire.cli.screen import table, terminal_width
 from memorywire.evals.sets import KINDS
 from memorywire.model.errors import InvalidRequest
@@ -15,6 +16,7 @@ from memorywire.model.errors import InvalidRequest
 if TYPE_CHECKING:
     from memorywire.evals.answers import Cell, Grid
     from memorywire.evals.run import Plan
+    from memorywire.model.sleep import Spending
 
 
 @click.command("answer")
@@ -48,6 +50,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="Refuse to make more calls than this.",
 )
+@click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Tokens a run may take.")
+@click.option("--price", type=click.FloatRange(0), metavar="P", help="What a million tokens cost.")
+@click.option("--max-cost", type=click.FloatRange(0), metavar="P", help="What a run may cost at that price.")
 def answer(
     set_name: str,
     reader: str | None,
@@ -58,6 +63,9 @@ def answer(
     questions: int | None,
     budget: int,
     max_calls: int,
+    max_tokens: int | None,
+    price: float | None,
+    max_cost: float | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -79,10 +87,15 @@ def answer(
         cells = _first_cells(reader, agent_cmd, given["reader"])
         for name, url in others.items():
             if url is not None:
-                cells.append(Cell(name=name, reader=open_reader(url, key=given[name])))
-        judging = cells[0].reader if judge is None else open_reader(judge, key=given["judge"])
+                cells.append(Cell(name=name, reader=open_reader(url, key=given[name], role=name)))
+        judging = cells[0].reader if judge is None else open_reader(judge, key=given["judge"], role="judge")
         grid = Grid(
-            cells=tuple(cells), judge=judging, budget=budget, most_calls=max_calls, questions=questions
+            cells=tuple(cells),
+            judge=judging,
+            budget=budget,
+            most_calls=max_calls,
+            spending=_spending(max_tokens, price, max_cost),
+            questions=questions,
         )
         document = _answered(planned(KINDS[set_name], **options), grid)
     _show_answers(document, as_json)
@@ -93,6 +106,19 @@ def answer(
 for _option in OPTIONS:
     if _option is not BASELINES:
         _option(answer)
+
+
+def _spending(max_tokens: int | None, price: float | None, max_cost: float | None) -> "Spending | None":
+    """What a run may spend; None is as much as it takes."""
+    from memorywire.model.sleep import Spending
+
+    if max_cost is not None and price is None:
+        raise InvalidRequest(
+            "without a price nobody can say what it costs", field="max-cost", fix="pass --price P as well"
+        )
+    if max_tokens is None and price is None:
+        return None
+    return Spending(tokens=sys.maxsize if max_tokens is None else max_tokens, price=price, cost=max_cost)
 
 
 def _first_cells(reader: str | None, agent_cmd: str | None, key: str | None) -> "list[Cell]":
@@ -106,7 +132,8 @@ def _first_cells(reader: str | None, agent_cmd: str | None, key: str | None) -> 
             field="reader",
             fix="pass --reader URL or --agent-cmd COMMAND",
         )
-    first = open_reader(reader or f"{COMMAND}{agent_cmd}", key=key)
+    role = "reader" if agent_cmd is None else "agent-cmd"
+    first = open_reader(reader or f"{COMMAND}{agent_cmd}", key=key, role=role)
     cells = [Cell(name=TREATMENT, reader=first, memory=True), Cell(name=LOWER_BOUND, reader=first)]
     return cells if agent_cmd is None else [*cells, Cell(name=BUILT_IN, reader=first, own=True)]
 
@@ -115,14 +142,13 @@ def _answered(plan: "Plan", grid: "Grid") -> dict[str, Any]:
     import asyncio
 
     from memorywire.evals.answers import answer_all
-    from memorywire.evals.readers import ReaderFailed
 
     try:
         with tidied(), told(f"{plan.kind.name} answers") as tell:
             return asyncio.run(answer_all(plan, grid, date=today(), command=typed(), tell=tell))
-    except ReaderFailed as error:
-        click.echo(f"error: {error}\n  fix: run it again; answers so far are kept", err=True)
-        raise click.exceptions.Exit(STORE_FAILURE) from error
+    except KeyboardInterrupt:
+        click.echo("\nanswers so far are kept: the same command goes on there", err=True)
+        raise
 
 
 def _show_answers(document: dict[str, Any], as_json: bool) -> None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _COMMAND = re.compile(r"((?:cmd:|--agent-cmd[=\0])[^\s\0]+)\s[^\0]*")
 """A command inside a line whose words are parted by NUL: the program, then what it is given."""
 
+_LONG_MS = 30_000
+
 BASELINES = click.option("--baselines/--no-baselines", default=True, help="Rank with the plain rankers too.")
 OPTIONS = (
     click.option(
@@ -104,15 +106,19 @@ def tidied() -> Iterator[None]:
 
 @contextmanager
 def told(label: str) -> Iterator[Callable[[float, int, str], None]]:
-    """A bar on a terminal; a line a case where there is none, so that a log shows where a run is."""
+    """A bar on a terminal; where there is none a line for each case, so that a log shows where a run is.
+
+    A case that takes long is told of again every so often.
+    """
     bars: list[Progress] = []
-    noted: list[str] = []
+    noted: tuple[str, int] | None = None
 
     def tell(done: float, total: int, note: str) -> None:
+        nonlocal noted
         if not sys.stderr.isatty():
-            if note not in noted[-1:]:
-                click.echo(f"{label}: {done:g}/{total} {note}", err=True)
-                noted.append(note)
+            if noted is None or note != noted[0] or system_clock() >= noted[1] + _LONG_MS:
+                click.echo(f"{label}: {done:.4g}/{total} {note}", err=True)
+                noted = note, system_clock()
             return
         if not bars:
             bars.append(Progress(label, total).__enter__())

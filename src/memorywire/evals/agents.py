@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from memorywire.evals.cases import Case
+from memorywire.evals.purse import Purse
 from memorywire.evals.readers import Reader
 from memorywire.evals.results import append, hashed, whole_lines
 
@@ -28,19 +29,21 @@ def tellings(case: Case) -> list[str]:
     return found
 
 
-async def told(case: Case, agent: Reader, place: Path) -> Path:
-    """The folder of an agent that has been told the case; what it was told before, it is not told again.
+async def told(case: Case, agent: Reader, place: Path, purse: Purse) -> tuple[Path, int]:
+    """The folder of an agent that has been told the case, and the tokens that took.
 
-    Its name is another when the agent or the words are.
+    What it was told before, it is not told again. Another agent or other words have another folder.
     """
     prompts = tellings(case)
     folder = place / f"{quote(case.id, safe='')}-{hashed(agent.mark, *prompts)}"
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
     log = place / f"{folder.name}.told"
     await asyncio.to_thread(log.touch)
-    done = {json.loads(line)["told"] for line in await asyncio.to_thread(whole_lines, log)}
+    lines = map(json.loads, await asyncio.to_thread(whole_lines, log))
+    done = {line["told"]: line.get("tokens", 0) for line in lines}
     for number, prompt in enumerate(prompts):
         if number not in done:
-            await agent.ask(prompt, folder=folder)
-            await asyncio.to_thread(append, log, {"told": number})
-    return folder
+            reply = await purse.ask(agent, prompt, folder=folder)
+            done[number] = reply.tokens
+            await asyncio.to_thread(append, log, {"told": number, "tokens": reply.tokens})
+    return folder, sum(done.values())

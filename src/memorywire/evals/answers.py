@@ -9,8 +9,9 @@ accuracy is not comparable between judges, nor with retrieval figures.
 import asyncio
 import json
 import shutil
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from memorywire import __version__
@@ -21,12 +22,14 @@ from memorywire.evals.cases import Case, Question, day
 from memorywire.evals.datasets import load
 from memorywire.evals.examine import DEPTH, Bench
 from memorywire.evals.metrics import packed
+from memorywire.evals.purse import Purse
 from memorywire.evals.readers import Reader, Reply
 from memorywire.evals.results import append, hashed, machine, record, whole_lines
 from memorywire.evals.run import Plan, Told, tools
 from memorywire.evals.scoring import Key
 from memorywire.model.errors import InvalidRequest, TooManyAffected
 from memorywire.model.record import Json
+from memorywire.model.sleep import Spending
 
 TREATMENT = "treatment"
 LOWER_BOUND = "lower bound"
@@ -63,13 +66,15 @@ class Cell:
 class Grid:
     """Who answers, who judges, how much of what is recalled is shown, and what it may cost.
 
-    `questions` is how many of each case are asked, spread over all of them; None is every one.
+    `questions` is how many of each case are asked, spread over all of them; None is every one. Calls are
+    counted before the first, what is spent as it is: a run ends before a call that could be too much.
     """
 
     cells: tuple[Cell, ...]
     judge: Reader
     budget: int = 1024
     most_calls: int = 200
+    spending: Spending | None = None
     questions: int | None = None
 
     def asked(self, case: Case) -> list[Question]:
@@ -84,6 +89,7 @@ class Answered:
     """One answer; `prompt` is a hash of what was asked, `terms` of who was asked and what is right.
 
     Whether it is `correct` is open until somebody has judged it. `shown` are the refs of the memories in it.
+    `served` and `judged_by` are the models that the endpoints say they used.
     """
 
     cell: str
@@ -98,6 +104,8 @@ class Answered:
     tokens: int
     terms: str = ""
     shown: Sequence[str] = ()
+    served: str | None = None
+    judged_by: str | None = None
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -105,18 +113,21 @@ class Answered:
 
 
 async def answer_all(plan: Plan, grid: Grid, *, date: str, command: str, tell: Told) -> dict[str, Json]:
-    """The document of the grid; raises TooManyAffected before the first call when it would take too many."""
+    """The document of the grid; raises TooManyAffected before the first call when it would take too many.
+
+    So it does before the call that could cost more than is allowed; what was answered by then is kept.
+    """
     dataset = await asyncio.to_thread(load, plan.kind, plan.data, split=plan.split, roles=plan.roles)
     wanted = dataset.case_ids[: plan.limit]
     questions, left_out = _gate((dataset.build(id) for id in wanted), grid)
     place = plan.out / __version__ / f"{dataset.name}-{dataset.split}-answers.jsonl"
     done = await asyncio.to_thread(_written, place, plan.fresh)
+    asking = _Asking(grid=grid, purse=Purse(grid.spending), done=done, place=place)
     found: list[Answered] = []
-    faults: list[str] = []
     async with tools(plan, dataset) as bench:
         for id in wanted:
             tell(len(found) // len(grid.cells), questions, id)
-            async for answers in _case(dataset.build(id), grid, bench, done, place, faults):
+            async for answers in _case(dataset.build(id), bench, asking):
                 found += answers
                 tell(len(found) // len(grid.cells), questions, id)
     tell(questions, questions, "summary")
@@ -129,18 +140,19 @@ async def answer_all(plan: Plan, grid: Grid, *, date: str, command: str, tell: T
             "prompts": hashed(ANSWER + JUDGE),
         },
         "answers": {
-            **_summary(found, clustered=plan.kind.clustered),
+            **_summary(found, asking, clustered=plan.kind.clustered),
             "left out": left_out,
-            "not kept": faults[:50],
-            "void": bool(faults),
+            "not kept": asking.faults[:50],
+            "void": bool(asking.faults),
         },
+        "spent": asking.purse.to_json(),
         "rows": [{name: value for name, value in asdict(one).items() if name != "answer"} for one in found],
         "machine": machine(),
         "date": date,
     }
     text = json.dumps(document, sort_keys=True, indent=1) + "\n"
     await asyncio.to_thread(place.with_suffix(".json").write_text, text, encoding="utf-8")
-    entry = {name: document[name] for name in ("run", "answers", "machine", "date")}
+    entry = {name: document[name] for name in ("run", "answers", "spent", "machine", "date")}
     await asyncio.to_thread(record, plan.out, {**entry, "command": command})
     return document
 
@@ -172,26 +184,37 @@ def _gate(cases: Iterable[Case], grid: Grid) -> tuple[int, int]:
     return judged, left_out
 
 
-async def _case(
-    case: Case,
-    grid: Grid,
-    bench: Bench,
-    done: dict[tuple[str, ...], Answered],
-    place: Path,
-    faults: list[str],
-) -> AsyncIterator[list[Answered]]:
-    """The answers of one case, question by question; what the memory did not keep is added to `faults`."""
-    key = Key.of(case)
-    agents = place.with_suffix("")
-    folders = {cell.name: await told(case, cell.reader, agents) for cell in grid.cells if cell.own}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asking:
+    """What every question needs: the grid, what it may cost, and what is known from before.
+
+    `faults` is what a memory did not keep, `told` what it took to tell agents everything, by cell.
+    """
+
+    grid: Grid
+    purse: Purse
+    done: dict[tuple[str, ...], Answered]
+    place: Path
+    faults: list[str] = field(default_factory=list)
+    told: Counter[str] = field(default_factory=Counter)
+
+
+async def _case(case: Case, bench: Bench, asking: _Asking) -> AsyncIterator[list[Answered]]:
+    """The answers of one case, question by question."""
+    key, grid = Key.of(case), asking.grid
+    agents, folders = asking.place.with_suffix(""), {}
+    for cell in grid.cells:
+        if cell.own:
+            folders[cell.name], taken = await told(case, cell.reader, agents, asking.purse)
+            asking.told[cell.name] += taken
     async with sitting(bench.set_name, case, stores=bench.stores, embedder=bench.embedder) as seat:
-        faults += [f"{case.id}/{fault}" for fault in await seat.tell(case.items)]
+        asking.faults.extend(f"{case.id}/{fault}" for fault in await seat.tell(case.items))
         texts = {item.ref: item.text for item in case.items}
         for question in grid.asked(case):
             heard = await seat.ask(question, k=DEPTH)
             shown = {ref: texts[ref] for ref in packed(heard.refs, key.sizes, grid.budget)}
             yield [
-                await _answered(case, question, cell, grid, shown, folders.get(cell.name), done, place)
+                await _answered(case, question, cell, shown, folders.get(cell.name), asking)
                 for cell in grid.cells
             ]
 
@@ -200,37 +223,37 @@ async def _answered(
     case: Case,
     question: Question,
     cell: Cell,
-    grid: Grid,
     shown: Mapping[str, str],
     folder: Path | None,
-    done: dict[tuple[str, ...], Answered],
-    place: Path,
+    asking: _Asking,
 ) -> Answered:
     """What was answered and judged before, or is now; either is written down."""
+    judge = asking.grid.judge
     prompt = answer_prompt(question, list(shown.values()) if cell.memory else None)
-    terms = _terms(question, cell, grid.judge, folder)
-    given = done.get((cell.name, case.id, question.id, hashed(prompt), terms))
+    terms = _terms(question, cell, judge, folder)
+    given = asking.done.get((cell.name, case.id, question.id, hashed(prompt), terms))
     if given is None:
-        reply = await cell.reader.ask(prompt, folder=folder)
+        reply = await asking.purse.ask(cell.reader, prompt, folder=folder)
         given = Answered(
             cell=cell.name,
             case=case.id,
             question=question.id,
             category=question.category,
             reader=cell.reader.name,
-            judge=grid.judge.name,
+            judge=judge.name,
             prompt=hashed(prompt),
             answer=reply.text,
             correct=None,
             tokens=reply.tokens,
             terms=terms,
             shown=list(shown) if cell.memory else [],
+            served=reply.model,
         )
     if given.correct is None:
         try:
-            given = await _judged(question, given, grid.judge)
+            given = await _judged(question, given, judge, asking.purse)
         finally:  # an answer that nobody judged is paid for, too
-            await asyncio.to_thread(append, place, asdict(given))
+            await asyncio.to_thread(append, asking.place, asdict(given))
     return given
 
 
@@ -252,9 +275,10 @@ def _judging(question: Question, given: str) -> str:
     return JUDGE.format(question=question.text, right=right, given=given)
 
 
-async def _judged(question: Question, given: Answered, judge: Reader) -> Answered:
-    verdict = await judge.ask(_judging(question, given.answer))
-    return replace(given, correct=says_yes(verdict), tokens=given.tokens + verdict.tokens)
+async def _judged(question: Question, given: Answered, judge: Reader, purse: Purse) -> Answered:
+    verdict = await purse.ask(judge, _judging(question, given.answer))
+    spent = given.tokens + verdict.tokens
+    return replace(given, correct=says_yes(verdict), tokens=spent, judged_by=verdict.model)
 
 
 def says_yes(verdict: Reply) -> bool:
@@ -263,22 +287,28 @@ def says_yes(verdict: Reply) -> bool:
     return bool(words) and words[0].strip(".,!*\"'") == "yes"
 
 
-def _summary(found: Sequence[Answered], *, clustered: bool) -> dict[str, Json]:
+def _summary(found: Sequence[Answered], asking: _Asking, *, clustered: bool) -> dict[str, Json]:
     cells: dict[str, list[Answered]] = {}
     for one in found:
         cells.setdefault(one.cell, []).append(one)
     return {
-        "cells": {
-            name: {
-                "accuracy": round(sum(one.correct is True for one in answers) / len(answers), 4),
-                "questions": len(answers),
-                "reader": answers[0].reader,
-                "judge": answers[0].judge,
-                "tokens": sum(one.tokens for one in answers),
-            }
-            for name, answers in cells.items()
-        },
+        "cells": {name: _cell(answers, asking) for name, answers in cells.items()},
         "treatment minus": dict(_differences(cells, clustered=clustered)),
+    }
+
+
+def _cell(answers: Sequence[Answered], asking: _Asking) -> dict[str, Json]:
+    """Who was asked, which models say that they answered, how well, and what it took altogether."""
+    spent = sum(one.tokens for one in answers) + asking.told[answers[0].cell]
+    return {
+        "accuracy": round(sum(one.correct is True for one in answers) / len(answers), 4),
+        "questions": len(answers),
+        "reader": answers[0].reader,
+        "served": sorted({one.served for one in answers if one.served}),
+        "judge": answers[0].judge,
+        "judged by": sorted({one.judged_by for one in answers if one.judged_by}),
+        "tokens": spent,
+        "cost": asking.purse.cost(spent),
     }
 
 

@@ -1,6 +1,8 @@
 """Four plain rankers over the same texts: BM25, the embedder alone, RRF and the sum of z-scores."""
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,17 +15,18 @@ RRF_K = 60
 
 NAMES = ("bm25", "embedder", "rrf", "zsum")
 
+Posting: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64]]
+
 
 class Baselines:
     """Ranks the texts of one case; ties go to the earlier text."""
 
-    def __init__(self, refs: Sequence[str], texts: Sequence[str], vectors: Sequence[bytes]) -> None:
+    def __init__(self, refs: Sequence[str], texts: Iterable[str], vectors: Sequence[bytes]) -> None:
         self._refs = list(refs)
-        counts = [terms(text) for text in texts]
-        lengths = np.array([sum(count.values()) for count in counts], dtype=np.float64)
+        lengths, self._postings = _indexed(texts)
         self._damping = K1 * (1 - B + B * lengths / max(float(lengths.mean()), 1.0))
-        self._postings = _postings([dict(count) for count in counts])
-        self._matrix = np.frombuffer(b"".join(vectors), "<f4").reshape(len(self._refs), -1)
+        single = np.frombuffer(b"".join(vectors), "<f4")
+        self._matrix = single.reshape(len(self._refs), -1).astype(np.float64)
 
     def rank(self, query: str, vector: bytes, depth: int) -> dict[str, list[str]]:
         """The refs in the order of each ranker, best first."""
@@ -49,19 +52,19 @@ class Baselines:
         return [self._refs[place] for place in np.argsort(-scores, kind="stable")[:depth]]
 
 
-def _postings(
-    counts: Sequence[dict[str, int]],
-) -> dict[str, tuple[NDArray[np.int64], NDArray[np.float64]]]:
-    found: dict[str, tuple[list[int], list[int]]] = {}
-    for place, words in enumerate(counts):
+def _indexed(texts: Iterable[str]) -> tuple[NDArray[np.float64], dict[str, Posting]]:
+    """The length of each text, and for each term where it is and how often; no text is held meanwhile."""
+    lengths = array("d")
+    found: dict[str, tuple[array[int], array[float]]] = {}
+    for place, text in enumerate(texts):
+        words = terms(text)
+        lengths.append(sum(words.values()))
         for term, count in words.items():
-            places, numbers = found.setdefault(term, ([], []))
+            places, numbers = found.setdefault(term, (array("q"), array("d")))
             places.append(place)
             numbers.append(count)
-    return {
-        term: (np.array(places, dtype=np.int64), np.array(numbers, dtype=np.float64))
-        for term, (places, numbers) in found.items()
-    }
+    postings = {term: (np.array(places), np.array(numbers)) for term, (places, numbers) in found.items()}
+    return np.array(lengths), postings
 
 
 def _reciprocal(scores: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -14,6 +14,9 @@ from memorywire.retrieval.embed import Embedder
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS vector (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
 
+_AT_ONCE = 512
+"""So many texts are embedded and written down together: what is cut short keeps the rest."""
+
 
 class CachedEmbedder:
     """Wraps an embedder; vectors are kept under a hash of space and text, in a file when one is named.
@@ -46,6 +49,12 @@ class CachedEmbedder:
         return self._inner.space
 
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        vectors: list[bytes] = []
+        for start in range(0, len(texts), _AT_ONCE):
+            vectors += await self._embed(texts[start : start + _AT_ONCE])
+        return vectors
+
+    async def _embed(self, texts: Sequence[str]) -> list[bytes]:
         keys = [self._key(text) for text in texts]
         known = await asyncio.to_thread(self._read, keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}

@@ -1,5 +1,6 @@
 """Putting a case to the test: fill a memory, ask its questions and a stranger's, rank with the baselines."""
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -37,11 +38,11 @@ async def examine(
     `watch` is told which share of it is done: about half is remembering.
     """
     key = Key.of(case)
-    rivals = await _rivals(case, bench) if bench.baselines and case.items else None
     async with sitting(bench.set_name, case, stores=bench.stores, embedder=bench.embedder) as seat:
         began = time.perf_counter()
         shortfall = await seat.tell(case.items, watch=lambda kept: watch(kept / len(case.items) / 2))
         ingest_ms = (time.perf_counter() - began) * 1000
+        rivals = await _rivals(case, bench) if bench.baselines and case.items else None
         plain = [question for question in case.questions if question.expect is None]
         rows: list[Row] = []
         for question in (*plain, *foreign):
@@ -63,9 +64,9 @@ async def examine(
 
 
 async def _rivals(case: Case, bench: Bench) -> Baselines:
-    texts = [item.text for item in case.items]
     vectors = await bench.embedder.embed([item.meaning for item in case.items])
-    return Baselines([item.ref for item in case.items], texts, vectors)
+    refs, texts = [item.ref for item in case.items], (item.text for item in case.items)
+    return await asyncio.to_thread(Baselines, refs, texts, vectors)
 
 
 async def _own(

@@ -1,14 +1,19 @@
 """One shared memory with a filter must answer exactly as memories of their own do."""
 
+import asyncio
+import json
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
+from memorywire import __version__
 from memorywire.evals.asking import Sitting, sitting
 from memorywire.evals.cases import Case
 from memorywire.evals.datasets import load
 from memorywire.evals.examine import Bench
+from memorywire.evals.results import machine, record
 from memorywire.evals.rows import PUBLISHED
 from memorywire.evals.run import Plan, Told, tools
+from memorywire.model.record import Json
 
 MARK = "haystack"
 
@@ -22,6 +27,26 @@ class Parity:
     memories: int
     leaks: int
     differences: tuple[str, ...]
+
+
+async def recorded(plan: Plan, *, date: str, command: str, tell: Told) -> dict[str, Json]:
+    """The document of the comparison, written beside those of the runs and entered in their ledger."""
+    found = await parity(plan, tell=tell)
+    dataset = await asyncio.to_thread(load, plan.kind, plan.data, split=plan.split, roles=plan.roles)
+    conditions = await asyncio.to_thread(plan.conditions, dataset)
+    document = {
+        **asdict(found),
+        "differences": list(found.differences),
+        "run": {name: value for name, value in conditions.items() if name != "baselines"},
+        "machine": machine(),
+        "date": date,
+    }
+    place = plan.out / __version__ / f"{dataset.name}-{dataset.split}-parity.json"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(document, sort_keys=True, indent=1) + "\n"
+    await asyncio.to_thread(place.write_text, text, encoding="utf-8")
+    await asyncio.to_thread(record, plan.out, {**document, "command": command})
+    return document
 
 
 async def parity(plan: Plan, *, tell: Told) -> Parity:

@@ -12,6 +12,9 @@ COLOURS = (
 
 _WIDTH, _HEIGHT = 720, 376
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 12, 28, 140
+_SHORT = _HEIGHT - 70
+"""As high as a chart is whose labels are not slanted."""
+
 _SLANT = -50
 
 Points = Sequence[tuple[float, float]]
@@ -34,7 +37,7 @@ def bars(title: str, groups: Mapping[str, Mapping[str, float]], series: Sequence
                     f"<title>{escape(f'{name}, {one}: {figures[one]:.3f}')}</title></rect>"
                 )
         shapes.append(_slanted(start + slot * 0.5, _HEIGHT - _BOTTOM + 14, name))
-    return _chart(title, [*_grid(), *shapes, *_legend(series)])
+    return _chart(title, [*_grid(), *shapes, *_legend(series, _HEIGHT)])
 
 
 def lines(title: str, curves: Mapping[str, Points], ticks: Sequence[float], axis: str, *, log: bool) -> str:
@@ -47,7 +50,7 @@ def lines(title: str, curves: Mapping[str, Points], ticks: Sequence[float], axis
             f"<title>{escape(name)}</title></polyline>"
         )
     shapes.append(_label(_WIDTH / 2, _HEIGHT - _BOTTOM + 32, axis, "middle"))
-    return _chart(title, [*_grid(), *shapes, *_legend(list(curves))])
+    return _chart(title, [*_grid(), *shapes, *_legend(list(curves), _SHORT)], _SHORT)
 
 
 def latencies(title: str, curves: Mapping[str, Points]) -> str:
@@ -70,7 +73,7 @@ def latencies(title: str, curves: Mapping[str, Points]) -> str:
         line = f'<polyline points="{path}" fill="none" stroke="{_colour(order)}" stroke-width="2"/>'
         shapes.append(f"<g><title>{escape(name)}</title>{line}{dots}</g>")
     shapes.append(_label(_WIDTH / 2, _HEIGHT - _BOTTOM + 32, "memories", "middle"))
-    return _chart(title, [*shapes, *_legend(list(curves))])
+    return _chart(title, [*shapes, *_legend(list(curves), _HEIGHT)])
 
 
 def _powers(values: Sequence[float]) -> list[float]:
@@ -87,9 +90,9 @@ def _rule(y: float) -> str:
     return f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>'
 
 
-def _chart(title: str, shapes: Sequence[str]) -> str:
+def _chart(title: str, shapes: Sequence[str], height: int = _HEIGHT) -> str:
     return (
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(title)}">'
+        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(title)}">'
         f'<text x="{_LEFT}" y="16" class="title">{escape(title)}</text>{"".join(shapes)}</svg>'
     )
 
@@ -103,7 +106,7 @@ def _grid() -> list[str]:
     return found
 
 
-def _legend(series: Sequence[str]) -> list[str]:
+def _legend(series: Sequence[str], height: int) -> list[str]:
     """Names beside their colours, from the left, in as many rows as it takes; the last one at the bottom."""
     rows: list[list[str]] = [[]]
     x = float(_LEFT)
@@ -115,11 +118,10 @@ def _legend(series: Sequence[str]) -> list[str]:
         box = f'<rect x="{x:.0f}" y="-9" width="10" height="10" fill="{_colour(order)}"/>'
         rows[-1].append(box + _label(x + 14, 0, name, "start"))
         x += width
-    bottom = _HEIGHT - 9
-    heights = [bottom - 18 * above for above in range(len(rows))][::-1]
+    bottoms = [height - 9 - 18 * above for above in range(len(rows))][::-1]
     return [
-        f'<g transform="translate(0 {height})">{"".join(row)}</g>'
-        for height, row in zip(heights, rows, strict=True)
+        f'<g transform="translate(0 {bottom})">{"".join(row)}</g>'
+        for bottom, row in zip(bottoms, rows, strict=True)
     ]
 
 

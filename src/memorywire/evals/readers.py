@@ -1,32 +1,26 @@
 """Whoever reads what was recalled and answers: a model behind an endpoint, or any command."""
 
 import asyncio
-import json
 import os
 import shlex
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import SplitResult, parse_qs, urlsplit
+from urllib.parse import urlsplit
 
-from memorywire.engine.extract.chat import dialect
+from memorywire.engine.extract import open_chat
+from memorywire.engine.extract.chat import Answer, Chat, ModelBusy
 from memorywire.evals.metrics import tokens
 from memorywire.evals.results import hashed
-from memorywire.model.errors import InvalidRequest
-from memorywire.model.record import Json
-from memorywire.retrieval.embed.openai import retry_after
+from memorywire.model.errors import InvalidRequest, StoreUnavailable
 
 COMMAND = "cmd:"
 FIX = 'use "openai+https://HOST/v1?model=NAME", "anthropic+https://HOST/v1?model=NAME" or "cmd:COMMAND"'
 MOST_TOKENS = 400
 PATIENCE = 300.0
-
-BUSY = frozenset((429, 502, 503, 504, 529))
-"""What a server that is asked too much says: the same question may be answered later."""
 
 PAUSES = (1.0, 5.0, 15.0, 60.0)
 """Seconds before a busy server is asked again, where it does not say itself how long it wants."""
@@ -45,24 +39,24 @@ FOLDER = "MEMORYWIRE_AGENT_FOLDER"
 MEMORY = "MEMORYWIRE_AGENT_MEMORY"
 
 
-class ReaderFailed(Exception):
+class ReaderFailed(StoreUnavailable):
     """The model or the command did not answer; what was answered before is kept."""
 
-
-class _Busy(ReaderFailed):
-    """It may answer after so many seconds, if it said how many."""
-
-    def __init__(self, detail: str, seconds: float | None) -> None:
-        super().__init__(detail)
-        self.seconds = seconds
+    def __init__(self, detail: str, fix: str | None = None) -> None:
+        again = "run it again: answers so far are kept"
+        super().__init__(detail, field="reader", fix=f"{fix}, then {again}" if fix else again)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What was said, and what it cost in tokens, estimated where the reader does not say."""
+    """What was said, and what it cost in tokens, estimated where the reader does not say.
+
+    `model` is the id that the endpoint says it served: the one that was asked for may be another's name.
+    """
 
     text: str
     tokens: int
+    model: str | None = None
 
 
 class Reader(Protocol):
@@ -83,16 +77,11 @@ class Reader(Protocol):
         ...
 
 
-def open_reader(spec: str, *, key: str | None) -> Reader:
-    """The reader a URL or a command names; nothing is asked yet."""
+def open_reader(spec: str, *, key: str | None, role: str = "reader") -> Reader:
+    """The reader a URL or a command names; nothing is asked yet. A problem is one of the `role`."""
     if spec.startswith(COMMAND):
-        return Command(spec.removeprefix(COMMAND))
-    parts = urlsplit(spec)
-    speaks, _, scheme = parts.scheme.partition("+")
-    models = parse_qs(parts.query).get("model", [])
-    if speaks not in ("openai", "anthropic") or scheme not in ("http", "https") or len(models) != 1:
-        raise InvalidRequest(f"no reader is called {spec.partition('?')[0]!r}", field="reader", fix=FIX)
-    return Endpoint(parts._replace(scheme=scheme), speaks, models[0], key)
+        return Command(spec.removeprefix(COMMAND), role)
+    return Endpoint(open_chat(spec, api_key=key, field=role, fix=FIX))
 
 
 def keys(specs: Mapping[str, str | None], environment: Mapping[str, str]) -> dict[str, str | None]:
@@ -111,7 +100,12 @@ def keys(specs: Mapping[str, str | None], environment: Mapping[str, str]) -> dic
 
 def _host(spec: str | None) -> str:
     """Host and port of an endpoint; nothing of a program, or of nobody."""
-    return "" if spec is None or spec.startswith(COMMAND) else urlsplit(spec).netloc.rpartition("@")[2]
+    if spec is None or spec.startswith(COMMAND):
+        return ""
+    try:
+        return urlsplit(spec).netloc.rpartition("@")[2]
+    except ValueError:  # whoever opens it will say what is wrong
+        return ""
 
 
 class Command:
@@ -122,13 +116,13 @@ class Command:
     the other readers are kept from it.
     """
 
-    def __init__(self, line: str) -> None:
+    def __init__(self, line: str, role: str) -> None:
         try:
             self._words = shlex.split(line)
         except ValueError as error:
-            raise InvalidRequest(f"the command cannot be read: {error}", field="reader", fix=FIX) from error
+            raise InvalidRequest(f"the command cannot be read: {error}", field=role, fix=FIX) from error
         if not self._words:
-            raise InvalidRequest("the command is empty", field="reader", fix=FIX)
+            raise InvalidRequest("the command is empty", field=role, fix=FIX)
         self.name = self._words[0]
         self.mark = hashed(*self._words)
 
@@ -151,8 +145,10 @@ class Command:
             async with asyncio.timeout(PATIENCE):
                 said, complaint = await process.communicate(prompt.encode())
         except TimeoutError as error:
-            process.kill()
             raise ReaderFailed(f"{self.name} gave no answer in {PATIENCE:g} s") from error
+        finally:
+            if process.returncode is None:  # nobody waits for it any more
+                process.kill()
         if process.returncode:
             told = complaint.decode(errors="replace")[:200]
             raise ReaderFailed(f"{self.name} ended with {process.returncode}: {told}")
@@ -171,66 +167,28 @@ def _room(folder: Path | None) -> Iterator[Path]:
 class Endpoint:
     """A model behind OpenAI's `/chat/completions` or Anthropic's `/messages`, or what speaks like them."""
 
-    def __init__(self, url: SplitResult, speaks: str, model: str, key: str | None) -> None:
-        self.name = model
-        self.mark = hashed(speaks, url.netloc.rpartition("@")[2], url.path.rstrip("/"), model)
-        self._url = url
-        self._dialect = dialect(speaks)
-        self._headers = {"Content-Type": "application/json", **self._dialect.headers(key)}
-        self._limits: dict[str, Json] = {"max_tokens": MOST_TOKENS, "temperature": 0}
+    def __init__(self, chat: Chat) -> None:
+        self.name = chat.name
+        self.mark = hashed(chat.url, chat.name)
+        self._chat = chat
 
     async def ask(self, prompt: str, *, folder: Path | None = None) -> Reply:
-        body = {"model": self.name, "messages": [{"role": "user", "content": prompt}]}
-        answer = await self._patiently(body)
         try:
-            return self._read(answer, prompt)
-        except (AttributeError, KeyError, IndexError, TypeError) as error:
-            raise ReaderFailed(f"{self._url.hostname} gave an answer of another shape: {error!r}") from error
+            answer = await self._patiently(prompt)
+        except StoreUnavailable as error:
+            raise ReaderFailed(error.detail, error.fix) from error
+        text = answer.words.strip()
+        counted = answer.tokens or tokens(prompt) + tokens(text)  # many servers count none
+        return Reply(text=text, tokens=counted, model=answer.model)
 
-    async def _patiently(self, body: Mapping[str, Json]) -> Json:
+    async def _patiently(self, prompt: str) -> Answer:
         for pause in PAUSES:
             try:
-                return await asyncio.to_thread(self._answer, body)
-            except _Busy as busy:
+                return await self._answer(prompt)
+            except ModelBusy as busy:
                 wanted = pause if busy.seconds is None else busy.seconds
                 await asyncio.sleep(min(wanted, LONGEST_PAUSE))
-        return await asyncio.to_thread(self._answer, body)
+        return await self._answer(prompt)
 
-    def _answer(self, body: Mapping[str, Json]) -> Json:
-        status, said, wait = self._post(json.dumps({**body, **self._limits}).encode())
-        while status == 400 and self._given_up(said):
-            status, said, wait = self._post(json.dumps({**body, **self._limits}).encode())
-        if status in BUSY:
-            raise _Busy(f"{self._url.hostname} stayed busy, it answered {status}", retry_after(wait))
-        if status != 200:  # the body may repeat the key
-            raise ReaderFailed(f"{self._url.hostname} answered {status}: check its address, model and key")
-        try:
-            return json.loads(said)
-        except ValueError as error:
-            raise ReaderFailed(f"{self._url.hostname} did not answer in JSON: {error}") from error
-
-    def _given_up(self, complaint: bytes) -> bool:
-        """Whether a limit the model complains of was taken back or put in its words, for good."""
-        if "max_tokens" in self._limits and b"max_completion_tokens" in complaint:
-            self._limits["max_completion_tokens"] = self._limits.pop("max_tokens")
-            return True
-        return b"temperature" in complaint and self._limits.pop("temperature", None) is not None
-
-    def _post(self, body: bytes) -> tuple[int, bytes, str | None]:
-        """Status, body, and how long it wants to be left alone."""
-        kind = HTTPSConnection if self._url.scheme == "https" else HTTPConnection
-        connection = kind(self._url.hostname or "", self._url.port, timeout=PATIENCE)
-        path = self._url.path.rstrip("/") + self._dialect.path
-        try:
-            connection.request("POST", path, body, self._headers)
-            response = connection.getresponse()
-            return response.status, response.read(), response.getheader("Retry-After")
-        except (OSError, HTTPException) as error:
-            raise ReaderFailed(f"{self._url.hostname} did not answer: {error}") from error
-        finally:
-            connection.close()
-
-    def _read(self, answer: Json, prompt: str) -> Reply:
-        """A model that says nothing, or refuses, has given an empty answer; many servers count no tokens."""
-        text = (self._dialect.words(answer) or "").strip()
-        return Reply(text=text, tokens=self._dialect.counted(answer) or tokens(prompt) + tokens(text))
+    async def _answer(self, prompt: str) -> Answer:
+        return await self._chat.answer("", prompt, most_tokens=MOST_TOKENS, seconds=PATIENCE)

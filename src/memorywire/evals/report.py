@@ -8,7 +8,18 @@ from memorywire.evals import plots
 from memorywire.evals.rows import OURS
 from memorywire.evals.scoring import BUDGETS
 from memorywire.evals.sets import KINDS
-from memorywire.evals.tables import ANSWERS, HEADERS, answer_cells, answer_notes, cells, notes
+from memorywire.evals.tables import (
+    ANSWERS,
+    FIGURES,
+    HEADERS,
+    answer_cells,
+    answer_notes,
+    cells,
+    figures,
+    notes,
+    parity_lines,
+    reached,
+)
 from memorywire.model.record import Json
 
 Document: TypeAlias = Mapping[str, Json]
@@ -39,14 +50,18 @@ svg .grid { stroke: #e3e3e3; } .note { color: #555; }
 
 
 def page(
-    documents: Sequence[Document], benches: Sequence[Document] = (), answered: Sequence[Document] = ()
+    documents: Sequence[Document],
+    benches: Sequence[Document] = (),
+    answered: Sequence[Document] = (),
+    parities: Sequence[Document] = (),
 ) -> str:
     """One HTML document with nothing to fetch.
 
-    It has every run, every grid of answers, and how long recalls took in runs and benches.
+    It has every run, what shared memories answered, every grid of answers, and how long recalls took in runs
+    and benches.
     """
-    runs, grids = map(_section, documents), map(_answers, answered)
-    body = "".join([*runs, *grids, *_speed(documents, benches)])
+    runs, shared, grids = map(_section, documents), map(_shared, parities), map(_answers, answered)
+    body = "".join([*_asked_for(documents, parities), *runs, *shared, *grids, *_speed(documents, benches)])
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>memorywire eval</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -63,6 +78,20 @@ def _section(document: Document) -> str:
     parts += [_note(note) for note in notes(document)]
     parts += _charts(document)
     return "".join([*parts, _conditions(document)])
+
+
+def _asked_for(documents: Sequence[Document], parities: Sequence[Document]) -> Iterator[str]:
+    """All that is to be reached in one table."""
+    lines = reached(documents, parities)
+    if lines:
+        yield f"<h2>All that is to be reached</h2>{_table(FIGURES, figures(lines))}"
+
+
+def _shared(document: Document) -> str:
+    """Whether one memory with a filter answered as memories of their own did."""
+    about = f"<h2>{escape(KINDS[document['run']['set']].about)}: one shared memory</h2>"
+    said = "".join(f"<p>{escape(line)}</p>" for line in parity_lines(document))
+    return "".join([about, said, _conditions(document)])
 
 
 def _answers(document: Document) -> str:

@@ -113,6 +113,11 @@ def answered(folder: Path) -> list[dict[str, Json]]:
     return [document for document in _documents(folder) if _of_answers(document)]
 
 
+def parities(folder: Path) -> list[dict[str, Json]]:
+    """The documents of `memorywire eval SET --parity` in a folder; `all` writes them too."""
+    return [document for document in _documents(folder) if _of_parity(document)]
+
+
 def benches(folder: Path) -> list[dict[str, Json]]:
     """The reports of `memorywire bench` in a folder, as it writes them with `--json`."""
     return [
@@ -150,6 +155,13 @@ def _of_a_run(document: Json) -> bool:
 def _of_answers(document: Json) -> bool:
     match document:
         case {"run": {"set": str(name)}, "answers": {"cells": dict()}, "rows": list()}:
+            return name in KINDS
+    return False
+
+
+def _of_parity(document: Json) -> bool:
+    match document:
+        case {"run": {"set": str(name)}, "differences": list(), "leaks": int()}:
             return name in KINDS
     return False
 

@@ -40,6 +40,11 @@ KINDS = {
             foreign=True,
             parity=True,
         ),
+        Kind(
+            name="pool",
+            about="LongMemEval_S: the sessions of all haystacks in one memory",
+            module="pool",
+        ),
         Kind(name="beam", about="BEAM: which messages of a long chat hold the evidence", module="beam"),
         Kind(
             name="factconsolidation",

@@ -3,14 +3,16 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from memorywire.evals.baselines import NAMES
-from memorywire.evals.parity import Parity
 from memorywire.evals.rows import OURS
 from memorywire.evals.targets import Target, targets
 from memorywire.model.record import Json
 
 HEADERS = ("", OURS, "95 %", *NAMES, "at least", "aim", "stands")
 FIGURES = ("", "at least", "aim", OURS, "stands")
-ANSWERS = ("cell", "reader", "judge", "accuracy", "treatment minus it", "questions", "tokens")
+ANSWERS = ("cell", "reader", "judge", "accuracy", "treatment minus it", "questions", "tokens", "cost")
+
+_FEW = 20
+"""So many differences are shown."""
 
 
 def cells(document: Mapping[str, Json]) -> Iterator[list[str]]:
@@ -29,15 +31,57 @@ def _by_category(document: Mapping[str, Json]) -> Iterator[Target]:
             yield Target(label=f"{name}: R@5", where=f"categories/{name}/turn.rec@5")
 
 
-def figures(documents: Sequence[Mapping[str, Json]]) -> Iterator[list[str]]:
-    """A row for every figure that is to be reached, of several runs."""
-    for document in documents:
-        run = document["run"]
-        for target in targets(run["set"]):
-            ours = target.figure(document["summary"])
-            if ours is not None and (target.floor, target.aim) != (None, None):
-                least, aim = (_bound(target, value) for value in (target.floor, target.aim))
-                yield [f"{run['set']}: {target.label}", least, aim, _shown(ours), target.verdict(ours)]
+def reached(
+    runs: Sequence[Mapping[str, Json]], parities: Sequence[Mapping[str, Json]]
+) -> list[dict[str, Json]]:
+    """Every figure that is to be reached, of several runs, and where it stands; `less` is better for some."""
+    found = [
+        _figure(target, f"{document['run']['set']}: {target.label}", target.figure(document["summary"]))
+        for document in runs
+        for target in targets(document["run"]["set"])
+        if (target.floor, target.aim) != (None, None)
+    ]
+    return [one for one in found if one[OURS] is not None] + [_parity_figure(one) for one in parities]
+
+
+def _figure(target: Target, label: str, ours: float | None) -> dict[str, Json]:
+    return {
+        "figure": label,
+        "at least": target.floor,
+        "aim": target.aim,
+        OURS: ours,
+        "less": target.less,
+        "stands": target.verdict(ours),
+    }
+
+
+def _parity_figure(found: Mapping[str, Json]) -> dict[str, Json]:
+    """The line of the shared memory: no answer may differ."""
+    differing = len(found["differences"]) + found["leaks"]
+    label = f"shared memory with a filter, answers that differ ({found['questions']} questions)"
+    return {
+        **_figure(Target(label=label, where="", floor=0, aim=0, less=True), label, differing),
+        "stands": f"{differing} too many" if differing else "aim",
+    }
+
+
+def parity_lines(found: Mapping[str, Json]) -> Iterator[str]:
+    """How many answers differed, and the first of them."""
+    differences = found["differences"]
+    yield (
+        f"{found['questions']} questions, {found['memories']} memories shared by {found['cases']} cases: "
+        f"{len(differences)} answered differently, {found['leaks']} hits from another case"
+    )
+    yield from (f"  {difference}" for difference in differences[:_FEW])
+    if len(differences) > _FEW:
+        yield f"  and {len(differences) - _FEW} more"
+
+
+def figures(lines: Sequence[Mapping[str, Json]]) -> Iterator[list[str]]:
+    """What was to be reached, as rows of a table."""
+    for one in lines:
+        bounds = [_bound(one["less"], one[name]) for name in ("at least", "aim")]
+        yield [one["figure"], *bounds, _shown(one[OURS]), one["stands"]]
 
 
 def answer_cells(document: Mapping[str, Json]) -> Iterator[list[str]]:
@@ -47,29 +91,34 @@ def answer_cells(document: Mapping[str, Json]) -> Iterator[list[str]]:
         gap = gaps.get(name)
         yield [
             name,
-            cell["reader"],
-            cell["judge"],
+            _named(cell["reader"], cell.get("served", [])),  # what earlier versions wrote has none
+            _named(cell["judge"], cell.get("judged by", [])),
             f"{cell['accuracy']:.3f}",
             "" if gap is None else f"{gap['mean']:+.3f} ({gap['low']:+.3f} to {gap['high']:+.3f})",
             str(cell["questions"]),
             str(cell["tokens"]),
+            "" if cell.get("cost") is None else f"{cell['cost']:.4g}",
         ]
+
+
+def _named(asked: str, served: Sequence[str]) -> str:
+    """Who was asked for, and who answered where the endpoint says that it was another."""
+    return asked if served in ([], [asked]) else f"{asked} ({', '.join(served)})"
 
 
 def answer_notes(document: Mapping[str, Json]) -> Iterator[str]:
     """What must be known to read the answers."""
-    answers = document["answers"]
+    answers, spent = document["answers"], document.get("spent")
+    if spent:
+        cost = "" if spent["cost"] is None else f", which cost {spent['cost']:.4g}"
+        yield f"this run made {spent['calls']} calls and took {spent['tokens']} tokens{cost}"
     if answers["left out"]:
         yield f"{answers['left out']} questions have no right answer to judge by and were left out"
     if answers["void"]:
         yield f"VOID: memories were not kept, the first: {answers['not kept'][0]}"
-
-
-def parity_figure(found: Parity) -> list[str]:
-    """The row of the shared memory: no answer may differ."""
-    differing = len(found.differences) + found.leaks
-    label = f"shared memory with a filter, answers that differ ({found.questions} questions)"
-    return [label, "<= 0", "<= 0", str(differing), f"{differing} too many" if differing else "aim"]
+    for name, cell in answers["cells"].items():
+        if any(len(cell.get(served, [])) > 1 for served in ("served", "judged by")):
+            yield f"{name}: another model was served in between, so that its accuracy is of no single one"
 
 
 def notes(document: Mapping[str, Json]) -> Iterator[str]:
@@ -125,9 +174,11 @@ def _cells(target: Target, summary: Mapping[str, Json]) -> list[str]:
     ]
 
 
-def _bound(target: Target, value: float | None) -> str:
-    return f"<= {_shown(value)}" if target.less and value is not None else _shown(value)
+def _bound(less: bool, value: float | None) -> str:
+    return f"<= {_shown(value)}" if less and value is not None else _shown(value)
 
 
 def _shown(figure: float | None) -> str:
-    return "" if figure is None else f"{figure:.3f}"
+    if figure is None:
+        return ""
+    return str(figure) if isinstance(figure, int) else f"{figure:.3f}"
