@@ -55,6 +55,20 @@ def test_a_move_is_of_one_tenant_and_says_whom_it_leaves_behind(shared: Shell, t
         assert memory.get("m").content == "known to acme"
 
 
+def test_an_inbox_says_whose_it_does_not_show(shared: Shell):
+    shared.remember("acme waits", "--source", "web:forum", "--tenant", "acme")
+    assert shared("review", "list").out.splitlines() == [
+        "nothing waits",
+        "  not among them: those of acme; name each with --tenant",
+    ]
+    assert "not among them" not in shared("review", "list", "--tenant", "acme").out
+
+
+def test_an_inbox_knows_a_tenant_of_whom_everything_waits(shared: Shell):
+    shared.remember("nothing else of theirs", "--source", "web:forum", "--tenant", "newest")
+    assert "newest" in shared("review", "list").out
+
+
 def test_a_log_that_shows_nothing_says_where_else_to_look(shared: Shell):
     said = shared("audit", "log", "--agent", "nobody").out
     assert "of agent nobody; --all-agents" in said

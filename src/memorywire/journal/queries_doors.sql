@@ -87,12 +87,22 @@ SELECT store, count(*), min(at) FROM debt GROUP BY store ORDER BY store;
 -- name: webhooks_standing
 SELECT count(*) FILTER (WHERE tries > 0), (SELECT count(*) FROM dead_letter) FROM webhook;
 
--- Every tenant of whom the ledger says anything about a memory: one step of the index each, however many entries.
+-- Every tenant of whom the ledger says anything about a memory, or of whom something waits or waited for a person:
+-- one step of an index each, however many entries.
 
 -- name: tenants
-WITH RECURSIVE found (tenant) AS (
+WITH RECURSIVE remembered (tenant) AS (
   SELECT min(tenant) FROM ledger_salt
   UNION ALL
-  SELECT (SELECT min(later.tenant) FROM ledger_salt AS later WHERE later.tenant > found.tenant)
-  FROM found WHERE found.tenant IS NOT NULL
-) SELECT tenant FROM found WHERE tenant IS NOT NULL;
+  SELECT (SELECT min(later.tenant) FROM ledger_salt AS later WHERE later.tenant > remembered.tenant)
+  FROM remembered WHERE remembered.tenant IS NOT NULL
+), proposed (tenant) AS (
+  SELECT min(tenant) FROM proposal
+  UNION ALL
+  SELECT (SELECT min(later.tenant) FROM proposal AS later WHERE later.tenant > proposed.tenant)
+  FROM proposed WHERE proposed.tenant IS NOT NULL
+)
+SELECT tenant FROM remembered WHERE tenant IS NOT NULL
+UNION
+SELECT tenant FROM proposed WHERE tenant IS NOT NULL
+ORDER BY tenant;

@@ -52,5 +52,5 @@ def standing(db: apsw.Connection) -> Standing:
 
 
 def tenants(db: apsw.Connection) -> list[str]:
-    """Everybody whose memory ever changed, by name."""
+    """Everybody whose memory ever changed or was to be changed, by name."""
     return [tenant for (tenant,) in db.execute(QUERIES["tenants"])]
