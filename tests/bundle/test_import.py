@@ -222,6 +222,64 @@ def test_proposals_travel_with_the_memory(tmp_path: Path) -> None:
     assert one.read_bytes() == other.read_bytes()
 
 
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_what_was_approved_there_and_ended_since_stops_nothing_here(tmp_path: Path, dry_run: bool) -> None:
+    path = tmp_path / "one.jsonl"
+
+    async def before(memory: Memory, tools: Tools) -> None:
+        for id in ("forgotten", "replaced"):
+            held = await memory.remember(f"{id} soon", id=id, source="web:forum")
+            await memory.decide(str(held.proposal_id), "approve")
+        await memory.forget("forgotten")
+        await memory.remember("from a person", id="newer", source="user", supersedes=["replaced"])
+        await exported(path, tools)
+
+    async def after(memory: Memory, tools: Tools) -> None:
+        answer = await imported(path, tools, dry_run=dry_run)
+        assert (answer["held"], answer["conflicts"], answer["problems"]) == (2, 1, [])
+        assert [record.id for record in await memory.list()] == ([] if dry_run else ["newer"])
+
+    on("sqlite://", before, policy="balanced")
+    on("sqlite://", after, policy="balanced")
+
+
+def test_a_proposal_that_was_planned_anew_travels_like_any_other(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.jsonl", tmp_path / "other.jsonl"
+
+    async def before(memory: Memory, tools: Tools) -> None:
+        held = await memory.remember("this has to wait", approval_required=True)
+        await memory.decide(str(held.proposal_id), "reject")
+        await memory.decide(str(held.proposal_id), "reopen")
+        await exported(one, tools)
+
+    async def after(memory: Memory, tools: Tools) -> None:
+        assert (await imported(one, tools))["proposals"] == 1
+        await exported(other, tools)
+        [waiting] = (await memory.proposals()).items
+        await memory.decide(waiting.id, "approve")
+        assert [record.content for record in await memory.list()] == ["this has to wait"]
+
+    on("sqlite://", before)
+    on("sqlite://", after)
+    assert one.read_bytes() == other.read_bytes()
+
+
+def test_what_waited_for_one_tenant_waits_for_the_one_it_is_brought_to(tmp_path: Path) -> None:
+    shell, path = Shell(tmp_path / "home"), str(tmp_path / "one.jsonl")
+    assert shell("remember", "acme waits", "--source", "web:forum", "--tenant", "acme").code == 0
+    assert shell("export", path, "--tenant", "acme").code == 0
+    target = ("--store", f"sqlite:///{tmp_path}/target.db")
+    assert shell("import", path, "--tenant", "globex", *target).code == 0
+    there = {
+        name: shell("review", "list", "--json", "--tenant", name, *target).json["items"]
+        for name in ("acme", "globex")
+    }
+    assert (len(there["acme"]), len(there["globex"])) == (0, 1)
+    assert shell("review", "approve", "--all", "--yes", "--tenant", "globex", *target).code == 0
+    assert "acme waits" in shell("list", "--tenant", "globex", *target).out
+    assert "acme waits" not in shell("list", "--tenant", "acme", *target).out
+
+
 @pytest.mark.parametrize("verb", ["import", "migrate"])
 def test_what_is_killed_is_finished_by_starting_it_again(tmp_path: Path, verb: str) -> None:
     shell, path = Shell(tmp_path / "home"), tmp_path / "one.jsonl"

@@ -97,7 +97,8 @@ async def _overseen(tools: Tools, wanted: Exporting) -> AsyncIterator[dict[str, 
         asked = Wanted(tenant=wanted.tenant, agent=agent, states=WAITING, limit=_PAGE)
         while page := await journal.proposals(asked):
             for proposal in page:
-                yield {"kind": "proposal", "proposal": dump(proposal)}
+                # How often it was planned anew is known to this house alone: it begins at one elsewhere.
+                yield {"kind": "proposal", "proposal": dump(replace(proposal, revision=1))}
             asked = replace(asked, after=page[-1].id)
     edition = await journal.edition()
     if edition is not None and not wanted.agents:

@@ -53,8 +53,17 @@ class Settling:
         """It does not come in, and so nothing can that builds on it."""
         self.fates |= dict.fromkeys((put.record.id for put in change.put), Fate.DROPPED)
 
-    def dropped(self, change: Change) -> bool:
-        return any(self.fates.get(put.record.id) is Fate.DROPPED for put in change.put)
+    def standing(self, change: Change) -> Change | None:
+        """The change without the ends of what did not come in; None when it builds on that or is no more."""
+        if any(self._gone(put.record.id) for put in change.put):
+            return None
+        ends = tuple(end for end in change.end if not self._gone(end.id))
+        if ends == change.end:
+            return change  # also one of which nothing is left, because all it said was erased
+        return replace(change, end=ends) if change.put or ends else None
+
+    def _gone(self, id: str) -> bool:
+        return self.fates.get(id) is Fate.DROPPED
 
     async def settle(self, change: Change) -> Change | None:
         """The change as it can be done here; None when nothing of it can."""

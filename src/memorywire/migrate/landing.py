@@ -141,7 +141,11 @@ class _Lander:
             return
         trusted = [await believed(change, self._tools) for change in changes]
         ready = await asyncio.to_thread(cleaned, trusted, self._tools)
-        allowed = [clean for clean in ready if isinstance(clean, Clean) and await self._passes(clean)]
+        allowed = [
+            passed
+            for clean in ready
+            if isinstance(clean, Clean) and (passed := await self._passed(clean)) is not None
+        ]
         for change, problem in zip(trusted, ready, strict=True):
             if isinstance(problem, MemorywireError):
                 self._fault(problem, change)
@@ -150,22 +154,24 @@ class _Lander:
         elif allowed:
             await self._write(allowed)
 
-    async def _passes(self, clean: Clean) -> bool:
-        """Whether policy lets it pass; else it is held, or refused, and what builds on it is left out too."""
-        if self._settling.dropped(clean.change):
+    async def _passed(self, clean: Clean) -> Clean | None:
+        """What policy lets pass; what it holds or refuses stays out, and so does what builds on that."""
+        change = self._settling.standing(clean.change)
+        if change is None:
             self.landed.conflicts += 1
-            return False
+            return None
+        clean = replace(clean, change=change)
         verdict = await weigh(clean, self._tools)
         if verdict is Verdict.ALLOW:
-            return True
-        self._settling.drop(clean.change)
+            return clean
+        self._settling.drop(change)
         if verdict is Verdict.REFUSE:
             self.landed.refused += 1
-            return False
+            return None
         self.landed.held += 1
         if not self._landing.dry_run:
             await hold(clean, self._tools)
-        return False
+        return None
 
     def _count(self, done: Sequence[Clean]) -> None:
         self.landed.changes += len(done)

@@ -1,6 +1,6 @@
 """What waits for a person and which rules hold: taken along with the memories they are about."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memorywire.engine.ledger import entry_about
@@ -34,7 +34,7 @@ async def settle_in(path: Path, tools: Tools, tenant: str, *, dry_run: bool) -> 
     if tools.office is None:
         return Overseen()
     journal, proposals = tools.office.journal, 0
-    for proposal in proposals_in(path):
+    for proposal in (arrived(each, tenant) for each in proposals_in(path)):
         if await journal.proposal(tenant, proposal.id) is not None or _holds_a_secret(proposal, tools):
             continue
         proposals += 1
@@ -43,6 +43,26 @@ async def settle_in(path: Path, tools: Tools, tenant: str, *, dry_run: bool) -> 
             await journal.write(Act(proposals=(proposal,), entries=(entry,)))
     edition = rules_in(path)
     return Overseen(proposals=proposals, rules=await _rules(edition, tools, tenant, dry_run=dry_run))
+
+
+def arrived(proposal: Proposal, tenant: str) -> Proposal:
+    """The proposal as one of this tenant, whoever had it before, and as one that nobody moved here yet."""
+
+    def here(scope: Scope) -> Scope:
+        return replace(scope, tenant=tenant)
+
+    change, request, features = proposal.change, proposal.request, proposal.features
+    if change is not None:
+        puts = (replace(put, record=replace(put.record, scope=here(put.record.scope))) for put in change.put)
+        change = replace(change, scope=here(change.scope), put=tuple(puts))
+    return replace(
+        proposal,
+        scope=here(proposal.scope),
+        change=change,
+        request=None if request is None else replace(request, scope=here(request.scope)),
+        features=None if features is None else {**features, "tenant": tenant},
+        revision=1,
+    )
 
 
 def _holds_a_secret(proposal: Proposal, tools: Tools) -> bool:
