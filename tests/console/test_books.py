@@ -53,6 +53,8 @@ def test_an_earlier_edition_of_the_rules_is_put_in_force_again(browser: Browser)
         page.get_by_role("button", name="Put the rules of edition 1 in force again").click()
         assert "edition 1 are in force again" in page.locator("#notes").inner_text()
         assert stage.call("rules")["given"] == [rule]
+        told = visit.open(f"{stage.url}/activity").locator("tbody tr").all_inner_texts()
+        assert ["edition 3: salaries" in told[0], "edition 2: no rules" in told[1]] == [True, True]
 
 
 def test_a_rule_that_cannot_be_kept_stays_on_the_page_with_what_is_wrong(browser: Browser) -> None:
@@ -166,6 +168,24 @@ def test_agents_are_listed_with_what_they_have_and_lack(browser: Browser) -> Non
         assert "long-term" in page.locator("tbody tr").first.inner_text()  # a store in memory does not last
 
 
+def test_an_operator_who_cannot_be_named_stays_on_the_page_with_what_is_wrong(browser: Browser) -> None:
+    with staged() as stage, visiting(browser, java_script_enabled=False) as visit:
+        visit.page.goto(stage.link)
+        page = visit.open(f"{stage.url}/operators")
+        typed = {"Name": "ana banana", "Tenants": "acme beta", "Agents": "shop-*", "Days": "30"}
+        for label, text in typed.items():
+            page.get_by_label(label).and_(page.locator("input:visible")).fill(text)
+        page.get_by_label("Role").select_option("reviewer")
+        page.get_by_role("button", name="Add", exact=True).click()
+        assert "without spaces" in page.get_by_role("alert").inner_text()
+        for label, text in typed.items():
+            assert page.get_by_label(label).and_(page.locator("input:visible")).input_value() == text
+        assert page.get_by_label("Role").input_value() == "reviewer"
+        page.get_by_label("Name", exact=True).fill("ana")
+        page.get_by_role("button", name="Add", exact=True).click()
+        assert "acme beta" in page.locator("tbody").inner_text()
+
+
 def test_an_operator_is_named_and_the_token_is_shown_once(browser: Browser) -> None:
     with staged() as stage, visiting(browser) as visit:
         visit.page.goto(stage.link)
@@ -183,3 +203,5 @@ def test_an_operator_is_named_and_the_token_is_shown_once(browser: Browser) -> N
             assert other.open(f"{stage.url}/operators").locator("h1").inner_text() != "Operators"
         page.get_by_role("button", name="Revoke ana").click()
         assert "revoked" in page.locator("tbody").inner_text()
+        told = visit.open(f"{stage.url}/activity").locator("tbody tr").all_inner_texts()
+        assert [row.split()[-2:] for row in told] == [["*", "ana"], ["*", "ana"]]

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.console.pages import PAGES
-from tests.console.stage import MOST_BYTES, PHONE, visiting, wide
+from tests.console.stage import DESKTOP, MOST_BYTES, PHONE, Watched, visiting, wide
 from tests.console.world import World, demo_world
 
 _AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
@@ -21,14 +21,33 @@ def world() -> Iterator[World]:
         yield shown
 
 
+# One visit goes through all pages, as a person does: to open a browser takes longer than to look at a page.
+@pytest.fixture(scope="module")
+def desktop(browser: Browser) -> Iterator[Watched]:
+    with visiting(browser, reduced_motion="reduce") as visit:
+        yield visit
+
+
+@pytest.fixture(scope="module")
+def phone(browser: Browser) -> Iterator[Watched]:
+    with visiting(browser, viewport=PHONE) as visit:
+        yield visit
+
+
+@pytest.fixture(scope="module")
+def scriptless(browser: Browser) -> Iterator[Watched]:
+    with visiting(browser, java_script_enabled=False) as visit:
+        yield visit
+
+
 @pytest.mark.parametrize("page", PAGES)
-def test_axe_finds_nothing(world: World, browser: Browser, page: str):
-    with visiting(browser, color_scheme="light", reduced_motion="reduce") as visit:
-        opened = visit.open(world.addresses(page)[0])
-        opened.evaluate(_AXE)
-        _judge(opened.evaluate("axe.run()"))
-        opened.emulate_media(color_scheme="dark")
-        _judge(opened.evaluate("axe.run({runOnly: ['color-contrast']})"))
+def test_axe_finds_nothing(world: World, desktop: Watched, page: str):
+    desktop.page.emulate_media(color_scheme="light")
+    opened = desktop.open(world.addresses(page)[0])
+    opened.evaluate(_AXE)
+    _judge(opened.evaluate("axe.run()"))
+    opened.emulate_media(color_scheme="dark")
+    _judge(opened.evaluate("axe.run({runOnly: ['color-contrast']})"))
 
 
 def _judge(found: dict[str, Any]) -> None:
@@ -42,18 +61,29 @@ def _judge(found: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_fits_a_phone_weighs_little_and_breaks_no_rule(world: World, browser: Browser, page: str):
-    with visiting(browser, viewport=PHONE) as visit:
-        opened, weight = visit.weighed(world.addresses(page)[0])
-        assert wide(opened) <= PHONE["width"]
-        assert 0 < weight < MOST_BYTES
-        assert not visit.complaints
+def test_a_page_fits_a_phone_weighs_little_and_breaks_no_rule(world: World, phone: Watched, page: str):
+    phone.complaints.clear()
+    opened, weight = phone.weighed(world.addresses(page)[0])
+    assert wide(opened) <= PHONE["width"]
+    assert 0 < weight < MOST_BYTES
+    assert not phone.complaints
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_says_the_same_without_scripts(world: World, browser: Browser, page: str):
-    with visiting(browser) as with_scripts, visiting(browser, java_script_enabled=False) as without:
-        address = world.addresses(page)[0]
-        titles = [visit.open(address).locator("h1").inner_text() for visit in (with_scripts, without)]
-        assert titles[0] == titles[1]
-        assert without.page.get_by_role("main").inner_text().strip()
+def test_all_words_grow_with_the_size_of_text_that_a_reader_chose(world: World, desktop: Watched, page: str):
+    opened = desktop.open(world.addresses(page)[0])
+    size = "parseFloat(getComputedStyle(document.querySelector('main')).fontSize)"
+    before = opened.evaluate(size)
+    opened.evaluate("document.documentElement.style.fontSize = '200%'")
+    assert opened.evaluate(size) == 2 * before
+    assert wide(opened) <= DESKTOP["width"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_says_the_same_without_scripts(
+    world: World, desktop: Watched, scriptless: Watched, page: str
+):
+    address = world.addresses(page)[0]
+    titles = [visit.open(address).locator("h1").inner_text() for visit in (desktop, scriptless)]
+    assert titles[0] == titles[1]
+    assert scriptless.page.get_by_role("main").inner_text().strip()

@@ -4,7 +4,7 @@ import json
 import shlex
 from urllib.parse import quote
 
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from memorywire.cli.demo_world import Calendar
 from memorywire.model.clock import DAY_MS, system_clock
@@ -164,3 +164,27 @@ def test_no_column_of_a_table_is_torn_to_letters_on_a_phone(stage: Stage, browse
         page = visit.open(f"{stage.url}/activity")
         high = [head.bounding_box()["height"] for head in page.locator("thead th").all()]
         assert max(high) < 40
+
+
+def test_what_is_chosen_on_a_phone_is_what_the_phone_shows(stage: Stage, browser: Browser) -> None:
+    for number in range(20):
+        stage.hold(f"News number {number}.")
+    with visiting(browser, viewport=PHONE) as visit:
+        page = visit.open(f"{stage.url}/inbox")
+        page.locator(".item", has_text="News number 10.").locator(".open").click()
+        page.locator("#detail .said", has_text="News number 10.").wait_for()
+        expect(page.locator("#detail h2").first).to_be_in_viewport(timeout=60_000)
+    with visiting(browser) as visit:
+        page = visit.open(f"{stage.url}/inbox")
+        page.locator(".item", has_text="News number 17.").locator(".open").click()
+        page.locator("#detail .said", has_text="News number 17.").wait_for()
+        assert page.evaluate("scrollY") == 0  # beside the list nothing has to move
+
+
+def test_what_would_only_take_away_says_how_much(stage: Stage, browser: Browser) -> None:
+    for name in ("tea", "rice"):
+        _remember(stage, f"Ana likes {name}.", source="chat")
+    stage.call("forget", agent_id="a", filter={"source": "chat"})
+    with visiting(browser) as visit:
+        said = visit.open(f"{stage.url}/inbox").locator(".item .first").all_inner_texts()
+        assert ["2 memories: a filter would take memories away" in one for one in said] == [True]

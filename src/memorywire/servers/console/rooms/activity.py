@@ -73,6 +73,10 @@ async def _shown(
 def _about(said: dict[str, Json]) -> str:
     """What an entry is about, in a few words."""
     details = said.get("details", {})
+    if said["operation"] == "operator":
+        return str(said.get("subject", ""))
+    if "edition" in details:
+        return f"edition {details['edition']}: {', '.join(details.get('rules', ())) or 'no rules'}"
     counted = {
         "handed out": details.get("hits"),
         "written": said.get("commitments"),

@@ -22,12 +22,21 @@ document.addEventListener("htmx:beforeRequest", (event) => {
   if (event.target.closest("[data-inbox]")) busy = true;
 });
 document.addEventListener("htmx:afterSettle", (event) => {
+  if (event.target.id === "detail") show(event.target);
   if (event.target.id === "inbox" || event.target.id === "detail") goOn();
 });
 for (const failed of ["htmx:sendError", "htmx:abort", "htmx:timeout"]) document.addEventListener(failed, goOn);
 document.addEventListener("htmx:sendError", () => {
   tell("The server does not answer. Try again; the activity says what was done.");
 });
+
+// In one column what was chosen stands below the whole list, where nobody would look for it.
+function show(detail) {
+  const queue = find(".queue");
+  if (queue && detail.getBoundingClientRect().top >= queue.getBoundingClientRect().bottom) {
+    detail.scrollIntoView({ block: "start" });
+  }
+}
 
 function goOn() {
   busy = false;
