@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from memorywire.cli.command import memorywire
+from tests.cli.forks import PIPE, forks
 
 SRC = Path(__file__).parents[2] / "src"
 COMMAND = (sys.executable, "-m", "memorywire.cli")
@@ -39,7 +41,7 @@ class Done:
 
 
 class Shell:
-    """Types commands against one home folder."""
+    """Types commands against one home folder; each is a process of its own."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -50,14 +52,11 @@ class Shell:
         return kept | {"MEMORYWIRE_HOME": str(self.home), "PYTHONPATH": path} | variables
 
     def __call__(self, *arguments: str, stdin: bytes = b"", **variables: str) -> Done:
-        done = subprocess.run(
-            [*COMMAND, *(os.fsencode(argument) for argument in arguments)],
-            input=stdin,
-            capture_output=True,
-            env=self.environment(**variables),
-        )
-        assert b"Traceback" not in done.stderr, done.stderr.decode()
-        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+        environment = self.environment(**variables)
+        # What Python itself reads when it starts is for a process that starts.
+        if len(stdin) > PIPE or any(name.startswith("PYTHON") for name in variables):
+            return _done(*_started(arguments, environment, stdin))
+        return _done(*forks().run(arguments, environment, stdin))
 
     def remember(self, content: str, *options: str) -> dict[str, Any]:
         """The receipt of a remember that succeeds."""
@@ -67,6 +66,13 @@ class Shell:
         return receipt
 
 
+class Started(Shell):
+    """Types commands as everybody does: each loads Python and the house for itself."""
+
+    def __call__(self, *arguments: str, stdin: bytes = b"", **variables: str) -> Done:
+        return _done(*_started(arguments, self.environment(**variables), stdin))
+
+
 class Inside(Shell):
     """Types commands inside this process: many of them, without a start for each."""
 
@@ -74,3 +80,14 @@ class Inside(Shell):
         done = CliRunner().invoke(memorywire, arguments, input=stdin, env=self.environment(**variables))
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
         return Done(done.exit_code, done.stdout, done.stderr)
+
+
+def _started(arguments: Sequence[str], environment: dict[str, str], stdin: bytes) -> tuple[int, bytes, bytes]:
+    words = [*COMMAND, *(os.fsencode(argument) for argument in arguments)]
+    done = subprocess.run(words, input=stdin, capture_output=True, env=environment)
+    return done.returncode, done.stdout, done.stderr
+
+
+def _done(code: int, out: bytes, err: bytes) -> Done:
+    assert b"Traceback" not in err, err.decode()
+    return Done(code, out.decode(), err.decode())

@@ -115,7 +115,8 @@ def test_threads_share_a_model():
 
 @pytest.mark.parametrize("kernel", memorywire_minilm.kernels())
 def test_a_second_thread_changes_no_byte(kernel):
-    texts = [*TEXTS, *("one " * count for count in range(1, 30))]
+    # The one in numpy has no helper: it is slow, and need only take the word.
+    texts = TEXTS[:5] if kernel == "numpy" else [*TEXTS, *("one " * count for count in range(1, 30))]
     alone = memorywire_minilm.load(kernel, threads=1)
     helped = memorywire_minilm.load(kernel)
     assert [helped.embed([text]) for text in texts] == [alone.embed([text]) for text in texts]

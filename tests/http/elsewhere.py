@@ -5,6 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+NOTICED = 0.01
+"""The seconds between two looks of a server whether it shall end: half a second would be most of a test."""
+
 
 class Exchange(BaseHTTPRequestHandler):
     """One request; its server's `answer` is given the body, and replies."""
@@ -33,7 +36,7 @@ def answering(answer: Callable[[Exchange, bytes], None]) -> Iterator[str]:
     """The host and port of a server that answers every request so."""
     kind = type("Here", (Exchange,), {"answer": staticmethod(answer)})
     server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=[NOTICED])
     thread.start()
     try:
         yield f"127.0.0.1:{server.server_port}"

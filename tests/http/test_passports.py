@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.servers.passports import Passports, Provider
+from tests.http.elsewhere import NOTICED
 from tests.http.server import Client, Server, serving
 
 KEY, OTHER = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
@@ -166,7 +167,7 @@ def _certified(certificate: Path) -> Path:
 def key_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KeyServer]:
     monkeypatch.setenv("no_proxy", "*")
     running = KeyServer(tmp_path, jwks(tmp_path))
-    thread = threading.Thread(target=running.server.serve_forever)
+    thread = threading.Thread(target=running.server.serve_forever, args=[NOTICED])
     thread.start()
     yield running
     running.server.shutdown()
