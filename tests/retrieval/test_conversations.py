@@ -10,7 +10,8 @@ from memorywire.conformance.samples import NOW, SPACE, a_query, a_record, a_scop
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import Record, Scope
 from memorywire.stores.registry import open_store
-from memorywire.stores.relevance import MACHINE_LENDS, MACHINE_SAID
+from memorywire.stores.relevance import ASKING, MACHINE_LENDS, MACHINE_SAID
+from memorywire.stores.text import tenths_asked
 
 ASKED, REST, OTHER = a_vector(1), a_vector(0, 1), a_vector(0, 0, 1)
 
@@ -181,6 +182,46 @@ def test_an_assistant_lends_less_than_its_words_count(url: str) -> None:
         hits = found(url, [(asked, ASKED), (lending, ASKED)], a_query(scope, "", ASKED))
         [lent[role]] = [hit.signals["neighbours"] for hit in hits if hit.record.id == "asked"]
     assert lent["assistant"] == pytest.approx(lent["user"] * MACHINE_SAID * MACHINE_LENDS)
+
+
+def test_what_people_ask_each_other_counts_less_than_what_they_tell(url: str) -> None:
+    scope = a_scope()
+    kept = [(said(scope, "a lamp?", "a", "Ben"), ASKED), (said(scope, "a lamp!", "b", "Ben"), ASKED)]
+    told, asked = found(url, kept, a_query(scope, "a lamp", ASKED))
+    assert (told.record.id, asked.record.id) == ("b", "a")
+    assert (told.signals.get("asks"), asked.signals["asks"]) == (None, 1.0)
+    to_an_assistant = [
+        (replace(record, metadata={"speaker": "Ben", "role": "user"}), vector) for record, vector in kept
+    ]
+    assert ids(found(url, to_an_assistant, a_query(scope, "a lamp", ASKED))) == ["a", "b"]
+
+
+def test_a_question_lends_more_to_the_turns_around_it_than_words_that_tell(url: str) -> None:
+    scope = a_scope()
+    follows = said(scope, "it is green", "next", "Ana", session_id="one", occurred_at=NOW - 8)
+    lent = []
+    for mark in "?!":
+        first = said(scope, f"a lamp{mark}", "first", "Ben", session_id="one", occurred_at=NOW - 9)
+        hits = found(url, [(first, ASKED), (follows, REST)], a_query(scope, "a lamp", ASKED))
+        lent += [hit.signals["neighbours"] for hit in hits if hit.record.id == "next"]
+    assert lent[0] == pytest.approx(lent[1] * (1 + ASKING))
+
+
+@pytest.mark.parametrize(
+    ("words", "tenths"),
+    [
+        ("How are you?", 10),
+        ("I am fine. And you?", 4),
+        ("I am fine.\nAnd you? \U0001f60a", 4),
+        ("Look at https://example.org/?page=2 tonight", 0),
+        ("\u5143\u6c17\u3067\u3059\u304b\uff1f\u5143\u6c17\u3067\u3059\u3002", 5),
+        ("It is green", 0),
+        ("?", 10),
+    ],
+)
+def test_what_asks_is_told_by_its_sentences(words: str, tenths: int) -> None:
+    assert tenths_asked(said(a_scope(), words, "a", "Ben")) == tenths
+    assert tenths_asked(said(a_scope(), words, "a")) == 0
 
 
 def test_of_two_that_say_the_same_the_brief_one_comes_first(url: str) -> None:

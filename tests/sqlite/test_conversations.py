@@ -30,9 +30,10 @@ _SPEAKERS = [None, "Ana", "Ben Olsen", "Zoë"]
 
 def _turn(scope: Scope, number: int, dice: random.Random) -> Record:
     speaker = dice.choice(_SPEAKERS)
+    words = " ".join(dice.choices(_WORDS, k=dice.choice([1, 2, 3, 4, 5, 200])))
     return a_record(
         replace(scope, user=dice.choice([None, "u"])),
-        " ".join(dice.choices(_WORDS, k=dice.choice([1, 2, 3, 4, 5, 200]))),
+        dice.choice(["{}", "{}?", "Snow. {}?", "Where is the copper? {}."]).format(words),
         id=f"m{number:04}",
         session_id=dice.choice([None, "one", "two", "three", "four"]),
         occurred_at=NOW - dice.randint(0, 40),
@@ -81,7 +82,7 @@ def test_conversations_are_ranked_as_the_oracle_ranks_them(tmp_path: Path, seed:
     puts = [beginning(_turn(scope, number, dice), _random_vector(dice)) for number in range(150)]
     queries = [_asked(dice.choice([scope, replace(scope, user="u")]), dice) for _ in range(40)]
     seen = _agreed(tmp_path / "m.db", scope, puts, queries)
-    assert {"spoke", "rest", "newest", "neighbours", "machine_said", "brevity", "in_time"} <= seen
+    assert {"spoke", "rest", "newest", "neighbours", "machine_said", "brevity", "in_time", "asks"} <= seen
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -11,6 +11,7 @@ from memorywire.stores.relevance import (
     A_NOSE,
     AGO,
     ALIKE,
+    ASKING,
     BRIEF,
     CONTEST,
     FULLER,
@@ -31,7 +32,7 @@ from memorywire.stores.relevance import (
     relevance,
     saturation,
 )
-from memorywire.stores.text import name_words, query_terms
+from memorywire.stores.text import name_words, query_terms, tenths_asked
 
 Vector = tuple[float, ...]
 
@@ -73,7 +74,12 @@ class _Runner:
 
     @property
     def lends(self) -> float:
-        return MACHINE_LENDS * self.own if "machine_said" in self.signals else self.own
+        own = MACHINE_LENDS * self.own if "machine_said" in self.signals else self.own
+        return own * (1 + ASKING * self.asks)
+
+    @property
+    def asks(self) -> float:
+        return self.signals.get("asks", 0.0)
 
     @property
     def score(self) -> float:
@@ -99,7 +105,7 @@ def rank(candidates: Sequence[Candidate], asked: Vector | None, query: Query, li
         _compare_the_rest(runners, nameless)
     _lend(runners)
     for runner in runners:
-        runner.weight *= runner.signals.get("brevity", 1.0)
+        runner.weight *= runner.signals.get("brevity", 1.0) * (1 - ASKING * runner.asks)
     runners.sort(key=lambda runner: runner.place)
     contest = runners[:CONTEST]
     _put_newest_ahead(contest, sought)
@@ -163,6 +169,8 @@ def _start(
         own = evidence(near, share) * _priors(candidate.record, query, named, signals)
         if length > BRIEF:
             signals["brevity"] = brevity(length)
+        if tenths := tenths_asked(candidate.record):
+            signals["asks"] = tenths / 10
         runners.append(_Runner(candidate, signals, own, own))
     return runners
 

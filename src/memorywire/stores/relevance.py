@@ -33,6 +33,10 @@ LENGTHY = 400
 """Beyond `BRIEF` index terms a memory says much beside what is asked: with `LENGTHY` more it counts half, but
 never less, and lends as before."""
 
+ASKING = 0.5
+"""What people ask each other tells little and stands beside the answer: a turn that only asks counts so much
+less, and lends so much more."""
+
 IN_TIME = 1.3
 AGO = 2.0
 """A memory of the time that the query speaks of; if the query counts back to it from now, nothing but the

@@ -8,6 +8,8 @@ from itertools import chain
 
 import Stemmer
 
+from memorywire.model.record import Record
+
 # Signs on letters that `\w` takes for none: vowels of Hebrew, Arabic and the scripts of South Asia, accents
 # that no letter comes with, and what joins or parts letters without being seen.
 _MARKS = (
@@ -39,6 +41,8 @@ _UNSPACED = re.compile(
     "|[\u0e01-\u0e4e\u0e81-\u0ecd\u1000-\u103f\u1050-\u109d\u1780-\u17d3]+"
 )
 _SPELT = "\u3040"  # scripts that spell come before this
+_QUESTION_MARKS = ("?", "\uff1f", "\u061f")
+_SENTENCE_END = re.compile("(?<=[.!?\u061f])\\s+|(?<=[\u3002\uff01\uff1f])|\n")
 _UNSEEN = frozenset("\u00ad\u0640\u200b\u200c\u200d\u2060\ufeff")
 
 STOP_WORDS = frozenset(
@@ -78,6 +82,25 @@ def name_words(name: str) -> frozenset[str]:
 def spoken_by(word: str) -> str:
     """The index term of a memory whose speaker's name holds this word; no text has it."""
     return f"\0{word}"
+
+
+ASKED = spoken_by("?")
+"""The index term of what asks; it occurs as often as tenths of the words do."""
+
+
+def tenths_asked(record: Record) -> int:
+    """How many tenths of what somebody says to other people are questions.
+
+    None of what is said to an assistant: whoever asks it for something tells by that what they do and want.
+    """
+    if record.person is None or record.metadata.get("role") is not None:
+        return 0
+    said = record.words
+    if not any(mark in said for mark in _QUESTION_MARKS):
+        return 0
+    sentences = [sentence.strip() for sentence in _SENTENCE_END.split(said)]
+    asked = sum(len(sentence) for sentence in sentences if sentence.endswith(_QUESTION_MARKS))
+    return round(10 * asked / sum(map(len, sentences)))
 
 
 @lru_cache(maxsize=65_536)

@@ -18,7 +18,7 @@ from memorywire.model.record import Json, MemoryType, Record, Scope, Standing, T
 from memorywire.model.space import Space
 from memorywire.model.where import FIELDS
 from memorywire.stores.postgres.database import Row
-from memorywire.stores.text import name_words, spoken_by, terms
+from memorywire.stores.text import ASKED, name_words, spoken_by, tenths_asked, terms
 
 # Fields with a column of their own, by the name of the column.
 COLUMNS = {
@@ -92,7 +92,8 @@ def version_row(put: Put, space: Space) -> dict[str, Any]:
     """Everything a new version's row holds, except the sequences that begin and end it."""
     record = put.record
     found = terms(record.text)
-    speaker = [spoken_by(word) for word in name_words(record.person or "")]
+    aside = {spoken_by(word): 1 for word in name_words(record.person or "")} | {ASKED: tenths_asked(record)}
+    entries = [*found.items(), *((term, count) for term, count in aside.items() if count)]
     structured = not isinstance(record.content, str)
     row = scope_row(record.scope) | {
         "id": kept(record.id),
@@ -113,8 +114,8 @@ def version_row(put: Put, space: Space) -> dict[str, Any]:
         "facts": _speakable({name: getattr(record, name) for name in (*_SAID, "metadata")}),
         "vector": None if put.vector is None else halves(put.vector, space),
         "like": put.like if put.vector is None else None,
-        "terms": [term_key(record.scope.tenant, record.scope.agent, term) for term in (*found, *speaker)],
-        "counts": [*found.values(), *(1 for _ in speaker)],
+        "terms": [term_key(record.scope.tenant, record.scope.agent, term) for term, _ in entries],
+        "counts": [count for _, count in entries],
     }
     return _within_64_bits(row)
 

@@ -17,12 +17,12 @@ from memorywire.model.values import dataclass, maker
 from memorywire.stores.newest import put_newest_ahead
 from memorywire.stores.relevance import (
     AGO,
+    ASKING,
     BRIEF,
     CONTEST,
     COSINE_POWER,
     IN_TIME,
     K1,
-    LENGTHY,
     MACHINE_LENDS,
     MACHINE_SAID,
     SPOKE,
@@ -34,12 +34,13 @@ from memorywire.stores.relevance import (
     idf,
 )
 from memorywire.stores.sqlite.best import FEW, Floats, Mask, Places, best
+from memorywire.stores.sqlite.columns import floats, shortened, spread, standing_at, within
 from memorywire.stores.sqlite.neighbourhood import ALL_LENT, STEPS
 from memorywire.stores.sqlite.runner import Gathered, Runner, made, put_best_first
 from memorywire.stores.sqlite.selection import Rows, Selection, held, holding
 from memorywire.stores.sqlite.shelf import Shelf, Source
 from memorywire.stores.sqlite.wording import worded
-from memorywire.stores.text import name_words, query_terms, spoken_by
+from memorywire.stores.text import ASKED, name_words, query_terms, spoken_by
 
 # How far evidence computed in single precision may be from the exact one.
 _SLACK = 1e-5
@@ -79,7 +80,8 @@ def rank(
     *,
     untold: bool = False,
 ) -> list[Ranked]:
-    """The best `limit` of the selected rows, best first; if it is `untold` why, with no signal but `rest`.
+    """The best `limit` of the selected rows, best first; if it is `untold` why, with no signal but the best
+    one's `rest`.
 
     Statistics are taken over the selected only, unless those of a crowd are given. If the query's vectors are
     still to come, `ask` is asked for it again when they are needed.
@@ -96,7 +98,7 @@ def rank(
             put_best_first(contest)
     ranked = (contest + runners[CONTEST:])[:limit]
     told = [{} for _ in ranked] if untold else field.signals(ranked)
-    field.compare_the_rest(ranked, told)
+    field.compare_the_rest(ranked[:1] if untold else ranked, told)
     return [
         _ranked(position, runner.score, signals)
         for position, runner, signals in zip(field.positions(ranked), ranked, told, strict=True)
@@ -114,18 +116,22 @@ class _Field:
         self._selection = selection
         self._times, self._in_time = query.times, AGO if query.ago else IN_TIME
         self._settled = query.settled
+        demoted = shelf.demoted(selection)
+        self._demoted = demoted if demoted is not None and demoted.any() else None
         self._share, self._spoken = self._text_shares(query, crowd)
         self._near = shelf.sessions.neighbourhood(selection, shelf.rising, lambda rows: shelf.ids(db, rows))
         self._enough = self._all = None
+        self._alone = False  # whether so few hold enough of the terms that nobody contends with another
         if selection.size <= FEW:  # then all that can be is found out now: the vectors may be on their way
             self._enough = self._covers(self._share, selection.pick(shelf.lengths))
+            self._alone = not self._near and int(np.count_nonzero(self._enough)) < 2
             self._all = self._gathered(selection.places)
 
     def compare(self, query: Query) -> None:
         """What is left of the ranking is by the vectors of the query."""
         named = len(self._spoken) > 0
-        self._asked = _floats(query.nameless if query.nameless and named else query.vector)
-        self._rest = None if named else _floats(query.nameless)
+        self._asked = floats(query.nameless if query.nameless and named else query.vector)
+        self._rest = None if named else floats(query.nameless)
 
     def _text_shares(self, query: Query, crowd: Statistics | None) -> tuple[Floats, Places]:
         """The share of the query's term weight that each earns among the selected; and the places of what was
@@ -137,15 +143,18 @@ class _Field:
         self._earned = np.array([word not in query.aside for word in words], bool)
         keys = [self._shelf.key(word) for word in words]
         names = [self._shelf.key(spoken_by(word)) for name in query.names for word in name_words(name)]
-        found = self._found = worded(self._shelf.postings, self._selection, [*keys, *names])
-        asked = int(found.which.searchsorted(len(keys)))  # so many entries are of words, the rest of names
+        told = [*keys, *names, self._shelf.key(ASKED)]
+        found = self._found = worded(self._shelf.postings, self._selection, told)
+        # So many entries are of words, and so many of words and names; the rest is what asks.
+        asked, named = found.which.searchsorted((len(keys), len(told) - 1)).tolist()
+        self._asks = spread(found.places[named:], found.often[named:] / 10, self._selection.width)
         which, places, often = found.which[:asked], found.places[:asked], found.often[:asked]
         if crowd:
             self._weights = [idf(crowd.documents, crowd.containing[key]) for key in keys]
         else:
             holders = np.bincount(which, minlength=len(keys)).tolist()
             self._weights = [idf(self._selection.size, count) for count in holders]
-        spoken = np.unique(found.places[asked:]) if len(found.places) > asked else _NOWHERE
+        spoken = np.unique(found.places[asked:named]) if named > asked else _NOWHERE
         if not asked:
             return np.zeros(self._selection.width), spoken
         norms = K1 * (1 - B + B * lengths[places] / average)
@@ -159,11 +168,6 @@ class _Field:
             (weight, self._found.rows(term) if earned else _NOBODY)
             for term, (weight, earned) in enumerate(zip(self._weights, self._earned, strict=True))
         ]
-
-    @cached_property
-    def _demoted(self) -> Mask | None:
-        demoted = self._shelf.demoted(self._selection)
-        return demoted if demoted is not None and demoted.any() else None
 
     def runners(self, limit: int) -> tuple[list[Runner], bool]:
         """The best, in order, each with its exact evidence; and whether any may contend for being the newest.
@@ -185,7 +189,7 @@ class _Field:
             return runners, self._may_contend([one.place for one in contest], [one.row for one in contest])
         order = (-weights).argsort(kind="stable")[:wanted]  # the rows stand in order of id
         ahead = order[:CONTEST]
-        contested = self._may_contend(chosen[ahead], rows[ahead])
+        contested = not self._alone and self._may_contend(chosen[ahead], rows[ahead])
         return made(self._vectors.ids, columns, order[: wanted if contested else limit]), contested
 
     def _standing(self, chosen: Places, rows: Rows) -> tuple[Places | None, Rows | None]:
@@ -197,7 +201,7 @@ class _Field:
         known = np.unique(np.concatenate((chosen, *around))) if around else chosen
         known = known[known < self._selection.width] if around else known
         rows = self._selection.numbers(known)
-        told = TEXT_WEIGHT * _at(self._share, known) ** TEXT_POWER
+        told = TEXT_WEIGHT * standing_at(self._share, known) ** TEXT_POWER
         return Gathered(chosen, around, known, rows, self._shelf.vectors(self._db, rows), told)
 
     def _evidence(self, gathered: Gathered) -> tuple[Places | None, Rows, Floats, Floats, Floats | None]:
@@ -206,20 +210,24 @@ class _Field:
         chosen, around, known, rows = gathered.chosen, gathered.around, gathered.known, gathered.rows
         cosines = gathered.vectors.cosines(self._asked)
         weights = self._weighed(gathered, cosines)
-        at = lent = None
+        here = lent = None
         if around:
             lent = np.zeros(len(chosen))
             lends = np.where(self._shelf.machine_said[rows], MACHINE_LENDS * weights, weights)
+            if self._asks is not None:
+                lends *= 1 + ASKING * standing_at(self._asks, known)
             lends = np.append(lends, 0.0)  # the last: a neighbour that is not there
             for (_, share), other in zip(STEPS, around, strict=True):
                 lent += share * lends[np.searchsorted(known, other)]
-            at = np.searchsorted(known, chosen)
-            rows, cosines = rows[at], cosines[at]
+            here = np.searchsorted(known, chosen)
+            rows, cosines = rows[here], cosines[here]
             lent[self._shelf.machine_said[rows]] = 0.0
-            weights = weights[at] + lent
+            weights = weights[here] + lent
         if self._shelf.longest > BRIEF:
-            weights *= _brevity(self._shelf.lengths[rows])
-        return at, rows, cosines, weights, lent
+            weights *= shortened(self._shelf.lengths[rows])
+        if self._asks is not None:
+            weights *= 1 - ASKING * standing_at(self._asks, chosen)
+        return here, rows, cosines, weights, lent
 
     def _weighed(self, gathered: Gathered, cosines: Floats) -> Floats:
         """What the known earn by themselves."""
@@ -227,7 +235,7 @@ class _Field:
         if self._shelf.machines:
             own[self._shelf.machine_said[rows]] *= MACHINE_SAID
         if self._times:
-            own[_within(self._shelf.occurred[rows], self._times)] *= self._in_time
+            own[within(self._shelf.occurred[rows], self._times)] *= self._in_time
         if len(self._spoken):
             own[np.isin(gathered.known, self._spoken, assume_unique=True)] *= SPOKE
         return own
@@ -251,6 +259,10 @@ class _Field:
             for signals, length in zip(told, self._shelf.lengths[rows].tolist(), strict=True):
                 if length > BRIEF:
                     signals["brevity"] = brevity(length)
+        if self._asks is not None:
+            for signals, asks in zip(told, self._asks[places].tolist(), strict=True):
+                if asks:
+                    signals["asks"] = asks
         if self._near:
             for signals, runner in zip(told, runners, strict=True):
                 if runner.borrowed:
@@ -260,8 +272,9 @@ class _Field:
     def compare_the_rest(self, runners: Sequence[Runner], told: Sequence[dict[str, float]]) -> None:
         """Note how near each is to what the query asks beside the names."""
         if self._rest is not None:
-            near = self._vectors.matrix[[runner.at for runner in runners]].astype(np.float64, copy=False)
-            for signals, rest in zip(told, np.einsum("ij,j->i", near, self._rest).tolist(), strict=True):
+            near = self._vectors.matrix.take([runner.at for runner in runners], axis=0)
+            near = near.astype(np.float64, copy=False)
+            for signals, rest in zip(told, np.einsum("ij,j->i", near, self._rest).tolist(), strict=False):
                 signals["rest"] = rest
 
     def _flags(
@@ -270,7 +283,7 @@ class _Field:
         nobody: Sequence[bool] = ()
         return {
             "machine_said": self._shelf.machine_said[rows].tolist() if self._shelf.machines else nobody,
-            "in_time": _within(self._shelf.occurred[rows], self._times).tolist() if self._times else nobody,
+            "in_time": within(self._shelf.occurred[rows], self._times).tolist() if self._times else nobody,
             "spoke": np.isin(places, self._spoken).tolist() if len(self._spoken) else nobody,
             "demoted": [runner.demoted for runner in runners],
             "newest": [runner.newest for runner in runners],
@@ -312,20 +325,30 @@ class _Field:
         if self._shelf.machines:
             weights[machine] *= MACHINE_SAID
         if self._times:
-            weights[_within(self._selection.pick(self._shelf.occurred), self._times)] *= self._in_time
+            weights[within(self._selection.pick(self._shelf.occurred), self._times)] *= self._in_time
             error *= self._in_time
         if len(self._spoken):
             weights[self._spoken] *= SPOKE
             error *= SPOKE
         if self._near:
-            lends = np.where(machine, MACHINE_LENDS * weights, weights) if self._shelf.machines else weights
-            weights[self._near.order] += self._near.lent(lends) * ~machine[self._near.order]
-            error *= 1 + ALL_LENT
+            error *= 1 + self._lend(weights, machine)
         if self._shelf.longest > BRIEF:
             lengths = self._selection.pick(self._shelf.lengths)
             long = np.flatnonzero(lengths > BRIEF)
-            weights[long] *= _brevity(lengths[long])
+            weights[long] *= shortened(lengths[long])
+        if self._asks is not None:
+            weights *= 1 - ASKING * self._asks
         return weights, 2 * steepest * error + _SLACK
+
+    def _lend(self, weights: Floats, machine: Mask) -> float:
+        """Add what neighbours lend; says which part of their errors is lent with it at most."""
+        lends, most = weights, ALL_LENT
+        if self._shelf.machines:
+            lends = np.where(machine, MACHINE_LENDS * weights, weights)
+        if self._asks is not None:
+            lends, most = lends * (1 + ASKING * self._asks), ALL_LENT * (1 + ASKING)
+        weights[self._near.order] += self._near.lent(lends) * ~machine[self._near.order]
+        return most
 
     def _cosines(self) -> tuple[NDArray[np.float32], float]:
         if self._asked is None:
@@ -373,23 +396,3 @@ class _Field:
         norms = K1 * (1 - B + B * lengths / self._average)
         covers: Mask = share * (1 + norms) >= TERMS_COVERED - _SLACK
         return covers
-
-
-def _at(column: Floats, places: Places) -> Floats:
-    """What stands at these places, which ascend: of as many as there are, everything."""
-    return column if len(places) == len(column) else column[places]
-
-
-def _brevity(lengths: NDArray[Any]) -> Floats:
-    return 1 / (1 + np.clip((lengths.astype(np.float64) - BRIEF) / LENGTHY, 0, 1))
-
-
-def _floats(vector: bytes | None) -> NDArray[np.float32] | None:
-    return None if vector is None else np.frombuffer(vector, "<f4")
-
-
-def _within(moments: NDArray[np.int64], times: Sequence[tuple[int, int]]) -> Mask:
-    inside = np.zeros(len(moments), bool)
-    for start, end in times:
-        inside |= (moments >= start) & (moments < end)
-    return inside

@@ -16,7 +16,7 @@ from memorywire.model.kv import saying
 from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.space import Space
 from memorywire.model.values import maker
-from memorywire.stores.text import name_words, spelled, spoken_by, word_terms
+from memorywire.stores.text import ASKED, name_words, spelled, spoken_by, tenths_asked, word_terms
 
 Row: TypeAlias = tuple[Any, ...]  # as the engine gives it; the decoders below know each column's type
 Columns: TypeAlias = list[Row]
@@ -244,12 +244,17 @@ def _indexed(record: Record) -> tuple[int, bytes]:
         for entry in found:
             counts[entry] = counts[entry] + 1 if entry in counts else 1
         told = [entry if count == 1 else _counted(entry, count) for entry, count in counts.items()]
-    person = record.person
-    return len(found), b"".join(told if person is None else [*told, *_spoken(person)])
+    return len(found), b"".join(told if record.person is None else [*told, *_said(record)])
 
 
 def _counted(once: bytes, count: int) -> bytes:
     return once[:_HASH_BYTES] + min(count, _MOST).to_bytes(_COUNT_BYTES, "little")
+
+
+def _said(record: Record) -> Sequence[bytes]:
+    """Index entries that tell who spoke, and how much of it asks."""
+    spoken, asked = _spoken(record.person or ""), tenths_asked(record)
+    return (*spoken, _counted(_hash(ASKED), asked)) if asked else spoken
 
 
 @lru_cache(maxsize=4096)

@@ -1,0 +1,39 @@
+"""What arrays that run beside the rows of a shelf say of some of them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memorywire.stores.relevance import BRIEF, LENGTHY
+from memorywire.stores.sqlite.best import Floats, Mask, Places
+
+
+def spread(places: Places, values: Floats, width: int) -> Floats | None:
+    """A column with these values at these places; nothing where there are none."""
+    if not len(places):
+        return None
+    column = np.zeros(width)
+    column[places] = values
+    return column
+
+
+def standing_at(column: Floats, places: Places) -> Floats:
+    """What stands at these places, which ascend: of as many as there are, everything."""
+    return column if len(places) == len(column) else column[places]
+
+
+def shortened(lengths: NDArray[Any]) -> Floats:
+    return 1 / (1 + np.clip((lengths.astype(np.float64) - BRIEF) / LENGTHY, 0, 1))
+
+
+def floats(vector: bytes | None) -> NDArray[np.float32] | None:
+    return None if vector is None else np.frombuffer(vector, "<f4")
+
+
+def within(moments: NDArray[np.int64], times: Sequence[tuple[int, int]]) -> Mask:
+    inside = np.zeros(len(moments), bool)
+    for start, end in times:
+        inside |= (moments >= start) & (moments < end)
+    return inside
