@@ -28,8 +28,8 @@ _SETTINGS = {
     "user": "The one user of the agent who is meant; without it, all of them.",
     "tenant": "Whose memories commands work on, where several [tenants](../how-to/operators.md#tenants) "
     "share a store; without it, `default`.",
-    "embedder": "`minilm`, which `minilm?threads=1` keeps to one processor; `none`; or an endpoint: "
-    "`openai+https://HOST/v1?model=NAME&dimension=N`.",
+    "embedder": "`minilm`, which `minilm?threads=1` keeps to one processor; `none`, for keys and values "
+    "alone; or an endpoint: `openai+https://HOST/v1?model=NAME&dimension=N`.",
     "embedder_key": "The key of that endpoint. Environment only, so that it is in no file.",
     "floor": "What `min_relevance: auto` means, 0 to 1, as `memorywire calibrate` fitted it.",
     "match": "The relevance from which the verdict is `match`, 0 to 1, fitted together with the floor.",

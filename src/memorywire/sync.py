@@ -1,6 +1,7 @@
 """The blocking client: the async one, run on a loop of its own in one background thread."""
 
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
@@ -197,12 +198,12 @@ class Memory:
         return self._run(self._memory.scan(**options))
 
     def clear(
-        self, ids: Sequence[str], *, hold: bool = True, **options: Unpack[ScopeOption]
+        self, ids: str | Sequence[str], *, hold: bool = True, **options: Unpack[ScopeOption]
     ) -> "tuple[Cleared, ...]":
         return self._run(self._memory.clear(ids, hold=hold, **options))
 
     def recover(
-        self, source: str, *, since: int, dry_run: bool = False, **options: Unpack[ScopeOption]
+        self, source: str, *, since: int | datetime, dry_run: bool = False, **options: Unpack[ScopeOption]
     ) -> "Recovered":
         return self._run(self._memory.recover(source, since=since, dry_run=dry_run, **options))
 

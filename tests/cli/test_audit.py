@@ -195,3 +195,21 @@ def test_revoking_an_operator_twice_is_told_and_written_down_once(shell: Shell):
     assert (again.code, again.out) == (0, "ana was revoked already\n")
     written = shell("audit", "log", "--operation", "operator", "--agent", "*", "--json").json["entries"]
     assert sorted(entry["kind"] for entry in written) == ["added", "revoked"]
+
+
+def test_a_name_that_no_entry_has_is_told_which_there_are(shell: Shell):
+    shell.remember("Ana drinks tea")
+    shell("recall", "tea")
+    told = shell("audit", "log", "--operation", "rekall").out
+    assert "no operation rekall; there are: recall, remember" in told
+    assert "there are" not in shell("audit", "log", "--operation", "recall", "--kind", "committed").out
+    listed = shell("audit", "log").out
+    assert "verdict match" in listed
+    assert "{" not in listed
+
+
+def test_a_file_that_is_no_export_is_not_called_a_broken_ledger(shell: Shell, tmp_path: Path):
+    notes = tmp_path / "notes.txt"
+    notes.write_text("tea\n", encoding="utf-8")
+    done = shell("audit", "verify", "--export", str(notes))
+    assert (done.code, done.out) == (1, "this is no whole export of a ledger: line 1 is not JSON\n")

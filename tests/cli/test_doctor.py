@@ -53,6 +53,21 @@ def test_a_file_of_another_embedding_space_is_not_healthy(shell: Shell):
     assert (done.code, codes) == (4, {"space_mismatch"})
 
 
+def test_a_file_that_somebody_wrote_and_nobody_reads_is_named(shell: Shell, tmp_path: Path):
+    where = ("--store", f"markdown://{tmp_path}/notes")
+    shell.remember("Ana drinks tea", *where)
+    plain = tmp_path / "notes" / "memories" / "default" / "default" / "kettle.md"
+    plain.write_text("The kettle is blue.\n", encoding="utf-8")
+    done = shell("doctor", *where)
+    assert (done.code, done.out.splitlines()[-1]) == (0, "healthy")
+    [advice] = [line for line in done.out.splitlines() if line.startswith("advice")]
+    assert "memories/default/default/kettle.md is not read: there is no front matter" in advice
+    assert "{'file'" not in done.out
+    plain.write_text("---\n---\nThe kettle is blue.\n", encoding="utf-8")
+    assert "advice" not in shell("doctor", *where).out
+    assert "The kettle is blue." in shell("list", *where).out
+
+
 def test_passwords_in_a_url_are_not_shown(shell: Shell):
     done = shell("doctor", "--store", "postgresql://ana:secret@db/memories")
     assert done.code == 4

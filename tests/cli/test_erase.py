@@ -52,3 +52,13 @@ def test_an_erase_asks_first_and_can_be_of_one_agent(shell: Shell):
     assert shell("erase", "ana", "--agent", "b", "--yes", "--json").json["erased"] == 2
     assert not _on_disk(shell, "likes fish")
     assert _on_disk(shell, "anaword lives there")
+
+
+@pytest.mark.parametrize("of", ["agent", "tenant"])
+def test_a_key_that_no_erase_would_find_is_not_said_to_be_a_users(tmp_path: Path, of: str):
+    typed = Inside(tmp_path / "home")
+    refused = typed("kv", "set", "phone", "4711", "--of", of, "--user", "ana", "--json")
+    assert (refused.code, refused.problem["field"]) == (2, "user")
+    assert "--of user" in refused.problem["fix"]
+    assert typed("kv", "list", "--of", of).out == "nothing is kept under keys here\n"
+    assert typed("kv", "set", "phone", "4711", "--of", of, MEMORYWIRE_USER="ana").code == 0

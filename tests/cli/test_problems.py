@@ -240,3 +240,23 @@ def test_json_that_is_none_is_not_kept_as_text_unless_it_is_called_so(shell: She
     assert shell("kv", "get", "settings").code == 3
     assert shell("kv", "set", "settings", '{"theme": dark}', "--text").code == 0
     assert shell("kv", "set", "note", "a plain word").code == 0
+
+
+def test_a_filter_that_may_have_meant_a_field_is_told(shell: Shell) -> None:
+    shell.remember("Ana drinks tea", "--source", "wiki")
+    doubt = "did you mean the field"
+    for verb in (("recall", "tea"), ("list",), ("forget", "--yes")):
+        told = shell(*verb, "--filter", '{"not": {"sorce": "wiki"}, "user": "ana", "tags": "x"}')
+        assert [line.rpartition(" ")[2] for line in told.err.splitlines() if doubt in line] == [
+            "source?",
+            "user_id?",
+        ]
+    plain = shell("list", "--filter", '{"source": "wiki", "colour": "red", "metadata.sorce": "x"}')
+    assert doubt not in plain.err
+    assert shell("list", "--json", "--filter", '{"sorce": "wiki"}').err == ""
+
+
+def test_what_there_is_to_choose_from_is_no_error(shell: Shell) -> None:
+    done = shell("policy")
+    assert (done.code, done.err) == (2, "")
+    assert done.out.startswith("Usage: memorywire policy")

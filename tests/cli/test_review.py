@@ -94,6 +94,25 @@ def test_rules_are_checked_set_tried_and_shown(shell, tmp_path):
     assert shell.remember("Ben's salary is due")["rule"] == "salaries"
 
 
+def test_rules_that_go_are_named_and_none_at_all_has_to_be_said(shell, tmp_path):
+    one, empty = tmp_path / "one.toml", tmp_path / "empty.toml"
+    one.write_text('[[rule]]\nname = "salaries"\nverdict = "hold"\ncontent_contains = ["salary"]\n')
+    empty.write_text("# to be written\n")
+    assert shell("policy", "set", str(one)).code == 0
+    refused = shell("policy", "set", str(empty), "--json")
+    assert (refused.code, refused.problem["field"]) == (2, "file")
+    assert "--none" in refused.problem["fix"]
+    assert shell("policy", "show", "--json").json["edition"] == 1
+    told = shell("policy", "set", str(empty), "--none").out.splitlines()
+    assert told[-2:] == [
+        "no longer in force: salaries",
+        "  have them again with: memorywire policy restore 1",
+    ]
+    newest, *_ = shell("audit", "log", "--all-agents", "--json").json["entries"]
+    assert newest["details"] == {"edition": 2, "rules": [], "dropped": ["salaries"]}
+    assert shell("policy", "restore", "1", "--json").json["given"][0]["name"] == "salaries"
+
+
 def test_a_learned_rule_is_suggested_activated_and_reverted(shell):
     for number in range(5):
         shell.remember(f"customer {number} is in town {number * 7}", "--source", "crm", "--approval-required")
@@ -167,7 +186,7 @@ def test_rules_of_an_earlier_edition_are_put_in_force_again(shell: Shell, tmp_pa
     rules.write_text('[[rule]]\nname = "salaries"\nverdict = "hold"\ncontent_contains = ["salary"]\n')
     none.write_text("")
     for file in (rules, none):
-        shell("policy", "set", str(file))
+        shell("policy", "set", str(file), "--none")
     rows = shell("policy", "editions").out.splitlines()
     assert [row.split()[0] for row in rows[1:3]] == ["2", "1"]
     again = shell("policy", "restore", "1", "--json").json

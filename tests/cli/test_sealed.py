@@ -131,3 +131,37 @@ def test_a_copy_that_finds_the_disk_full_names_the_file_and_the_cause(shell: She
     [kept, left] = sealed(shell, before, [typed("backup", f"{small}/copy.db", "--json"), f"ls -A {small}"])
     assert (kept.code, kept.problem["detail"]) == (4, f"{small}/copy.db: the disk is full")
     assert left.out == ""
+
+
+@needs_mounts
+def test_a_graph_is_read_as_well_also_where_no_edges_were_kept(shell: Shell, tmp_path: Path):
+    graph, plain = (f"://{shell.home}/{name}.db" for name in ("graph", "plain"))
+    kept = [
+        typed("remember", "Ana drinks tea", "--store", f"graph{graph}"),
+        typed("remember", "Ben drinks coffee", "--store", f"sqlite{plain}"),
+    ]
+    asked = [
+        typed("list", "--json", "--store", f"graph{graph}"),
+        typed("list", "--json", "--store", f"graph{plain}"),
+        typed("audit", "verify", "--store", f"graph{graph}"),
+        typed("backup", str(tmp_path / "copy.db"), "--store", f"graph{graph}"),
+        typed("remember", "Ana drinks milk", "--json", "--store", f"graph{graph}"),
+    ]
+    *read, refused = sealed(shell, kept, asked)
+    assert [done.code for done in read] == [0, 0, 0, 0]
+    told = [done.json["items"][0]["content"] for done in read[:2]]
+    assert told == ["Ana drinks tea", "Ben drinks coffee"]
+    assert (refused.code, refused.problem["code"]) == (4, "store_unavailable")
+
+
+def test_the_file_of_a_graph_is_audited_copied_restored_and_reembedded_like_any(shell: Shell, tmp_path: Path):
+    store = ("--store", f"graph://{tmp_path}/graph.db")
+    shell.remember("Ana drinks tea", *store)
+    copy = str(tmp_path / "copy.db")
+    assert [entry["operation"] for entry in shell("audit", "log", "--json", *store).json["entries"]] == [
+        "remember"
+    ]
+    assert shell("backup", copy, *store).code == 0
+    assert "replaced" in shell("restore", copy, "--replace", "--json", *store).json
+    assert shell("reembed", "--dry-run", *store).code == 0
+    assert shell("list", "--json", *store).json["total"] == 1

@@ -57,6 +57,24 @@ def test_a_filter_is_applied_when_the_person_agrees(shell: Shell, typed: str, le
     assert shell("list", "--json").json["total"] == left
 
 
+@pytest.mark.parametrize(("typed", "left"), [("y\n", 0), ("n\n", 2)])
+def test_an_expire_is_done_when_the_person_agrees(shell: Shell, typed: str, left: int):
+    shell.remember("Ana drinks tea")
+    shell.remember("Ben drinks coffee")
+    _, seen = at_a_terminal(shell, "expire", "--type", "semantic", typed=typed)
+    assert "Ben drinks coffee" in seen
+    assert "forget 2 memories?" in seen
+    assert shell("list", "--json").json["total"] == left
+
+
+def test_an_expire_that_is_sure_or_meets_nothing_asks_nobody(shell: Shell):
+    shell.remember("Ana drinks tea")
+    _, seen = at_a_terminal(shell, "expire", "--type", "episodic")
+    assert "nothing matches that policy" in seen
+    _, seen = at_a_terminal(shell, "expire", "--type", "semantic", "--action", "archive", "--yes")
+    assert "archived 1" in seen
+
+
 def test_lines_fit_the_terminal_and_a_pipe_gets_everything(shell: Shell):
     shell.remember("word " * 60)
     _, seen = at_a_terminal(shell, "list")
@@ -126,3 +144,9 @@ def test_a_recall_ends_with_the_command_that_says_why(shell: Shell):
     last = seen.strip().splitlines()[-1]
     assert "(to see this again: memorywire why " in last
     assert "why" not in shell("recall", "what does Ana drink?").out
+
+
+def test_who_is_to_type_lines_is_told_so(shell: Shell):
+    code, seen = at_a_terminal(shell, "layer", "add", until="Ctrl-D", typed="\x04")
+    assert "type one JSON object a line" in seen
+    assert code == 2

@@ -221,6 +221,22 @@ def test_a_span_before_now_may_say_ago(shell: Shell, span: str):
     assert abs(kept["created_at"] - kept["occurred_at"] - 7 * 86_400_000) < 60_000
 
 
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ("remember", "Ana moved", "--occurred-at", "1763286000"),
+        ("recall", "Ana", "--as-of", "1763286000"),
+        ("audit", "log", "--since", "1763286000"),
+        ("recover", "--source", "web:*", "--since", "1763286000"),
+    ],
+)
+def test_seconds_are_not_taken_for_a_day_of_1970(shell: Shell, typed: tuple[str, ...]):
+    done = shell(*typed, "--json")
+    assert done.code == 2
+    assert "in milliseconds it is 1763286000000" in done.problem["detail"]
+    assert done.problem["field"] == typed[-2].removeprefix("--").replace("-", "_")
+
+
 def test_users_of_an_agent_are_kept_apart(shell: Shell):
     shell.remember("Ana prefers green tea to coffee", "--user", "ana")
     question = ("recall", "what does Ana like to drink?", "--json")
@@ -264,3 +280,36 @@ def test_a_command_to_type_next_shows_no_password():
     assert desk.again("undo", "x") == (
         "memorywire undo x --store postgresql://db/memories --agent a@b --user 'ann e'"
     )
+
+
+def test_an_empty_name_is_not_taken_for_the_folder_one_stands_in(shell: Shell):
+    refused = shell("import", "", "--json")
+    assert (refused.code, refused.problem["code"], refused.problem["field"]) == (3, "not_found", "file")
+
+
+def test_a_restore_says_where_the_replaced_file_went(shell: Shell, tmp_path: Path):
+    shell.remember("Ana drinks tea")
+    copy = tmp_path / "copy.db"
+    assert shell("backup", str(copy)).code == 0
+    shell.remember("Ana drinks coffee")
+    told = shell("restore", str(copy), "--replace").out.splitlines()[-1]
+    [aside] = shell.home.glob("memory.db.replaced-*[0-9]")
+    assert f"what was there is now {aside};" in told
+    assert (
+        "replaced" not in shell("restore", str(copy), "--store", f"sqlite://{tmp_path}/new.db", "--json").json
+    )
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (("kv", "list"), "nothing is kept under keys here"),
+        (("backends", "list"), "no backend is defined"),
+        (("webhook", "list"), "nobody is told of changes"),
+        (("dream", "--dry-run"), "1 memories: nothing to do"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_is_empty_says_so(shell: Shell, typed: tuple[str, ...], said: str):
+    shell.remember("Ana drinks tea")
+    assert shell(*typed).out.splitlines()[0] == said

@@ -43,3 +43,20 @@ def test_an_endpoint_that_breaks_the_schemas_passes_nothing() -> None:
         found = asyncio.run(examine_endpoint(url))
     assert found.marked(Mark.PASSED) == ()
     assert any("breaks its schema" in str(one.detail) for one in found.failures)
+
+
+def test_where_nobody_answers_or_lets_one_in_nothing_is_called_broken(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    with serving() as server:
+        address = server.client.url
+        server.operator("ana", "reader")
+        closed = shell("conformance", address)
+    away = shell("conformance", address)
+    assert (closed.code, closed.out, "no valid token" in closed.err) == (3, "", True)
+    assert (away.code, away.out, "did not answer" in away.err) == (4, "", True)
+
+
+def test_a_report_without_a_place_to_go_to_is_refused_before_it_is_made(tmp_path: Path) -> None:
+    done = Shell(tmp_path)("conformance", "memory://", "--html", str(tmp_path / "nowhere" / "report.html"))
+    assert (done.code, done.out) == (2, "")
+    assert "there is no folder for" in done.err

@@ -6,6 +6,7 @@ PAGES = (
     "/inbox?agent={agent}&q=a",
     "/inbox/all",
     "/proposal?id={proposal}",
+    "/proposal?id={proposal}&tenant=elsewhere",
     "/suggestions",
     "/memories",
     "/memories?agent={agent}",

@@ -43,7 +43,8 @@ def test_the_demo_opens_with_its_link_shows_work_and_leaves_nothing_behind(tmp_p
             visit.page.get_by_role("button", name="Sign in").click()
             visit.page.wait_for_url("**/inbox")
         held = Client(link.partition("/console")[0], token).remember("Ana likes rain", approval_required=True)
-        assert held["approval_url"] == f"{link.partition('/enter')[0]}/proposal?id={held['proposal_id']}"
+        address = f"{link.partition('/enter')[0]}/proposal?id={held['proposal_id']}&tenant=default"
+        assert held["approval_url"] == address
         process.send_signal(signal.SIGINT)
         process.communicate()
         assert process.returncode == 0

@@ -65,6 +65,69 @@ def test_a_form_of_a_visit_that_ended_says_that_nothing_was_done_and_leads_back(
         assert "Ana drinks tea" in page.locator("#detail").inner_text()
 
 
+def test_what_was_written_when_the_visit_ended_is_given_back_after_the_sign_in(
+    stage: Stage, browser: Browser
+):
+    proposal = stage.hold("Ana drinks tea")
+    olga = stage.server.operator("olga", "reviewer")
+    with visiting(browser) as visit:
+        page = visit.sign_in(stage, olga.token)
+        page.keyboard.press("e")
+        page.get_by_label("What to remember instead").fill("Ana drinks <b>green</b> tea\nat seven")
+        visit.context.clear_cookies()
+        page.get_by_role("button", name="Approve these words").click()
+        page.get_by_role("alert").get_by_text("What you wrote is given back then.").wait_for()
+        page.get_by_label("Token", exact=True).fill(olga.token or "")
+        page.get_by_role("button", name="Sign in").click()
+        page.get_by_text("What you had sent was not done").wait_for()
+        given_back = page.locator("#notes pre").evaluate("pre => pre.lastChild.textContent")
+        assert given_back == "Ana drinks <b>green</b> tea\nat seven"
+        page.reload()
+        assert page.locator("#notes pre").count() == 0
+    assert olga.post("/v0/proposal", {"proposal_id": proposal}).json["proposal"]["state"] == "pending"
+
+
+def test_what_was_written_into_a_form_of_another_visit_or_in_vain_is_given_back(stage: Stage):
+    client = stage.server.client
+    shown = client.get("/console/inbox")
+    cookie = shown.headers["set-cookie"].partition(";")[0]
+    [token] = set(re.findall(r'name="form_token" value="(\w+)"', shown.body.decode()))
+    ours = {
+        "Content-Type": "application/x-www-form-urlencoded",
+        "Cookie": cookie,
+        "Sec-Fetch-Site": "same-origin",
+    }
+    written = "id=none&verb=edit&content=Ana+drinks+%3Cgreen%3E+tea&back=/console/inbox&form_token="
+    other = client.send("POST", "/console/decide", f"{written}{'0' * len(token)}".encode(), ours)
+    assert other.status == 403
+    assert b"Ana drinks &lt;green&gt; tea" in other.body
+    assert client.send("POST", "/console/decide", f"{written}{token}".encode(), ours).status == 303
+    again = client.send("GET", "/console/inbox", headers={"Cookie": cookie})
+    assert b"Ana drinks &lt;green&gt; tea" in again.body
+
+
+def test_the_link_of_a_receipt_leads_to_the_tenant_that_holds_it(stage: Stage, browser: Browser):
+    root = stage.server.operator("root", "admin", tenants=["*"])
+    asked = {"agent_id": "a", "type": "semantic", "content": "of acme", "approval_required": True}
+    receipt = root.post("/v0/remember", asked, Memorywire_Tenant="acme").json
+    path = f"/proposal?id={receipt['proposal_id']}&tenant=acme"
+    with visiting(browser) as visit:
+        page = visit.sign_in(stage, root.token)
+        visit.open(f"{stage.url}{path}")
+        assert "you look at tenant default" in page.locator("main").inner_text()
+        page.get_by_role("button", name="Go to tenant acme").click()
+        page.wait_for_url(f"**/console{path}")
+        assert "of acme" in page.locator("article").inner_text()
+        assert page.locator("#whose").input_value() == "acme"
+    with visiting(browser) as visit:
+        page = visit.open(f"{stage.url}{path}")
+        assert page.get_by_label(re.compile("Tenant")).input_value() == "acme"
+        page.get_by_label("Token", exact=True).fill(root.token or "")
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_url(f"**/console{path}")
+        assert "of acme" in page.locator("article").inner_text()
+
+
 def test_an_operator_of_several_tenants_sees_which_one_it_is_and_goes_to_another(
     stage: Stage, browser: Browser
 ):
@@ -98,7 +161,7 @@ def test_nobody_goes_to_a_tenant_that_is_not_theirs(stage: Stage, browser: Brows
         page = visit.open(f"{stage.url}/sign-in")
         page.get_by_label("Token", exact=True).fill(ben.token or "")
         page.get_by_role("button", name="Sign in").click()
-        page.get_by_role("status").get_by_text("write below a tenant that it is for").wait_for()
+        page.get_by_role("status").get_by_text("of several tenants").wait_for()
         page.get_by_label("Token", exact=True).fill(ben.token or "")
         page.get_by_label(re.compile("Tenant")).fill("acme")
         page.get_by_role("button", name="Sign in").click()

@@ -109,6 +109,18 @@ def test_only_who_was_told_can_take_it_back_and_only_once(sessions: Sessions):
     assert sessions.undoing(mine, note.id) is None
 
 
+def test_what_was_put_aside_is_given_back_once_and_not_for_ever(sessions: Sessions, clock: Clock):
+    early, late, silent = sessions.begin(), sessions.begin(), sessions.begin()
+    sessions.put_aside(early, {"content": "tea"})
+    sessions.put_aside(late, {"content": "coffee"})
+    sessions.put_aside(silent, {})
+    assert [sessions.has_aside(one) for one in (early, late, silent)] == [True, True, False]
+    assert sessions.given_back(early) == {"content": "tea"}
+    assert sessions.given_back(early) == {}
+    clock.now += 121 * MINUTE
+    assert sessions.given_back(late) == {}
+
+
 def test_forms_of_one_session_are_worth_nothing_in_another(sessions: Sessions):
     mine, other = sessions.begin(), sessions.begin()
     assert sessions.is_token(mine, sessions.token(mine))

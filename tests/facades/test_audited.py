@@ -1,5 +1,7 @@
 """The ledger can be read, proven, signed and handed out in Python, as on the command line."""
 
+from datetime import UTC, datetime, timedelta
+
 import apsw
 import pytest
 
@@ -42,6 +44,34 @@ def test_the_log_is_of_the_agent_unless_all_are_meant(memory):
     memory.remember("Ana likes tea")
     memory.call("remember", {"agent_id": "b", "type": "semantic", "content": "Ben likes coffee"})
     assert (len(memory.audit_log()), len(memory.audit_log(all_agents=True))) == (1, 2)
+
+
+def test_the_log_is_of_a_span_that_a_datetime_may_say_and_never_seconds(memory):
+    memory.remember("Ana likes tea")
+    began = datetime.now(UTC) - timedelta(hours=1)
+    assert (len(memory.audit_log(since=began)), len(memory.audit_log(until=began))) == (1, 0)
+    with pytest.raises(InvalidRequest, match="since is a moment in seconds"):
+        memory.audit_log(since=int(began.timestamp()))
+    with pytest.raises(InvalidRequest, match="since is a moment in seconds"):
+        memory.recover("web:*", since=int(began.timestamp()))
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"limit": 0}, "limit"),
+        ({"limit": -1}, "limit"),
+        ({"limit": "5"}, "limit"),
+        ({"before": 0}, "before"),
+        ({"memry": "tea"}, "memry"),
+        ({"since": "7d"}, "since"),
+        ({"until": datetime(2026, 1, 1)}, "until"),  # without a time zone
+    ],
+)
+def test_what_cannot_be_asked_of_the_log_is_a_problem_that_names_it(memory, asked, field):
+    with pytest.raises(InvalidRequest) as refused:
+        memory.audit_log(**asked)
+    assert refused.value.field == field
 
 
 def test_a_sound_ledger_is_proven(memory):

@@ -196,7 +196,7 @@ def test_moments_may_be_datetimes_with_a_time_zone():
 def test_an_end_that_was_given_in_seconds_is_told_what_a_moment_is():
     with BlockingMemory("a", ["memory://"]) as memory, pytest.raises(InvalidRequest) as caught:
         memory.remember("Ana drinks tea", expires_at=int(datetime.now(UTC).timestamp()) + 3600)
-    assert caught.value.fix == "give a later moment, in epoch milliseconds"
+    assert (caught.value.field, caught.value.fix) == ("expires_at", "multiply it by 1000")
 
 
 def test_a_datetime_without_a_time_zone_is_refused_with_what_to_write():
@@ -208,3 +208,28 @@ def test_a_datetime_without_a_time_zone_is_refused_with_what_to_write():
         "field": "occurred_at",
         "fix": "give one: datetime.now(UTC), or moment.astimezone()",
     }
+
+
+def test_values_that_no_verb_can_take_are_problems_with_a_way_out():
+    with pytest.raises(InvalidRequest) as refused:
+        BlockingMemory("a", ["memory://"], secrets=["hunter2"])
+    assert refused.value.field == "secrets"
+    with BlockingMemory("a", ["memory://"]) as memory:
+        for ids in ({"x"}, (id for id in "x")):
+            with pytest.raises(InvalidRequest) as refused:
+                memory.forget(ids)
+            assert refused.value.fix == "give a list"
+        with pytest.raises(InvalidRequest) as refused:
+            memory.remember("Ana drinks tea", occurred_at=datetime.now(UTC).date())
+        assert refused.value.fix == "give a datetime with a time zone, or epoch milliseconds"
+        with pytest.raises(InvalidRequest) as refused:
+            memory.layer.add([{"role": "user", "content": "I drink tea", "at": 1_763_286_000}])
+        assert refused.value.field == "messages.0.at"
+
+
+def test_one_memory_that_is_to_be_cleared_may_be_named_alone(tmp_path):
+    store = f"sqlite://{tmp_path}/m.db"
+    with BlockingMemory("a", [store], policy=None) as memory:
+        kept = memory.remember("the key is sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc")
+    with BlockingMemory("a", [store]) as memory:
+        assert [cleared.id for cleared in memory.clear(kept.id)] == [kept.id]

@@ -1,10 +1,12 @@
 """Threads, loops, processes, callbacks: who cannot be answered is told so, and does not wait for ever."""
 
 import asyncio
+import gc
 import signal
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 
 import pytest
@@ -109,3 +111,34 @@ def test_closing_answers_everybody_who_still_waits():
     portal.end(Memory().close)
     thread.join(timeout=60)
     assert told == ["this memory was closed"]
+
+
+@pytest.mark.parametrize("kind", [Memory, BlockingMemory])
+def test_a_memory_that_is_left_open_is_warned_about_and_no_other(kind: type):
+    def use(memory: Memory | BlockingMemory, *, close: bool) -> None:
+        asyncio.run(_used(memory, close=close)) if isinstance(memory, Memory) else _use(memory, close=close)
+
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always", ResourceWarning)
+        use(kind("a", "memory://"), close=True)
+        kind("a", "memory://")
+        with pytest.raises(InvalidRequest):
+            kind("a", "memory://", tenant="")
+        gc.collect()
+        assert [one for one in seen if "memory" in str(one.message)] == []
+        use(kind("a", "memory://"), close=False)
+        gc.collect()
+        [told] = [one for one in seen if "unclosed memory" in str(one.message)]
+    assert told.category is ResourceWarning
+
+
+async def _used(memory: Memory, *, close: bool) -> None:
+    await memory.list()
+    if close:
+        await memory.close()
+
+
+def _use(memory: BlockingMemory, *, close: bool) -> None:
+    memory.list()
+    if close:
+        memory.close()

@@ -53,6 +53,7 @@ def test_a_restore_replaces_only_when_told_to_and_keeps_what_was_there(home: Pat
         restore(home / "copy.db", home / "memory.db", replace=False, aside=".old")
     assert len(memories(home / "memory.db")) == 2
     done = restore(home / "copy.db", home / "memory.db", replace=True, aside=".old")
+    assert done.replaced == home / "memory.db.old"
     assert done.entries == 1
     assert memories(home / "memory.db") == ["before the backup"]
     assert memories(home / "memory.db.old") == ["before the backup", "after the backup"]

@@ -23,7 +23,14 @@ PARAMETERS = [
     for method, path, operation in OPERATIONS
     for parameter in operation.get("parameters", ())
 ]
-SAMPLES = ("a", '"1"', "1")
+CHECKPOINT = """memorywire/fa78d7a0c6c2968b94ca5bd4561bd390
+1
++njXoMbClouUylvUVhvTkLktUVIQXc+aSPSqJJd7FZQ=
+
+— memorywire/fa78d7a0c6c2968b94ca5bd4561bd390 \
+diekQrhPuGODEltbSu8LwsJPxHFj1ijNMJtMLipxSTaKpisv9cLzTbnFY1Hy9PA8Zq7U4QJ0Zm4FuQnVbtvi1oFKMQg=
+"""
+SAMPLES = ("a", '"1"', "1", CHECKPOINT)
 ODD = ("\x01", " ", "é", '"', "x")
 ENDLESS = "/v0/events"
 

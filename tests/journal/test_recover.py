@@ -10,6 +10,7 @@ import pytest
 from memorywire import Memory
 from memorywire.engine.recover import trace
 from memorywire.model.change import Change, Footprint, Version
+from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import MemoryType, Record, Scope, Trust
 from memorywire.model.recovery import Cause, Deed, Recovered
 from tests.cli.shell import Shell
@@ -57,6 +58,32 @@ def test_what_was_said_before_the_moment_stays():
         new = await memory.remember("a new page", source=BAD)
         found = await memory.recover("web:*", since=clock.now)
         assert found.ids(Deed.ENDED) == (new.id,)
+
+    play("memory://", story)
+
+
+def test_who_has_more_changes_than_are_looked_at_is_told_so(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("memorywire.engine.recover._MOST", 2)
+
+    async def story(memory: Memory, clock: HandClock) -> None:
+        for page in ("one", "two"):
+            await memory.remember(f"page {page}", source=BAD)
+        assert (await memory.recover("web:*", since=NOON, dry_run=True)).degraded == ()
+        await memory.remember("page three", source=BAD)
+        assert (await memory.recover("web:*", since=NOON, dry_run=True)).degraded == ("older_changes",)
+        found = await memory.recover("web:*", since=NOON)
+        assert (len(found.ids(Deed.ENDED)), found.degraded) == (2, ("older_changes",))
+
+    play("memory://", story)
+
+
+@pytest.mark.parametrize("source", ["", "  "])
+def test_a_source_without_a_name_is_not_taken_for_all_that_have_none(source: str):
+    async def story(memory: Memory, clock: HandClock) -> None:
+        await memory.remember("Ana likes green tea")
+        with pytest.raises(InvalidRequest, match="must not be blank"):
+            await memory.recover(source, since=NOON)
+        assert await alive(memory) == ["Ana likes green tea"]
 
     play("memory://", story)
 

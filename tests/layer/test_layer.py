@@ -171,6 +171,27 @@ def test_users_and_agents_do_not_hear_each_other() -> None:
     assert asyncio.run(both()) == []
 
 
+def test_a_conversation_can_be_said_to_be_a_users_as_a_memory_can() -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        await memory.layer.add(HELLO, user_id="ana")
+        [home] = (await memory.layer.recall("where does the user live?", user_id="ana", top_k=1)).facts
+        assert (await memory.get(home.id)).scope.user == "ana"
+        assert (await memory.layer.recall("where does the user live?", user_id="ben")).facts == ()
+
+    play(story)
+
+
+@pytest.mark.parametrize("option", [{"usr_id": "ana"}, {"user_id": 5}], ids=["unknown", "number"])
+def test_an_option_that_is_none_is_a_problem_with_its_name(option: dict[str, Any]) -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        for asked in (memory.layer.add(HELLO, **option), memory.layer.recall("tea", **option)):
+            with pytest.raises(InvalidRequest) as caught:
+                await asked
+            assert caught.value.field == next(iter(option))
+
+    play(story)
+
+
 @pytest.mark.parametrize(
     "messages",
     [

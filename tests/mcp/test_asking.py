@@ -65,7 +65,7 @@ def test_a_client_that_cannot_ask_gets_the_receipt_with_its_link(era: str):
     result, found, _ = told_to(None, HELD, era)
     receipt = result.structured_content
     assert (receipt["status"], receipt["pending_approval"]) == ("staged", True)
-    assert receipt["approval_url"].endswith(receipt["proposal_id"])
+    assert receipt["approval_url"].endswith(f"{receipt['proposal_id']}?tenant=default")
     assert found == []
 
 

@@ -32,7 +32,7 @@ def world() -> Iterator[World]:
         yield world_of(server)
 
 
-def said(client: Client, method: str, params: dict[str, Any], agent: str = AGENT) -> bytes:
+def said(client: Client, method: str, params: dict[str, Any], agent: str = AGENT, **headers: str) -> bytes:
     """What the protocol answers to one request without a session."""
     name = params.get("name") or params.get("uri")
     named = {} if name is None else {"Mcp_Name": name}
@@ -41,9 +41,8 @@ def said(client: Client, method: str, params: dict[str, Any], agent: str = AGENT
         {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}},
         MCP_Protocol_Version="2026-07-28",
         Mcp_Method=method,
-        Memorywire_Agent=agent,
         Accept="application/json, text/event-stream",
-        **named,
+        **{"Memorywire_Agent": agent, **headers, **named},
     )
     return reply.body
 
@@ -55,6 +54,19 @@ def tool_call(client: Client, operation: str, fields: dict[str, Any]) -> bytes:
 
 def same(one: bytes, other: bytes, id: str, nobodys: str) -> bool:
     return plain(without_id(one, id)) == plain(without_id(other, nobodys))
+
+
+def test_a_user_without_a_name_is_not_everybody_and_an_agent_without_one_is_nobody(world: World):
+    def asked(**headers: str) -> str:
+        call = {"name": "recall", "arguments": {"query": "tea of the office", "min_relevance": "off"}}
+        return said(world.mine, "tools/call", call, **headers).decode()
+
+    for user in ("", "ana"):
+        payload = {"agent_id": AGENT, "type": "semantic", "content": f"tea of the office for '{user}'"}
+        assert world.mine.post("/v0/remember", {**payload, "user_id": user}).status == 200
+    found = asked(Memorywire_User="")
+    assert ("for ''" in found, "for 'ana'" in found) == (True, False)
+    assert "agent_id must not be empty" in asked(Memorywire_Agent="")
 
 
 def test_the_matrix_has_every_tool_that_takes_an_id():

@@ -104,6 +104,8 @@ def test_the_snippets_start_this_server(tmp_path: Path):
     document = done.out[done.out.index("{") : done.out.index("VS Code")]
     assert json.loads(document)["mcpServers"]["memorywire"]["args"] == ["mcp", "--agent", "ana"]
     assert blocks[1].strip() == "claude mcp add memorywire -- memorywire mcp --agent ana"
+    far = json.loads(done.out[done.out.rindex('{\n    "mcpServers"') :])
+    assert far["mcpServers"]["memorywire"]["headers"] == {"Memorywire-Agent": "ana"}
 
 
 @both_eras

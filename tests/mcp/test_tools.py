@@ -9,6 +9,7 @@ from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 
 from memorywire import spec
+from memorywire.retrieval.pack import cost
 from memorywire.servers.mcp.schemas import SCOPE, input_schema, output_schema, unscoped
 from memorywire.servers.mcp.tools import CARDS
 from tests.mcp.clients import a_house, actors, both_eras, problem, remembered, server_of, text, with_agent
@@ -128,6 +129,21 @@ def test_the_text_says_how_well_memory_answers(asked: dict[str, Any], told: str)
         return text(await client.call_tool("recall", asked))
 
     assert with_agent(story).endswith(told)
+
+
+@pytest.mark.parametrize("budget", [90, 120, 200])
+def test_the_text_of_a_recall_fits_into_the_tokens_it_was_given_fences_and_all(budget: int):
+    async def story(client: Client) -> Any:
+        for city in ("Oslo", "Bergen", "Kyoto", "Lima", "Turin"):
+            await remembered(client, f"Ana drinks green tea in {city}")
+        asked = {"query": "where does Ana drink green tea?", "max_tokens": budget, "min_relevance": "off"}
+        return await client.call_tool("recall", asked)
+
+    found = with_agent(story)
+    shown = text(found).count("</memory>")
+    assert 0 < shown < len(found.structured_content["results"])
+    assert cost(text(found)) <= budget
+    assert text(found).endswith("More answers this than fits into max_tokens.")
 
 
 @pytest.mark.parametrize("field", sorted(SCOPE))

@@ -16,6 +16,7 @@ from memorywire.engine.tools import Tools
 from memorywire.migrate.conflicts import OnConflict
 from memorywire.migrate.moving import Move, move
 from memorywire.migrate.readable import write_readable
+from memorywire.model.clock import SECONDS
 from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType, Record
 from memorywire.stores.registry import open_store
 from tests.bundle.story import bundle_of, exported, imported, lived, on
@@ -156,7 +157,7 @@ _FACTS = st.fixed_dictionaries(
     optional={
         "tags": st.lists(st.text("xyz", min_size=1, max_size=4), max_size=3, unique=True),
         "confidence": st.floats(0, 1),
-        "occurred_at": st.integers(0, 2_000_000_000_000),
+        "occurred_at": st.integers(SECONDS.stop, 2_000_000_000_000),
         "source": st.text("abc/", min_size=1, max_size=9),
         "type": st.sampled_from([kind.value for kind in MemoryType if kind is not MemoryType.PROCEDURAL]),
     },

@@ -150,10 +150,31 @@ def test_notes_become_a_memory_for_each_item_and_paragraph(tmp_path: Path) -> No
         encoding="utf-8",
     )
     found = _read(path)
-    assert set(found) == {"Short sentences.", "tabs are out #lint", "see [[Guide]]", "```\na\n\nb\n```"}
-    assert found["tabs are out #lint"].tags == ("team", "lint")
-    assert found["see [[Guide]]"].metadata["links"] == ["Guide"]
-    assert found["```\na\n\nb\n```"].metadata["heading"] == "Style > Code"
+    code = "Style > Code\n```\na\n\nb\n```"
+    assert set(found) == {
+        "Style: Short sentences.",
+        "Style: tabs are out #lint",
+        "Style: see [[Guide]]",
+        code,
+    }
+    assert found["Style: tabs are out #lint"].tags == ("team", "lint")
+    assert found["Style: see [[Guide]]"].metadata["links"] == ["Guide"]
+    assert found[code].metadata["heading"] == "Style > Code"
+
+
+def test_a_note_is_found_by_the_words_of_its_heading(tmp_path: Path) -> None:
+    path = tmp_path / "notes.md"
+    path.write_text(
+        "# Espresso machine\n\n- descale it on Mondays\n\n# Dishwasher\n\n- run it at night\n",
+        encoding="utf-8",
+    )
+
+    async def asked(memory: Memory, tools: Tools) -> str:
+        await imported(path, tools)
+        found = await memory.recall("what is there to know about the espresso machine?", k=1)
+        return str(found.hits[0].content)
+
+    assert on("memory://", asked) == "Espresso machine: descale it on Mondays"
 
 
 def test_files_of_a_folder_that_are_no_notes_are_named_among_the_losses(tmp_path: Path) -> None:
@@ -175,9 +196,9 @@ def test_files_of_a_folder_that_are_no_notes_are_named_among_the_losses(tmp_path
 
 def test_basic_memory_keeps_categories_and_relations() -> None:
     found = _read(SAMPLES / "basic-memory", "basic-memory")
-    assert found["Pour over is clear #brewing"].tags == ("brewing", "method")
-    assert found["Ana prefers tea"].tags == ("brewing", "person")
-    assert found["relates_to [[Tea]]"].metadata == {
+    assert found["Coffee > Observations: Pour over is clear #brewing"].tags == ("brewing", "method")
+    assert found["Coffee > Observations: Ana prefers tea"].tags == ("brewing", "person")
+    assert found["Coffee > Relations: relates_to [[Tea]]"].metadata == {
         "file": "drinks/Coffee.md",
         "heading": "Coffee > Relations",
         "title": "Coffee",

@@ -2,12 +2,14 @@
 
 import asyncio
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memorywire.cli.command import VERBS
 from memorywire.client import BlockingClient, Client
 from memorywire.journal.contract import Act
 from memorywire.model.change import Change, EndReason
@@ -26,6 +28,7 @@ from memorywire.model.record import Scope
 from memorywire.model.requests import Action, Strategy
 from memorywire.sync import Memory as BlockingMemory
 from tests.cli.shell import Shell
+from tests.gates.source import ROOT
 from tests.http.server import Server, serving
 
 
@@ -182,8 +185,10 @@ def test_the_command_line_asks_the_server_that_is_named(server: Server, tmp_path
 
 
 NEEDS_THE_STORE = [
-    *("audit log", "audit verify", "backends list", "backup {}/copy.db", "debts pay", "dream runs"),
-    *("export {}/copy.mwb", "mcp", "operator list", "reembed --dry-run", "scan", "webhook list"),
+    *("audit export", "audit verify --contents", "audit checkpoint --rotate-key", "backends list"),
+    *("backup {}/copy.db", "debts pay", "dream runs", "erase ana", "export {}/copy.mwb"),
+    *("mcp", "operator list", "recover --source web:* --since 7d", "reembed --dry-run", "restore {}/copy.db"),
+    *("scan", "webhook list"),
 ]
 
 
@@ -194,9 +199,66 @@ def test_a_verb_that_needs_the_store_does_not_take_the_one_next_to_it(
     shell, words = Shell(tmp_path / "home"), typed.format(tmp_path).split()
     done = shell(*words, "--json", MEMORYWIRE_URL=server.client.url)
     assert (done.code, done.problem["code"]) == (3, "capability_unsupported")
+    assert done.problem["field"] == "store"
     assert not any(tmp_path.iterdir())
     near = shell(*words, "--json", "--store", "memory://", MEMORYWIRE_URL=server.client.url)
     assert "MEMORYWIRE_URL" not in near.err
+
+
+def test_every_verb_has_its_place_in_the_table_of_what_a_server_can_be_asked():
+    page = (ROOT / "docs" / "how-to" / "remote.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    assert sorted(verb for row in rows for verb in re.findall("`([a-z-]+)`", row)) == sorted(VERBS)
+
+
+def test_the_ledger_of_a_server_is_asked_on_the_command_line(tmp_path: Path):
+    with serving(f"sqlite://{tmp_path}/far.db") as far:
+        said = {"MEMORYWIRE_URL": far.client.url, "MEMORYWIRE_AGENT": "ana"}
+        shell = Shell(tmp_path / "home")
+        for tea in ("green", "black", "mint"):
+            assert shell("remember", f"Ana likes {tea} tea", **said).code == 0
+        newest, *_ = shell("audit", "log", "--json", **said).json["entries"]
+        assert (newest["seq"], newest["agent"], newest["operation"]) == (3, "ana", "remember")
+        [about] = shell("audit", "log", "--subject", newest["subject"], "--json", **said).json["entries"]
+        assert about == newest
+        assert shell("audit", "log", "--kind", "refused", "--json", **said).json["entries"] == []
+        asked = ("audit", "log", "--limit", "1", "--operation", "remember", "--all-agents")
+        further = shell(*asked, **said).out.splitlines()[-1].partition("memorywire ")[2].split()
+        assert further == [
+            *asked[:2],
+            "--operation",
+            "remember",
+            "--all-agents",
+            "--limit",
+            "1",
+            "--before",
+            "3",
+        ]
+        kept = tmp_path / "kept.txt"
+        kept.write_text(shell("audit", "checkpoint", **said).out, encoding="utf-8")
+        sound = shell("audit", "verify", "--checkpoint", str(kept), "--json", **said).json
+        assert (sound["ok"], sound["entries"], sound["exposed"], sound["unreadable"]) == (True, 3, 0, 0)
+        proof = tmp_path / "proof.jsonl"
+        assert shell("audit", "prove", "2", "--output", str(proof), **said).code == 0
+        assert shell("audit", "verify", "--export", str(proof), "--key", sound["key"], **said).code == 0
+        assert shell("audit", "prove", "9", "--json", **said).problem["code"] == "not_found"
+        assert not (tmp_path / "home").exists()
+
+
+def test_a_ledger_that_does_not_agree_with_what_was_kept_is_told_over_a_server(tmp_path: Path):
+    with serving(f"sqlite://{tmp_path}/one.db") as one, BlockingClient(one.client.url) as memory:
+        memory.remember("Ana likes tea")
+        kept = memory.audit_checkpoint()
+        assert memory.audit_verify(checkpoint=kept).report.ok
+        for text in ("nothing of the kind", "origin\n5\nnothing\n"):
+            with pytest.raises(InvalidRequest) as refused:
+                memory.audit_verify(checkpoint=text)
+            assert refused.value.field == "checkpoint"
+    with serving(f"sqlite://{tmp_path}/two.db") as two, BlockingClient(two.client.url) as memory:
+        memory.remember("Ana likes tea")
+        found = memory.audit_verify(checkpoint=kept)
+        assert not found.report.ok
+        assert found.report.fault is not None
 
 
 def test_where_mcp_is_served_is_said_without_the_token(tmp_path: Path):

@@ -2,7 +2,7 @@
 
 from memorywire.model.query import Scored
 from memorywire.model.record import MemoryType, Record, Scope
-from memorywire.retrieval.pack import pack, tokens
+from memorywire.retrieval.pack import cost, pack, tokens
 
 
 def scored(id, content):
@@ -16,9 +16,16 @@ def ids(candidates):
     return [one.record.id for one in candidates]
 
 
-def test_a_token_is_four_characters_rounded_up():
+def test_a_token_is_four_bytes_rounded_up():
     assert [tokens(scored("x", "x" * n).record) for n in (1, 4, 5)] == [1, 1, 2]
     assert tokens(scored("x", {"a": "bb"}).record) == 3
+
+
+def test_text_of_another_script_costs_more_tokens_a_letter():
+    """The same count of characters: English, Russian, Chinese, Japanese, Korean."""
+    sayings = ("green tea at seven", "зелёныйчайвсемь!!!", "绿茶" * 9, "おちゃ" * 6, "녹차를" * 6)
+    assert {len(said) for said in sayings} == {18}
+    assert [cost(said) for said in sayings] == [5, 9, 14, 14, 14]
 
 
 def test_what_does_not_fit_is_passed_over_for_what_does():

@@ -4,7 +4,10 @@ from typing import Any
 
 import pytest
 
+from memorywire import spec
+from memorywire.model.clock import SECONDS
 from memorywire.model.errors import InvalidJson, InvalidRequest, UnknownOperation
+from memorywire.wire.filters import decode_filter
 from memorywire.wire.strict import parse
 from memorywire.wire.validate import check
 
@@ -49,6 +52,49 @@ def test_a_long_list_of_ids_is_refused() -> None:
     with pytest.raises(InvalidRequest) as caught:
         check("forget", {"agent_id": "a", "ids": [f"m{n}" for n in range(1001)]})
     assert caught.value.field == "ids"
+
+
+@pytest.mark.parametrize(
+    ("operation", "payload", "field"),
+    [
+        ("remember", FACT | {"occurred_at": 1_763_286_000}, "occurred_at"),
+        ("remember", FACT | {"expires_at": 1_763_286_000}, "expires_at"),
+        ("recall", {"agent_id": "a", "query": "x", "as_of": 1_763_286_000.0}, "as_of"),
+    ],
+)
+def test_a_moment_in_seconds_is_refused_and_the_fix_says_what_to_do(
+    operation: str, payload: dict[str, Any], field: str
+) -> None:
+    """Proves G-11."""
+    with pytest.raises(InvalidRequest, match=f"{field} is a moment in seconds") as caught:
+        check(operation, payload)
+    assert (caught.value.field, caught.value.fix) == (field, "multiply it by 1000")
+    check(operation, payload | {field: payload[field] * 1000})
+
+
+def test_what_is_taken_for_seconds_is_what_the_schema_says() -> None:
+    said = spec.schema("common")["$defs"]["seconds"]
+    assert (said["minimum"], said["maximum"]) == (SECONDS[0], SECONDS[-1])
+
+
+@pytest.mark.parametrize(
+    ("document", "field"),
+    [
+        ({"created_at": 1_763_286_000}, "filter.created_at"),
+        ({"or": [{"version": 1}, {"occurred_at": {"lt": 1_763_286_000}}]}, "filter.or.1.occurred_at.lt"),
+        ({"not": {"expires_at": {"in": [0, 1_763_286_000]}}}, "filter.not.expires_at.in"),
+    ],
+)
+def test_a_filter_that_compares_a_moment_with_seconds_is_refused(
+    document: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        decode_filter(document)
+    assert caught.value.field == field
+
+
+def test_a_number_in_the_metadata_is_whatever_its_writer_means() -> None:
+    decode_filter({"metadata.seen": {"gt": 1_763_286_000}, "version": {"lt": 1_763_286_000}})
 
 
 def test_an_unknown_operation_has_its_own_code() -> None:

@@ -1,7 +1,7 @@
 """`memorywire audit`: what was done, proven."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -16,6 +16,7 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
+    from memorywire.client import BlockingClient
     from memorywire.journal.ledger import Filters
     from memorywire.journal.notes import Checkpoint, Verifier
     from memorywire.journal.verify import Report
@@ -23,6 +24,8 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
 
 _BROKEN = 1
 _PAGE = 20
+_LOOKED_AT = 1_000
+_NAMED = ("operation", "kind", "actor")
 
 _Verb = Callable[..., None]
 
@@ -55,17 +58,26 @@ def _filters(verb: _Verb) -> _Verb:
 @shared
 def log(desk: Desk, subject: str | None, before: int | None, limit: int, **wanted: Json) -> None:
     """Show entries of the ledger, newest first."""
+    entries = _entries(desk, subject, before, limit, **wanted)
+    last = entries[-1]["seq"] if subject is None and len(entries) == limit else 1
+    answer = {"entries": entries, "next": last if last > 1 else None}
+    desk.show(answer, lambda said: _log_lines(said, desk, limit, **wanted))
+
+
+def _entries(
+    desk: Desk, subject: str | None, before: int | None, limit: int, **wanted: Json
+) -> list[dict[str, Json]]:
+    """What the ledger says, next to us or at the server."""
     from memorywire.journal import ledger
 
-    filters = _wanted(desk, **wanted)
+    if desk.server is not None:
+        with desk.client(desk.server) as client:
+            return list(client.audit_log(subject=subject, before=before, limit=limit, **wanted))
     with opened(desk) as book:
-        if subject is None:
-            found = book.read(lambda db: ledger.log(db, filters, before=before, limit=limit))
-        else:
-            found = book.read(lambda db: ledger.about(db, desk.tenant, subject))
-    entries = [row.said for row in found]
-    more = found[-1].seq if subject is None and len(found) == limit and found[-1].seq > 1 else None
-    desk.show({"entries": entries, "next": more}, lambda said: _log_lines(said, desk, filters))
+        if subject is not None:
+            return [row.said for row in book.read(lambda db: ledger.about(db, desk.tenant, subject))]
+        filters = _wanted(desk, **wanted)
+        return [row.said for row in book.read(lambda db: ledger.log(db, filters, before=before, limit=limit))]
 
 
 @command.command("verify")
@@ -86,13 +98,16 @@ def verify(desk: Desk, kept: tuple[Path, ...], key: str | None, contents: bool, 
     """Prove that no entry was changed, removed, added or moved.
 
     Exits with 1 when one was, and names the first. Entries after the last checkpoint could still be
-    rewritten by whoever holds the database: their number is said.
+    rewritten by whoever holds the database: their number is said. Of a server it is the server that says
+    so, with the key it has; an export, taken where its store is, proves itself.
     """
     from memorywire.journal.notes import parse_verifier
 
     keys = [] if key is None else [parse_verifier(key)]
     saved = [checkpoint for path in kept for checkpoint in _kept_elsewhere(path)]
-    if file is None:
+    if file is None and desk.server is not None and not (contents or keys):
+        answer = _told(desk.client(desk.server), kept)
+    elif file is None:
         answer = _examined(desk, saved, keys, contents=contents)
     else:
         from memorywire.journal.export import verify_export
@@ -112,10 +127,14 @@ def checkpoint(desk: Desk, rotate_key: bool) -> None:
 
     Keep it where whoever holds the database cannot write. `verify --checkpoint` compares with it.
     """
-    with opened(desk) as book:
-        note = book.signed(rotate=rotate_key)
-        key = book.notary.verifier()
-    desk.show({"checkpoint": note, "key": str(key)}, lambda said: [said["checkpoint"].rstrip("\n")])
+    if desk.server is not None and not rotate_key:
+        with desk.client(desk.server) as client:
+            answer = client.signed()
+    else:
+        with opened(desk) as book:
+            note = book.signed(rotate=rotate_key)
+            answer = {"checkpoint": note, "key": str(book.notary.verifier())}
+    desk.show(answer, lambda said: [said["checkpoint"].rstrip("\n")])
 
 
 @command.command("prove")
@@ -129,6 +148,10 @@ def prove(desk: Desk, entry: int, output: Path | None) -> None:
     """
     from memorywire.journal.audit import proven
 
+    if desk.server is not None:
+        with desk.client(desk.server) as client:
+            _deliver(desk, iter(client.proof(entry)), output)
+        return
     with opened(desk) as book:
         book.signed()
         _deliver(desk, book.lines(lambda db: proven(db, book.notary, entry)), output)
@@ -185,6 +208,15 @@ def _examined(
     return {**answer, "ok": answer["ok"] and not changed, "unreadable": found.unreadable, "changed": changed}
 
 
+def _told(server: "BlockingClient", kept: Sequence[Path]) -> Answer:
+    """What a server found in its ledger, which must agree with the checkpoints that were kept elsewhere."""
+    checkpoints = "\n".join(path.read_text(encoding="utf-8") for path in kept)
+    with server as client:
+        found = client.audit_verify(checkpoint=checkpoints or None)
+    answer = _answer(found.report, None if found.key is None else str(found.key))
+    return {**answer, "unreadable": found.unreadable, "changed": []}
+
+
 def _memories(desk: Desk) -> "Iterator[Page]":
     """Everything the agent keeps, page by page."""
     with desk.memory() as memory:
@@ -214,6 +246,9 @@ def _answer(report: "Report", key: str | None) -> Answer:
 
 def _verdict(answer: Answer) -> Iterator[str]:
     fault = answer["fault"]
+    if fault is not None and not answer["root"]:
+        yield f"this is no whole export of a ledger: {safe(fault['reason'])}"
+        return
     if fault is not None:
         place = (
             f"entry {fault['entry']}"
@@ -221,36 +256,64 @@ def _verdict(answer: Answer) -> Iterator[str]:
             else f"entries {fault['entry']} to {fault['until']}"
         )
         yield f"the ledger is broken: {place}: {safe(fault['reason'])}"
-        yield f"proven before that: {answer['entries']} entries, {answer['sealed']} of them signed"
+        proven = _counted(answer["entries"], "entry", "entries")
+        yield f"proven before that: {proven}, {answer['sealed']} of them signed"
         return
     if answer.get("changed"):
         yield f"these memories are not what the ledger says they were: {', '.join(answer['changed'])}"
-    yield f"the ledger is sound: {answer['entries']} entries, {answer['checkpoints']} checkpoints"
+    checkpoints = _counted(answer["checkpoints"], "checkpoint", "checkpoints")
+    yield f"the ledger is sound: {_counted(answer['entries'], 'entry', 'entries')}, {checkpoints}"
     if answer["exposed"]:
-        yield f"{answer['exposed']} entries are newer than the last checkpoint: nothing proves them yet"
+        newer = _counted(answer["exposed"], "entry is", "entries are")
+        yield f"{newer} newer than the last checkpoint, and not proven yet"
     if answer.get("unreadable"):
-        yield f"{answer['unreadable']} checkpoints cannot be read, as when a process ended while it wrote one"
+        broken = _counted(answer["unreadable"], "checkpoint", "checkpoints")
+        yield f"{broken} cannot be read, as when a process ended while it wrote one"
     if answer["key"]:
         yield f"public key: {answer['key']}"
 
 
-def _log_lines(answer: Answer, desk: Desk, filters: "Filters") -> Iterator[str]:
+def _log_lines(answer: Answer, desk: Desk, limit: int, **wanted: Json) -> Iterator[str]:
     if not answer["entries"]:
         yield "no entry matches"
-        if filters.agent is not None:
-            yield f"  of agent {safe(filters.agent)}; --all-agents shows what every agent did"
-        yield from left_out(other_tenants(desk))
+        yield from _known(desk, **wanted)
+        if not wanted["all_agents"]:
+            yield f"  of agent {safe(desk.settings.agent)}; --all-agents shows what every agent did"
+        if desk.server is None:
+            yield from left_out(other_tenants(desk))
         return
-    headers = ["ENTRY", "AT", "OPERATION", "KIND", "ACTOR", "SUBJECT", "MEMORIES"]
-    yield from table(
-        headers, [_row(entry) for entry in answer["entries"]], elastic="MEMORIES", width=terminal_width()
-    )
+    headers = ["ENTRY", "AT", "OPERATION", "KIND", "ACTOR", "SUBJECT", "WHAT"]
+    rows = [_row(entry) for entry in answer["entries"]]
+    yield from table(headers, rows, elastic="WHAT", width=terminal_width())
     if answer["next"]:
-        yield f"older ones with: {desk.again('audit', 'log', '--before', str(answer['next']))}"
+        asked = {**wanted, "limit": None if limit == _PAGE else limit, "before": answer["next"]}
+        yield f"older ones with: {desk.again('audit', 'log', *_options(asked))}"
+
+
+def _known(desk: Desk, **wanted: Json) -> Iterator[str]:
+    """Which names there are among the newest entries, for one that was given and is not among them."""
+    for name in _NAMED:
+        if wanted[name] is not None:
+            others = _entries(desk, None, None, _LOOKED_AT, **{**wanted, **dict.fromkeys(_NAMED)})
+            known = sorted({entry[name] for entry in others})
+            if wanted[name] not in known and known:
+                yield f"  no {name} {safe(str(wanted[name]))}; there are: {safe(', '.join(known))}"
+
+
+def _counted(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"
+
+
+def _options(asked: Mapping[str, Json]) -> Iterator[str]:
+    """What was asked for, as it is typed."""
+    for name, value in asked.items():
+        if value not in (None, False):
+            yield f"--{name.replace('_', '-')}"
+            yield from () if value is True else (str(value),)
 
 
 def _row(entry: dict[str, Json]) -> list[str]:
-    committed = (f"{one['id']} v{one['version']}" for one in entry.get("commitments", ()))
+    committed = [f"{one['id']} v{one['version']}" for one in entry.get("commitments", ())]
     return [
         str(entry["seq"]),
         moment(entry["at"]),
@@ -258,8 +321,19 @@ def _row(entry: dict[str, Json]) -> list[str]:
         entry["kind"],
         entry["actor"],
         entry.get("subject", ""),
-        ", ".join(committed) or json.dumps(entry.get("details", {}), ensure_ascii=False),
+        ", ".join(committed) or safe("; ".join(_details(entry.get("details", {})))),
     ]
+
+
+def _details(details: Mapping[str, Json]) -> Iterator[str]:
+    """What else an entry says, in words: a hit of a recall is an id with its version."""
+    for name, value in details.items():
+        if name == "hits":
+            yield ", ".join(f"{id} v{version}" for id, version, *_ in value) or "no hits"
+        elif isinstance(value, list) and all(isinstance(one, str) for one in value):
+            yield f"{name} {', '.join(value) or 'none'}"
+        else:
+            yield f"{name} {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
 
 
 def _deliver(desk: Desk, lines: Iterator[str], output: Path | None) -> None:

@@ -108,6 +108,9 @@ def _document(edition: "Edition") -> Answer:
 
 
 def _rows(answer: Answer) -> Iterator[str]:
+    if not answer["definitions"]:
+        yield "no backend is defined"
+        return
     headers = ["NAME", "EDITION", "DIGEST", "STATE", "AGENTS"]
     rows = [
         [

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.house import file_of
 from memorywire.model.errors import CapabilityUnsupported
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
@@ -29,10 +30,7 @@ def command(desk: Desk, file: Path) -> None:
 
 def store_path(desk: Desk) -> Path:
     """The file of the desk's store."""
-    from memorywire.stores.sqlite.location import locate
-
-    url = desk.here.stores[0]
-    path = locate(url).path if url.startswith("sqlite:") else None
+    path = file_of(desk.here.stores[0])
     if path is None:
         raise CapabilityUnsupported(
             "only a store that is a SQLite file is copied by this command",

@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from memorywire.cli.desk import Desk
+from memorywire.cli.house import as_sqlite
 from memorywire.cli.screen import safe
 from memorywire.model.errors import NotFound
 from memorywire.model.values import dataclass
@@ -122,7 +123,8 @@ def other_tenants(desk: Desk) -> list[str]:
     """Whose memories are in the same store and not meant; none where no ledger of its own knows."""
     from memorywire.journal.standing import tenants
 
-    if desk.here.stores[0].startswith(("sqlite:", "postgresql:", "postgres:")):
+    store = desk.here.stores[0]
+    if as_sqlite(store) is not None or store.startswith(("postgresql:", "postgres:")):
         with suppress(NotFound), opened(desk) as book:
             return [tenant for tenant in book.read(tenants) if tenant != desk.tenant]
     return []
@@ -151,6 +153,5 @@ def _location(desk: Desk) -> "Location":
     from memorywire.house import default_journal
     from memorywire.stores.sqlite.location import locate
 
-    store = desk.settings.stores[0]
-    beside = store if store.startswith("sqlite:") else None
-    return locate(beside or desk.settings.journal or default_journal(os.environ, desk.settings.stores))
+    stores, journal = desk.settings.stores, desk.settings.journal
+    return locate(as_sqlite(stores[0]) or journal or default_journal(os.environ, stores))

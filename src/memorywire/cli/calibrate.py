@@ -36,6 +36,9 @@ class Question:
     ids: frozenset[str]
 
 
+_A_LINE = 'lines such as {"query": "Where does Ana live?", "answerable": true}'
+
+
 @click.command("calibrate")
 @lines_of('{"query": ..., "answerable": true|false} or {"query": ..., "ids": [...]}')
 @click.option(
@@ -58,6 +61,8 @@ def command(desk: Desk, file: BinaryIO, lookalikes: str | None) -> None:
         show_pairs(desk, lookalikes)
         return
     questions = [_question(number, document) for number, document in json_lines(file)]
+    if not questions:
+        raise InvalidRequest("no question was given", field="file", fix=f"name a file of them: {_A_LINE}")
     with desk.memory() as memory:
         answer = _calibrated(memory, questions)
     desk.show(answer, sentences)
@@ -78,7 +83,7 @@ def _unfit(number: int, why: str) -> InvalidRequest:
     return InvalidRequest(
         f"line {number} {why}",
         field="file",
-        fix='write lines such as {"query": "Where does Ana live?", "answerable": true}',
+        fix=f"write {_A_LINE}",
     )
 
 

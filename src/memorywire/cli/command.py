@@ -83,6 +83,11 @@ BRIEF = frozenset(
 """Verbs that end before garbage could be in the way: looking for it takes longer than all they do."""
 
 
+_NO_COMMAND: tuple[type[click.ClickException], ...] = tuple(
+    filter(None, [getattr(click.exceptions, "NoArgsIsHelpError", None)])  # since click 8.2
+)
+
+
 class Verbs(click.Group):
     """Loads a verb's file when the verb is named, so that no command pays for the others."""
 
@@ -187,6 +192,9 @@ def _silence() -> None:
 
 def _show_usage(error: click.ClickException) -> None:
     """As a problem, so that wrong options and wrong requests read the same."""
+    if isinstance(error, _NO_COMMAND):
+        click.echo(error.format_message())  # what there is to choose from is no error
+        return
     problem = {"code": "validation_error", "detail": error.format_message()}
     if isinstance(error, click.BadParameter) and error.param is not None and error.param.name:
         problem["field"] = error.param.name.rstrip("_")  # as the wire spells it

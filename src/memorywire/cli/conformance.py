@@ -1,5 +1,6 @@
 """`memorywire conformance`: whether a store keeps what every store promises."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,6 +8,7 @@ import click
 
 from memorywire.cli.problems import problems
 from memorywire.cli.screen import Progress
+from memorywire.model.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from memorywire.conformance.run import Report
@@ -61,6 +63,7 @@ def command(
     thrown away. Exits with 1 when a promise is broken.
     """
     with problems(as_json=forms["json_file"] == _STDOUT):
+        _refuse_lost([*forms.values(), badge])
         report = (
             _examined_over_the_wire(url)
             if url.startswith(_ENDPOINTS)
@@ -72,6 +75,15 @@ def command(
 
 
 command.params += [_form("json", "JSON"), _form("junit", "JUnit XML"), _form("html", "a page")]
+
+
+def _refuse_lost(places: Iterable[str | Path | None]) -> None:
+    """A report with no place to go to is refused before the minutes that it takes to make."""
+    for place in places:
+        if place not in (None, _STDOUT) and not Path(str(place)).absolute().parent.is_dir():
+            raise InvalidRequest(
+                f"there is no folder for {place}", field="file", fix="make it, or name another file"
+            )
 
 
 def _examined(url: str, seed: int, lives: int, checks: tuple[str, ...], exempt: Path | None) -> "Report":

@@ -20,6 +20,7 @@ from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Json
 
 _PRIVATE = 0o600
+_MOST = 20  # broken files that are named
 _ROOM = 16 * 1024 * 1024  # of free bytes: the write-ahead log alone may need as much
 
 
@@ -140,6 +141,7 @@ def _variable_findings() -> Iterator[dict[str, Json]]:
 def _store_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
     yield from _findings(store["url"], store)
     yield from _debt_findings(store)
+    yield from _broken_findings(store)
     if store.get("ok") is False:
         what = f"{store['url']}: damaged: {store.get('integrity', 'the store says it is not fit for use')}"
         yield _finding(what, "restore it from a copy", serious=True)
@@ -171,6 +173,17 @@ def _debt_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
         yield _finding(what, "see them with: memorywire debts", serious=False)
 
 
+def _broken_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
+    """Files of a folder that are left as they are: whoever wrote one believes that it is remembered."""
+    broken = store.get("broken") or ()
+    for one in broken[:_MOST]:
+        what = f"{store['url']}: {one['file']} is not read: {one['detail']}"
+        yield _finding(what, "mend it, or move it out of the folder", serious=False)
+    if len(broken) > _MOST:
+        what = f"{store['url']}: {len(broken) - _MOST} more files are not read"
+        yield _finding(what, "see them all with: memorywire doctor --json", serious=False)
+
+
 def _finding(what: str, fix: str, *, serious: bool) -> dict[str, Json]:
     return {"what": what, "fix": fix, "serious": serious}
 
@@ -200,4 +213,5 @@ def _store_sentences(store: dict[str, Json]) -> Iterator[str]:
         yield "  not there yet; the first remember makes it"
     for name, value in store.items():
         if name not in ("url", "exists", "problem"):
-            yield f"  {name:14}{safe(str(value))}"
+            shown = str(len(value)) if name == "broken" else str(value)
+            yield f"  {name:14}{safe(shown)}"

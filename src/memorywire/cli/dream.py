@@ -156,7 +156,9 @@ _RESULTS = {
 def _sentences(answer: Answer, desk: Desk) -> Iterator[str]:
     counts = Counter(step["pass"] for step in answer["steps"])
     told = ", ".join(f"{count} {name}" for name, count in counts.items())
-    yield f"{answer['memories']} memories: {_RESULTS[answer['result']]}" + (f": {told}" if told else "")
+    idle = answer["result"] == "rehearsed" and not answer["steps"]
+    result = _RESULTS["calm" if idle else answer["result"]]
+    yield f"{answer['memories']} memories: {result}" + (f": {told}" if told else "")
     yield from _steps(answer["steps"])
     for proposed in answer["proposed"]:
         yield f"  proposed {proposed['proposal_id']}: {', '.join(proposed['ids'])} {proposed['why']}"

@@ -1,12 +1,13 @@
 """`memorywire expire`: end, archive or demote what a policy selects."""
 
+import sys
 from collections.abc import Iterator
 
 import click
 
 from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.forget import agreed
 from memorywire.cli.inputs import TYPES
-from memorywire.model.record import Json
 from memorywire.model.requests import Action
 
 _ACTIONS = click.Choice([action.value for action in Action])
@@ -21,6 +22,7 @@ _DONE = {"forget": "forgot", "archive": "archived", "demote": "demoted"}
 @click.option("--action", type=_ACTIONS, help="What happens to them; forget when not given.")
 @click.option("--dry-run", is_flag=True, help="Say what would happen and change nothing.")
 @click.option("--max-affected", type=int, metavar="N", help="Refuse when more than N would be touched.")
+@click.option("--yes", is_flag=True, help="Do not ask on a terminal before it is done.")
 @shared
 def command(
     desk: Desk,
@@ -28,11 +30,15 @@ def command(
     type_: str | None,
     confidence_below: float | None,
     no_recall_in_days: int | None,
-    **fields: Json,
+    action: str | None,
+    dry_run: bool,
+    max_affected: int | None,
+    yes: bool,
 ) -> None:
     """Forget, archive or demote by policy.
 
-    Every condition that is given must hold; at least one is needed.
+    Every condition that is given must hold; at least one is needed. On a terminal, without --yes or
+    --max-affected, the first of the memories are shown, and you are asked.
     """
     conditions = {
         "older_than_days": older_than_days,
@@ -41,7 +47,11 @@ def command(
         "no_recall_in_days": no_recall_in_days,
     }
     policy = {name: value for name, value in conditions.items() if value is not None}
-    answer = desk.call("expire", policy=policy, **fields)
+    request = {"policy": policy, "action": action}
+    if not (dry_run or yes) and max_affected is None and sys.stdin.isatty():
+        found = desk.call("expire", **request, dry_run=True)["matched_ids"]
+        max_affected = agreed(desk, action or Action.FORGET, found) if found else None
+    answer = desk.call("expire", **request, dry_run=dry_run, max_affected=max_affected)
     desk.show(answer, sentences)
 
 

@@ -7,6 +7,7 @@ import click
 
 from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.inputs import json_object
+from memorywire.cli.misread import note_misread
 from memorywire.cli.problems import REFUSED
 from memorywire.cli.recall import content_words
 from memorywire.cli.screen import safe, shortened
@@ -48,6 +49,8 @@ def command(
     --hard its content is erased everywhere, and nothing brings it back.
     """
     request = {"ids": list(ids), "filter": filter_, **fields}
+    if filter_ is not None:
+        note_misread(desk, filter_)
     if filter_ is not None and not dry_run and not yes and max_affected is None:
         max_affected = _confirmed(desk, request)
     answer = desk.call("forget", **request, dry_run=dry_run, max_affected=max_affected)
@@ -62,11 +65,15 @@ def _confirmed(desk: Desk, request: dict[str, Json]) -> int:
     if not sys.stdin.isatty():
         raise click.UsageError("a filter without a terminal to ask needs --yes or --max-affected N")
     ids = desk.call("forget", **request, dry_run=True)["forgotten_ids"]
+    return agreed(desk, "erase" if request["hard_delete"] else "forget", ids)
+
+
+def agreed(desk: Desk, deed: str, ids: Sequence[str]) -> int:
+    """How many there are, once the person at the terminal has seen some of them and said yes."""
     for id, content in _contents(desk, ids).items():
         click.echo(_line(id, content), err=True)
     if len(ids) > _SAMPLE:
         click.echo(f"  and {len(ids) - _SAMPLE} more", err=True)
-    deed = "erase" if request["hard_delete"] else "forget"
     click.confirm(f"{deed} {len(ids)} memories?", abort=True, err=True)
     return len(ids)
 

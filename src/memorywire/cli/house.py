@@ -57,13 +57,22 @@ async def opened_house(settings: "Settings", clock: Clock = system_clock) -> Asy
         await house.close()
 
 
+def as_sqlite(url: str) -> str | None:
+    """The address of the SQLite file that a store is, with edges (`graph:`) or without; else None."""
+    address = url.partition("#")[0]
+    if address.startswith("graph:"):
+        return f"sqlite{address.removeprefix('graph')}"
+    return address if address.startswith("sqlite:") else None
+
+
 def file_of(url: str) -> Path | None:
     """The file that a store is; None where it is none, or in memory."""
-    if not url.startswith("sqlite:"):
+    address = as_sqlite(url)
+    if address is None:
         return None
     from memorywire.stores.sqlite.location import locate
 
-    return locate(url.partition("#")[0]).path
+    return locate(address).path
 
 
 def is_there(url: str) -> bool:

@@ -113,7 +113,7 @@ def _place(what: str) -> dict[str, Any]:
         keys = {kind: os.environ[name] for kind, name in KEYS.items() if os.environ.get(name)}
         return {"address": what, "keys": keys}
     path = Path(what)
-    if not path.exists():
+    if not what or not path.exists():  # an empty name would be the folder one stands in
         raise NotFound(f"there is no file {what}", field="file", fix="name a file, a folder, or a URL")
     return {"path": path}
 

@@ -4,11 +4,12 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from io import IOBase
 from typing import Any, Literal, TypeVar
 
 import click
 
-from memorywire.model.clock import system_clock
+from memorywire.model.clock import SECONDS, system_clock
 from memorywire.model.errors import InvalidJson, InvalidRequest, MemorywireError
 from memorywire.model.record import Json, MemoryType
 
@@ -46,6 +47,8 @@ def json_lines(lines: Iterable[bytes]) -> Iterator[tuple[int, Json]]:
     """What each line says, with its number, as strict as the wire; empty ones are passed over."""
     from memorywire.wire.strict import parse
 
+    if isinstance(lines, IOBase) and lines.isatty():
+        click.echo("type one JSON object a line; Ctrl-D ends, and --file names a file instead", err=True)
     for number, line in enumerate(lines, start=1):
         if line.strip():
             text = decoded(line, field=f"line {number}")
@@ -74,6 +77,8 @@ def _moment(text: str, sign: Literal[1, -1]) -> int:
         towards = _SIGNS[span[3].strip()] if span[3] else sign
         return system_clock() + towards * int(span[1]) * _UNIT_MS[span[2]]
     if text.isdecimal():
+        if int(text) in SECONDS:
+            raise click.BadParameter(f"{text} is a moment in seconds; in milliseconds it is {text}000")
         return int(text)
     try:
         moment = datetime.fromisoformat(text)

@@ -175,7 +175,13 @@ def reembed(desk: Desk, of: str) -> None:
 
 
 def _shelf(desk: Desk, memory: "Memory", kind: str) -> "BlockingKeyValue":
-    """The keys that were meant; a user's need a user."""
+    """The keys that were meant; a user's need a user, and nobody else's have one."""
+    if kind != OwnerKind.USER and "--user" in desk.typed:
+        raise InvalidRequest(
+            f"the keys of the {kind} are of no user: they would not be kept apart, nor erased with the user",
+            field="user",
+            fix="say --of user for the keys of that user, or leave --user out",
+        )
     if kind == "agent":
         return memory.kv
     if kind == "tenant":
@@ -222,6 +228,9 @@ def _kept(answer: Answer) -> Iterator[str]:
 
 
 def _entries(answer: Answer) -> Iterator[str]:
+    if not answer["entries"]:
+        yield "nothing is kept under keys here"
+        return
     headers = ["KEY", "VERSION", "UPDATED", "VALUE"]
     rows = [
         [safe(entry["key"]), str(entry["version"]), moment(entry["updated_at"]), _value(entry["value"])]

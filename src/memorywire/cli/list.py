@@ -7,6 +7,7 @@ import click
 
 from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.inputs import TYPES, json_object
+from memorywire.cli.misread import note_misread
 from memorywire.cli.neighbours import tell_of_others
 from memorywire.cli.recall import content_words, not_standard
 from memorywire.cli.screen import entries, moment, terminal_width
@@ -34,6 +35,8 @@ def command(
     everything: bool,
 ) -> None:
     """Show what is kept, oldest first."""
+    if filter_ is not None:
+        note_misread(desk, filter_)
     request = desk.payload(
         types=list(types),
         filter=filter_,

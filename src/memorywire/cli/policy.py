@@ -64,11 +64,26 @@ def test(desk: Desk, rule: str, days: int | None) -> None:
 @command.command("set")
 @_file
 @click.option("--if-edition", type=int, metavar="N", help="Only while edition N is in force; 0 is none.")
+@click.option(
+    "--none", "drop_all", is_flag=True, help="Yes, FILE has no rules: take all that were given back."
+)
 @shared
-def set_(desk: Desk, file: Path, if_edition: int | None) -> None:
-    """Put the [[rule]] tables of FILE in force, in place of those that were given before."""
+def set_(desk: Desk, file: Path, if_edition: int | None, drop_all: bool) -> None:
+    """Put the [[rule]] tables of FILE in force, in place of those that were given before.
+
+    What was given before and is not in FILE is named, with the way back. A FILE without any rule is
+    refused unless it is said with --none.
+    """
+    tables = _tables(file)
+    if not tables and not drop_all:
+        raise InvalidRequest(
+            f"{file} has no [[rule]] tables, and would take all rules back that were given before",
+            field="file",
+            fix="say --none if that is meant",
+        )
     edition = {} if if_edition is None else {"if_edition": if_edition}
-    desk.show(_call(desk, "set_rules", rules=_tables(file), **edition), _page)
+    answer = _call(desk, "set_rules", rules=tables, **edition)
+    desk.show(answer, lambda said: [*_page(said), *_dropped(said, desk)])
 
 
 @command.command("editions")
@@ -165,6 +180,16 @@ def _page(answer: Answer) -> Iterator[str]:
         yield f"budget of {safe(subject)}: {limits}"
     if answer["suggestions"]:
         yield f"{len(answer['suggestions'])} suggested: see memorywire policy suggestions"
+
+
+def _dropped(answer: Answer, desk: Desk) -> Iterator[str]:
+    """The rules of the edition before that are no longer in force, and how to have them again."""
+    now, *before = answer["editions"]
+    kept = {rule["name"] for rule in now["rules"]}
+    gone = [rule["name"] for rule in before[0]["rules"] if rule["name"] not in kept] if before else []
+    if gone:
+        yield f"no longer in force: {', '.join(map(safe, gone))}"
+        yield f"  have them again with: {desk.again('policy', 'restore', str(before[0]['number']))}"
 
 
 def _standing(rule: Mapping[str, Json]) -> str:

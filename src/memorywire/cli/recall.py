@@ -7,6 +7,7 @@ import click
 
 from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.inputs import PAST, TYPES, ago, json_object, min_relevance, text_from
+from memorywire.cli.misread import note_misread
 from memorywire.cli.neighbours import tell_of_others
 from memorywire.cli.screen import entries, moment, safe, styled, terminal_width
 from memorywire.model.record import Json, Trust
@@ -64,6 +65,8 @@ def command(
     """Ask memory QUERY, or standard input for `-`."""
     if dedup_threshold is not None and dedup is None:
         raise click.UsageError("--dedup-threshold needs --dedup")
+    if filter_ is not None:
+        note_misread(desk, filter_)
     answer = desk.call(
         "recall",
         query=text_from(query, field="query"),

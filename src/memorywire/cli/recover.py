@@ -22,7 +22,8 @@ def command(desk: Desk, source: str, since: int, dry_run: bool) -> None:
 
     What had a clean version before goes back to it; what the source had pushed aside returns; what
     remains and reads like an instruction to the model is archived. All of it is one change, and one
-    undo takes it back. Exits with 3 when nothing was found.
+    undo takes it back. Exits with 3 when nothing was found. Of more than 1,000,000 changes since then the
+    newest are looked at, and the answer says `older_changes`.
     """
     with desk.memory() as memory:
         found = memory.recover(source, since=since, dry_run=dry_run)

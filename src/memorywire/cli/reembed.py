@@ -2,11 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from time import perf_counter
 
 import click
 
 from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.house import as_sqlite
 from memorywire.cli.screen import Progress
 from memorywire.model.errors import CapabilityUnsupported
 
@@ -51,7 +53,6 @@ async def _reembedded(desk: Desk, url: str, name: str) -> Answer:
     try:
         with Progress("embedding", None) as progress:
             count = await reembed(
-                url,
                 space=embedder.space,
                 embed=embedder.embed,
                 on_progress=lambda done, total: progress.reached(done, f"{done} of {total}", of=total),
@@ -85,7 +86,7 @@ async def _foreseen(desk: Desk, url: str, name: str) -> Answer:
 
     try:
         with suppress(_Enough):
-            await _reembed_of(url)(url, space=embedder.space, embed=embed, on_progress=stop)
+            await _reembed_of(url)(space=embedder.space, embed=embed, on_progress=stop)
     finally:
         await embedder.close()
     each, characters = seen.pop("each", 0.0), seen.pop("characters", 0.0)
@@ -100,14 +101,15 @@ def _priced(foreseen: Answer, price: float | None) -> Answer:
 
 
 def _reembed_of(url: str) -> Callable[..., Awaitable[int]]:
-    if url.startswith("sqlite:"):
+    address = as_sqlite(url)
+    if address is not None:
         from memorywire.stores.sqlite.reembed import reembed as in_a_file
 
-        return in_a_file
+        return partial(in_a_file, address)
     if url.startswith(("postgresql:", "postgres:")):
         from memorywire.stores.postgres.reembed import reembed as in_postgres
 
-        return in_postgres
+        return partial(in_postgres, url)
     raise CapabilityUnsupported("only SQLite and Postgres can be re-embedded here", field="store")
 
 

@@ -1,11 +1,12 @@
 """`memorywire restore`: a backup back in its place."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from memorywire.cli.backup import copied, store_path, summary
-from memorywire.cli.desk import Desk, shared
+from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.model.clock import system_clock
 
 
@@ -24,4 +25,11 @@ def command(desk: Desk, file: Path, replace: bool) -> None:
 
     aside = f".replaced-{system_clock()}"
     done = restore(file, store_path(desk), replace=replace, aside=aside)
-    desk.show(copied(done), lambda said: [f"restored {summary(said)}"])
+    answer = copied(done) if done.replaced is None else {**copied(done), "replaced": str(done.replaced)}
+    desk.show(answer, _sentences)
+
+
+def _sentences(answer: Answer) -> Iterator[str]:
+    yield f"restored {summary(answer)}"
+    if "replaced" in answer:
+        yield f"  what was there is now {answer['replaced']}; delete it when you do not need it any more"

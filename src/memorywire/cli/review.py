@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memorywire.cli.book import left_out, other_tenants
 from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.inputs import json_object, text_from
 from memorywire.cli.pages import page_of, queue
@@ -53,7 +54,19 @@ def list_(desk: Desk, states: tuple[str, ...], rule: str | None) -> None:
     with desk.memory() as memory:
         found = _found(desk, memory, states or sorted(WAITING), rule)
     answer = {"items": found, "total": len(found)}
-    desk.show(answer, lambda said: queue(said, desk.again("review", "show", "PROPOSAL")))
+    desk.show(
+        answer, lambda said: [*queue(said, desk.again("review", "show", "PROPOSAL")), *_elsewhere(desk)]
+    )
+
+
+def _elsewhere(desk: Desk) -> Iterator[str]:
+    """Who else may have something waiting: whoever named no tenant may have meant everybody."""
+    if desk.named is not None:
+        return
+    if desk.server is None:
+        yield from left_out(other_tenants(desk))
+    else:
+        yield "  of one tenant; a token of several names another with --tenant"
 
 
 @command.command("show")

@@ -126,6 +126,8 @@ def _shown(webhook: "Webhook") -> Answer:
 
 
 def _lines(answer: Answer) -> list[str]:
+    if not answer["webhooks"]:
+        return ["nobody is told of changes"]
     rows = [
         [
             one["id"],

@@ -36,5 +36,7 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
 async def nowhere() -> NoReturn:
     """The house that a client does not have."""
     raise CapabilityUnsupported(
-        "this needs the store itself, and only the server has it", fix="run it where the store is"
+        "this needs the store itself, and only the server has it",
+        field="store",
+        fix="run it where the store is",
     )

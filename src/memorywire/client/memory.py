@@ -2,12 +2,14 @@
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, Unpack
 
+from memorywire.client import books
 from memorywire.client.door import Door, nowhere
 from memorywire.client.reading import UNREADABLE, read
 from memorywire.facades.bulk import Result
 from memorywire.facades.memory import Memory
+from memorywire.facades.options import AuditOptions, moments
 from memorywire.house import DEFAULT_AGENT
 from memorywire.model.answers import Remembered
 from memorywire.model.capabilities import Capabilities
@@ -22,6 +24,7 @@ from memorywire.wire import validate
 if TYPE_CHECKING:  # each is loaded by those who use it
     from memorywire.client.kv import RemoteKeyValue
     from memorywire.client.layer import RemoteLayer
+    from memorywire.journal.audit import Examination
 
 A = TypeVar("A")
 
@@ -68,6 +71,37 @@ class Client(Memory):
         """What stores of the server have still to write, without what it says; takes the right to review."""
         found: list[dict[str, Json]] = (await self._door.ask("GET", "debts"))["debts"]
         return found
+
+    async def audit_log(
+        self,
+        *,
+        subject: str | None = None,
+        before: int | None = None,
+        limit: int = 20,
+        **filters: Unpack[AuditOptions],
+    ) -> tuple[dict[str, Json], ...]:
+        """As `Memory` answers, without the tenant; takes the right to review."""
+        wanted: dict[str, Any] = {"user_id": self.user_id, **moments(**filters)}
+        if not wanted.pop("all_agents", False):
+            wanted["agent_id"] = self.agent_id
+        asked = {**wanted, "before": before, "limit": limit} if subject is None else {"subject": subject}
+        return await books.entries(self._door, asked)
+
+    async def audit_verify(self, *, checkpoint: str | None = None) -> "Examination":
+        """What the server says of its own ledger; takes the right to manage all tenants."""
+        return await books.examined(self._door, checkpoint)
+
+    async def audit_checkpoint(self) -> str:
+        """As `Memory` answers; takes the right to manage all tenants."""
+        return str((await self.signed())["checkpoint"])
+
+    async def signed(self) -> dict[str, Json]:
+        """The newest checkpoint of the server's ledger and the public key to it."""
+        return await books.signed(self._door)
+
+    async def proof(self, entry: int) -> list[str]:
+        """The lines that prove one entry of the server's ledger; takes the right to review."""
+        return await books.proof(self._door, entry)
 
     @property
     def kv(self) -> "RemoteKeyValue":
@@ -138,6 +172,12 @@ class BlockingClient(BlockingMemory):
 
     def owed(self) -> list[dict[str, Json]]:
         return self._run(self._client.owed())
+
+    def signed(self) -> dict[str, Json]:
+        return self._run(self._client.signed())
+
+    def proof(self, entry: int) -> list[str]:
+        return self._run(self._client.proof(entry))
 
 
 def _unfit(payload: Mapping[str, Json]) -> MemorywireError | None:

@@ -81,7 +81,7 @@ def staged(proposal: Proposal, tools: "Tools") -> Submitted:
         status=Status.STAGED,
         outcomes=(),
         proposal_id=proposal.id,
-        approval_url=f"{tools.governance.review_url}{proposal.id}",
+        approval_url=tools.governance.address(proposal),
         rule=proposal.rule,
     )
 

@@ -7,6 +7,7 @@ from memorywire.governance.policy import Policy, with_rules
 from memorywire.governance.redact import Redactor
 from memorywire.journal.contract import Journal
 from memorywire.model.clock import Clock
+from memorywire.model.proposal import Proposal
 from memorywire.model.values import dataclass
 
 LOCAL = "local"
@@ -72,3 +73,10 @@ class Office:
     caller: str = LOCAL
     review_url: str = NOWHERE
     batch: str | None = None
+
+    def address(self, proposal: Proposal) -> str:
+        """Where people decide about it: also of which tenant, because a reviewer may look at another one."""
+        from urllib.parse import quote  # few changes are held
+
+        mark = "&" if "?" in self.review_url else "?"
+        return f"{self.review_url}{proposal.id}{mark}tenant={quote(proposal.scope.tenant, safe='')}"

@@ -11,17 +11,20 @@ from dataclasses import field, replace
 from memorywire.engine.debts import carry_out
 from memorywire.engine.govern import places
 from memorywire.engine.ledger import entry_of
+from memorywire.engine.past import OLDER
 from memorywire.engine.tools import Tools
 from memorywire.governance.instructions import screen
 from memorywire.governance.patterns import fits
 from memorywire.journal.contract import Act
 from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
+from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Record, Standing, Trust
 from memorywire.model.recovery import Cause, Deed, Recover, Recovered, Step
 from memorywire.model.values import dataclass
 from memorywire.model.where import Where
 
 _MOST = 1_000_000
+"""So many of the newest changes are looked at."""
 _PUSHED_ASIDE = (EndReason.SUPERSEDED, EndReason.MERGED)
 
 
@@ -99,13 +102,17 @@ class _Part:
 
 async def recover(request: Recover, tools: Tools) -> Recovered:
     """Carry it out, or with `dry_run` say what would be done; a person's act, so no policy judges it."""
-    trail = trace(await _footprints(request, tools), request.source)
+    if not request.source.strip():  # to a pattern that is who says nothing: all that people just told
+        raise InvalidRequest("the source must not be blank", field="source", fix="name it; * is all of them")
+    footprints, whole = await _footprints(request, tools)
+    degraded = () if whole else (OLDER,)
+    trail = trace(footprints, request.source)
     parts = [part async for part in _parts(trail, request, tools)]
     steps = tuple(part.step for part in parts)
     put = tuple(part.put for part in parts if part.put is not None)
     end = tuple(part.end for part in parts if part.end is not None)
     if request.dry_run or not (put or end):
-        return Recovered(steps=steps, dry_run=request.dry_run)
+        return Recovered(steps=steps, dry_run=request.dry_run, degraded=degraded)
     change = Change(
         id=tools.mint(),
         operation="recover",
@@ -118,19 +125,21 @@ async def recover(request: Recover, tools: Tools) -> Recovered:
     entry = entry_of(change, "committed", tools, source=request.source, since=request.since)
     done = await carry_out(change, Act(entries=(entry,)), tools)
     return Recovered(
-        steps=steps, dry_run=False, status=done.status, change_id=done.change_id, outcomes=done.outcomes
+        steps=steps,
+        dry_run=False,
+        status=done.status,
+        change_id=done.change_id,
+        outcomes=done.outcomes,
+        degraded=degraded,
     )
 
 
-async def _footprints(request: Recover, tools: Tools) -> list[Footprint]:
+async def _footprints(request: Recover, tools: Tools) -> tuple[list[Footprint], bool]:
+    """What was changed since then, oldest first, and whether that is all of it."""
     historian = tools.historian("recover")
-    changes = await historian.changes(request.scope, _MOST)
-    found = [
-        await historian.footprint(request.scope, change.id)
-        for change in reversed(changes)
-        if change.at >= request.since
-    ]
-    return [footprint for footprint in found if footprint is not None]
+    since = [one for one in await historian.changes(request.scope, _MOST + 1) if one.at >= request.since]
+    found = [await historian.footprint(request.scope, change.id) for change in reversed(since[:_MOST])]
+    return [footprint for footprint in found if footprint is not None], len(since) <= _MOST
 
 
 async def _parts(trail: Trail, request: Recover, tools: Tools) -> AsyncIterator[_Part]:

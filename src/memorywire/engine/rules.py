@@ -79,7 +79,10 @@ async def set_rules(request: SetRules, tools: Tools) -> RuleBook:
     _refuse_foreign(request)
     _refuse_secrets(request, tools)
     edition = _edition(current, (*others, *request.rules), tools)
-    await _put_in_force(edition, request.tenant, "given", tools)
+    before = [] if current is None else [table["name"] for table in current.rules]
+    gone = set(before) - {table["name"] for table in edition.rules}
+    dropped: dict[str, Json] = {"dropped": sorted(gone)} if gone else {}
+    await _put_in_force(edition, request.tenant, "given", tools, **dropped)
     return await rules(Rules(tenant=request.tenant), tools)
 
 

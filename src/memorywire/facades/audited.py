@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import apsw
 
 from memorywire.engine.tools import unsupported
-from memorywire.facades.options import AuditOptions
+from memorywire.facades.options import AuditOptions, moments
 from memorywire.house import House
 from memorywire.journal import ledger
 from memorywire.journal.ledger import Filters
@@ -47,6 +47,9 @@ class Audited(ABC):
         `subject` is a change, a proposal or a recall: then all entries about it, whatever else is asked.
         """
         wanted = self._filters(**filters)
+        for name, number in (("limit", limit), ("before", before)):
+            if number is not None and (type(number) is not int or number < 1):
+                raise InvalidRequest(f"{name} is a number of entries, from 1", field=name)
         journal = await self._ledger()
         if subject is None:
             found = await journal.file.read(partial(ledger.log, filters=wanted, before=before, limit=limit))
@@ -87,7 +90,12 @@ class Audited(ABC):
         return await journal.file.read(work)
 
     def _filters(self, **filters: Unpack[AuditOptions]) -> Filters:
-        named: dict[str, Any] = {"user_id": self.user_id, "all_agents": False, **filters}
+        known = AuditOptions.__annotations__
+        for name in sorted(filters.keys() - known.keys()):
+            raise InvalidRequest(
+                f"{name} is not a field here", field=name, fix=f"there are: {', '.join(known)}"
+            )
+        named: dict[str, Any] = {"user_id": self.user_id, "all_agents": False, **moments(**filters)}
         agent = None if named.pop("all_agents") else self.agent_id
         return Filters(tenant=self.tenant, agent=agent, user=named.pop("user_id"), **named)
 

@@ -1,9 +1,11 @@
 """Conversations in Python: messages go in, what they give away can be asked for in plain words."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypedDict, Unpack
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Unpack
 
 from memorywire.engine.facts import Asked, facts
+from memorywire.facades.options import ScopeOption
 from memorywire.house import House
 from memorywire.model.clock import END_OF_CALENDAR
 from memorywire.model.errors import InvalidRequest
@@ -15,6 +17,7 @@ from memorywire.model.record import Json, Scope
 from memorywire.model.requests import MinRelevance
 from memorywire.wire import strict
 from memorywire.wire.codec import encode
+from memorywire.wire.moments import check_moment
 from memorywire.wire.validate import check_query, is_blank
 
 MOST_TURNS = 1_000
@@ -27,7 +30,7 @@ _WORDS = "of content in parts hand over the text; leave a message without words 
 _FIELDS = frozenset({"role", "content", "name", "at"})
 
 
-class AddOptions(TypedDict, total=False):
+class AddOptions(ScopeOption, total=False):
     """With `infer` the messages are read for facts, without it each is kept as it was said."""
 
     infer: bool
@@ -35,7 +38,7 @@ class AddOptions(TypedDict, total=False):
     metadata: Mapping[str, Any]
 
 
-class AskOptions(TypedDict, total=False):
+class AskOptions(ScopeOption, total=False):
     """`sources` are those of `fact`, `turn` and `note` that may answer; all, when not given."""
 
     top_k: int
@@ -55,8 +58,9 @@ class Layer:
 
         The event says `done`, or `pending` while somebody still has to read them; ask `event` then.
         """
+        scope, said = self._whose(options, AddOptions.__optional_keys__)
         house = await self._house()
-        return await house.reader.add(self.scope, conversation(messages, **options), house.tools)
+        return await house.reader.add(scope, conversation(messages, **said), house.tools)
 
     async def event(self, event_id: str) -> Event:
         """What became of messages that were added."""
@@ -67,11 +71,27 @@ class Layer:
 
     async def recall(self, query: str, **options: Unpack[AskOptions]) -> FoundFacts:
         """What answers the question, best first."""
-        return await facts(asked(self.scope, query, **options), (await self._house()).tools)
+        scope, said = self._whose(options, AskOptions.__optional_keys__)
+        return await facts(asked(scope, query, **said), (await self._house()).tools)
 
     async def work(self) -> int:
         """Read now what waits and is due; how much is left waiting."""
         return await (await self._house()).reader.drain()
+
+    def _whose(self, options: Mapping[str, Any], known: Collection[str]) -> tuple[Scope, dict[str, Any]]:
+        """Whose conversation is meant, and what else was said about it."""
+        for name in options:
+            if name not in known:
+                there = ", ".join(sorted(known))
+                raise InvalidRequest(f"{name} is not a field here", field=name, fix=f"there are: {there}")
+        said = dict(options)
+        user = said.pop("user_id", None)
+        if user is None:
+            return self.scope, said
+        if not isinstance(user, str):
+            raise InvalidRequest("user_id has the wrong type: expected string", field="user_id")
+        strict.check(user)
+        return replace(self.scope, user=user), said
 
 
 def conversation(messages: Sequence[Mapping[str, Any]], **options: Unpack[AddOptions]) -> Conversation:
@@ -108,6 +128,7 @@ def _turn(said: object, field: str) -> Turn:
         _refuse_unfit(name, f"{field}.name", MOST_NAME_CHARS)
     if at is not None and (type(at) is not int or not 0 <= at < END_OF_CALENDAR):
         raise InvalidRequest("at is a moment in epoch milliseconds", field=f"{field}.at")
+    check_moment(at, f"{field}.at")
     return Turn(role=said["role"], content=said["content"], name=name, at=at)
 
 

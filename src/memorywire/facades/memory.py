@@ -5,6 +5,7 @@ import os
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
@@ -14,7 +15,7 @@ from memorywire.facades.audited import Audited
 from memorywire.facades.bulk import Result, remember_each
 from memorywire.facades.contracts import Contracts
 from memorywire.facades.dispatch import dispatch
-from memorywire.facades.mooring import Mooring, closed
+from memorywire.facades.mooring import Mooring, closed, warn_unclosed
 from memorywire.facades.options import (
     ExpireOptions,
     ForgetOptions,
@@ -24,6 +25,7 @@ from memorywire.facades.options import (
     RememberOptions,
     ScopeOption,
     check_opening,
+    moments,
     plain,
 )
 from memorywire.facades.overseeing import Overseeing
@@ -103,6 +105,8 @@ class Memory(Audited, Overseeing, Contracts):
     definitions of backends may use.
     """
 
+    _house: House | None = None  # of the class, because one that was not made ends, too
+
     def __init__(
         self,
         agent_id: str = DEFAULT_AGENT,
@@ -125,7 +129,7 @@ class Memory(Audited, Overseeing, Contracts):
         backends: Rules | None = None,
         clock: Clock = system_clock,
     ) -> None:
-        check_opening(tenant=tenant, floor=floor, match=match)
+        check_opening(tenant=tenant, floor=floor, match=match, secrets=secrets)
         self.agent_id = agent_id
         self.user_id = user_id
         self.tenant = tenant
@@ -145,7 +149,6 @@ class Memory(Audited, Overseeing, Contracts):
         self._kv_limits = kv_limits or Limits()
         self._backends = backends
         self._clock = clock
-        self._house: House | None = None
         self._opening = asyncio.Lock()
         self._mooring = Mooring()
         self._closed = False
@@ -251,21 +254,23 @@ class Memory(Audited, Overseeing, Contracts):
         return await scan(self._scope(**options), await self._tools())
 
     async def clear(
-        self, ids: Sequence[str], *, hold: bool = True, **options: Unpack[ScopeOption]
+        self, ids: str | Sequence[str], *, hold: bool = True, **options: Unpack[ScopeOption]
     ) -> "tuple[Cleared, ...]":
         """New versions without secrets of those that hold some: proposed, or at once without `hold`."""
         from memorywire.engine.scan import clear
 
-        return await clear(self._scope(**options), ids, await self._tools(), hold=hold)
+        each = [ids] if isinstance(ids, str) else ids
+        return await clear(self._scope(**options), each, await self._tools(), hold=hold)
 
     async def recover(
-        self, source: str, *, since: int, dry_run: bool = False, **options: Unpack[ScopeOption]
+        self, source: str, *, since: int | datetime, dry_run: bool = False, **options: Unpack[ScopeOption]
     ) -> "Recovered":
         """Take out what a source (a pattern) said since then and all that was made of it, as one change."""
         from memorywire.engine.recover import recover
         from memorywire.model.recovery import Recover
 
-        asked = Recover(scope=self._scope(**options), source=source, since=since, dry_run=dry_run)
+        given = moments(since=since)
+        asked = Recover(scope=self._scope(**options), source=source, dry_run=dry_run, **given)
         return await recover(asked, await self._tools())
 
     def _scope(self, **options: Unpack[ScopeOption]) -> Scope:
@@ -311,6 +316,10 @@ class Memory(Audited, Overseeing, Contracts):
             house, self._house = self._house, None
         if house is not None:
             await house.close()
+
+    def __del__(self) -> None:
+        if self._house is not None and not self._mooring.adrift:
+            warn_unclosed(self)
 
     async def __aenter__(self) -> Self:
         await self._open()

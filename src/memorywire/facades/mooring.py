@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import warnings
 
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
 
@@ -35,6 +36,12 @@ class Mooring:
     def adrift(self) -> bool:
         """Whether this is not the process that used it."""
         return self._process is not None and self._process != os.getpid()
+
+
+def warn_unclosed(memory: object) -> None:
+    """Say, where Python is asked to tell (`-X dev`, `-W default`), that a memory was left open."""
+    said = f"unclosed memory {memory!r}: use `with`, or call close()"
+    warnings.warn(said, ResourceWarning, stacklevel=3, source=memory)
 
 
 def closed() -> StoreUnavailable:

@@ -9,13 +9,14 @@ from typing import Any, Literal, TypedDict
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
+from memorywire.wire.moments import check_moment
 
 TypeName = Literal["semantic", "episodic", "procedural", "emotional"]
 HelpedName = Literal["useful", "wrong", "outdated"]
 VerbName = Literal["approve", "edit", "reject", "merge", "supersede", "forget_similar", "reopen"]
 FilterJson = Mapping[str, Any]
 
-_MOMENTS = frozenset({"expires_at", "occurred_at", "as_of"})
+_MOMENTS = frozenset({"expires_at", "occurred_at", "as_of", "since", "until"})
 
 
 class ScopeOption(TypedDict, total=False):
@@ -100,8 +101,8 @@ class AuditOptions(ReachOptions, total=False):
     kind: str
     actor: str
     memory: str
-    since: int
-    until: int
+    since: int | datetime
+    until: int | datetime
 
 
 class DecideOptions(ReachOptions, total=False):
@@ -153,10 +154,24 @@ def plain(name: str, value: Any) -> Json:
     return round(value.timestamp() * 1000)
 
 
-def check_opening(*, tenant: str, floor: float | None, match: float | None) -> None:
+def moments(**given: Any) -> dict[str, Any]:
+    """The same for verbs that no schema speaks for: what is no moment is refused as there."""
+    said = {name: plain(name, value) for name, value in given.items()}
+    for name in sorted(_MOMENTS & said.keys()):
+        if said[name] is not None and type(said[name]) is not int:
+            raise InvalidRequest(f"{name} is epoch milliseconds, or a datetime with a time zone", field=name)
+        check_moment(said[name], name)
+    return said
+
+
+def check_opening(
+    *, tenant: str, floor: float | None, match: float | None, secrets: Mapping[str, str] | None
+) -> None:
     """Refuse what could only fail later, or would fail nobody and find nothing."""
     if not isinstance(tenant, str) or not tenant:
         raise InvalidRequest("tenant is the name of one", field="tenant", fix="leave it out for `default`")
     for name, share in (("floor", floor), ("match", match)):
         if share is not None and not (isinstance(share, int | float) and 0 <= share <= 1):
             raise InvalidRequest(f"{name} is a number from 0 to 1", field=name)
+    if not isinstance(secrets, Mapping | None):
+        raise InvalidRequest("secrets are values by label", field="secrets", fix='{"label": "value"}')

@@ -27,12 +27,13 @@ _BESIDE = ("-wal", "-shm", "-ledger.key", "-checkpoints", "-ledgers")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copied:
     """What was copied: where to, how many bytes, how many entries of the ledger it has, and how many of them
-    are not signed."""
+    are not signed; `replaced` is what stood in its place, by its new name."""
 
     path: Path
     bytes: int
     entries: int
     exposed: int
+    replaced: Path | None = None
 
 
 def backup(source: Path, target: Path) -> Copied:
@@ -69,12 +70,13 @@ def restore(source: Path, target: Path, *, replace: bool, aside: str) -> Copied:
         )
     fresh = target.with_name(f".{target.name}.restored")
     copied = _copy(source, fresh)
+    beside = target.with_name(target.name + aside) if target.exists() else None
     if target.exists():
         for end in ("", *_BESIDE):
             _rename(target.with_name(target.name + end), target.with_name(target.name + aside + end))
     fresh.replace(target)
     _copy_files(Notary.beside(source), Notary.beside(target))
-    return replaced(copied, path=target)
+    return replaced(copied, path=target, replaced=beside)
 
 
 def _in_use(path: Path) -> bool:

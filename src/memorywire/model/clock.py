@@ -10,6 +10,9 @@ DAY_MS = 86_400_000
 END_OF_CALENDAR = 253_402_300_800_000
 """The year 10,000: no date can say this moment, nor any after it."""
 
+SECONDS = range(100_000_000, 4_102_444_800)
+"""Epoch seconds of the years 1973 to 2099: as milliseconds, six weeks of 1970, which nobody means."""
+
 
 def system_clock() -> int:
     """The machine's wall clock."""

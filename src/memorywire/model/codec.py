@@ -4,7 +4,7 @@ import json
 import types
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache, partial
 from operator import attrgetter
@@ -59,8 +59,8 @@ def _dump_value(kind: str, defaults: Sequence[tuple[str, Any]], value: object) -
     said = {_KIND: kind}
     for name, default in defaults:
         inner = getattr(value, name)
-        if inner is not default and inner != default:
-            said[name] = dump(inner)
+        if default is MISSING or (inner is not default and inner != default):
+            said[name] = inner if type(inner) in _PLAIN else dump(inner)
     return said
 
 

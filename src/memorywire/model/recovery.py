@@ -52,13 +52,17 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovered:
-    """The report, and the one change that an undo takes back; without `change_id` nothing changed."""
+    """The report, and the one change that an undo takes back; without `change_id` nothing changed.
+
+    `degraded` says `older_changes` when there were more changes since then than were looked at.
+    """
 
     steps: tuple[Step, ...]
     dry_run: bool
     status: Status | None = None
     change_id: str | None = None
     outcomes: tuple[Outcome, ...] = ()
+    degraded: tuple[str, ...] = ()
 
     def ids(self, deed: Deed) -> tuple[str, ...]:
         return tuple(step.id for step in self.steps if step.deed is deed)

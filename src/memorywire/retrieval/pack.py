@@ -7,17 +7,19 @@ from collections.abc import Sequence
 from memorywire.model.query import Scored
 from memorywire.model.record import Record
 
-CHARACTERS_PER_TOKEN = 4
+BYTES_PER_TOKEN = 4
+"""Of UTF-8: a letter of English is one, of Cyrillic or Arabic two, of Chinese, Japanese or Korean three, and
+tokenizers take about so many more tokens for it."""
 
 
 def tokens(record: Record) -> int:
-    """What a memory's content costs: four characters a token, rounded up; an object as its JSON."""
+    """What a memory's content costs: four bytes a token, rounded up; an object as its JSON."""
     return cost(wording(record))
 
 
 def cost(text: str) -> int:
     """What a text costs in tokens."""
-    return -(-len(text) // CHARACTERS_PER_TOKEN)
+    return -(-len(text.encode(errors="replace")) // BYTES_PER_TOKEN)
 
 
 def wording(record: Record) -> str:

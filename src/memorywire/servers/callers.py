@@ -155,18 +155,18 @@ def _caller(kind: str, operator: Operator, tenant: str | None) -> Caller:
 
 def _tenant(operator: Operator, wanted: str | None) -> str:
     """The tenant of the credential; of one that has several, the one that the request chose among them."""
-    if wanted is None:
-        first, *others = operator.tenants
-        if not others and "*" not in first:
-            return first
-        wanted = DEFAULT_TENANT
-    if not names(operator.tenants, wanted):
+    known = operator.tenants
+    if wanted is None and len(known) == 1 and "*" not in known[0]:
+        return known[0]
+    chosen = DEFAULT_TENANT if wanted is None else wanted
+    if not names(known, chosen):
+        unsaid = f"the token is of several tenants ({', '.join(known)}), and the request names none"
         raise Forbidden(
-            "this tenant is not yours",
+            unsaid if wanted is None else "this tenant is not yours",
             field="Memorywire-Tenant",
             fix="name a tenant of the token: in the header, with ?tenant=NAME in the address, or --tenant",
         )
-    return wanted
+    return chosen
 
 
 def _unknown() -> Unauthenticated:

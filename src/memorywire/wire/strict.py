@@ -16,6 +16,8 @@ _INT_DIGITS = 20
 _FIXES = {
     "datetime is not a JSON value": "give epoch milliseconds: round(moment.timestamp() * 1000)",
     "bytes is not a JSON value": "decode them: data.decode()",
+    "date is not a JSON value": "give a datetime with a time zone, or epoch milliseconds",
+    "generator is not a JSON value": "give a list",
     "set is not a JSON value": "give a list",
     "tuple is not a JSON value": "give a list",
 }

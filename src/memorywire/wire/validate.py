@@ -11,6 +11,7 @@ from memorywire.model.record import Json
 from memorywire.model.where import Operator
 from memorywire.spec.keywords import Fault
 from memorywire.wire import strict
+from memorywire.wire.moments import in_seconds
 
 OPERATIONS = ("remember", "recall", "forget", "merge", "expire")
 READS = ("get", "list", "history", "undo", "changes", "capabilities")
@@ -48,6 +49,7 @@ _AT_LEAST = frozenset({"minLength", "minItems", "minProperties"})
 _EMPTY = "must not be empty"
 _TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 _UNKNOWN = "additionalProperties"
+_SECONDS = "/$defs/seconds"
 
 
 def check(operation: str, payload: Json) -> None:
@@ -103,6 +105,8 @@ def _describe(fault: Fault) -> InvalidRequest:
             return InvalidRequest(f"{field} is required", field=field)
         case "falseSchema":
             return InvalidRequest(f"{where} is not allowed here", field=where, fix=f"use {path[-1].lower()}")
+        case "not" if fault.schema["not"].get("$ref", "").endswith(_SECONDS):
+            return in_seconds(where)
     said = _EMPTY if _is_emptiness(fault) else _SAYINGS.get(fault.keyword, "is not valid")
     return InvalidRequest(f"{where or 'the request'} {said}{_bound(fault)}", field=where or None)
 

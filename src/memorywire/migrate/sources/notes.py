@@ -1,6 +1,7 @@
 """Notes in Markdown: MEMORY.md and CLAUDE.md, folders of Obsidian and of basic-memory.
 
-Each item of a list and each paragraph is a memory; the headings above it are kept beside it.
+Each item of a list and each paragraph is a memory that begins with the headings above it: alone it
+would often not say what it is about, and who asks for their words would not find it.
 """
 
 import re
@@ -74,19 +75,27 @@ def _memory(page: Page, block: _Block, at: int) -> Found:
     text = block.text
     seen = _OBSERVATION.fullmatch(text)
     category, words = (seen[1], seen[2]) if seen else (None, text)
+    heading = " > ".join(block.headings)
     said: dict[str, Json] = {
         "file": page.name,
-        "heading": " > ".join(block.headings),
+        "heading": heading,
         "title": page.fields.get("title"),
         "permalink": page.fields.get("permalink"),
         "links": _LINK.findall(text),
     }
     return Found(
         key="\n".join((page.name, *block.headings, text)),
-        content=words,
+        content=_under(heading, words),
         at=at,
         updated_at=moment(page.fields.get("modified") or page.fields.get("updated"), at),
         source=page.name,
         tags=(*page.tags, *_TAG.findall(text), *((category,) if category else ())),
         metadata={name: value for name, value in said.items() if value},
     )
+
+
+def _under(heading: str, words: str) -> str:
+    """What stands below a heading, as it can be understood alone."""
+    if not heading:
+        return words
+    return f"{heading}\n{words}" if "\n" in words else f"{heading.rstrip(':')}: {words}"

@@ -15,7 +15,7 @@ class NoEmbedder:
         if not texts:
             return []
         raise EmbedderNotConfigured(
-            "no embedder is configured, so nothing can be embedded",
+            "the embedder is `none`, which is for keys and values alone: nothing is remembered or recalled",
             field="embedder",
             fix="set MEMORYWIRE_EMBEDDER=minilm, and `memorywire reembed` a file that has none",
         )

@@ -12,6 +12,10 @@ from memorywire.servers.http.requests import read_bytes
 PROOF = "form_token"
 """The field in which every form of ours says which visit it was made for."""
 
+_WORDS = ("content", "rule", "reason", "why")
+"""Fields that a person writes more than a word into."""
+
+_MOST_WORDS = 100_000
 _MEDIA = "application/x-www-form-urlencoded"
 _MOST_FIELDS = 5_000
 _DIGITS = 17
@@ -32,6 +36,12 @@ class Form:
         if found is None:
             raise InvalidRequest(f"{name} is missing", field=name, fix="fill it in")
         return found
+
+    @property
+    def typed(self) -> dict[str, str]:
+        """What somebody wrote, and would have to write again if it were lost."""
+        found = {name: self.get(name) for name in _WORDS}
+        return {name: words[:_MOST_WORDS] for name, words in found.items() if words and words.strip()}
 
     def many(self, name: str) -> tuple[str, ...]:
         return self.fields.get(name, ())

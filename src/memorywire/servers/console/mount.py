@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit, urlunsplit
 
@@ -160,7 +160,9 @@ def _endpoint(view: View, shop: Shop) -> Endpoint:
         if request.method != "POST" and request.headers.get("sec-fetch-site") == "cross-site":
             return await page.show("onward.html")  # no cookie came along from another site: it would here
         if page.visitor is None and not view.public:
-            response = _way_in(page)
+            response = await _way_in(page)
+        elif request.method != "POST" and _is_elsewhere(page):
+            response = await page.show("elsewhere.html", tenant=page.query["tenant"])
         else:
             response = await _answered(view, page)
         _keep_session(response, page, fresh=state.fresh)
@@ -169,10 +171,19 @@ def _endpoint(view: View, shop: Shop) -> Endpoint:
     return endpoint
 
 
-def _way_in(page: Page) -> Response:
-    """To the sign-in and from there to the page that was asked for; after a form, to the one that sent it."""
+def _is_elsewhere(page: Page) -> bool:
+    """Whether the address is of another tenant than the visitor looks at, as in the link of a receipt."""
+    named = page.query.get("tenant")
+    return page.visitor is not None and named is not None and named != page.visitor.tenant
+
+
+async def _way_in(page: Page) -> Response:
+    """To the sign-in and from there to the page that was asked for; after a form, to the one that sent it,
+    which gives back what was written."""
     if page.request.method != "POST":
         return page.go(page.link("/sign-in", next=page.link()))
+    with suppress(MemorywireError):
+        page.shop.sessions.put_aside(page.session, (await _sent(page)).typed)
     sent_by = urlsplit(page.request.headers.get("referer", ""))
     return page.go(page.link("/sign-in", next=own(urlunsplit(("", "", *sent_by[2:4], ""))), ended="1"))
 
@@ -191,7 +202,8 @@ async def _answered(view: View, page: Page) -> Response:
         page.request.state.visit.code = error.code
         back = None if form is None else form.get("back")
         if back is not None:
-            return page.go(back, Note(text=error.detail, fix=error.fix, problem=True))
+            typed = {} if form is None else form.typed
+            return page.go(back, Note(text=error.detail, fix=error.fix, problem=True, typed=typed))
         return await page.show("problem.html", status_of(error), problem=error.problem())
 
 
@@ -205,12 +217,18 @@ async def _choice(page: Page) -> Response:
 
 async def _proven(page: Page) -> Form:
     """The form, if a page of this very session sent it."""
-    check_origin(page.request)
-    limits = page.shop.door.limits
-    form = await read_form(page.request, limit=limits.batch, seconds=limits.body_seconds)
+    form = await _sent(page)
     if not page.shop.sessions.is_token(page.session, form.get(PROOF) or ""):
+        page.typed = form.typed
         raise Forbidden("this form was made for another visit", field=PROOF, fix="load the page again")
     return form
+
+
+async def _sent(page: Page) -> Form:
+    """The form, whoever it was made for."""
+    check_origin(page.request)
+    limits = page.shop.door.limits
+    return await read_form(page.request, limit=limits.batch, seconds=limits.body_seconds)
 
 
 def _keep_session(response: Response, page: Page, *, fresh: bool) -> None:

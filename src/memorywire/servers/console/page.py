@@ -75,6 +75,8 @@ class Page:
         self.shop = shop
         self.session = session
         self.visitor = visitor
+        self.typed: Mapping[str, str] = {}
+        """What the visitor wrote into the form that led here and did nothing."""
 
     @property
     def caller(self) -> Caller:
@@ -135,13 +137,15 @@ class Page:
     async def show(self, template: str, /, status: int = 200, **values: Any) -> Response:
         """The template, with everything the frame around it needs."""
         here = self.request.url.path.removeprefix(PATH)
+        note = self.shop.sessions.told(self.session)
         frame = {
             "page": self,
             "sections": self.sections,
             "section": next((one.path for one in self.sections if here.startswith(one.path)), "/"),
             "counts": await self._counts(),
             "tenants": await self._tenants(),
-            "note": self.shop.sessions.told(self.session),
+            "note": note,
+            "typed": self.typed if note is None else note.typed,
             "token_field": PROOF,
             "token": self.shop.sessions.token(self.session),
             "theme": self.theme,

@@ -5,8 +5,9 @@ import hmac
 import json
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from http.cookies import CookieError, SimpleCookie
+from typing import TypeVar
 from urllib.parse import quote
 
 from nacl.exceptions import CryptoError
@@ -18,6 +19,8 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.ids import Entropy
 from memorywire.model.record import Json
 
+T = TypeVar("T")
+
 COOKIE = "memorywire_session"
 PATH = "/console"
 
@@ -28,6 +31,7 @@ _IDLE_MS = 120 * _MINUTE
 _LONGEST_MS = 12 * 60 * _MINUTE
 _LINK_MS = 15 * _MINUTE
 _MOST_NOTES = 512
+_MOST_ASIDE = 64
 _MOST_BYTES = 4_000
 
 
@@ -54,6 +58,8 @@ class Note:
     problem: bool = False
     fix: str | None = None
     undo: Mapping[str, Json] | None = None
+    typed: Mapping[str, str] = field(default_factory=dict)
+    """What the visitor had written into a form that did nothing, by field."""
     id: str = ""
 
 
@@ -70,6 +76,7 @@ class Sessions:
         self._links: dict[bytes, int] = {}
         self._told: OrderedDict[str, Note] = OrderedDict()
         self._taken: OrderedDict[str, Note] = OrderedDict()
+        self._aside: OrderedDict[str, tuple[int, Mapping[str, str]]] = OrderedDict()
 
     def begin(self, *, secret: str | None = None, tenant: str | None = None, local: bool = False) -> Session:
         now = self._clock()
@@ -154,11 +161,25 @@ class Sessions:
         note = self._taken.pop(f"{session.id}/{id}", None)
         return None if note is None else note.undo
 
+    def put_aside(self, session: Session, typed: Mapping[str, str]) -> None:
+        """Keep what somebody wrote whose visit has ended, until they have signed in again."""
+        if typed:
+            self._aside[session.id] = self._clock(), typed
+            _trim(self._aside, _MOST_ASIDE)
+
+    def has_aside(self, session: Session) -> bool:
+        return session.id in self._aside
+
+    def given_back(self, session: Session) -> Mapping[str, str]:
+        """What was put aside for the session, once and not after as long as a visit lasts in silence."""
+        at, typed = self._aside.pop(session.id, (0, {}))
+        return typed if self._clock() - at < _IDLE_MS else {}
+
 
 def _digest(key: str) -> bytes:
     return hashlib.sha256(key.encode(errors="replace")).digest()
 
 
-def _trim(kept: OrderedDict[str, Note]) -> None:
-    while len(kept) > _MOST_NOTES:
+def _trim(kept: OrderedDict[str, T], most: int = _MOST_NOTES) -> None:
+    while len(kept) > most:
         kept.popitem(last=False)

@@ -26,6 +26,7 @@ from memorywire.servers.http.books import (
     audit_endpoint,
     checkpoint_endpoint,
     debts_endpoint,
+    proof_endpoint,
     verify_endpoint,
 )
 from memorywire.servers.http.definitions import definition_routes
@@ -133,6 +134,7 @@ def _routes(door: Door, doorkeeper: Doorkeeper, watch: Watch) -> list[BaseRoute]
         described("/v0/procedures/{id}/trigger", {"POST": trigger_endpoint(door)}),
         described("/v0/audit", {"GET": audit_endpoint(door)}),
         described("/v0/audit/verify", {"GET": verify_endpoint(door)}),
+        described("/v0/audit/proof", {"GET": proof_endpoint(door)}),
         described("/v0/audit/checkpoint", {"GET": checkpoint_endpoint(door)}),
         described("/v0/debts", {"GET": debts_endpoint(door)}),
         *kv_routes(door),

@@ -14,9 +14,10 @@ from memorywire.journal import ledger
 from memorywire.journal.audit import Examination, examine, proven
 from memorywire.journal.ledger import Filters, Row
 from memorywire.journal.notary import Notary
+from memorywire.journal.notes import Checkpoint, parse_checkpoints
 from memorywire.journal.operators import Right
 from memorywire.journal.sealing import seal
-from memorywire.model.errors import NotFound
+from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.proposal import Debt
 from memorywire.model.record import Json
 from memorywire.servers.callers import Caller
@@ -34,6 +35,9 @@ async def entries(door: Door, caller: Caller, wanted: Mapping[str, Json]) -> dic
     caller.require_agent(wanted, optional=True)
     rest = dict(wanted)
     before, limit = rest.pop("before", None), rest.pop("limit", _PAGE)
+    subject = rest.pop("subject", None)
+    if subject is not None:
+        return {"entries": await _about(door, caller, subject)}
     named = {"agent": rest.pop("agent_id", None), "user": rest.pop("user_id", None)}
     filters = Filters(tenant=caller.tenant, **named, **rest)
     await door.journal.settle()
@@ -42,6 +46,14 @@ async def entries(door: Door, caller: Caller, wanted: Mapping[str, Json]) -> dic
     )
     told = [_entry(row) for row in found if caller.hears_of(row.said["operation"])]
     return {"entries": told, **_further(found, limit)}
+
+
+async def _about(door: Door, caller: Caller, subject: str) -> list[dict[str, Json]]:
+    """All entries about a change, a proposal or a recall that is the caller's."""
+    await door.journal.settle()
+    work = partial(ledger.about, tenant=caller.tenant, subject=subject)
+    found = await door.finish(door.journal.file.read(work))
+    return [_entry(row) for row in found if _is_for(row, caller)]
 
 
 async def entry(door: Door, caller: Caller, sequence: int) -> dict[str, Json]:
@@ -63,11 +75,13 @@ async def proof(door: Door, caller: Caller, sequence: int) -> str:
     return await door.finish(door.journal.file.read(work))
 
 
-async def verdict(door: Door, caller: Caller) -> dict[str, Json]:
-    """Whether no entry was changed, removed, added or moved."""
+async def verdict(door: Door, caller: Caller, kept: str | None = None) -> dict[str, Json]:
+    """Whether no entry was changed, removed, added or moved, as checkpoints say that somebody kept."""
     caller.require(Right.MANAGE, everywhere=True)
+    saved = [] if kept is None else _checkpoints(kept)
     await door.journal.settle()
-    return _verdict(await door.finish(door.journal.file.read(partial(examine, notary=door.journal.notary))))
+    work = partial(examine, notary=door.journal.notary, saved=saved)
+    return _verdict(await door.finish(door.journal.file.read(work)))
 
 
 async def signed(door: Door, caller: Caller) -> dict[str, Json]:
@@ -104,9 +118,17 @@ def audit_endpoint(door: Door) -> Endpoint:
 
 def verify_endpoint(door: Door) -> Endpoint:
     async def verify(request: Request) -> Response:
-        return as_json(await verdict(door, caller_of(request)))
+        return as_json(await verdict(door, caller_of(request), asked(request).get("checkpoint")))
 
     return verify
+
+
+def proof_endpoint(door: Door) -> Endpoint:
+    async def prove(request: Request) -> Response:
+        text = await proof(door, caller_of(request), asked(request)["seq"])
+        return as_json({"lines": text.splitlines()})
+
+    return prove
 
 
 def checkpoint_endpoint(door: Door) -> Endpoint:
@@ -121,6 +143,15 @@ def debts_endpoint(door: Door) -> Endpoint:
         return as_json({"debts": await owed(door, caller_of(request))})
 
     return debts
+
+
+def _checkpoints(text: str) -> list[Checkpoint]:
+    found, unreadable = parse_checkpoints(text)
+    if unreadable or not found:
+        raise InvalidRequest(
+            "this is no checkpoint", field="checkpoint", fix="give what /v0/audit/checkpoint gave, unchanged"
+        )
+    return found
 
 
 def _notary(door: Door) -> Notary:
@@ -148,9 +179,13 @@ def _verdict(found: Examination) -> dict[str, Json]:
         "exposed": report.exposed,
         "checkpoints": report.checkpoints,
         "root": report.root.hex(),
+        "unreadable": found.unreadable,
     }
+    told = {"origin": report.origin, "key": None if found.key is None else str(found.key)}
+    verdict |= {name: value for name, value in told.items() if value is not None}
     if fault is not None:
-        verdict["fault"] = {"entry": fault.entry, "reason": fault.reason}
+        until = {} if fault.until is None else {"until": fault.until}
+        verdict["fault"] = {"entry": fault.entry, "reason": fault.reason, **until}
     return verdict
 
 

@@ -13,6 +13,7 @@ from memorywire.servers.http.schemas import own_schemas
 from memorywire.wire.validate import OPERATIONS
 
 _COMPONENTS = "#/components/schemas/"
+_IN_SECONDS = "common.json#/$defs/seconds"
 _PROBLEMS = sorted({*STATUSES.values(), MOVED} - {405, 421})
 _SAID = {
     400: "The body is not the JSON this wire accepts.",
@@ -225,6 +226,11 @@ def _number(name: str, said: str, least: int = 0, most: int = 2**53) -> Json:
     return _parameter(name, "query", {"type": "integer", "minimum": least, "maximum": most}, said, False)
 
 
+def _moment(name: str, said: str) -> Json:
+    schema = {"$ref": _pointed("common.json#/$defs/moment", ""), "not": {"$ref": _pointed(_IN_SECONDS, "")}}
+    return _parameter(name, "query", schema, said, False)
+
+
 def _word(name: str, said: str) -> Json:
     return _parameter(name, "query", {"type": "string"}, said, False)
 
@@ -267,15 +273,35 @@ _OWN: Mapping[str, Mapping[str, Json]] = {
                 _word("kind", "Only what ended so: committed, staged, refused, ..."),
                 _word("actor", "Only what this caller did."),
                 _word("memory", "Only entries that name this memory."),
-                _number("since", "Not before this moment."),
-                _number("until", "Before this moment."),
+                _moment("since", "Not before this moment. Epoch milliseconds."),
+                _moment("until", "Before this moment. Epoch milliseconds."),
+                _word("subject", "All about this change, proposal or recall, whatever else is asked."),
                 _number("before", "Only entries before this one: the `next` of the page before."),
                 _number("limit", "At most this many.", 1, 1000),
             ],
         )
     },
     "/v0/audit/verify": {
-        "get": _own("audit_verify", "Prove that no entry was changed, removed, added or moved.")
+        "get": _own(
+            "audit_verify",
+            "Prove that no entry was changed, removed, added or moved.",
+            parameters=[
+                _parameter(
+                    "checkpoint",
+                    "query",
+                    {"type": "string", "pattern": "^[^\\u000a]+\\u000a[0-9]+\\u000a"},
+                    "Checkpoints that were kept elsewhere, with which the ledger must agree.",
+                    False,
+                )
+            ],
+        )
+    },
+    "/v0/audit/proof": {
+        "get": _own(
+            "audit_proof",
+            "Prove that one entry is in the signed ledger.",
+            parameters=[{**_number("seq", "Its number.", 1), "required": True}],
+        )
     },
     "/v0/audit/checkpoint": {"get": _own("audit_checkpoint", "Sign the ledger as it is.")},
     "/v0/debts": {"get": _own("debts", "What stores have still to write, oldest first.")},

@@ -87,7 +87,7 @@ async def prompt(params: GetPromptRequestParams, visit: Visit, clerk: Clerk) -> 
         recalled = await clerk.ask("recall", arguments, visit)
     except MemorywireError as error:
         raise protocol_error(error) from error
-    text = TextContent(text=spoken(cast("Recalled", recalled)))
+    text = TextContent(text=spoken(cast("Recalled", recalled), arguments.get("max_tokens")))
     return GetPromptResult(
         description=PROMPT.description, messages=[PromptMessage(role="user", content=text)]
     )

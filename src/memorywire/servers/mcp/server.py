@@ -111,9 +111,10 @@ class _Desk:
         visit = self._who(context)
         if params.request_state is not None:
             return await resume(params.request_state, params.input_responses, visit, self.clerk)
-        answer = await self.clerk.ask(params.name, params.arguments or {}, visit)
+        asked = params.arguments or {}
+        answer = await self.clerk.ask(params.name, asked, visit)
         if not getattr(answer, "pending_approval", False):
-            return as_result(answer)
+            return as_result(answer, asked)
         from memorywire.wire.codec import encode
 
         return await settle(unscoped(encode(answer)), params.name, visit, context, self.clerk)

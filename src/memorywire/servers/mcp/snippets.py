@@ -27,8 +27,13 @@ def snippets(command: str, typed: Sequence[str] = ()) -> Iterator[str]:
     yield "Codex: ~/.codex/config.toml"
     lines = ("[mcp_servers.memorywire]", f"command = {json.dumps(command)}", f"args = {json.dumps(args)}")
     yield from _indented("\n".join(lines))
-    yield "Any client over HTTP, while `memorywire serve` runs; the header names the agent"
-    remote = {"type": "http", "url": URL, "headers": {"Memorywire-Agent": "NAME"}}
+    yield "Any client over HTTP, while `memorywire serve` runs; the header names the agent. Where operators"
+    yield 'are named, another one brings a token: "Authorization": "Bearer mw_..."'
+    named = dict(zip(typed[::2], typed[1::2], strict=True))
+    headers = {"Memorywire-Agent": named.get("--agent", "NAME")}
+    if "--user" in named:
+        headers["Memorywire-User"] = named["--user"]
+    remote = {"type": "http", "url": URL, "headers": headers}
     yield from _indented(json.dumps({"mcpServers": {"memorywire": remote}}, indent=2))
 
 

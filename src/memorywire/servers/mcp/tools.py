@@ -1,7 +1,7 @@
 """The tools of an agent: the five operations and get, as the model reads about them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,10 @@ from memorywire.servers.mcp.schemas import input_schema, output_schema, unscoped
 
 if TYPE_CHECKING:  # what stands behind the door is loaded by the first request
     from memorywire.model.answers import Recalled
+
+
+_TOO_SMALL = "What answers this does not fit into max_tokens."
+_SOME_LEFT_OUT = "More answers this than fits into max_tokens."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,13 +84,13 @@ def tool(operation: str) -> Tool:
     )
 
 
-def as_result(answer: object) -> CallToolResult:
+def as_result(answer: object, asked: Mapping[str, Json]) -> CallToolResult:
     """The answer of the wire, structured; as text, recalled memories only in their fences."""
     from memorywire.model.answers import Recalled
     from memorywire.wire.codec import encode
 
     document = unscoped(encode(answer))
-    text = spoken(answer) if isinstance(answer, Recalled) else written(document)
+    text = spoken(answer, asked.get("max_tokens")) if isinstance(answer, Recalled) else written(document)
     return _result(text, document)
 
 
@@ -100,24 +104,35 @@ def as_problem(error: MemorywireError) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=written(error.problem()))], is_error=True)
 
 
-def spoken(recalled: "Recalled") -> str:
-    """What was recalled, for a model to read."""
-    from memorywire.model.answers import Verdict
-    from memorywire.retrieval.render import render
+def spoken(recalled: "Recalled", max_tokens: int | None = None) -> str:
+    """What was recalled, for a model to read; with `max_tokens`, the fences and labels fit into it, too."""
+    from memorywire.retrieval.pack import cost
+    from memorywire.retrieval.render import FENCE, render
 
-    lines = [render(recalled.hits)]
+    remarks = list(_remarks(recalled))
+    left = None if max_tokens is None else max_tokens - cost("\n".join(["", *remarks, _SOME_LEFT_OUT]))
+    block = render(recalled.hits, max_tokens=left)
+    if recalled.hits and not block:
+        return "\n".join([_TOO_SMALL, *remarks])
+    left_out = [_SOME_LEFT_OUT] if block.count(FENCE) < len(recalled.hits) else []
+    return "\n".join([*([block] if block else []), *remarks, *left_out])
+
+
+def _remarks(recalled: "Recalled") -> Iterator[str]:
+    """What a model should know about what it is shown, or why it is shown nothing."""
+    from memorywire.model.answers import Verdict
+
     match bool(recalled.hits), recalled.verdict:
         case False, Verdict.NO_MATCH:
-            lines = ["Nothing in memory answers this."]
+            yield "Nothing in memory answers this."
         case False, _:
-            lines = ["What answers this does not fit into max_tokens."]
+            yield _TOO_SMALL
         case True, Verdict.NO_MATCH:
-            lines.append("Nothing in memory answers this: these are below the floor.")
+            yield "Nothing in memory answers this: these are below the floor."
         case True, Verdict.WEAK:
-            lines.append("A weak match: none of these clearly answers this.")
+            yield "A weak match: none of these clearly answers this."
     if recalled.degraded:
-        lines.append(f"Not everything that was asked for could be done: {', '.join(recalled.degraded)}.")
-    return "\n".join(lines)
+        yield f"Not everything that was asked for could be done: {', '.join(recalled.degraded)}."
 
 
 def written(document: Json) -> str:

@@ -65,16 +65,17 @@ def local_visit(agent: str, user: str | None, *, asking: bool, tenant: str = DEF
 def visit_of(state: dict[str, Any], headers: Mapping[str, str]) -> Visit:
     """The visit of a caller whom the guard let in, and named in the state of the request.
 
-    The agent is the one that the header names, else the only one of the credential, else the default.
+    The agent is the one that the header names, else the only one of the credential, else the default. A header
+    without a value was sent nevertheless: no agent is called so, and a user may be, but is not everybody.
     """
     from memorywire.house import DEFAULT_AGENT
     from memorywire.journal.operators import Right
 
     caller: Caller = state["caller"]
-    agent = headers.get(AGENT_HEADER) or _only(caller.agents) or DEFAULT_AGENT
+    agent = headers.get(AGENT_HEADER, _only(caller.agents) or DEFAULT_AGENT)
     return Visit(
         agent=agent,
-        user=headers.get(USER_HEADER) or None,
+        user=headers.get(USER_HEADER),
         caller=replace(
             caller, name=f"agent:{agent}", rights=caller.rights & {Right.READ, Right.WRITE}, everywhere=False
         ),

@@ -74,6 +74,11 @@ def hashes(names: set[str]) -> list[int]:
     return sorted(map(term_hash, names))
 
 
+def are_kept(db: apsw.Connection) -> bool:
+    """Whether the file has edges at all."""
+    return bool(db.execute(QUERIES["made"]).get)
+
+
 def is_current(db: apsw.Connection) -> bool:
     return _seen(db) == _head(db)
 

@@ -1,6 +1,9 @@
 -- name: head
 SELECT IFNULL(max(seq), 0) FROM change;
 
+-- name: made
+SELECT count(*) FROM sqlite_schema WHERE name = 'graph_name';
+
 -- name: seen
 SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'graph seen';
 

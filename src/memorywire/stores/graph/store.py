@@ -9,7 +9,7 @@ from memorywire.model.change import Change
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import DEMOTED_FACTOR, Record, Scope, Standing
 from memorywire.stores.contract import Enough
-from memorywire.stores.graph.edges import Edge, Kind, catch_up, forget_erased, hashes, is_current
+from memorywire.stores.graph.edges import Edge, Kind, are_kept, catch_up, forget_erased, hashes, is_current
 from memorywire.stores.graph.walking import Reached, edges_at, namesakes, walk
 from memorywire.stores.relevance import relevance, weight
 from memorywire.stores.sqlite import SqliteStore
@@ -32,14 +32,19 @@ class GraphStore(SqliteStore):
     """A SqliteStore whose changes also keep the edges, in the same transaction.
 
     A memory that is linked to one of the best hits has at least a share of that hit's evidence, less with
-    every step; the signal `graph` tells how many there are. The past has no edges.
+    every step; the signal `graph` tells how many there are. The past has no edges. A file that can only be
+    read has the edges that were kept in it, if any were.
     """
 
     name = "graph"
+    _edged = True
 
     async def prepare(self) -> None:
         """Add the tables, and the edges of what was written without them."""
-        await self.file.write(_prepare)
+        if self.file.read_only:
+            self._edged = await self.file.read(are_kept)
+        else:
+            await self.file.write(_prepare)
 
     def applying(self, change: Change) -> Work[int]:
         work = super().applying(change)
@@ -85,7 +90,7 @@ class GraphStore(SqliteStore):
     async def _linked(self, query: Query, hits: Sequence[Scored], limit: int) -> list[Scored]:
         """The best, with what the best of these hits lend to what is linked to them."""
         seeds = {hit.record.id: weight(min(hit.score, _SURE)) for hit in hits[:SEEDS] if hit.score >= STRONG}
-        if not seeds or query.where.as_of is not None:
+        if not seeds or query.where.as_of is not None or not self._edged:
             return list(hits[:limit])
         await self._catch_up()
         asked = hashes(set(name_words(query.text)))
@@ -110,6 +115,8 @@ class GraphStore(SqliteStore):
 
         Two that share a name relate to each other, whichever of them is called the source.
         """
+        if not self._edged:
+            return []
         covered = [record.id for record in await self.get(scope, ids)]
         await self._catch_up()
 
@@ -121,7 +128,7 @@ class GraphStore(SqliteStore):
 
     async def _catch_up(self) -> None:
         """Others may have written to the file as plain SQLite."""
-        if not await self.file.read(is_current):
+        if not self.file.read_only and not await self.file.read(is_current):
             await self.file.write(catch_up)
 
 

@@ -1,6 +1,7 @@
 """Coming in and going out: a token, a link that works once, and how the console looks to its visitor."""
 
 from dataclasses import replace
+from urllib.parse import parse_qsl, urlsplit
 
 from starlette.responses import Response
 
@@ -10,6 +11,7 @@ from memorywire.servers.console.page import THEMES, Page, Room, View, own
 from memorywire.servers.console.sessions import PATH, Note, Session
 
 _HOME = f"{PATH}/inbox"
+_GIVEN_BACK = "You are signed in again. What you had sent was not done."
 
 
 async def home(page: Page) -> Response:
@@ -20,7 +22,10 @@ async def home(page: Page) -> Response:
 
 
 async def sign_in_page(page: Page) -> Response:
-    return await page.show("sign_in.html", next=own(page.query.get("next", _HOME)))
+    next = own(page.query.get("next", _HOME))
+    tenant = dict(parse_qsl(urlsplit(next).query)).get("tenant", "")
+    kept = page.shop.sessions.has_aside(page.session)
+    return await page.show("sign_in.html", next=next, tenant=tenant, kept=kept)
 
 
 async def sign_in(page: Page, form: Form) -> Response:
@@ -31,8 +36,9 @@ async def sign_in(page: Page, form: Form) -> Response:
         await page.shop.doorkeeper.admit(f"Bearer {secret}", tenant)
     except (Unauthenticated, Forbidden) as error:
         if isinstance(error, Forbidden):
-            said, fix = "this token is not for that tenant", "write below a tenant that it is for"
-            raise Forbidden(said, field="tenant", fix=fix) from error
+            several = "this token is of several tenants"
+            said = several if tenant is None else "this token is not for that tenant"
+            raise Forbidden(said, field="tenant", fix="write below which of its tenants you mean") from error
         fix = "see: memorywire operator list"
         raise Unauthenticated("this token does not open the console", field="token", fix=fix) from error
     return _come_in(page, page.shop.sessions.begin(secret=secret, tenant=tenant), form.get("next"))
@@ -79,10 +85,14 @@ async def look_and_feel(page: Page, form: Form) -> Response:
 
 
 def _come_in(page: Page, session: Session, next: str | None) -> Response:
-    """Under a new session, so that nobody can have prepared it."""
-    page.shop.sessions.end(page.session)
+    """Under a new session, so that nobody can have prepared it; it is given what was written before."""
+    sessions = page.shop.sessions
+    typed = sessions.given_back(page.session)
+    sessions.end(page.session)
     response = page.go(next or PATH)
-    page.shop.sessions.keep(response, session)
+    sessions.keep(response, session)
+    if typed:
+        sessions.tell(session, Note(text=_GIVEN_BACK, typed=typed))
     return response
 
 

@@ -1,13 +1,16 @@
 """Operators: who may come in, as what, and where to; tokens are given once and taken back here."""
 
+from collections.abc import Mapping
+
 from starlette.responses import Response
 
 from memorywire.journal.operators import Issued, Operator, Right, Role
 from memorywire.model.clock import DAY_MS
-from memorywire.model.errors import InvalidRequest
+from memorywire.model.errors import Conflict, InvalidRequest
 from memorywire.servers.console.forms import Form
 from memorywire.servers.console.page import Page, Room, Section, View
 from memorywire.servers.console.sessions import Note
+from memorywire.servers.http.answers import status_of
 from memorywire.servers.operators import Registry
 
 
@@ -16,14 +19,23 @@ async def operators(page: Page) -> Response:
 
 
 async def add(page: Page, form: Form) -> Response:
-    named = Operator(
+    """What cannot be done stays on the page with what is wrong, so that nobody writes it all again."""
+    registry = _registry(page)
+    try:
+        issued = await registry.add(_named(page, form), expires_at=_ends(page, form))
+    except (InvalidRequest, Conflict) as error:
+        return await _shown(page, status=status_of(error), sent=form, problem=error.problem())
+    return await _shown(page, issued)
+
+
+def _named(page: Page, form: Form) -> Operator:
+    return Operator(
         name=form.text("name"),
         role=_role(form.text("role")),
         made_at=page.now,
         tenants=_patterns(form, "tenants"),
         agents=_patterns(form, "agents"),
     )
-    return await _shown(page, await _registry(page).add(named, expires_at=_ends(page, form)))
 
 
 async def rotate(page: Page, form: Form) -> Response:
@@ -35,10 +47,17 @@ async def revoke(page: Page, form: Form) -> Response:
     return page.go(page.link("/operators"), Note(text=f"{form.text('name')} can come in no more."))
 
 
-async def _shown(page: Page, issued: Issued | None = None) -> Response:
+async def _shown(
+    page: Page,
+    issued: Issued | None = None,
+    *,
+    status: int = 200,
+    sent: Form | None = None,
+    problem: Mapping[str, str] | None = None,
+) -> Response:
     """A new token is on the page that made it and nowhere else."""
-    known = await _registry(page).known()
-    response = await page.show("operators.html", known=known, issued=issued, roles=list(Role))
+    shown = {"known": await _registry(page).known(), "issued": issued, "roles": list(Role)}
+    response = await page.show("operators.html", status, **shown, sent=sent, problem=problem)
     response.headers["Cache-Control"] = "no-store"
     return response
 
