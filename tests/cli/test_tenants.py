@@ -46,6 +46,15 @@ def test_an_export_has_one_tenant_and_says_whom_it_leaves_out(shared: Shell, tmp
     assert {path.stat().st_mode & 0o777 for path in tmp_path.glob("*.jsonl")} == {0o600}
 
 
+def test_an_export_to_standard_output_is_a_bundle_and_nothing_else(shared: Shell, tmp_path: Path):
+    done = shared("export", "-")
+    assert shared("export", str(tmp_path / "as-a-file.jsonl")).code == 0
+    assert done.out == (tmp_path / "as-a-file.jsonl").read_text()
+    assert "to standard output" in done.err
+    assert "those of acme" in done.err
+    assert "name a file" in shared("export", "-", "--format", "markdown").err
+
+
 def test_a_move_is_of_one_tenant_and_says_whom_it_leaves_behind(shared: Shell, tmp_path: Path):
     stores = (f"sqlite://{shared.home}/memory.db", f"sqlite://{tmp_path}/other.db")
     moved = shared("migrate", *stores, "--tenant", "acme")

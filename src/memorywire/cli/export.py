@@ -1,6 +1,7 @@
 """`memorywire export`: a memory in one file, or in files that people read."""
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from memorywire.migrate.bundle import Exporting
 
 FORMATS = ("bundle", "markdown", "csv", "okf")
+_STDOUT = Path("-")
 
 
 @click.command("export")
@@ -41,7 +43,7 @@ FORMATS = ("bundle", "markdown", "csv", "okf")
 def command(
     desk: Desk, file: Path, format_: str, with_vectors: bool, with_ledger: bool, replace: bool
 ) -> None:
-    """Write the memory of every agent, or of the one that --agent names, to FILE.
+    """Write the memory of every agent, or of the one that --agent names, to FILE; - is standard output.
 
     A bundle has everything that ever happened, in order: every version with its ids and moments, what waits
     for a person and the rules that people gave. The same memory gives the same bytes. The other formats
@@ -51,12 +53,14 @@ def command(
 
     from memorywire.migrate.bundle import Exporting
 
-    if file.exists() and not replace:
+    if file != _STDOUT and file.exists() and not replace:
         raise Conflict(f"{file} exists", field="file", fix="name a new file, or say --replace")
     if format_ != "bundle" and (with_vectors or with_ledger):
         raise InvalidRequest(
             f"{format_} holds neither vectors nor a ledger", field="format", fix="write a bundle"
         )
+    if file == _STDOUT and format_ != "bundle":
+        raise InvalidRequest(f"{format_} is written to files of its own", field="file", fix="name a file")
     for url in desk.here.stores:
         must_be_there(url)
     wanted = Exporting(
@@ -65,8 +69,11 @@ def command(
         vectors=with_vectors,
         ledger=with_ledger,
     )
-    answer = asyncio.run(_exported(desk, file, format_, wanted))
-    desk.show({**answer, "other_tenants": other_tenants(desk)}, sentences)
+    answer = asyncio.run(_exported(desk, file, format_, wanted)) | {"other_tenants": other_tenants(desk)}
+    if file == _STDOUT:  # which has the bundle and nothing else
+        click.echo("\n".join(sentences(answer | {"file": "standard output"})), err=True)
+    else:
+        desk.show(answer, sentences)
 
 
 async def _exported(desk: Desk, file: Path, format_: str, wanted: "Exporting") -> Answer:
@@ -80,13 +87,17 @@ async def _exported(desk: Desk, file: Path, format_: str, wanted: "Exporting") -
 async def _bundle(tools: "Tools", file: Path, wanted: "Exporting", progress: Progress) -> Answer:
     from memorywire.migrate.bundle import export
 
+    def reached(done: int) -> None:
+        progress.reached(done, f"{done} changes")
+
+    if file == _STDOUT:
+        bundle = await export(sys.stdout.buffer, tools, wanted, reached)
+        return {"format": "bundle", "counts": dict(bundle.counts), "digest": bundle.digest}
     partial = file.with_name(f".{file.name}.partial")
     try:
         partial.touch(0o600)  # as private as the store
         with partial.open("wb") as target:
-            bundle = await export(
-                target, tools, wanted, lambda done: progress.reached(done, f"{done} changes")
-            )
+            bundle = await export(target, tools, wanted, reached)
             target.flush()
             os.fsync(target.fileno())
         partial.replace(file)
