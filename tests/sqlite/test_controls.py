@@ -11,6 +11,7 @@ from memorywire.stores.contract import Store
 from memorywire.stores.sqlite import pushdown
 from memorywire.stores.sqlite.selection import Selection
 from memorywire.stores.sqlite.shelf import Shelf
+from memorywire.stores.sqlite.shelves import Shelves
 from memorywire.stores.sqlite.sql import QUERIES
 from tests.sqlite.desk import opened, run
 
@@ -83,5 +84,6 @@ def test_a_query_without_a_predicate_is_caught(
 )
 def test_a_search_that_filters_after_ranking_is_caught(claim: Claim, monkeypatch: pytest.MonkeyPatch) -> None:
     assert _holds(claim)
+    monkeypatch.setattr(Shelves, "whose", lambda shelves, scope: (scope.tenant, scope.agent, None))
     monkeypatch.setattr(Shelf, "matching", lambda shelf, where: Selection.of_all(len(shelf)))
     assert not _holds(claim)

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from memorywire.conformance.words import WordEmbedder
 from memorywire.facades.memory import Memory
 from memorywire.model.errors import Conflict
-from memorywire.stores.sqlite import packing, postings, shelf
-from memorywire.stores.sqlite import store as store_module
+from memorywire.stores.sqlite import packer, packing, postings, shelf
 from tests.sqlite.desk import run
 
 THINGS = ("kettle", "boat", "garden", "lamp", "bicycle", "piano", "ladder")
@@ -30,9 +29,9 @@ def _small() -> Iterator[None]:
         for module, name, few in (
             (packing, "ROWS", 6),
             (packing, "LEAST", 2),
-            (store_module, "LEAST", 2),
+            (packer, "LEAST", 2),
             (shelf, "_MOST_GAPS", 3),
-            (shelf, "_SMALL", 9),
+            (shelf, "SMALL", 9),
             (postings, "_SHORTEST_TAIL", 20),
         ):
             patch.setattr(module, name, few)

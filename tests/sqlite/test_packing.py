@@ -21,8 +21,7 @@ from memorywire.model.change import Change
 from memorywire.model.query import Scored
 from memorywire.model.record import Record, Scope, Standing
 from memorywire.stores.memory import MemoryStore
-from memorywire.stores.sqlite import SqliteStore, packing
-from memorywire.stores.sqlite import store as store_module
+from memorywire.stores.sqlite import SqliteStore, packer, packing, shelf
 from memorywire.stores.sqlite.batch import Batch
 from memorywire.stores.sqlite.rows import term_hash
 from memorywire.stores.sqlite.sql import QUERIES
@@ -34,9 +33,10 @@ COUNT = 200
 
 @pytest.fixture(autouse=True)
 def _small_packs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packing, "ROWS", 40)
-    monkeypatch.setattr(packing, "LEAST", 5)
-    monkeypatch.setattr(store_module, "LEAST", 5)
+    for module in (packing, packer, shelf):
+        monkeypatch.setattr(module, "ROWS", 40)
+    for module in (packing, packer):
+        monkeypatch.setattr(module, "LEAST", 5)
 
 
 def _record(number: int, **more: Any) -> Record:
@@ -118,6 +118,46 @@ def test_rows_are_packed_in_order_without_gaps_or_overlaps(tmp_path: Path) -> No
     assert [since for since, _ in found[1:]] == [upto for _, upto in found[:-1]]
 
 
+def test_what_is_written_together_is_packed_before_anybody_asks(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+
+    async def main() -> None:
+        oracle = MemoryStore(SPACE)
+        async with opened(path) as store:
+            for first in range(0, COUNT, 20):
+                changes = _kept(first, first + 20)
+                await store.write_many(changes)
+                await _write(changes, oracle)
+                await store.at_rest()
+            assert len(_packs(path)) >= COUNT // 40 - 1
+        async with opened(path) as store:
+            _same(await _answers(store), await _answers(oracle))
+
+    run(main())
+
+
+def test_the_next_pack_is_found_by_as_many_questions_however_many_there_are(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    name = {"tenant": AGENT.tenant, "agent": AGENT.agent}
+
+    async def main() -> set[int]:
+        asked = []
+        async with opened(path) as store:
+            await _write(_kept(0, COUNT), store)
+            for _ in range(COUNT // 40):
+                with store.file.readers.borrow() as db:
+                    statements: list[str] = []
+                    db.exec_trace = lambda _, sql, bound, told=statements: told.append(sql) or True
+                    made = packing.next_pack(db, name, SPACE.dimension)
+                    db.exec_trace = None
+                assert made is not None
+                asked.append(len(statements))
+                await store.file.write(lambda db, made=made: packing.keep(db, name, made))
+        return {*asked}
+
+    assert len(run(main())) == 1
+
+
 def test_a_search_from_packs_answers_as_one_from_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,6 +172,20 @@ def test_a_search_from_packs_answers_as_one_from_rows(
     # The rows of packs are not read: without their query nothing else is missing.
     blind = QUERIES["index_live"].replace("ended IS NULL", "ended IS NULL AND 0")
     monkeypatch.setitem(QUERIES._blocks, "index_live", blind)
+    run(main())
+
+
+def test_room_is_made_for_what_is_not_packed_too(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    run(_filled(path))
+    rows(path, "DELETE FROM pack WHERE since > 0")
+
+    async def main() -> None:
+        async with opened(path) as store:
+            taken = store._shelves.take(AGENT.tenant, AGENT.agent)
+            with taken as empty, store.file.readers.borrow() as db:
+                assert empty._about(db) == COUNT
+
     run(main())
 
 

@@ -99,7 +99,7 @@ async def _keep_all(store_: Store, kept: Sequence[Record], seed: int) -> None:
 def shelves_are(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """As they are while there are few memories, and as they are when there are many."""
     if request.param == "large":
-        monkeypatch.setattr(shelf, "_SMALL", 24)
+        monkeypatch.setattr(shelf, "SMALL", 24)
         monkeypatch.setattr(ranking, "FEW", 0)
         monkeypatch.setattr(best, "FEW", 0)
 

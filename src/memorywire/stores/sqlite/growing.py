@@ -5,16 +5,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Room to spare, beside what is there: a large array must not double.
-_ROOM_SHARE = 4
+# Room to spare, a fourth of what is there: a large array must not double.
+_SPARE = 4
 
 
 class Growing:
-    """An array that is appended to, in amortised constant time."""
+    """An array that is appended to, in amortised constant time.
 
-    def __init__(self, dtype: str, *shape: int) -> None:
+    When it is full it moves to where there is room for one `spare`-th more.
+    """
+
+    def __init__(self, dtype: str, *shape: int, spare: int = _SPARE) -> None:
         self._room: NDArray[Any] = np.empty((0, *shape), dtype)
         self._size = 0
+        self._spare = spare
 
     def __len__(self) -> int:
         return self._size
@@ -38,7 +42,7 @@ class Growing:
     def extend(self, values: NDArray[Any]) -> None:
         wanted = self._size + len(values)
         if wanted > len(self._room):
-            self.expect(max(len(values), self._size // _ROOM_SHARE))
+            self.expect(max(len(values), self._size // self._spare))
         self._room[self._size : wanted] = values
         self._size = wanted
 

@@ -84,7 +84,7 @@ def _stretch(db: apsw.Connection, name: Bindings, head: int) -> tuple[int, int] 
     """The first stretch of changes without a pack that began enough rows."""
     reached = 0
     for since, upto in stretches(db, name):
-        found = _worth(db, name, reached, since, LEAST)
+        found = _worth(db, name, reached, since, LEAST) if reached < since else None
         if found is not None:
             return found
         reached = upto

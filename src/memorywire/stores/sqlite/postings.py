@@ -32,7 +32,9 @@ class _Run:
     def of(cls, terms: Ints, documents: Documents, counts: Counts) -> Self:
         order = np.argsort(terms, kind="stable")
         terms = terms[order]
-        starts = np.flatnonzero(np.append(len(terms[:1]), terms[1:] != terms[:-1]))
+        first = np.ones(len(terms), bool)
+        np.not_equal(terms[1:], terms[:-1], out=first[1:])
+        starts = np.flatnonzero(first)
         return cls(terms[starts], np.append(starts, len(terms)), documents[order], counts[order])
 
     def __len__(self) -> int:
@@ -113,8 +115,9 @@ class Postings:
             self._runs[-2:] = [_Run.of(*_joined(self._runs[-2:]))]
 
     def _new_tail(self) -> None:
-        self._tail_terms, self._tail_documents = Growing("i8"), Growing("i4")
-        self._tail_counts = Growing("u2")
+        # It may double, because it is soon emptied: a large index is first of all one long tail.
+        self._tail_terms, self._tail_documents = Growing("i8", spare=1), Growing("i4", spare=1)
+        self._tail_counts = Growing("u2", spare=1)
 
 
 def _joined(runs: list[_Run]) -> tuple[Ints, Documents, Counts]:

@@ -206,6 +206,18 @@ FROM version
 WHERE tenant = :tenant AND agent = :agent AND ended IS NULL
 ORDER BY id;
 
+-- How many current versions a user has, and where the last of them stands; nobody counts further than `most`.
+-- name: extent_of_user
+SELECT count(*), IFNULL(max(position), 0) FROM (
+  SELECT position FROM version
+  WHERE tenant = :tenant AND agent = :agent AND user = :user AND ended IS NULL
+  LIMIT :most
+);
+
+-- name: positions_of_user
+SELECT position FROM version
+WHERE tenant = :tenant AND agent = :agent AND user = :user AND ended IS NULL;
+
 -- name: index_began
 SELECT position, version.id, version.user, type, standing, created_at, expires_at, length, occurred_at,
   IFNULL(occurred_at, created_at), session, IFNULL(metadata ->> '$.role' = 'assistant', 0), vector, terms
@@ -234,6 +246,10 @@ ORDER BY since;
 SELECT seq, puts FROM change INDEXED BY change_agent
 WHERE tenant = :tenant AND agent = :agent AND seq > :seen AND seq <= :upto
 ORDER BY seq;
+
+-- name: puts_behind
+SELECT IFNULL(sum(puts), 0) FROM change INDEXED BY change_agent
+WHERE tenant = :tenant AND agent = :agent AND seq > :upto;
 
 -- name: erased_since
 SELECT EXISTS (

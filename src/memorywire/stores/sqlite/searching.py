@@ -34,10 +34,13 @@ def search(
         with snapshot(db):
             refuse_if_reembedded(db, space)
             return _answer(db, _past(db, space, query.where), query, limit, seen)
-    with shelves.take(query.where.scope.tenant, query.where.scope.agent) as shelf, snapshot(db):
-        refuse_if_reembedded(db, space)
-        shelf.catch_up(db)
-        return _answer(db, shelf, query, limit, seen)
+    while True:
+        whose = shelves.whose(query.where.scope)
+        with shelves.take(*whose) as shelf, snapshot(db):
+            refuse_if_reembedded(db, space)
+            if shelf.catch_up(db):
+                return _answer(db, shelf, query, limit, seen)
+        shelves.note_crowd(whose)
 
 
 def search_here(
@@ -60,7 +63,7 @@ def search_here(
         _refuse_if_foreign(query, space)
         return query
 
-    with shelves.take(question.where.scope.tenant, question.where.scope.agent) as shelf, snapshot(db):
+    with shelves.take(*shelves.whose(question.where.scope)) as shelf, snapshot(db):
         refuse_if_reembedded(db, space)
         if not shelf.catch_up(db, _FEW_CHANGES if shelf.small else 0):
             return None

@@ -34,8 +34,10 @@ Source: TypeAlias = Any
 
 _BATCH = 4096
 _MOST_GAPS = 1024
-_SMALL = 1024
 _CORNER, _MOST_CORNERS = 2048, 8
+
+SMALL = 1024
+"""So many rows are searched at once: their vectors are held as they are."""
 
 _DEMOTED = STANDINGS[Standing.DEMOTED.value]
 
@@ -62,7 +64,7 @@ class Shelf:
         self._soonest = NEVER
         self._standings: set[int] = set()
         self._exact: Exact | None = Exact(dimension)
-        self._recent = Recent(dimension, 2 * _SMALL)
+        self._recent = Recent(dimension, 2 * SMALL)
         self.codes = Codes(dimension)
         self.sessions = Sessions()
         self._columns = (
@@ -164,9 +166,12 @@ class Shelf:
         self._remove([position for (position,) in ended])
 
     def _about(self, db: apsw.Connection) -> int:
-        """How many rows there will be; where there are packs, as many as fit into them and behind them."""
-        packed = len(stretches(db, self._name))
-        return ROWS * (packed + 1) if packed else int(db.execute(QUERIES["index_size"], self._name).get)
+        """How many rows there will be; where there are packs, as many as fit into them and came since."""
+        packed = stretches(db, self._name)
+        if not packed:
+            return int(db.execute(QUERIES["index_size"], self._name).get)
+        behind = db.execute(QUERIES["puts_behind"], self._name | {"upto": packed[-1][1]}).get
+        return ROWS * len(packed) + int(behind)
 
     def load(self, db: apsw.Connection, positions: Sequence[int]) -> None:
         """Add the versions at these places of the file."""
@@ -275,7 +280,7 @@ class Shelf:
         self._standings.update(columns.standing.tolist())
 
     def _keep_exact(self, batch: Batch) -> None:
-        if len(self) > _SMALL or batch.ids is None or batch.halves is None:
+        if len(self) > SMALL or batch.ids is None or batch.halves is None:
             self._exact = None
         elif self._exact is not None:
             self._exact.extend(batch.ids, batch.halves)

@@ -8,7 +8,6 @@ import apsw
 
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Change, Footprint, Version
-from memorywire.model.errors import StoreError
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
@@ -21,9 +20,9 @@ from memorywire.stores.sqlite.examining import examine
 from memorywire.stores.sqlite.file import SqliteFile
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.migrate import migrate, refuse_if_reembedded
-from memorywire.stores.sqlite.packing import LEAST, Pack, keep, next_pack
+from memorywire.stores.sqlite.packer import Packer
 from memorywire.stores.sqlite.pushdown import needs_rows
-from memorywire.stores.sqlite.rows import Bindings, Seen
+from memorywire.stores.sqlite.rows import Seen
 from memorywire.stores.sqlite.shelves import MEMORY, Shelves
 from memorywire.stores.sqlite.together import Settled, apply_each, prepare_each, tried
 from memorywire.stores.sqlite.touches import Touch, Touches, seen_on
@@ -70,8 +69,7 @@ class SqliteStore:
             location, lambda db: migrate(db, location, space, waiting), connect=connect, patience=waiting
         )
         self.file.defer(self._touches)
-        self._packing: dict[tuple[str, str], asyncio.Task[None]] = {}
-        self._closing = False
+        self._packer = Packer(self.file, self._shelves, space)
         self._last_turn = 0.0
 
     @property
@@ -105,6 +103,7 @@ class SqliteStore:
         group = prepare_each(changes, self._space)
         if group is None:
             return None
+        self._packer.writing(changes)
 
         def work(db: apsw.Connection) -> Settled:
             refuse_if_reembedded(db, self._space)
@@ -166,14 +165,15 @@ class SqliteStore:
     ) -> list[Scored]:
         where, found = question.where, None
         await self._settle_touches(where)
+        if brief:  # before the search, for the vectors may be on their way
+            await self._let_others()
         seen = self._touches.seen()
         if brief and where.as_of is None and self._is_at_hand(where):
             here = partial(self._search_here, question=question, ask=ask, wanted=(limit, enough), seen=seen)
             found = self.file.run_here(here)
-            await self._let_others()
         if found is None:
             found = await self.file.run(partial(self._search, ask=ask, limit=limit, seen=seen))
-        self._tidy(where.scope)
+        self._packer.loaded(where.scope.tenant, where.scope.agent)
         return found
 
     async def duplicate(self, record: Record, at: int) -> Record | None:
@@ -226,13 +226,12 @@ class SqliteStore:
 
     async def close(self) -> None:
         """Write what is pending and let go of the file; closing twice is fine."""
-        self._closing = True
-        await self.at_rest()
+        await self._packer.close()
         await self.file.close()
 
     async def at_rest(self) -> None:
         """Wait for what is done in the background."""
-        await asyncio.gather(*self._packing.values())
+        await self._packer.at_rest()
 
     def _search(self, db: apsw.Connection, ask: Callable[[], Query], limit: int, seen: Seen) -> list[Scored]:
         from memorywire.stores.sqlite.searching import search  # arrays are loaded by the first who searches
@@ -261,32 +260,6 @@ class SqliteStore:
         if not 0 <= now - self._last_turn < _TURN_SECONDS:
             self._last_turn = now
             await asyncio.sleep(0)
-
-    def _tidy(self, scope: Scope) -> None:
-        """When many rows had to be read for an agent's index, see in the background that they are packed."""
-        key = (scope.tenant, scope.agent)
-        if self._shelves.loose(*key) < LEAST or self.file.location.path is None:
-            return
-        if key not in self._packing and not self._closing:
-            self._packing[key] = asyncio.get_running_loop().create_task(self._pack(*key))
-
-    async def _pack(self, tenant: str, agent: str) -> None:
-        name: Bindings = {"tenant": tenant, "agent": agent}
-        try:
-            while not self._closing:
-                pack = await self.file.read(lambda db: next_pack(db, name, self._space.dimension))
-                if pack is None:
-                    self._shelves.tied(tenant, agent)
-                    return
-                await self.file.write(partial(self._keep_pack, name=name, pack=pack))
-        except StoreError:
-            return  # packs only save time: it is left to whoever loads the rows next
-        finally:
-            del self._packing[tenant, agent]
-
-    def _keep_pack(self, db: apsw.Connection, name: Bindings, pack: Pack) -> None:
-        refuse_if_reembedded(db, self._space)  # it was read before, and has the vectors of then
-        keep(db, name, pack)
 
     async def _settle_touches(self, where: Where) -> None:
         """Idleness is decided in the file, so what is pending must be there first."""

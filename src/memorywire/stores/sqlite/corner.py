@@ -1,0 +1,47 @@
+"""The current versions of one user of an agent, held in memory as a shelf of their own."""
+
+import apsw
+
+from memorywire.stores.sqlite.rows import Bindings, Row
+from memorywire.stores.sqlite.shelf import SMALL, Shelf
+from memorywire.stores.sqlite.sql import QUERIES
+
+
+class Corner(Shelf):
+    """It takes no longer to fill, to bring up to date and to search, however much others of the agent have.
+
+    A search looks at what it selects and at nothing else, so it finds here what it would find on the
+    agent's shelf.
+    """
+
+    def __init__(self, tenant: str, agent: str, user: str, dimension: int) -> None:
+        super().__init__(tenant, agent, dimension)
+        self._owner: Bindings = {"tenant": tenant, "agent": agent, "user": user, "most": SMALL + 1}
+        self._extent: Row = (0, 0)
+
+    def catch_up(self, db: apsw.Connection, most: int | None = None) -> bool:
+        """Show exactly the user's versions that are current in the caller's snapshot.
+
+        Whether it does: when they are more than a small shelf holds, or more than `most` differ, it stays as
+        it is.
+        """
+        head = int(db.execute(QUERIES["head"]).get)
+        if head == self.seen:
+            return True
+        [extent] = db.execute(QUERIES["extent_of_user"], self._owner)
+        if extent[0] > SMALL:
+            return False
+        # What began stands behind all that was there: as many, none of them further on, are the same ones.
+        if extent != self._extent and not self._follow(db, most):
+            return False
+        self._extent, self.seen = extent, head
+        return True
+
+    def _follow(self, db: apsw.Connection, most: int | None) -> bool:
+        live = {position for (position,) in db.execute(QUERIES["positions_of_user"], self._owner)}
+        known = set(self.positions[self._current.values].tolist())
+        if most is not None and len(live ^ known) > most:
+            return False
+        self._remove([*(known - live)])
+        self.load(db, [*(live - known)])
+        return True
