@@ -21,7 +21,16 @@ from memorywire.evals.bench.known import Known
 from memorywire.evals.bench.linear import LinearStore
 from memorywire.evals.bench.measures import CLIENTS
 from memorywire.evals.bench.plot import chart
-from memorywire.evals.bench.report import BARE, REFERENCE, TENANT_ALONE, Latency, Rate, Report, Resident
+from memorywire.evals.bench.report import (
+    BARE,
+    PLAIN,
+    REFERENCE,
+    TENANT_ALONE,
+    Latency,
+    Rate,
+    Report,
+    Resident,
+)
 from memorywire.evals.bench.stage import AGENT, SMALL_USER, kept, mint, open_stage, user_of
 from memorywire.evals.bench.timing import TURN, WARM_UP, Spread, Step, side_by_side, spread
 from memorywire.model.answers import Remembered, Status
@@ -211,6 +220,12 @@ def test_the_command_reports_every_measure_as_tables_json_markdown_and_plot(tmp_
     assert compared["recall without embedding"] > 0
     assert compared["remember without embedding"] > 0
     assert f"recall, {CLIENTS} clients at once" in compared
+    assert compared["a flush of 4 KB"] is None
+    beside = {
+        row["against"] for row in found["latencies_ms"] if row["measure"] == "remember without embedding"
+    }
+    assert beside == {REFERENCE, BARE, PLAIN, "a bare insert on a thread"}
+    assert "30 memories: a flush of 4 KB, appended to a file, takes" in page.read_text(encoding="utf-8")
     assert compared["open and first recall of a tenant with 10, without embedding"] > 0
     for measure in compared:
         assert measure in done.output

@@ -86,17 +86,3 @@ def _nearest(scores: NDArray[np.float32], k: int) -> list[int]:
         top = np.argpartition(-scores, k)[:k]
         return [int(at) for at in top[np.argsort(-scores[top])]]
     return [int(at) for at in np.argsort(-scores)]
-
-
-class BareTable:
-    """The yardstick of a durable write: one short row, and nothing else."""
-
-    def __init__(self, path: Path) -> None:
-        self._db = durable(path)
-        self._db.execute("CREATE TABLE IF NOT EXISTS bare (id INTEGER PRIMARY KEY, content TEXT NOT NULL)")
-
-    def insert(self, content: str) -> None:
-        self._db.execute("INSERT INTO bare (content) VALUES (?)", (content,))
-
-    def close(self) -> None:
-        self._db.close()

@@ -6,10 +6,20 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
 from memorywire.evals.bench.linear import LinearStore
-from memorywire.evals.bench.report import ALONE, BARE, TENANT_ALONE, Latency, Rate
+from memorywire.evals.bench.report import (
+    ALONE,
+    BARE,
+    FLUSH,
+    PLAIN,
+    REFERENCE,
+    TENANT_ALONE,
+    Latency,
+    Rate,
+)
 from memorywire.evals.bench.stage import AGENT, SMALL_USER, Stage, kept, mint, store_url
 from memorywire.evals.bench.timing import REST, WARM_UP, Spread, Step, side_by_side, spread, timed
 from memorywire.facades.memory import Memory
+from memorywire.model.record import DEFAULT_TENANT
 from memorywire.retrieval.names import without_names
 
 Embed: TypeAlias = Callable[[str], bytes]
@@ -37,7 +47,8 @@ async def recall(stage: Stage) -> list[Latency]:
     }
     if stage.reference is not None:
         steps["linear"] = _linear_recall(stage, cold, stage.reference.embed)
-    spreads = await side_by_side(stage.rounds, steps)
+    fewer = dict.fromkeys(("linear", "linear known"), stage.scans)
+    spreads = await side_by_side(stage.rounds, steps, fewer=fewer)
     stage.vectors.unlearn(learned)
     return [
         _latency(stage, "recall", spreads["ours"], spreads.get("linear")),
@@ -54,8 +65,10 @@ async def remember(stage: Stage) -> list[Latency]:
         "ours": _ours_remember(stage.ours, cold),
         "ours known": _ours_remember(stage.ours, known),
         "linear known": _linear_remember(stage, known, stage.vectors.known),
-        "bare": _bare_insert(stage, known),
-        "awaited": _awaited_insert(stage, known),
+        "bare": _insert(stage.yardsticks.insert, known),
+        "plain": _insert(stage.yardsticks.insert_plainly, known),
+        "awaited": _awaited_insert(stage.yardsticks.insert, known),
+        "flush": _flush(stage),
     }
     if stage.reference is not None:
         steps["linear"] = _linear_remember(stage, cold, stage.reference.embed)
@@ -66,7 +79,9 @@ async def remember(stage: Stage) -> list[Latency]:
         _latency(stage, "remember", spreads["ours"], spreads.get("linear")),
         _latency(stage, without, spreads["ours known"], spreads["linear known"]),
         _latency(stage, without, spreads["ours known"], spreads["bare"], BARE),
+        _latency(stage, without, spreads["ours known"], spreads["plain"], PLAIN),
         _latency(stage, without, spreads["ours known"], spreads["awaited"], "a bare insert on a thread"),
+        _latency(stage, FLUSH, spreads["flush"], None),
     ]
 
 
@@ -84,6 +99,7 @@ async def recall_after_remember(stage: Stage) -> list[Latency]:
             "ours": _ours_remember(stage.ours, new),
             "linear": _linear_remember(stage, new, stage.vectors.known),
         },
+        fewer={"linear": stage.scans},
     )
     stage.vectors.unlearn(learned)
     measure = "first recall after a remember, without embedding"
@@ -112,10 +128,11 @@ async def filtered_recall(stage: Stage) -> list[Latency]:
             "ours": _ours_recall(stage.ours, questions, SMALL_USER),
             "linear": _linear_recall(stage, questions, stage.vectors.known, SMALL_USER),
             "alone": _ours_recall(alone, questions, SMALL_USER),
-            "tenant": _ours_recall(tenant, questions),
-            "tenant alone": _ours_recall(alone, questions),
         }
-        spreads = await side_by_side(stage.rounds, steps)
+        spreads = await side_by_side(stage.rounds, steps, fewer={"linear": stage.scans})
+        # Without a scan between them: what it leaves in the processor's caches is of no use to anybody.
+        steps = {"tenant": _ours_recall(tenant, questions), "tenant alone": _ours_recall(alone, questions)}
+        spreads |= await side_by_side(stage.rounds, steps)
     stage.vectors.unlearn(learned)
     measure = f"recall of a user with {len(contents)}, without embedding"
     tenants = measure.replace("user", "tenant")
@@ -131,22 +148,28 @@ async def cold_open(stage: Stage) -> list[Latency]:
     question = stage.questions[0]
     learned = _embedded([question])
     await stage.vectors.learn(learned)
-
-    async def ours(number: int) -> None:
-        async with Memory(AGENT, [stage.url], embedder=stage.vectors) as memory:
-            await memory.recall(question)
-
-    async def linear(number: int) -> None:
-        with LinearStore(stage.linear_path, mint()) as store:
-            store.recall(AGENT, stage.vectors.known(question))
-
-    mine, its = [], []
+    steps = {
+        "ours": _opening(stage, question, "ours"),
+        "linear": _linear_opening(stage, question),
+        "user": _opening(stage, question, "ours", user=SMALL_USER),
+        "tenant": _opening(stage, question, "ours", SMALL_TENANT),
+        "alone": _opening(stage, question, "alone"),
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in steps}
     for number in range(_COLD_OPENINGS):
-        mine.append(await timed(ours, number, rest=REST))
-        its.append(await timed(linear, number, rest=REST))
+        for name, step in steps.items():
+            seconds[name].append(await timed(step, number, rest=REST))
     stage.vectors.unlearn(learned)
-    measure = "open and first recall, without embedding"
-    return [_latency(stage, measure, spread(mine), spread(its))]
+    few = len(stage.small)
+    rows = (
+        ("open and first recall", "ours", "linear", REFERENCE),
+        (f"open and first recall of a user with {few}", "user", "alone", ALONE),
+        (f"open and first recall of a tenant with {few}", "tenant", "alone", TENANT_ALONE),
+    )
+    return [
+        _latency(stage, f"{measure}, without embedding", spread(seconds[mine]), spread(seconds[its]), against)
+        for measure, mine, its, against in rows
+    ]
 
 
 async def clients(stage: Stage) -> tuple[list[Latency], list[Rate]]:
@@ -204,7 +227,7 @@ def _embedded(texts: Sequence[str]) -> list[str]:
 
 
 def _latency(
-    stage: Stage, measure: str, ours: Spread, other: Spread | None, against: str = "reference"
+    stage: Stage, measure: str, ours: Spread, other: Spread | None, against: str = REFERENCE
 ) -> Latency:
     return Latency(measure=measure, size=stage.size, ours=ours, other=other, against=against)
 
@@ -212,6 +235,25 @@ def _latency(
 def _ours_recall(memory: Memory, questions: Sequence[str], user: str | None = None) -> Step:
     def step(number: int) -> Awaitable[object]:
         return memory.recall(questions[number], user_id=user)
+
+    return step
+
+
+def _opening(
+    stage: Stage, question: str, name: str, tenant: str = DEFAULT_TENANT, user: str | None = None
+) -> Step:
+    async def step(number: int) -> None:
+        url = store_url(stage.folder, name)
+        async with Memory(AGENT, [url], tenant=tenant, embedder=stage.vectors) as memory:
+            await memory.recall(question, user_id=user)
+
+    return step
+
+
+def _linear_opening(stage: Stage, question: str) -> Step:
+    async def step(number: int) -> None:
+        with LinearStore(stage.linear_path, mint()) as store:
+            store.recall(AGENT, stage.vectors.known(question))
 
     return step
 
@@ -237,17 +279,24 @@ def _linear_remember(stage: Stage, contents: Sequence[str], embed: Embed) -> Ste
     return step
 
 
-def _bare_insert(stage: Stage, contents: Sequence[str]) -> Step:
+def _insert(insert: Callable[[str], None], contents: Sequence[str]) -> Step:
     async def step(number: int) -> None:
-        stage.bare.insert(contents[number])
+        insert(contents[number])
 
     return step
 
 
-def _awaited_insert(stage: Stage, contents: Sequence[str]) -> Step:
+def _awaited_insert(insert: Callable[[str], None], contents: Sequence[str]) -> Step:
     """As a server has to do it, whose event loop must not wait for a disk."""
 
     async def step(number: int) -> None:
-        await asyncio.to_thread(stage.bare.insert, contents[number])
+        await asyncio.to_thread(insert, contents[number])
+
+    return step
+
+
+def _flush(stage: Stage) -> Step:
+    async def step(number: int) -> None:
+        stage.yardsticks.flush()
 
     return step

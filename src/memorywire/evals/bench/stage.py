@@ -10,9 +10,10 @@ from pathlib import Path
 from memorywire.evals.bench.corpus import Fact, facts
 from memorywire.evals.bench.embedders import ReferenceEmbedder
 from memorywire.evals.bench.known import Known
-from memorywire.evals.bench.linear import BareTable, Item, LinearStore
+from memorywire.evals.bench.linear import Item, LinearStore
 from memorywire.evals.bench.report import Rate
 from memorywire.evals.bench.timing import WARM_UP
+from memorywire.evals.bench.yardsticks import Yardsticks
 from memorywire.facades.bulk import BATCH, Result
 from memorywire.facades.memory import Memory
 from memorywire.model.answers import Remembered, Status
@@ -26,6 +27,7 @@ SMALL_USER = "small"
 MOST_EMBEDDED = 200_000
 """Beyond this a stage is filled with made-up vectors: embedding so many would take longer than all else."""
 
+_MANY_SCANNED, _FEW_SCANS = 200_000, 10  # a scan of more takes seconds, and is done so often
 _OTHER_USERS = 50
 _SMALL_SHARE = 1000  # one memory in so many belongs to the small user ...
 _SMALL_LEAST = 10  # ... but at least so many altogether
@@ -45,7 +47,7 @@ class Stage:
     reference: ReferenceEmbedder | None
     ours: Memory
     linear: LinearStore
-    bare: BareTable
+    yardsticks: Yardsticks
     source: Iterator[Fact]
     questions: list[str]
     small: list[Fact]
@@ -58,6 +60,11 @@ class Stage:
         """Questions about memories from all over the store; another turn gives others where it can."""
         start = turn * count
         return [self.questions[(start + at) % len(self.questions)] for at in range(count)]
+
+    @property
+    def scans(self) -> int:
+        """Rounds of what looks at every vector, one by one."""
+        return self.rounds if self.size <= _MANY_SCANNED else min(self.rounds, _FEW_SCANS)
 
     @property
     def url(self) -> str:
@@ -101,7 +108,7 @@ async def open_stage(
     watch: Watch,
 ) -> AsyncIterator[tuple[Stage, list[Rate]]]:
     """A filled stage, and how fast it was filled."""
-    linear, bare = LinearStore(folder / "linear.db", mint()), BareTable(folder / "bare.db")
+    linear, yardsticks = LinearStore(folder / "linear.db", mint()), Yardsticks(folder)
     async with Memory(AGENT, [store_url(folder, "ours")], embedder=vectors) as ours:
         stage = Stage(
             size=size,
@@ -111,7 +118,7 @@ async def open_stage(
             reference=reference,
             ours=ours,
             linear=linear,
-            bare=bare,
+            yardsticks=yardsticks,
             source=facts(),
             questions=[],
             small=[],
@@ -119,7 +126,7 @@ async def open_stage(
         rates = await _fill(stage, watch)
         yield stage, rates
     linear.close()
-    bare.close()
+    yardsticks.close()
 
 
 async def _fill(stage: Stage, watch: Watch) -> list[Rate]:

@@ -11,7 +11,7 @@ Step: TypeAlias = Callable[[int], Awaitable[object]]
 
 WARM_UP = 5
 TURN = 10
-"""So many steps of a side follow each other, as where a memory is at work, before it is the other's turn."""
+"""At most so many steps of a side follow each other, as where a memory is at work, before another's turn."""
 
 # Threads of numeric libraries go on turning for about 25 ms after their work is done, and one side's must
 # not take a processor from the other.
@@ -43,24 +43,37 @@ def _percentile(ordered: Sequence[float], share: float) -> float:
 
 
 async def side_by_side(
-    rounds: int, steps: Mapping[str, Step], *, rest: float = REST, before: Mapping[str, Step] | None = None
+    rounds: int,
+    steps: Mapping[str, Step],
+    *,
+    rest: float = REST,
+    before: Mapping[str, Step] | None = None,
+    fewer: Mapping[str, int] | None = None,
 ) -> dict[str, Spread]:
     """Every step once a round; in turns, the order reversed every other time, so that noise hits all alike.
 
     A few unmeasured rounds come first; they have negative numbers. Each turn begins after a rest. What has to
-    happen `before` a step of the same name is not measured either.
+    happen `before` a step of the same name is not measured either. A step that takes long has `fewer` rounds
+    than the others, spread over all turns.
     """
-    ahead = before or {}
+    ahead, most = before or {}, fewer or {}
     samples: dict[str, list[float]] = {name: [] for name in steps}
     order = list(steps.items())
-    for first in range(-WARM_UP, rounds, TURN):
+    turns = -(-(WARM_UP + rounds) // TURN)
+    for turn in range(turns):
         for name, step in order:
             await asyncio.sleep(rest)
-            numbers = range(first, min(first + TURN, rounds))
-            seconds = [await timed(step, number, before=ahead.get(name)) for number in numbers]
-            samples[name] += seconds[max(0, -first) :]
+            for number in _numbers(most.get(name, rounds), turn, turns):
+                seconds = await timed(step, number, before=ahead.get(name))
+                samples[name] += [seconds] if number >= 0 else []
         order.reverse()
     return {name: spread(seconds) for name, seconds in samples.items()}
+
+
+def _numbers(rounds: int, turn: int, turns: int) -> range:
+    """The rounds of one of so many turns, which are as long as each other."""
+    first, last = ((WARM_UP + rounds) * at // turns for at in (turn, turn + 1))
+    return range(first - WARM_UP, last - WARM_UP)
 
 
 async def timed(step: Step, number: int, *, rest: float = 0.0, before: Step | None = None) -> float:

@@ -1,0 +1,39 @@
+"""What a durable write costs at least: one short row in a file that keeps what it is told, or one flush."""
+
+import os
+from pathlib import Path
+
+import apsw
+
+from memorywire.evals.bench.linear import durable
+
+_PAGE = bytes(4096)
+_flushed = getattr(os, "fdatasync", os.fsync)  # not every system has the first
+
+
+class Yardsticks:
+    """Files of a folder that are written beside what is measured."""
+
+    def __init__(self, folder: Path) -> None:
+        self._logged, self._plain = durable(folder / "bare.db"), apsw.Connection(str(folder / "plain.db"))
+        for db in (self._logged, self._plain):
+            db.execute("CREATE TABLE IF NOT EXISTS bare (id INTEGER PRIMARY KEY, content TEXT NOT NULL)")
+        self._file = os.open(folder / "flushed", os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+
+    def insert(self, content: str) -> None:
+        """One row, into a file with the settings that our store has: a log written ahead."""
+        self._logged.execute("INSERT INTO bare (content) VALUES (?)", (content,))
+
+    def insert_plainly(self, content: str) -> None:
+        """One row, into a file as SQLite makes it: with a journal that is deleted at each commit."""
+        self._plain.execute("INSERT INTO bare (content) VALUES (?)", (content,))
+
+    def flush(self) -> None:
+        """One page, on the disk."""
+        os.write(self._file, _PAGE)
+        _flushed(self._file)
+
+    def close(self) -> None:
+        self._logged.close()
+        self._plain.close()
+        os.close(self._file)
