@@ -80,9 +80,7 @@ def test_all_words_grow_with_the_size_of_text_that_a_reader_chose(world: World, 
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_says_the_same_without_scripts(
-    world: World, desktop: Watched, scriptless: Watched, page: str
-):
+def test_a_page_says_the_same_without_scripts(world: World, desktop: Watched, scriptless: Watched, page: str):
     address = world.addresses(page)[0]
     titles = [visit.open(address).locator("h1").inner_text() for visit in (desktop, scriptless)]
     assert titles[0] == titles[1]

@@ -229,3 +229,10 @@ def test_who_is_not_let_in_learns_where_a_token_goes_and_what_may_be_wrong_with_
     assert "ended or was revoked" in problem["detail"]
     assert "Authorization: Bearer" in problem["fix"]
     assert "MEMORYWIRE_TOKEN" in problem["fix"]
+
+
+def test_a_tenant_header_without_a_name_is_not_the_default_tenant(guarded: Server):
+    root = guarded.operator("everywhere", tenants=["*"])
+    for client in (root, guarded.client):
+        refused = client.post("/v0/list", {"agent_id": "a"}, Memorywire_Tenant="")
+        assert (refused.status, refused.json["field"]) == (422, "Memorywire-Tenant")

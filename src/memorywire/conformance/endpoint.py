@@ -13,6 +13,7 @@ from memorywire.conformance.expect import Broken
 from memorywire.conformance.run import Mark, Report, Result, attempt
 from memorywire.conformance.samples import a_name
 from memorywire.conformance.scenario import Ticker, run
+from memorywire.model.errors import MemorywireError, StoreUnavailable, Unauthenticated
 from memorywire.model.record import Json
 from memorywire.stores.remote.link import Link, locate
 
@@ -23,13 +24,26 @@ _OWN = frozenset({"agent_id", "id"})
 
 
 async def examine_endpoint(url: str) -> Report:
-    """Every scenario that can be played there, by agents and with ids that nobody else has."""
+    """Every scenario that can be played there, by agents and with ids that nobody else has.
+
+    Where nobody answers, or nobody without a token is let in, that is the answer: nothing was examined.
+    """
     link = Link(locate(url))
     try:
+        await _greeted(link)
         results = [await _examined(name, scenario, link) for name, scenario in spec.scenarios().items()]
     finally:
         await link.close()
     return Report(store=locate(url).host, results=tuple(results))
+
+
+async def _greeted(link: Link) -> None:
+    try:
+        await link.post("/v0/capabilities", {})
+    except (StoreUnavailable, Unauthenticated):
+        raise
+    except MemorywireError:
+        return  # somebody is there; what they make of requests is what the scenarios are for
 
 
 async def _examined(name: str, scenario: dict[str, Json], link: Link) -> Result:

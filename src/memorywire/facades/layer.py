@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any, TypedDict, Unpack
 
 from memorywire.engine.facts import Asked, facts
 from memorywire.facades.options import ScopeOption
@@ -30,7 +30,7 @@ _WORDS = "of content in parts hand over the text; leave a message without words 
 _FIELDS = frozenset({"role", "content", "name", "at"})
 
 
-class AddOptions(ScopeOption, total=False):
+class TalkOptions(TypedDict, total=False):
     """With `infer` the messages are read for facts, without it each is kept as it was said."""
 
     infer: bool
@@ -38,12 +38,20 @@ class AddOptions(ScopeOption, total=False):
     metadata: Mapping[str, Any]
 
 
-class AskOptions(ScopeOption, total=False):
+class AddOptions(TalkOptions, ScopeOption, total=False):
+    """How messages are taken in, and whose they are."""
+
+
+class QuestionOptions(TypedDict, total=False):
     """`sources` are those of `fact`, `turn` and `note` that may answer; all, when not given."""
 
     top_k: int
     min_relevance: MinRelevance
     sources: Sequence[str]
+
+
+class AskOptions(QuestionOptions, ScopeOption, total=False):
+    """What a question is like, and whose conversations it is about."""
 
 
 class Layer:
@@ -94,7 +102,7 @@ class Layer:
         return replace(self.scope, user=user), said
 
 
-def conversation(messages: Sequence[Mapping[str, Any]], **options: Unpack[AddOptions]) -> Conversation:
+def conversation(messages: Sequence[Mapping[str, Any]], **options: Unpack[TalkOptions]) -> Conversation:
     """The turns of messages that can be kept."""
     listed = isinstance(messages, Sequence) and not isinstance(messages, str | bytes)
     if not listed or not 0 < len(messages) <= MOST_TURNS:
@@ -137,7 +145,7 @@ def _refuse_unfit(text: object, field: str, most: int, *, fix: str | None = None
         raise InvalidRequest(f"{field} is text of 1 to {most} characters", field=field, fix=fix)
 
 
-def asked(scope: Scope, query: str, **options: Unpack[AskOptions]) -> Asked:
+def asked(scope: Scope, query: str, **options: Unpack[QuestionOptions]) -> Asked:
     """A question that can be asked."""
     check_query(query)
     rest: dict[str, Any] = dict(options)

@@ -20,11 +20,13 @@ from memorywire.journal.operators import (
 )
 from memorywire.journal.sqlite import SqliteJournal
 from memorywire.model.clock import Clock
-from memorywire.model.errors import Forbidden, Unauthenticated
+from memorywire.model.errors import Forbidden, InvalidRequest, Unauthenticated
 from memorywire.model.record import DEFAULT_TENANT, Json
 
 if TYPE_CHECKING:  # only servers that know a provider read its tokens
     from memorywire.servers.passports import Passports
+
+TENANT_HEADER = "Memorywire-Tenant"
 
 _FRESH_MS = 1_000  # so long may a token be taken that was revoked
 _USED_EVERY_MS = 60_000
@@ -94,7 +96,11 @@ class Doorkeeper:
         self._writing: set[asyncio.Task[None]] = set()
 
     async def admit(self, authorization: str | None, tenant: str | None = None) -> Caller:
-        """The caller of an `Authorization` header; raises Unauthenticated or Forbidden."""
+        """The caller of an `Authorization` header; raises Unauthenticated, Forbidden or InvalidRequest."""
+        if tenant == "":  # sent, and without a name: it is not the default one that was meant
+            raise InvalidRequest(
+                "the tenant has no name", field=TENANT_HEADER, fix="name it, or leave the header out"
+            )
         if authorization is None:
             if self._trusting and not await self._is_guarded():
                 return replace(ANYBODY, tenant=tenant or DEFAULT_TENANT)
@@ -163,7 +169,7 @@ def _tenant(operator: Operator, wanted: str | None) -> str:
         unsaid = f"the token is of several tenants ({', '.join(known)}), and the request names none"
         raise Forbidden(
             unsaid if wanted is None else "this tenant is not yours",
-            field="Memorywire-Tenant",
+            field=TENANT_HEADER,
             fix="name a tenant of the token: in the header, with ?tenant=NAME in the address, or --tenant",
         )
     return chosen
