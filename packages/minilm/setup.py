@@ -18,7 +18,13 @@ setup(
         Extension(
             "memorywire_minilm._kernel",
             ["kernel/kernel.c"],
-            depends=["kernel/attention.h", "kernel/helper.h", "kernel/lanes.h", "kernel/products.h"],
+            depends=[
+                "kernel/attention.h",
+                "kernel/helper.h",
+                "kernel/lanes.h",
+                "kernel/products.h",
+                "kernel/wide_attention.h",
+            ],
             extra_compile_args=FLAGS,
             extra_link_args=["-pthread"],
             optional=True,

@@ -23,6 +23,9 @@ typedef struct {
     int count, padded;
 } Work;
 
+/* Attends to a text with one head: its queries, keys and values are written over. */
+typedef void AttendHead(const Work *, float *queries, float *target);
+
 /* Rounds the numbers of one head to whole steps. */
 INLINE void to_steps(float *head, float steps) {
     for (int i = 0; i < HEAD; i += LANES) {
@@ -117,7 +120,13 @@ INLINE void blend(const Work *work, const float *values, float scale, const int 
     }
 }
 
-/* One head for all tokens, four at a time; the last four may name the last token twice. */
+/* The next four tokens; the last four may name the last token twice. */
+INLINE void choose_queries(const Work *work, int first, int *chosen) {
+    for (int q = 0; q < QUERIES; q++)
+        chosen[q] = first + q < work->count ? first + q : work->count - 1;
+}
+
+/* One head for all tokens, four at a time. */
 INLINE void attend_head(const Work *work, float *queries, float *target) {
     float *keys = queries + HIDDEN, *values = keys + HIDDEN;
     round_each(work, queries, work->query_scale);
@@ -126,8 +135,7 @@ INLINE void attend_head(const Work *work, float *queries, float *target) {
     float scale = round_values(work, values);
     for (int first = 0; first < work->count; first += QUERIES) {
         int chosen[QUERIES];
-        for (int q = 0; q < QUERIES; q++)
-            chosen[q] = first + q < work->count ? first + q : work->count - 1;
+        choose_queries(work, first, chosen);
         score(work, queries, chosen);
         for (int q = 0; q < QUERIES; q++) soften(work, work->scores + q * work->padded);
         for (int i = 0; i < HEAD; i += 2 * LANES)

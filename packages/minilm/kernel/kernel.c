@@ -9,8 +9,8 @@
 #define _GNU_SOURCE /* for what the helper asks of Linux */
 #include <stdlib.h>
 
-#include "attention.h"
 #include "helper.h"
+#include "wide_attention.h"
 
 enum { VOCABULARY = 30522, LAYERS = 6, MOST_KEPT = 1 << 18 };
 
@@ -95,6 +95,7 @@ typedef struct {
     Product *product;
     Quantise *quantise;
     Gelu *gelu;
+    AttendHead *attend_head;
 } Means;
 
 /* The first stage looks the tokens up; then every layer has its steps. */
@@ -124,7 +125,8 @@ INLINE void look_up(const Call *call, int first, int last) {
     }
 }
 
-INLINE void attend(const Call *call, int first, int last, const Work *lane) {
+INLINE void attend(const Call *call, int first, int last, const Work *lane,
+                   AttendHead *attend_head) {
     for (int piece = first; piece < last; piece++) {
         int text = piece / HEADS, column = piece % HEADS * HEAD, start = call->starts[text];
         Work work = *lane;
@@ -155,7 +157,7 @@ INLINE void do_pieces(const Call *call, int stage, int first, int last, const Wo
     const Layer *layer = &call->layers[(stage - 1) / STEPS];
     switch ((stage - 1) % STEPS) {
         case TO_QKV: means->product(&layer->qkv, quantised, count, first, last, call->wide); break;
-        case ATTEND: attend(call, first, last, lane); break;
+        case ATTEND: attend(call, first, last, lane, means->attend_head); break;
         case AFTER_HEADS: means->quantise(call->narrow, first, last, HIDDEN, quantised); break;
         case TO_ATTENDED:
             means->product(&layer->attended, quantised, count, first, last, call->narrow);
@@ -188,8 +190,12 @@ static void plain_gelu(float *rows, int count, int first, int last, int width) {
     gelu_groups(rows, count, first, last, width);
 }
 
+static void plain_attend_head(const Work *work, float *queries, float *target) {
+    attend_head(work, queries, target);
+}
+
 static void plain_pieces(void *call, int stage, int first, int last, int lane) {
-    static const Means means = {plain_product, plain_quantise, plain_gelu};
+    static const Means means = {plain_product, plain_quantise, plain_gelu, plain_attend_head};
     do_pieces(call, stage, first, last, &((Call *)call)->lanes[lane], &means);
 }
 
@@ -203,13 +209,17 @@ AVX2 static void avx2_gelu(float *rows, int count, int first, int last, int widt
     gelu_groups(rows, count, first, last, width);
 }
 
+AVX2 static void avx2_attend_head(const Work *work, float *queries, float *target) {
+    attend_head(work, queries, target);
+}
+
 AVX2 static void avx2_pieces(void *call, int stage, int first, int last, int lane) {
-    static const Means means = {avx2_product, avx2_quantise, avx2_gelu};
+    static const Means means = {avx2_product, avx2_quantise, avx2_gelu, avx2_attend_head};
     do_pieces(call, stage, first, last, &((Call *)call)->lanes[lane], &means);
 }
 
 VNNI static void vnni_pieces(void *call, int stage, int first, int last, int lane) {
-    static const Means means = {vnni_product, vnni_quantise, vnni_gelu};
+    static const Means means = {vnni_product, vnni_quantise, vnni_gelu, vnni_attend_head};
     do_pieces(call, stage, first, last, &((Call *)call)->lanes[lane], &means);
 }
 

@@ -77,16 +77,18 @@ INLINE float steps_in_one(float greatest, float steps) {
     return greatest > 0 ? steps / greatest : 0;
 }
 
+/* The factors of a polynomial, the highest power first. */
+#define POWER_FACTORS {9.66636852e-3f, 5.59219758e-2f, 2.4022349e-1f, 6.93121045e-1f, 1.0f}
+enum { POWER_TERMS = 5 };
+
 /* Two to the power of numbers that are not positive, right to 18 bits. */
 INLINE void power_of_two(Floats *numbers) {
+    static const float factors[] = POWER_FACTORS;
     Floats x = *numbers, floor = x * 0 - 126.0f;
     raise_to(&x, &floor);
     Floats shifted = x + ROUNDER;
-    Floats rest = x - (shifted - ROUNDER);
-    Floats sum = rest * 9.66636852e-3f + 5.59219758e-2f;
-    sum = sum * rest + 2.4022349e-1f;
-    sum = sum * rest + 6.93121045e-1f;
-    sum = sum * rest + 1.0f;
+    Floats rest = x - (shifted - ROUNDER), sum = rest * factors[0] + factors[1];
+    UNROLL for (int f = 2; f < POWER_TERMS; f++) sum = sum * rest + factors[f];
     *numbers = (Floats)((Ints)sum + ((Ints)shifted << 23));
 }
 

@@ -44,7 +44,7 @@ class Asked:
         """Who returned this memory."""
         if self.returned_by is not None:
             return self.returned_by[id]
-        return tuple(outcome.store for outcome in self.outcomes)
+        return tuple([outcome.store for outcome in self.outcomes])
 
     def ranks(self, id: str) -> dict[str, float]:
         """Where each of several stores had this memory in its own order, from 1, as signals."""
@@ -95,7 +95,8 @@ async def ask(
     search = None if store is None else wording.late(question, limit, store, enough)
     if search is not None:
         name = tools.names[0]
-        return _asked(Found(store=name, hits=tuple(await tools.timed(name, search))))
+        hits = await tools.timed(name, search)
+        return Asked(candidates=hits, outcomes=(Outcome(store=name, count=len(hits)),))
     query = await wording.embedded(question)
     if isinstance(tools.store, Fanned) and request.as_of is None:
         return await ask_each(query, limit, request, tools.store, tools)

@@ -66,7 +66,7 @@ def write_down(
         caller=office.caller,
         query=query,
         verdict=verdict.value,
-        hits=tuple((hit.id, hit.record.version, round(hit.score, 6)) for hit in hits),
+        hits=tuple([(hit.id, hit.record.version, round(hit.score, 6)) for hit in hits]),
         details={"as_of": request.as_of} if request.as_of is not None else None,
     )
     office.journal.note(note)

@@ -49,7 +49,7 @@ async def recall(request: Recall, tools: Tools, choosing: Choosing = choose) -> 
         admission = replace(admission, admitted=tuple(follow(admission.admitted, request.hops, query.names)))
     chosen = await choosing(admission.admitted, request, query.where.alive_at, tools.embedder)
     said = _of_the_question(query) if request.explain else None
-    hits = tuple(_hit(scored, chosen, asked, said) for scored in chosen.hits)
+    hits = tuple([_hit(scored, chosen, asked, said) for scored in chosen.hits])
     if isinstance(tools.store, Tracker) and hits and request.as_of is None and _tracks(tools):
         await tools.store.touch(request.scope, [hit.id for hit in hits], started)
     write_down(recall_id, noted, request, hits, admission.verdict, tools)
@@ -58,7 +58,7 @@ async def recall(request: Recall, tools: Tools, choosing: Choosing = choose) -> 
         hits=hits,
         verdict=admission.verdict,
         fusion_used=request.fusion,
-        stores_queried=tuple(outcome.store for outcome in asked.outcomes),
+        stores_queried=tuple([outcome.store for outcome in asked.outcomes]),
         outcomes=_outcomes(asked, hits),
         degraded=(*_degraded(request, tools, admission), *asked.degraded),
         latency_ms=max(0, tools.clock() - started),
@@ -99,8 +99,10 @@ def _where(request: Recall, now: int) -> Where:
 def _outcomes(asked: Asked, hits: Sequence[Hit]) -> tuple[Outcome, ...]:
     """How many of the hits each store returned."""
     return tuple(
-        replaced(outcome, count=sum([outcome.store in hit.stores for hit in hits]))
-        for outcome in asked.outcomes
+        [
+            replaced(outcome, count=sum([outcome.store in hit.stores for hit in hits]))
+            for outcome in asked.outcomes
+        ]
     )
 
 
@@ -136,7 +138,7 @@ def _degraded(request: Recall, tools: Tools, admission: Admission) -> tuple[str,
         "min_relevance": request.min_relevance == "auto" and not tools.floors.fitted,
         "rank.frequency": _by_use(request) and not counts_recalls(admission.admitted),
     }
-    return tuple(name for name, missing in asked.items() if missing)
+    return tuple([name for name, missing in asked.items() if missing])
 
 
 def _by_use(request: Recall) -> bool:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from ctypes import CDLL, addressof, c_char, c_int, c_void_p
 from functools import partial
 from importlib.machinery import EXTENSION_SUFFIXES
-from itertools import accumulate, chain
 from mmap import PAGESIZE, mmap
 from pathlib import Path
 
@@ -96,7 +95,11 @@ class _Begun:
 
 def _in_a_row(rows: Sequence[Sequence[int]]) -> tuple[array[int], array[int]]:
     """All ids, one row after the other, and where each row starts and the last one ends."""
-    return array("i", chain.from_iterable(rows)), array("i", accumulate(map(len, rows), initial=0))
+    ids, places = array("i"), array("i", [0])
+    for row in rows:
+        ids.extend(row)
+        places.append(len(ids))
+    return ids, places
 
 
 def _room_for(texts: Sequence[object]) -> array[float]:

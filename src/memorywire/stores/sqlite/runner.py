@@ -67,9 +67,9 @@ def put_best_first(runners: list[Runner]) -> None:
 def made(ids: Sequence[str], columns: Sequence[NDArray[Any] | None], which: NDArray[Any]) -> list[Runner]:
     """Runners, of what stands in the columns; one that is None has just their numbers, or what is usual."""
     numbers = which.tolist()
-    *known, borrowed, demoted = (None if column is None else column[which].tolist() for column in columns)
-    known = [numbers if values is None else values for values in known]
-    runners = [Runner(at, place, row, ids[at], *rest) for at, place, row, *rest in zip(*known, strict=True)]
+    *known, borrowed, demoted = [None if column is None else column[which].tolist() for column in columns]
+    at, place, row, weight, cosine = [numbers if values is None else values for values in known]
+    runners = [*map(Runner, at, place, row, [ids[number] for number in at], weight, cosine)]
     if borrowed is not None:
         for runner, lent in zip(runners, borrowed, strict=True):
             runner.borrowed = lent
