@@ -19,6 +19,7 @@ from memorywire.evals.run import Plan
 from memorywire.evals.sets import KINDS
 from memorywire.model.errors import InvalidRequest, TooManyAffected
 from tests.cli.shell import Shell
+from tests.http.elsewhere import NOTICED
 
 # Knows only what the prompt says; as a judge, is content when the right answer's first word was given.
 PROGRAM = """
@@ -230,7 +231,7 @@ def _serving(
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=[NOTICED], daemon=True).start()
     try:
         yield f"127.0.0.1:{server.server_port}", asked
     finally:

@@ -1,7 +1,9 @@
 """A text is embedded once, in this run and the next, and never across embedding spaces."""
 
 import asyncio
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 
 import pytest
 
@@ -90,3 +92,15 @@ def test_of_very_many_texts_those_that_were_embedded_before_a_cut_are_kept(tmp_p
     again = Counting()
     assert len(_embed(CachedEmbedder(again, tmp_path / "vectors.db"), *texts)) == 2_000
     assert set(again.asked) == set(texts) - done != set(texts)
+
+
+def test_a_run_reads_what_is_embedded_while_another_writes(tmp_path):
+    path = tmp_path / "vectors.db"
+    _embed(CachedEmbedder(Counting(), path), "a")
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("DELETE FROM vector")
+        again = Counting()
+        assert _embed(CachedEmbedder(again, path), "a") == [b"letters:a"]
+        assert again.asked == []
+        other.execute("ROLLBACK")

@@ -32,14 +32,17 @@ class CachedEmbedder:
         # An empty name is a temporary file: large sets do not fit in memory.
         self._db = sqlite3.connect(str(path or ""), timeout=60, check_same_thread=False, isolation_level=None)
         try:
+            self._db.execute("PRAGMA journal_mode = WAL")  # two runs share a file: one reads while one writes
             self._db.execute("PRAGMA synchronous = OFF")  # what a crash loses is embedded again
             self._db.execute(_SCHEMA)
         except sqlite3.DatabaseError as error:
             self._db.close()
+            busy = isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
+            cause = "another run writes to it" if busy else "a damaged one may be deleted"
             raise InvalidRequest(
                 f"{path} cannot be used for embedded texts: {error}",
                 field="cache",
-                fix="name another file with --cache; a damaged one may be deleted",
+                fix=f"name another file with --cache; {cause}",
             ) from error
         self.hits = 0
         self.misses = 0

@@ -78,5 +78,5 @@ KINDS = {
     )
 }
 
-WHOLE = tuple(name for name in KINDS if name not in ("oblique", "own"))
-"""What `all` stands for: the sets of which something is asked."""
+WHOLE = tuple(name for name in KINDS if name not in ("pool", "oblique", "own"))
+"""What `all` stands for: the sets of which something is asked; the pool takes as long as all of them."""
