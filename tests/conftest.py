@@ -8,7 +8,10 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
+    from xdist.remote import Producer
+
     from tests.cli.shell import Shell
+    from tests.workers import Files
 
 # A shell starts its background jobs with ctrl-C ignored, and an ignored signal stays ignored in every child:
 # a test that interrupts a command would wait for ever. A handler is reset to the default when a child starts.
@@ -18,6 +21,14 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # `pytest --hypothesis-profile default` draws others.
 settings.register_profile("fixed", derandomize=True, database=None)
 settings.load_profile("fixed")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> "Files | None":
+    """`--dist loadfile`, told which files belong together."""
+    from tests.workers import Files
+
+    return Files(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.fixture

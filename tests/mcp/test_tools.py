@@ -1,6 +1,7 @@
 """The tools of an agent: their schemas and answers are the wire's, the scope is not theirs to choose."""
 
 import asyncio
+import re
 from typing import Any
 
 import jsonschema_rs
@@ -144,6 +145,20 @@ def test_the_text_of_a_recall_fits_into_the_tokens_it_was_given_fences_and_all(b
     assert 0 < shown < len(found.structured_content["results"])
     assert cost(text(found)) <= budget
     assert text(found).endswith("More answers this than fits into max_tokens.")
+
+
+def test_who_gave_too_few_tokens_for_the_labels_is_told_how_many_it_takes():
+    async def story(client: Client) -> tuple[str, str]:
+        for city in ("Oslo", "Bergen"):
+            await remembered(client, f"Ana drinks green tea in {city}")
+        asked = {"query": "what does Ana drink?"}
+        told = text(await client.call_tool("recall", {**asked, "max_tokens": 30}))
+        [whole] = re.findall(r"With its labels the first fits into (\d+)", told)
+        return told, text(await client.call_tool("recall", {**asked, "max_tokens": int(whole)}))
+
+    told, again = with_agent(story)
+    assert told.startswith("What answers this does not fit into max_tokens.")
+    assert again.count("| Ana drinks green tea") == 1
 
 
 @pytest.mark.parametrize("field", sorted(SCOPE))

@@ -17,7 +17,7 @@ TOLD = {
 
 
 async def a_conversation(memory, clock):
-    """Two sessions about a boat, told by two people and an assistant, and some facts."""
+    """Two sessions about a boat, told by two people and an assistant, a question, and some facts."""
     turns = [
         ("one", "user", "Mel", "I bought a red boat in the harbour of Porto"),
         ("one", "assistant", None, "A red boat! What did the boat cost?"),
@@ -30,6 +30,7 @@ async def a_conversation(memory, clock):
         await memory.remember(
             text, type="episodic", session_id=session, metadata=metadata, occurred_at=occurred
         )
+    await memory.remember("Is the boat for sale?", session_id="three", metadata={"speaker": "Ida"})
     await memory.remember("The boat is in the shed", occurred_at=clock.now - 90 * DAY_MS)
     await memory.remember("The boat is in the yard of Rita", occurred_at=clock.now - 2 * DAY_MS)
     await memory.remember("The trailer of the boat is in the yard of Rita", confidence=0.1)
