@@ -1,7 +1,6 @@
 """Fitting hits into a budget of tokens."""
 
 import json
-import math
 from collections.abc import Sequence
 
 from memorywire.model.query import Scored
@@ -30,9 +29,11 @@ def wording(record: Record) -> str:
 
 def pack(ranked: Sequence[Scored], most: int | None, k: int) -> tuple[list[Scored], list[Scored]]:
     """The best `k` that fit together, whole and in order, and those passed over because they did not fit."""
+    if most is None:
+        return list(ranked[:k]), []
     packed: list[Scored] = []
     skipped: list[Scored] = []
-    left = math.inf if most is None else most
+    left = most
     for scored in ranked:
         if len(packed) == k:
             break

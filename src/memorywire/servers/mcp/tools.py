@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # what stands behind the door is loaded by the first request
 
 
 _TOO_SMALL = "What answers this does not fit into max_tokens."
+_ROUNDED_UP = 4  # each of the parts is, by less than one
 _SOME_LEFT_OUT = "More answers this than fits into max_tokens."
 
 
@@ -109,13 +110,16 @@ def spoken(recalled: "Recalled", max_tokens: int | None = None) -> str:
     from memorywire.retrieval.pack import cost
     from memorywire.retrieval.render import FENCE, render
 
-    remarks = list(_remarks(recalled))
-    left = None if max_tokens is None else max_tokens - cost("\n".join(["", *remarks, _SOME_LEFT_OUT]))
-    block = render(recalled.hits, max_tokens=left)
-    if recalled.hits and not block:
-        return "\n".join([_TOO_SMALL, *remarks])
-    left_out = [_SOME_LEFT_OUT] if block.count(FENCE) < len(recalled.hits) else []
-    return "\n".join([*([block] if block else []), *remarks, *left_out])
+    hits, remarks = recalled.hits, list(_remarks(recalled))
+    left = None if max_tokens is None else max_tokens - cost("\n".join(["", *remarks]))
+    block = render(hits, max_tokens=left)
+    if left is not None and block.count(FENCE) < len(hits):
+        block = render(hits, max_tokens=left - cost(f"\n{_SOME_LEFT_OUT}"))
+        enough = cost("\n".join([render(hits[:1]), *remarks, _SOME_LEFT_OUT])) + _ROUNDED_UP
+        remarks.append(
+            _SOME_LEFT_OUT if block else f"{_TOO_SMALL} With its labels the first fits into {enough}."
+        )
+    return "\n".join([*([block] if block else []), *remarks])
 
 
 def _remarks(recalled: "Recalled") -> Iterator[str]:

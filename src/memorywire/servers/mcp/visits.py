@@ -65,8 +65,8 @@ def local_visit(agent: str, user: str | None, *, asking: bool, tenant: str = DEF
 def visit_of(state: dict[str, Any], headers: Mapping[str, str]) -> Visit:
     """The visit of a caller whom the guard let in, and named in the state of the request.
 
-    The agent is the one that the header names, else the only one of the credential, else the default. A header
-    without a value was sent nevertheless: no agent is called so, and a user may be, but is not everybody.
+    The agent is the one that the header names, else the only one of the credential, else the default. A
+    header without a value is sent all the same: no agent has an empty name, and a user who has is only one.
     """
     from memorywire.house import DEFAULT_AGENT
     from memorywire.journal.operators import Right
