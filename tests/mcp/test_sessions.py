@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Coroutine
@@ -286,6 +287,8 @@ def test_the_snippets_name_the_same_store_from_anywhere(tmp_path: Path):
         "sqlite:////var/c.db",
     ]
     args = json.loads(document)["mcpServers"]["memorywire"]["args"]
+    [line] = [line for line in done.stdout.splitlines() if line.startswith("  claude mcp add")]
+    assert shlex.split(line)[-len(args) :] == args
     assert args[1:] == [
         *(word for url in stores for word in ("--store", url)),
         *("--agent", "./ana", "--config", str(tmp_path / "mine.toml")),

@@ -306,3 +306,13 @@ def test_the_command_line_shows_its_token(tmp_path: Path):
         shell = Shell(tmp_path)
         assert shell("recall", "tea", **said).code == 3
         assert shell("recall", "tea", **said, MEMORYWIRE_TOKEN=token).code == 0
+
+
+def test_a_server_without_https_says_which_address_would_do(server: Server):
+    away = server.client.url.replace("http://", "https://")
+    with (
+        BlockingClient(away, "ana") as memory,
+        pytest.raises(StoreUnavailable, match="speak https") as refused,
+    ):
+        memory.list()
+    assert "http://" in str(refused.value.fix)

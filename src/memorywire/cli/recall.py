@@ -23,7 +23,7 @@ _FUSIONS = click.Choice([fusion.value for fusion in Fusion])
 
 @click.command("recall")
 @click.argument("query", required=False)
-@click.option("-k", "k", type=int, metavar="N", help="How many at most; 5 when not given.")
+@click.option("-k", "--k", type=int, metavar="N", help="How many at most; 5 when not given.")
 @click.option("--type", "types", type=TYPES, multiple=True, help="Only this kind; repeatable.")
 @click.option("--filter", "filter_", type=json_object, metavar="JSON", help="Only what matches this filter.")
 @click.option("--fresher-than-days", type=int, metavar="N", help="Only what was created in the last N days.")

@@ -1,6 +1,7 @@
 """What to put into the settings of common clients, so that they start this server."""
 
 import json
+import shlex
 from collections.abc import Iterator, Sequence
 
 from memorywire.model.record import Json
@@ -15,9 +16,8 @@ def snippets(command: str, typed: Sequence[str] = ()) -> Iterator[str]:
     """
     args = ["mcp", *typed]
     stdio: dict[str, Json] = {"command": command, "args": args}
-    words = " ".join(json.dumps(word) if " " in word else word for word in (command, *args))
     yield "Claude Code"
-    yield f"  claude mcp add memorywire -- {words}"
+    yield f"  claude mcp add memorywire -- {shlex.join((command, *args))}"
     yield "Claude Desktop: claude_desktop_config.json; Cursor: .cursor/mcp.json; Windsurf: mcp_config.json"
     yield from _indented(json.dumps({"mcpServers": {"memorywire": stdio}}, indent=2))
     yield "VS Code: .vscode/mcp.json"

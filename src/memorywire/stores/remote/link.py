@@ -136,11 +136,19 @@ class Link:
                     pass  # it was closed while it was idle; a new one shows whether anybody is there
             return self._asked(self._connected(), sent)
         except (HTTPException, OSError) as error:
-            reason = getattr(error, "strerror", None) or type(error).__name__
-            raise StoreUnavailable(
-                f"{self._place.host} did not answer: {reason}",
-                fix="is it running? start it with `memorywire serve`, or check the address and its port",
-            ) from error
+            raise self._unanswered(error) from error
+
+    def _unanswered(self, error: Exception) -> StoreUnavailable:
+        if getattr(error, "reason", None) == "WRONG_VERSION_NUMBER":  # of TLS: the answer came in the clear
+            return StoreUnavailable(
+                f"{self._place.host} does not speak https at this port",
+                fix="say http:// in its address, or name the port where it speaks https",
+            )
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        return StoreUnavailable(
+            f"{self._place.host} did not answer: {reason}",
+            fix="is it running? start it with `memorywire serve`, or check the address and its port",
+        )
 
     def _asked(self, connection: HTTPConnection, sent: "_Sent") -> Json:
         answered = False
