@@ -8,6 +8,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import Future
 
 import pytest
 
@@ -79,14 +80,38 @@ def test_who_stops_waiting_ends_what_was_asked():
     portal, ended, waits = Portal(), [], threading.main_thread().ident
 
     async def endless() -> None:
-        signal.pthread_kill(waits, signal.SIGINT)
         try:
-            await asyncio.Event().wait()
+            while True:  # a signal that comes just as a thread begins to wait is seen with the next one only
+                await asyncio.sleep(0.3)
+                signal.pthread_kill(waits, signal.SIGINT)
         finally:
             ended.append(True)
 
     with pytest.raises(KeyboardInterrupt):
         portal.run(endless())
+    portal.run(asyncio.sleep(0))
+    assert ended == [True]
+    portal.end(Memory().close)
+
+
+def test_an_interrupt_before_the_waiting_ends_what_was_asked_too(monkeypatch):
+    portal, begun, ended = Portal(), threading.Event(), []
+
+    async def endless() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
+
+    def interrupted(future: Future[None]) -> None:
+        begun.wait()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("memorywire.facades.portal._waited", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            portal.run(endless())
     portal.run(asyncio.sleep(0))
     assert ended == [True]
     portal.end(Memory().close)

@@ -7,7 +7,7 @@ from concurrent.futures import CancelledError, Future
 from typing import Any, TypeVar
 
 from memorywire.facades.mooring import closed, forked
-from memorywire.model.errors import InvalidRequest, MemorywireError
+from memorywire.model.errors import InvalidRequest
 from memorywire.model.values import dataclass
 
 A = TypeVar("A")
@@ -34,11 +34,13 @@ class Portal:
     def run(self, work: Coroutine[Any, Any, A]) -> A:
         """What the coroutine gives; one that nobody waits for any more, after a Ctrl-C say, is cancelled."""
         try:
-            future = self._sent(work)
-        except MemorywireError:
-            work.close()
+            return _waited(self._sent(work))
+        except Exception:
+            work.close()  # it was never sent, or has ended
             raise
-        return _waited(future)
+        except BaseException:
+            self._give_up(work)
+            raise
 
     def end(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run one thing more, then end what others still wait for, and the thread; twice is fine."""
@@ -55,6 +57,14 @@ class Portal:
             running.loop.call_soon_threadsafe(running.loop.stop)
             running.thread.join()
             running.loop.close()
+
+    def _give_up(self, work: Coroutine[Any, Any, A]) -> None:
+        """End it, however far it came: a Ctrl-C may come before there is a future to cancel."""
+        running = self._running
+        if running is None or not running.thread.is_alive():
+            work.close()
+        else:
+            running.loop.call_soon_threadsafe(_cancel, work)
 
     def _sent(self, work: Coroutine[Any, Any, A]) -> "Future[A]":
         if self._running is not None and not self._ended:
@@ -90,8 +100,14 @@ def _waited(future: "Future[A]") -> A:
         return future.result()
     except CancelledError as error:
         raise closed() from error
-    finally:
-        future.cancel()
+
+
+def _cancel(work: Coroutine[Any, Any, Any]) -> None:
+    task = next((task for task in asyncio.all_tasks() if task.get_coro() is work), None)
+    if task is None:
+        work.close()
+    else:
+        task.cancel()
 
 
 async def _and_nothing_else(last: Callable[[], Coroutine[Any, Any, None]]) -> None:
