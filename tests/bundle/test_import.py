@@ -236,7 +236,7 @@ def test_what_was_approved_there_and_ended_since_stops_nothing_here(tmp_path: Pa
 
     async def after(memory: Memory, tools: Tools) -> None:
         answer = await imported(path, tools, dry_run=dry_run)
-        assert (answer["held"], answer["conflicts"], answer["problems"]) == (2, 1, [])
+        assert (answer["ended"], answer["conflicts"], answer["problems"]) == (2, 1, [])
         assert [record.id for record in await memory.list()] == ([] if dry_run else ["newer"])
 
     on("sqlite://", before, policy="balanced")

@@ -157,6 +157,7 @@ _REST = {
     "already": "changes were here already",
     "conflicts": "changes met an id that is taken, or built on one that did not come in",
     "held": "wait for a person: memorywire review",
+    "ended": "would wait for a person, and ended later where they come from: nobody is asked",
     "refused": "were refused by policy",
     "redacted": "held a secret, which was taken out",
     "proposals": "proposals wait here now",

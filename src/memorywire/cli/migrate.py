@@ -72,7 +72,7 @@ def sentences(answer: Answer, target: str, tenant: str | None = None) -> Iterato
     would = "would move" if answer["dry_run"] else "moved"
     yield f"{would} {answer['memories']} memories by {answer['changes']} changes"
     yield from left_out(answer["other_tenants"])
-    for name in ("already", "conflicts", "held", "refused", "redacted"):
+    for name in ("already", "conflicts", "held", "ended", "refused", "redacted"):
         if answer[name]:
             yield f"  {name}: {answer[name]}"
     for problem in answer["problems"]:

@@ -1,4 +1,4 @@
-"""What arrives from elsewhere, as it may go on: without secrets, believed no more than its source is here."""
+"""Prepares what arrives from elsewhere: without secrets, and trusted no more than its source is here."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ class Clean:
 
 
 def cleaned(changes: Sequence[Change], tools: Tools) -> list[Clean | MemorywireError]:
-    """Each change as it may go on, or what is wrong with it. Blocks: it is for a thread."""
+    """Each change without its secrets, or its problem. Blocks: call it on a thread."""
     return [_cleaned(change, tools) for change in changes]
 
 
@@ -52,7 +52,7 @@ def _record(record: Record, tools: Tools, found: list[tuple[str, str]]) -> Recor
         check(record.content)
     if tools.office is None:
         return record
-    asked, findings = redact_remember(_request(record), tools.office.redactor)
+    asked, findings = redact_remember(request_for(record), tools.office.redactor)
     if not findings:
         return record
     found += [(finding.kind, finding.place) for finding in findings]
@@ -60,7 +60,7 @@ def _record(record: Record, tools: Tools, found: list[tuple[str, str]]) -> Recor
 
 
 def _refuse_long(record: Record) -> None:
-    """No memory says more than a remember may: what no other door lets in does not come in here."""
+    """Refuse a memory that is longer than a remember takes: imports get no exception."""
     if isinstance(record.content, str) and len(record.content) > CONTENT_CHARS_MAX:
         raise InvalidRequest(
             f"memory {record.id} has {len(record.content)} characters, {CONTENT_CHARS_MAX} are allowed",
@@ -69,15 +69,15 @@ def _refuse_long(record: Record) -> None:
         )
 
 
-def _request(record: Record) -> Remember:
+def request_for(record: Record) -> Remember:
     """What somebody would have asked for to keep this, whose version does not matter here."""
     return replace(asking(record, hold=False), if_version=None)
 
 
 async def weigh(clean: Clean, tools: Tools) -> Verdict:
-    """What policy makes of what a change says; that something ended elsewhere is not judged again.
+    """The policy's judgement on what a change puts; that something ended elsewhere is not judged again.
 
-    What is refused is written down.
+    A refusal is written into the ledger.
     """
     if tools.office is None or not clean.change.put:
         return Verdict.ALLOW
@@ -97,20 +97,21 @@ async def weigh(clean: Clean, tools: Tools) -> Verdict:
     return judgement.verdict
 
 
-async def hold(clean: Clean, tools: Tools) -> None:
-    """Leave it to a person, once: an import that is started again finds it waiting."""
+async def hold(clean: Clean, tools: Tools) -> str | None:
+    """Hold the change for a person, once: an import that is started again finds it waiting."""
     plan = _plan(clean)
     once = tuple(replace(put, unique=True) for put in plan.change.put)
-    await governed(replace(plan, change=replace(plan.change, put=once)), tools)
+    held = await governed(replace(plan, change=replace(plan.change, put=once)), tools)
+    return held.proposal_id
 
 
 def _plan(clean: Clean) -> Plan:
     change = replace(clean.change, operation="remember", end=())
-    return Plan(change=change, request=_request(change.put[0].record), secrets=clean.secrets)
+    return Plan(change=change, request=request_for(change.put[0].record), secrets=clean.secrets)
 
 
 async def believed(change: Change, tools: Tools) -> Change:
-    """No memory is believed more than its source is here."""
+    """The change with each memory trusted no more than its source is here."""
     if tools.office is None or not change.put:
         return change
     policy = await tools.office.rulebook.policy()
@@ -122,7 +123,7 @@ async def believed(change: Change, tools: Tools) -> Change:
 
 
 async def embedded(changes: Sequence[Change], tools: Tools) -> list[Change]:
-    """The changes with a vector on every put that brings none; all of them are made at once."""
+    """The changes with a vector on every put that brings none; all are embedded at once."""
     missing = [put.record.meaning for change in changes for put in change.put if put.vector is None]
     vectors = iter(await tools.embedder.embed(missing) if missing else ())
     return [

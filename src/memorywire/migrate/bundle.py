@@ -25,10 +25,10 @@ _PAGE = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exporting:
-    """Whose memories leave: of one agent or of all, with their vectors or without.
+    """Whose memories leave: those of one agent or of all, with vectors or without.
 
-    `overseen` takes along what waits for a person and the rules that people gave, `ledger` the ledger of the
-    house, which is that of all agents.
+    `overseen` includes what waits for a person and the rules that people gave; `ledger` the ledger of the
+    house, which covers all agents.
     """
 
     tenant: str
@@ -40,7 +40,7 @@ class Exporting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bundle:
-    """What a bundle says of itself: the first line, how many lines of each kind, the digest of all."""
+    """What a bundle says of itself: its first line, how many lines of each kind, and the digest of all."""
 
     manifest: Mapping[str, Json]
     counts: Mapping[str, int]

@@ -1,4 +1,4 @@
-"""The past of a store as changes in the order they were committed, ready to be lived through again."""
+"""The past of a store as changes in commit order, ready to be repeated in another store."""
 
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import replace
@@ -17,9 +17,9 @@ _EVER = 0  # alive at the epoch: what has expired is kept too
 
 
 def told_by(store: Store, late: Collection[str] = ()) -> Store:
-    """The store that knows most about the past: itself, or one of several, the same one to the end.
+    """The store that knows most of the past: the store itself, or always the same one of several.
 
-    Of several it is the first that keeps a log; those that miss changes, which are `late`, come last.
+    Of several it is the first that keeps a log; those that miss changes (`late`) come last.
     """
     if not isinstance(store, Fanned):
         return store
@@ -30,7 +30,7 @@ def told_by(store: Store, late: Collection[str] = ()) -> Store:
 
 
 async def told_here(tools: Tools) -> Store:
-    """Whoever knows most about the past of this house, and misses nothing of it if anybody does not."""
+    """The store of this house that knows most of its past, preferring one that misses nothing."""
     store = tools.store
     if not isinstance(store, Fanned) or tools.office is None:
         return told_by(store)
@@ -38,7 +38,7 @@ async def told_here(tools: Tools) -> Store:
 
 
 async def agents_of(store: Store, tenant: str, named: Sequence[str]) -> Sequence[str]:
-    """The agents that were named, else all whose memories are there, where the store can say it."""
+    """The agents that were named, or else all that have memories, where the store can list them."""
     if named:
         return named
     if isinstance(store, Chronicler):
@@ -51,7 +51,7 @@ async def agents_of(store: Store, tenant: str, named: Sequence[str]) -> Sequence
 
 
 async def changes_of(store: Store, scope: Scope, *, vectors: bool = False) -> AsyncIterator[Change]:
-    """Everything that happened to an agent's memory; of a store without a log, what is there now."""
+    """Everything that happened to an agent's memory; from a store without a log, what is there now."""
     if not isinstance(store, Chronicler):
         async for change in _present(store, scope):
             yield change
@@ -65,7 +65,7 @@ async def changes_of(store: Store, scope: Scope, *, vectors: bool = False) -> As
 
 
 def relived(footprint: Footprint) -> Change:
-    """The change that would do it again. What was erased since stays out: only that it was there is left."""
+    """The change that would do the same again; content that was erased since is left out."""
     ended = [version for version in footprint.ended if version.reason is not EndReason.ERASED]
     replaced = {(v.id, v.number) for v in ended if v.reason is EndReason.REPLACED}
     return replace(
@@ -102,14 +102,14 @@ async def _with_vectors(changes: Sequence[Change], store: Chronicler) -> list[Ch
 
 
 async def _present(store: Store, scope: Scope) -> AsyncIterator[Change]:
-    """Each memory as it is, as if it had just been kept so; under its own id, so that a copy knows itself."""
+    """Each memory as it is now, as if just kept; the change has the memory's id, so that a retry is known."""
     async for page in current(store, scope):
         for record in page:
             yield kept_so(record)
 
 
 def kept_of(scope: Scope) -> Where:
-    """All that is there, archived and expired memories too."""
+    """Selects everything of the scope, archived and expired memories too."""
     return Where(scope=scope, alive_at=_EVER, standings=frozenset(Standing))
 
 
@@ -122,7 +122,7 @@ async def current(store: Store, scope: Scope) -> AsyncIterator[list[Record]]:
 
 
 def kept_so(record: Record) -> Change:
-    """The change that begins a memory as it is; its number begins anew, because nothing came before."""
+    """The change that begins a memory as it is now, with version 1, because nothing came before."""
     first = replace(record, version=1, recalled_at=None)
     return Change(
         id=derived(record.id, record.digest, str(record.updated_at)),

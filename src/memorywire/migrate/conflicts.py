@@ -55,14 +55,15 @@ class Settling:
 
     def standing(self, change: Change) -> Change | None:
         """The change without the ends of what did not come in; None when it builds on that or is no more."""
-        if any(self._gone(put.record.id) for put in change.put):
+        if any(self.gone(put.record.id) for put in change.put):
             return None
-        ends = tuple(end for end in change.end if not self._gone(end.id))
+        ends = tuple(end for end in change.end if not self.gone(end.id))
         if ends == change.end:
             return change  # also one of which nothing is left, because all it said was erased
         return replace(change, end=ends) if change.put or ends else None
 
-    def _gone(self, id: str) -> bool:
+    def gone(self, id: str) -> bool:
+        """Whether it did not come in."""
         return self.fates.get(id) is Fate.DROPPED
 
     async def settle(self, change: Change) -> Change | None:
@@ -75,27 +76,28 @@ class Settling:
             change,
             put=tuple(one for one in put if one is not None),
             end=tuple(
-                replace(end, id=self._name(end.id), into=end.into and self._name(end.into))
+                replace(end, id=self.name(end.id), into=end.into and self.name(end.into))
                 for end in change.end
                 if self._keeps(end.id)
             ),
-            about=change.about and self._name(change.about),
+            about=change.about and self.name(change.about),
         )
         return settled if settled.put or settled.end else None
 
     def _keeps(self, id: str) -> bool:
         return id not in self.fates or (id in self._renamed and self.fates[id] is Fate.TAKEN)
 
-    def _name(self, id: str) -> str:
+    def name(self, id: str) -> str:
+        """What it is called here."""
         return self._renamed.get(id, id)
 
     def _links(self, ids: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(self._name, ids))
+        return tuple(map(self.name, ids))
 
     async def _put(self, put: Put) -> Put | None:
         record = replace(
             put.record,
-            id=self._name(put.record.id),
+            id=self.name(put.record.id),
             supersedes=self._links(put.record.supersedes),
             merged_from=self._links(put.record.merged_from),
             derived_from=self._links(put.record.derived_from),

@@ -1,4 +1,4 @@
-"""Ledgers of other houses: they travel in a bundle, prove themselves, and stay beside ours, never in it."""
+"""Ledgers of other houses: they travel in a bundle, prove themselves, and are kept beside ours."""
 
 import asyncio
 import hashlib
@@ -47,7 +47,7 @@ async def ledgers_of(tools: Tools) -> Iterator[tuple[int, str]]:
 
 
 def signed_journal(tools: Tools) -> tuple[SqliteJournal, Notary] | None:
-    """The journal and whoever signs for it, if it has a ledger that is signed, and so a place on a disk."""
+    """The journal and its notary, if it has a signed ledger, and so a place on a disk."""
     journal = None if tools.office is None else tools.office.journal
     if not isinstance(journal, SqliteJournal) or journal.notary is None:
         return None

@@ -1,4 +1,4 @@
-"""What a store has already of what is on its way: by its log, by its history, or by looking."""
+"""What the target already has of what arrives, found by its log, its history, or by looking."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,7 @@ from memorywire.stores.contract import Chronicler, Historian, Store
 
 
 async def owners_of(changes: Sequence[Change], store: Store) -> Mapping[str, str]:
-    """Whose changes these are here, by id; those that were not done here are left out."""
+    """The agent of each of these changes that was done here already, by change id."""
     told = told_by(store)
     if isinstance(told, Chronicler):
         return await told.known(changes[0].scope.tenant, [change.id for change in changes])
@@ -22,7 +22,7 @@ async def owners_of(changes: Sequence[Change], store: Store) -> Mapping[str, str
 
 
 async def taken_in(changes: Sequence[Change], store: Store) -> list[str]:
-    """The ids that these changes would begin and that something else here has begun already."""
+    """The ids that these changes would begin, but that another change has begun here already."""
     first = {put.record.id: change for change in changes for put in change.put if put.base is Base.NOTHING}
     if not first:
         return []

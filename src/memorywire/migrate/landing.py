@@ -1,4 +1,4 @@
-"""Landing: changes from elsewhere are lived through here, through the same corridor as everybody's.
+"""Applies changes from elsewhere here, through the same corridor as everybody's.
 
 They keep their ids and moments. What is there already is not done twice, so an import that was cut off is
 finished by starting it again.
@@ -18,8 +18,9 @@ from memorywire.migrate.arriving import Clean, believed, cleaned, embedded, hold
 from memorywire.migrate.conflicts import OnConflict, Settling
 from memorywire.migrate.known import owners_of
 from memorywire.migrate.names import derived
+from memorywire.migrate.waiting import Waiting
 from memorywire.model.change import Base, Change
-from memorywire.model.errors import InvalidRequest, MemorywireError, StoreError
+from memorywire.model.errors import Duplicate, InvalidRequest, MemorywireError, StoreError
 from memorywire.model.record import Json, Scope
 from memorywire.stores.sqlite import SqliteStore
 
@@ -43,7 +44,10 @@ class Landing:
 
 @dataclass(slots=True)
 class Landed:
-    """What became of the changes: `already` were there, `held` wait for a person, `problems` are others."""
+    """What became of the changes: `already` were there, `held` wait for a person, `problems` are others.
+
+    `ended` would wait, had not a later change of the same import ended what they began.
+    """
 
     batch: str
     changes: int = 0
@@ -51,13 +55,15 @@ class Landed:
     already: int = 0
     conflicts: int = 0
     held: int = 0
+    ended: int = 0
     refused: int = 0
     redacted: int = 0
     problems: list[dict[str, Json]] = field(default_factory=list)
 
     @property
     def seen(self) -> int:
-        return self.changes + self.already + self.conflicts + self.held + self.refused + len(self.problems)
+        stayed_out = self.conflicts + self.held + self.ended + self.refused + len(self.problems)
+        return self.changes + self.already + stayed_out
 
 
 async def land(
@@ -73,6 +79,7 @@ async def land(
             await lander.group(group)
             tell(lander.landed.seen)
         await lander.settled()
+        await lander.reviewed()
     finally:
         await lander.halted()
     tell(lander.landed.seen)
@@ -95,6 +102,7 @@ class _Lander:
         self._tools = tools
         self._landing = landing
         self._settling = Settling(tools, landing.on_conflict)
+        self._waiting = Waiting(self._settling)
         self.landed = Landed(batch=landing.batch)
         self._writing: asyncio.Task[None] | None = None
         self._before: asyncio.Task[None] | None = None
@@ -114,6 +122,7 @@ class _Lander:
                 pending = []
                 await self._settle(change)
         await self._flush(pending)
+        self._waiting.heard(changes)
 
     async def _named(self, changes: list[Change]) -> tuple[list[Change], Collection[str]]:
         """The changes, and the ids of those that are done; what others did gets a name of its own."""
@@ -168,10 +177,21 @@ class _Lander:
         if verdict is Verdict.REFUSE:
             self.landed.refused += 1
             return None
+        try:
+            proposal = None if self._landing.dry_run else await hold(clean, self._tools)
+        except Duplicate:  # another memory says it here: nobody is asked for what is known
+            self.landed.already += 1
+            return None
         self.landed.held += 1
-        if not self._landing.dry_run:
-            await hold(clean, self._tools)
+        self._waiting.left(change, proposal)
         return None
+
+    async def reviewed(self) -> None:
+        """Nobody is asked any more about what these same changes ended."""
+        self.landed.ended = self._waiting.over()
+        self.landed.held -= self.landed.ended
+        if not self._landing.dry_run and self._tools.office is not None:
+            await self._waiting.settle(self._tools, self._landing.tenant)
 
     def _count(self, done: Sequence[Clean]) -> None:
         self.landed.changes += len(done)

@@ -13,7 +13,7 @@ from memorywire.stores.contract import Chronicler, Historian, Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """A field that does not come along, in how many memories it is there, and why."""
+    """A field that does not come along, how many memories have it, and why."""
 
     field: str
     count: int
@@ -21,7 +21,7 @@ class Loss:
 
 
 async def foreseen(source: Store, scopes: Sequence[Scope], tools: Tools) -> tuple[Loss, ...]:
-    """Read all of the source; nothing is written anywhere."""
+    """What moving this source would lose; all of it is read, and nothing is written."""
     target, seen = tools.store, Counter[str]()
     for scope in scopes:
         async for change in changes_of(source, scope):

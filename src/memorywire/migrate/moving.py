@@ -94,7 +94,7 @@ async def _live(store: Store, scope: Scope) -> AsyncIterator[Record]:
 
 
 def _fingerprint(record: Record) -> bytes:
-    """Of everything but the number of the version, which begins anew where no history came along."""
+    """A digest of everything but the version, which starts anew where no history came along."""
     return record_digest(replace(record, version=1))
 
 

@@ -1,4 +1,4 @@
-"""Ids that are made of names, for what comes again under the same one."""
+"""Ids derived from names, so that the same thing gets the same id when it comes again."""
 
 import hashlib
 import uuid

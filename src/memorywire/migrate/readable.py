@@ -32,7 +32,7 @@ COLUMNS = (
 async def write_readable(
     path: Path, format_: str, store: Store, tenant: str, agents: Sequence[str]
 ) -> tuple[int, tuple[str, ...]]:
-    """Write what is live, expired and archived memories too; how many there were, and what is not in it."""
+    """Write the live memories, with expired and archived ones; gives how many, and what was left out."""
     told = told_by(store)
     write = _WRITERS[format_]
     count = 0
@@ -57,7 +57,7 @@ def _concepts(path: Path, records: Sequence[Record], fresh: bool) -> None:
 
 
 def concept(record: Record) -> str:
-    """One memory as a concept: what every reader of the format knows first, the rest under a name of ours."""
+    """One memory as an OKF concept: the common fields first, all others under our own name."""
     ours = {name: value for name, value in _said(record).items() if value not in ([], {})}
     if record.content == record.words.strip("\n") and LINKS not in record.words:
         del ours["content"]  # the text of the file says it

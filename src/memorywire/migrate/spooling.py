@@ -1,4 +1,4 @@
-"""Reading all of what another product left before any of it comes in, into a file of changes beside."""
+"""Reads all that another product left into a spool file before any of it is imported."""
 
 import csv
 from collections.abc import Iterator, Sized
@@ -40,7 +40,7 @@ def _sound(change: Change, number: int) -> bytes:
 
 
 def _readable(source: Source) -> Iterator[Change]:
-    """Its changes; those that come again are left out."""
+    """The changes of the source, without repeated ones."""
     known: set[int] = set()
     with reading(known):
         for change in source.changes():
@@ -51,7 +51,7 @@ def _readable(source: Source) -> Iterator[Change]:
 
 @contextmanager
 def reading(known: Sized = ()) -> Iterator[None]:
-    """What is not as a reader expects is a problem of the file, somewhere behind what is known of it."""
+    """Turn errors of a reader into a problem of the file, with the place that was reached."""
     try:
         yield
     except UnicodeDecodeError as error:

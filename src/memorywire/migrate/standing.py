@@ -1,4 +1,4 @@
-"""What waits for a person and which rules hold: taken along with the memories they are about."""
+"""Takes along what belongs to the memories: proposals that wait for a person, and rules in force."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,21 +16,21 @@ from memorywire.model.record import Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overseen:
-    """How many proposals wait here now that did not before; whether rules came in, or gave way to ours."""
+    """How many proposals wait here that did not before; and whether rules came in, or yielded to ours."""
 
     proposals: int = 0
     rules: str = "none"
 
 
 def refuse_unsound_rules(path: Path, tools: Tools) -> None:
-    """Rules that could not be in force here would stop every request: nothing is taken from such a file."""
+    """Refuse a file whose rules cannot be in force here: they would stop every request."""
     edition = rules_in(path)
     if edition is not None and tools.office is not None:
         with_rules(tools.office.rulebook.base, edition.rules)
 
 
 async def settle_in(path: Path, tools: Tools, tenant: str, *, dry_run: bool) -> Overseen:
-    """Take over proposals under their ids, and the rules where nobody gave any yet."""
+    """Take over proposals under their ids, and the rules if nobody gave any here."""
     if tools.office is None:
         return Overseen()
     journal, proposals = tools.office.journal, 0

@@ -60,7 +60,7 @@ def _object(line: str, number: int) -> Mapping[str, Json]:
 
 
 def plain(value: Json) -> Json:
-    """What was kept as JSON in a text or in bytes; else the value."""
+    """The value, parsed if it is JSON in a text or in bytes."""
     if not isinstance(value, str | bytes):
         return value
     try:
@@ -70,6 +70,6 @@ def plain(value: Json) -> Json:
 
 
 def table(value: Json) -> dict[str, Json]:
-    """The object that a column holds; empty where it holds none."""
+    """The object in a column; an empty one if it holds none."""
     said = plain(value)
     return dict(said) if isinstance(said, Mapping) else {}

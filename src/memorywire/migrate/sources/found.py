@@ -71,9 +71,9 @@ def source(
 
 
 def _parts(found: Found) -> Iterator[Found]:
-    """The memory, or several where it is longer than one may be; the first has its name and its past.
+    """The memory, or several if it is too long for one; the first keeps its name and its past.
 
-    A procedure in parts is none: it stays whole, and is refused where it lands.
+    A procedure cannot be split: it stays whole, and is refused where it arrives.
     """
     content, whole = found.content, found.type is MemoryType.PROCEDURAL
     earlier = tuple((next(in_parts(words)), at) for words, at in found.earlier)
@@ -90,7 +90,7 @@ def _parts(found: Found) -> Iterator[Found]:
 
 
 def _lived(found: Found, record: Record) -> Iterator[Change]:
-    """A change for each thing that a memory said, one after the other."""
+    """A change for each version of a memory, oldest first."""
     said = [replace(record, content=words, updated_at=at) for words, at in found.earlier]
     for number, version in enumerate((*said, record), start=1):
         change = kept_so(version)
@@ -99,7 +99,7 @@ def _lived(found: Found, record: Record) -> Iterator[Change]:
 
 
 def named(product: str, origin: Origin) -> str:
-    """The same for the same product and path, and nothing that tells either."""
+    """A digest of product and path that reveals neither."""
     return hashlib.sha256(f"{product}\n{origin.path.resolve()}".encode()).hexdigest()
 
 

@@ -66,7 +66,7 @@ def _listed(path: Path) -> list[Mapping[str, Json]]:
 
 
 def _may_list(path: Path) -> bool:
-    """Whether its beginning speaks of a memory, so that no large file of others is read in vain."""
+    """Whether its beginning mentions a memory, so that no large foreign file is read in vain."""
     with path.open("rb") as file:
         return b'"memory"' in file.read(_BEGINNING)
 
@@ -106,7 +106,7 @@ def _points(path: Path) -> Iterator[Found]:
 
 
 def _told(path: Path) -> dict[str, list[tuple[str, int]]]:
-    """What each memory said, in turn, each with the moment since when."""
+    """The history of each memory: what it said, each with the moment from which on."""
     said: dict[str, list[tuple[str, int]]] = {}
     for row in rows(path, _SAID) if "history" in tables(path) else ():
         at = moment(row["updated_at"], moment(row["created_at"], 0))
@@ -149,14 +149,14 @@ def _changes(path: Path) -> Iterator[Found]:
 
 
 class _Point:
-    """Stands for Qdrant's own class: it only takes what was kept."""
+    """Stands in for Qdrant's class: it only takes the stored fields."""
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state["__dict__"])
 
 
 class _Reader(pickle.Unpickler):
-    """Reads points, and refuses whatever else a file might want to bring to life."""
+    """An unpickler that reads points, and refuses every other class in the file."""
 
     def find_class(self, module: str, name: str) -> type[_Point]:
         if module.startswith("qdrant_client.") and name in ("PointStruct", "SparseVector"):

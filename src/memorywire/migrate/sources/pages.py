@@ -42,7 +42,7 @@ def pages(path: Path) -> Iterator[Page]:
 
 
 def others(path: Path) -> tuple[str, ...]:
-    """What is said of the files of a folder that are no Markdown: nothing where there are none."""
+    """A note on the files of a folder that are not Markdown; nothing if there are none."""
     names = [] if path.is_file() else [name for file, name in _files(path) if file.suffix != _MARKDOWN]
     if not names:
         return ()
@@ -59,7 +59,7 @@ def _files(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def first(path: Path) -> Page | None:
-    """A look at what lies there; None where it is no Markdown."""
+    """The first page there; None where there is no Markdown."""
     if path.is_file() and path.suffix != _MARKDOWN:
         return None
     return next(pages(path), None)
@@ -76,7 +76,7 @@ def _page(file: Path, name: str) -> Page:
 
 
 def _text(file: Path, name: str) -> str:
-    """Its words, with line ends as they are: they may be part of what is said."""
+    """The text of the file, with its line ends unchanged: they may be part of what it says."""
     try:
         return file.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:

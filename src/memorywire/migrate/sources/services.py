@@ -32,7 +32,7 @@ class Service:
 
     @property
     def origin(self) -> Origin:
-        """What tells this place from others, without who asks."""
+        """The place without who asks, to tell it from other places."""
         parts = urlsplit(self.url)
         return Origin(
             path=Path("/", self.host, str(parts.port or ""), parts.path.lstrip("/")), scope=self.scope
@@ -44,7 +44,7 @@ def is_address(text: str) -> bool:
 
 
 def kind_of(url: str, kind: str) -> str:
-    """What is there, when nobody says it: two hosts are known, and databases tell by their tables. Blocks."""
+    """The product behind the address: two hosts are known, databases tell by their tables. Blocks."""
     if kind != "auto":
         return kind
     if not url.startswith("http"):
