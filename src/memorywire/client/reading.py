@@ -21,7 +21,7 @@ _RECORD = frozenset(field.name for field in fields(Record))
 
 
 def read(kind: type[Any], answer: Mapping[str, Json], scope: Scope) -> Any:
-    """The answer to one who asked with this scope."""
+    """The answer as a value of this kind, for a caller who asked with this scope."""
     reader = _READERS.get(kind)
     return load(kind, dict(answer)) if reader is None else reader(answer, scope)
 
@@ -32,7 +32,7 @@ def _owner(document: Mapping[str, Json], scope: Scope) -> Scope:
 
 
 def _owned(kind: type[Any], document: Mapping[str, Json], scope: Scope) -> Any:
-    """A value that the wire shows with its scope spelt out."""
+    """A value whose scope the wire spells out as `agent_id` and `user_id`."""
     said = {name: value for name, value in document.items() if name not in ("agent_id", "user_id")}
     return replace(load(kind, {**said, "scope": {"agent": ""}}), scope=_owner(document, scope))
 
@@ -61,7 +61,8 @@ def _recalled(answer: Mapping[str, Json], scope: Scope) -> Recalled:
 
 def _page(answer: Mapping[str, Json], scope: Scope) -> Page:
     items = tuple(_record(item, scope) for item in answer["items"])
-    return Page(items=items, total=answer["total"], next=answer.get("next"))
+    notes = tuple(answer["notes"]) if "notes" in answer else None
+    return Page(items=items, total=answer["total"], next=answer.get("next"), notes=notes)
 
 
 def _chain(answer: Mapping[str, Json], scope: Scope) -> Chain:
@@ -70,7 +71,7 @@ def _chain(answer: Mapping[str, Json], scope: Scope) -> Chain:
 
 
 def _version(id: str, document: Mapping[str, Json], scope: Scope) -> Version:
-    """Its place among the commits is the server's own: it says 0."""
+    """A version; its commit sequence is known to the server alone, and reads as 0."""
     said = {**document, "id": id, "began": 0, "record": None}
     kept = document.get("record")
     version: Version = load(Version, said)

@@ -28,4 +28,13 @@ async def dispatch(
         from memorywire.engine.oversee import oversee  # agents never need it, so they do not wait for it
 
         return await oversee(decode_oversight(operation, payload, tenant=tenant), tools)
-    return await perform(decode(operation, payload, tenant=tenant), tools)
+    answer = await perform(decode(operation, payload, tenant=tenant), tools)
+    return _noted(answer, payload["filter"]) if "filter" in payload else answer
+
+
+def _noted(answer: Answer, wanted: Json) -> Answer:
+    """With what is doubtful about the filter, if anything is."""
+    from memorywire.wire.doubts import doubts  # most requests have no filter
+
+    notes = doubts(wanted)
+    return replaced(answer, notes=notes) if notes else answer

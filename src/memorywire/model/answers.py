@@ -81,6 +81,7 @@ class Forgotten:
     proposal_id: str | None = None
     rule: str | None = None
     degraded: tuple[str, ...] = ()
+    notes: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +172,10 @@ class NearMiss:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recalled:
-    """What a recall found; iterate it for its hits. Empty is a valid answer."""
+    """What a recall found; iterate it for its hits. Empty is a valid answer.
+
+    `notes` say in words what was asked for and hardly meant, such as a misspelt field of a filter.
+    """
 
     recall_id: str
     hits: tuple[Hit, ...]
@@ -183,6 +187,7 @@ class Recalled:
     degraded: tuple[str, ...] = ()
     floor: float | None = None
     near_misses: tuple[NearMiss, ...] | None = None
+    notes: tuple[str, ...] | None = None
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
@@ -198,6 +203,7 @@ class Page:
     items: tuple[Record, ...]
     total: int
     next: str | None = None
+    notes: tuple[str, ...] | None = None
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self.items)

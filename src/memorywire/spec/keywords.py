@@ -47,10 +47,10 @@ _TEXT, _LIST, _OBJECT = ("string",), ("array",), ("object",)
 
 
 class Shape(dict[type, Check]):
-    """A compiled schema: what is to be looked at in a value, by the type that the value has."""
+    """A compiled schema: for each type of a value, the checks that apply to it."""
 
     def __missing__(self, kind: type) -> Check:
-        """Of a type of one's own, such as an enumeration of texts, what holds for the type it is made of."""
+        """The checks for a subclass, such as an enumeration of texts: those of the type it is made of."""
         for known in KINDS:
             if issubclass(kind, known):
                 return self[known]
@@ -60,7 +60,7 @@ class Shape(dict[type, Check]):
         return self[type(value)](value)
 
     def of(self, kind: type) -> Check:
-        """What is to be looked at in values of a type, as far as it is known now."""
+        """The checks for values of a type, as far as they are known now."""
         return self[kind]
 
 
@@ -83,7 +83,7 @@ def _inside(step: str | int, faults: Faults) -> Iterator[Fault]:
 
 
 def _types(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]:
-    """Decided by the kind alone, but for numbers: to a schema 2.0 is an integer."""
+    """Checks of `type`: the type decides, except for numbers, because to a schema 2.0 is an integer."""
     said, broken = schema["type"], (Fault(keyword="type", schema=schema),)
     allowed = {said} if isinstance(said, str) else {*said}
     if "number" in allowed:
@@ -152,7 +152,7 @@ def _members(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator
     others = [] if rest is False else [shapes.of(rest, home)]
 
     def meant(name: str) -> list[Shape]:
-        """What is said of a member of this name: nothing of one that must not be there."""
+        """The checks for a member of this name; empty if it must not be there."""
         named = [known[name]] if name in known else []
         return [*named, *(one for search, one in alike if search(name))] or others
 
@@ -177,7 +177,7 @@ def _members(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator
 
 
 def _some(known: Mapping[str, Shape]) -> Check:
-    """The members that are named; of others nothing is said."""
+    """Checks of named members only; others are ignored."""
 
     def check(value: Mapping[str, Any]) -> Faults:
         found: Faults = FINE

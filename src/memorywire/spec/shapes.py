@@ -58,9 +58,9 @@ class Shapes:
         return self.at(address)
 
     def _parts(self, schema: Mapping[str, Any], home: str) -> Iterator[Part]:
-        """What each keyword says, and last what is referred to: the nearest says it best.
+        """The checks of each keyword, with those of references last, so that the nearest fault is named.
 
-        Keywords that speak together do so where the first of them stands.
+        Keywords that belong together are checked where the first of them stands.
         """
         done: set[Build] = set()
         for keyword in sorted(schema, key="$ref".__eq__):
@@ -75,7 +75,7 @@ class Shapes:
 
 
 class _Later(Shape):
-    """A schema that leads back to itself: looked up when it is used."""
+    """A schema that refers to itself: looked up when it is used."""
 
     def __init__(self, shapes: Shapes, address: str) -> None:
         super().__init__()
@@ -98,7 +98,7 @@ def _pointed(document: Schema, pointer: str) -> Schema:
 
 
 def _joined(checks: Sequence[Check]) -> Check:
-    """All of them, one after the other."""
+    """One check that makes all of these, one after the other."""
     if len(checks) == 1:
         return checks[0]
     if not checks:

@@ -207,7 +207,7 @@ def encode_record(record: Record) -> dict[str, Json]:
 
 
 def _owned(value: Any) -> dict[str, Json]:
-    """A value with its scope spelt out."""
+    """A value with its scope spelt out as `agent_id` and `user_id`."""
     document = _encode_fields(value)
     del document["scope"]
     owner = {"agent_id": value.scope.agent}
@@ -220,7 +220,7 @@ _INTERNAL = ("request", "change", "features", "key")
 
 
 def _encode_proposal(proposal: Proposal) -> dict[str, Json]:
-    """What it would touch and why it waits; of what it says, only the beginning."""
+    """What it would touch and why it waits, with only the beginning of what it says."""
     document = _owned(proposal)
     for internal in _INTERNAL:
         document.pop(internal, None)
@@ -234,7 +234,7 @@ def _encode_proposal(proposal: Proposal) -> dict[str, Json]:
 
 
 def _encode_reviewed(reviewed: Reviewed) -> dict[str, Json]:
-    """With the request as it could be sent again, when there is content to edit."""
+    """The proposal under review, with the request as it could be sent again, if it can be edited."""
     document = _encode_fields(reviewed)
     if isinstance(reviewed.proposal.request, Remember):
         asked = _owned(reviewed.proposal.request)

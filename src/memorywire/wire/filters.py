@@ -44,7 +44,7 @@ def _compared(path: tuple[str, ...], operator: Operator, wanted: Json, place: st
 
 
 def _path(key: str) -> tuple[str, ...]:
-    """A record field by its name; anything else reads inside the metadata."""
+    """The path of a record field; a name that is none reads inside the metadata."""
     if key in FIELDS:
         return (key,)
     steps = tuple(key.split("."))

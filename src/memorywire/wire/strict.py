@@ -56,7 +56,7 @@ def check(value: Json) -> None:
 
 
 def _is_sound(value: Json, depth: int) -> bool:
-    """Whether there is no fault at all, as in most values; where one is, is looked for afterwards."""
+    """Whether the value has no fault, as most have none; where the fault is, is looked for later."""
     if depth > MAX_DEPTH:
         return False
     kind = type(value)

@@ -79,7 +79,7 @@ def check_query(query: Json) -> None:
 
 
 def is_blank(text: str) -> bool:
-    """Whether there is nothing to be seen in a text."""
+    """Whether the text has no visible character."""
     return not spec.definition("blank").faults(text)
 
 
@@ -126,7 +126,7 @@ def _unexpected(path: list[str], fault: Fault) -> InvalidRequest:
 
 
 def _closest(fault: Fault, path: list[str]) -> InvalidRequest:
-    """Of several alternatives, speak of the one the sender came nearest to: the deepest fault."""
+    """The fault of the alternative that came closest: the deepest one."""
     faults = [inner for branch in fault.branches for inner in branch]
     deepest = max(faults, key=lambda inner: len(inner.path), default=None)
     if deepest is not None and deepest.path:
@@ -169,7 +169,7 @@ def _meaning(field: str, schema: Json) -> str | None:
 
 
 def _is_emptiness(fault: Fault) -> bool:
-    """Whether nothing at all was given where one of it would do."""
+    """Whether an empty value was given where at least one element is needed."""
     return fault.keyword in _AT_LEAST and fault.schema[fault.keyword] == 1
 
 

@@ -1,7 +1,7 @@
 """The tools of an agent: the five operations and get, as the model reads about them."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ _SOME_LEFT_OUT = "More answers this than fits into max_tokens."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """What a model is told about one operation; `again` when asking twice does no more than asking once."""
+    """What a model is told about an operation; `again` if repeating it does no more than doing it once."""
 
     title: str
     says: str
@@ -95,9 +95,13 @@ def as_result(answer: object, asked: Mapping[str, Json]) -> CallToolResult:
     return _result(text, document)
 
 
-def as_receipt(document: dict[str, Json]) -> CallToolResult:
-    """A receipt that is plain JSON already."""
-    return _result(written(document), document)
+def as_receipt(document: dict[str, Json], decided_with: Callable[[str], str]) -> CallToolResult:
+    """A result from a receipt that is plain JSON already."""
+    result = _result(written(document), document)
+    if document["pending_approval"] and document["approval_url"] is None:
+        command = decided_with(document["proposal_id"])
+        result.content.append(TextContent(text=f"It waits for a person, who decides with: {command}"))
+    return result
 
 
 def as_problem(error: MemorywireError) -> CallToolResult:
@@ -137,6 +141,7 @@ def _remarks(recalled: "Recalled") -> Iterator[str]:
             yield "A weak match: none of these clearly answers this."
     if recalled.degraded:
         yield f"Not everything that was asked for could be done: {', '.join(recalled.degraded)}."
+    yield from (f"Note: {note}" for note in recalled.notes or ())
 
 
 def written(document: Json) -> str:
