@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memorywire.evals.bench.report import BARE, REFERENCE, TENANT_ALONE, Report, markdown_table
+from memorywire.evals.bench.report import BARE, BOUND, REFERENCE, TENANT_ALONE, Report, markdown_table
 from memorywire.evals.targets import Target
 
 HEADERS = ("", "at least", "aim", "memorywire", "stands")
@@ -20,7 +20,7 @@ class _Asked:
     measure: str
     against: str
     size: int | None = None
-    floor: float
+    floor: float | None = None
     aim: float | None = None
     less: bool = False
 
@@ -29,6 +29,8 @@ _ASKED = (
     _Asked(measure="recall", against=REFERENCE, size=100, floor=10, aim=20),
     _Asked(measure="recall without embedding", against=REFERENCE, size=100_000, floor=10),
     _Asked(measure="recall without embedding", against=REFERENCE, size=1_000_000, floor=20),
+    _Asked(measure="recall without embedding", against=BOUND, size=100_000, aim=2, less=True),
+    _Asked(measure="recall without embedding", against=BOUND, size=1_000_000, aim=2, less=True),
     _Asked(measure="recall of a tenant", against=TENANT_ALONE, size=1_000_000, floor=1.5, aim=1.1, less=True),
     _Asked(measure="remember without embedding", against=BARE, floor=1.5, aim=1.2, less=True),
 )

@@ -10,6 +10,7 @@ from memorywire.model.record import Json
 REFERENCE = "reference"
 ALONE = "the same user alone"
 TENANT_ALONE = "the same tenant alone"
+BOUND = "reading what stands for its vectors"
 BARE = "a bare durable insert"
 PLAIN = "a bare durable insert, SQLite as it comes"
 FLUSH = "a flush of 4 KB"

@@ -1,9 +1,14 @@
-"""What a durable write costs at least: one short row in a file that keeps what it is told, or one flush."""
+"""What a durable write costs at least: one short row in a file that keeps what it is told, or one flush.
+
+And what a search among all costs at least: every byte that stands for a vector, read once.
+"""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import apsw
+import numpy as np
 
 from memorywire.evals.bench.linear import durable
 
@@ -37,3 +42,20 @@ class Yardsticks:
         self._logged.close()
         self._plain.close()
         os.close(self._file)
+
+
+class Codes:
+    """As many bytes as our index keeps of so many vectors: one a component, and a number for each vector."""
+
+    def __init__(self, size: int, dimension: int) -> None:
+        processors = os.cpu_count() or 1
+        words = np.ones(size * (dimension + 4) // 8, np.uint64)  # not zeros, which need no memory
+        self._parts = np.array_split(words, processors)
+        self._threads = ThreadPoolExecutor(processors)
+
+    def read(self) -> None:
+        """All of it, by every processor at once: as fast as the memory gives it."""
+        list(self._threads.map(np.max, self._parts))
+
+    def close(self) -> None:
+        self._threads.shutdown()
