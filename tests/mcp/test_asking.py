@@ -61,11 +61,12 @@ def test_whoever_closes_the_form_leaves_it_waiting(era: str, action: str):
 
 
 @both_eras
-def test_a_client_that_cannot_ask_gets_the_receipt_with_its_link(era: str):
+def test_a_client_that_cannot_ask_is_told_how_a_person_decides(era: str):
     result, found, _ = told_to(None, HELD, era)
     receipt = result.structured_content
     assert (receipt["status"], receipt["pending_approval"]) == ("staged", True)
-    assert receipt["approval_url"].endswith(f"{receipt['proposal_id']}?tenant=default")
+    assert receipt["approval_url"] is None  # nobody serves a console
+    assert result.content[1].text.endswith(f": memorywire review show {receipt['proposal_id']}")
     assert found == []
 
 

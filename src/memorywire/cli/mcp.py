@@ -4,6 +4,8 @@ import re
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -67,7 +69,14 @@ def _visit(desk: Desk, *, asking: bool) -> "Visit":
     """Whose memory it is. The settings are read by the first request, for they load the engine."""
     from memorywire.servers.mcp.visits import local_visit
 
-    return local_visit(desk.settings.agent, desk.settings.user, asking=asking, tenant=desk.tenant)
+    anywhere = replace(desk, typed=_from_anywhere(desk.typed))
+    return local_visit(
+        desk.settings.agent,
+        desk.settings.user,
+        asking=asking,
+        tenant=desk.tenant,
+        decided_with=partial(anywhere.again, "review", "show"),
+    )
 
 
 @asynccontextmanager

@@ -3,7 +3,8 @@
 import asyncio
 
 from memorywire.engine.purse import Purse
-from memorywire.governance.policy import Policy, with_rules
+from memorywire.governance.documents import with_rules
+from memorywire.governance.policy import Policy
 from memorywire.governance.redact import Redactor
 from memorywire.journal.contract import Journal
 from memorywire.model.clock import Clock
@@ -12,9 +13,6 @@ from memorywire.model.values import dataclass
 
 LOCAL = "local"
 """The caller when nobody had to say who they are: the one user of this machine."""
-
-NOWHERE = "memorywire:review/"
-"""Where people decide, while no console is known: the id of the proposal is all there is."""
 
 _FRESH_MS = 1_000
 
@@ -25,9 +23,9 @@ def review_url(console: str) -> str:
 
 
 class Rulebook:
-    """The policy in force: the rules people gave through the journal, before those of the file or profile.
+    """The policy in force: rules that people gave through the journal, then those of the file or profile.
 
-    What another process changes is seen within a second.
+    A change made by another process is seen within a second.
     """
 
     def __init__(self, base: Policy, journal: Journal, clock: Clock) -> None:
@@ -61,9 +59,10 @@ class Rulebook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Office:
-    """What stands between a plan and the stores. `review_url` is where people decide, before the id.
+    """What governs changes: the policy, the redactor and the journal.
 
-    What is held of one `batch` can be decided together.
+    `review_url` is the console's address up to the id of a proposal, if one is known. Changes held in one
+    `batch` can be decided together.
     """
 
     journal: Journal
@@ -71,11 +70,13 @@ class Office:
     purse: Purse
     redactor: Redactor
     caller: str = LOCAL
-    review_url: str = NOWHERE
+    review_url: str | None = None
     batch: str | None = None
 
-    def address(self, proposal: Proposal) -> str:
-        """Where people decide about it: also of which tenant, because a reviewer may look at another one."""
+    def address(self, proposal: Proposal) -> str | None:
+        """Where people decide about a proposal; it names the tenant, because a reviewer may be at another."""
+        if self.review_url is None:
+            return None
         from urllib.parse import quote  # few changes are held
 
         mark = "&" if "?" in self.review_url else "?"

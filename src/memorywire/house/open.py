@@ -12,15 +12,17 @@ from memorywire.engine.extract import DEFAULT_EXTRACTOR, open_extractor
 from memorywire.engine.govern import governed
 from memorywire.engine.kv import Usage
 from memorywire.engine.layer import CALLS_A_DAY, Allowance, Reader
-from memorywire.engine.office import LOCAL, NOWHERE, Office, Rulebook, review_url
+from memorywire.engine.office import LOCAL, Office, Rulebook, review_url
 from memorywire.engine.purse import Purse
 from memorywire.engine.tools import Tools
-from memorywire.governance.policy import Policy, policy_from_toml
+from memorywire.governance.documents import policy_from_toml
+from memorywire.governance.policy import Policy
 from memorywire.governance.profiles import Profile
 from memorywire.governance.redact import Redactor
 from memorywire.house.definitions import Backends, Rules
 from memorywire.house.several import Several, anchor_store, open_several
-from memorywire.journal.sqlite import SqliteJournal, open_journal
+from memorywire.journal.opening import open_journal
+from memorywire.journal.sqlite import SqliteJournal
 from memorywire.model.capabilities import Capabilities, Feature, StoreCapabilities, working
 from memorywire.model.clock import Clock
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest
@@ -33,14 +35,16 @@ from memorywire.stores.registry import open_store
 from memorywire.stores.router.mounting import name_in
 from memorywire.stores.sqlite.file import SqliteFile
 
+_ROOM = 256 * 1024  # free bytes; one change writes some dozens of pages to the log
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Governance:
-    """Who watches over changes. Switched off, nothing is judged, redacted or written down.
+    """How changes are governed; switched off, nothing is judged, redacted or written down.
 
-    `policy` is a shipped profile or the path of a TOML file; `journal` a URL, for stores that cannot keep
-    a journal beside their memories, `fallback` the one for durable stores when none is named; `secrets`
-    are values by label that must never be kept; `caller` is who asks, unless a door knows better; `console`
+    `policy` is a shipped profile or the path of a TOML file. `journal` is a URL, for stores that cannot keep
+    a journal beside their memories; `fallback` is the one for durable stores when none is named. `secrets`
+    are values by label that must never be kept. `caller` is who asks, unless a door knows better. `console`
     is the address of the pages where people decide.
     """
 
@@ -71,10 +75,10 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class House:
-    """Open rooms; whoever opens a house closes it.
+    """The open stores, embedder, journal and engine; whoever opens a house closes it.
 
-    `reader` reads conversations for facts, `repaying` works while a store may be owed changes, `usage` knows
-    how much is kept under keys; `hosting` when a door makes an OpenWOP host of it.
+    `reader` reads conversations for facts, `repaying` works while a store may be owed changes, `usage` counts
+    what is kept under keys; `hosting` is set when a door makes an OpenWOP host of it.
     """
 
     tools: Tools
@@ -87,7 +91,7 @@ class House:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Derived from what is wired, never written down."""
+        """What this house can do, derived from what is wired."""
         store = self.tools.store
         each = [store] if not isinstance(store, Fanned) else [store.child(name) for name in store.children]
         wired = zip(self.tools.names, each, strict=True)
@@ -108,8 +112,17 @@ class House:
         file = None if self.journal is None else self.journal.file
         return not isinstance(file, SqliteFile) or (not file.read_only and file.location.writable)
 
+    @property
+    def roomy(self) -> bool:
+        """Whether the disk of the journal's file has room for another write."""
+        from shutil import disk_usage
+
+        file = None if self.journal is None else self.journal.file
+        path = file.location.path if isinstance(file, SqliteFile) else None
+        return path is None or disk_usage(path.parent).free >= _ROOM
+
     def as_caller(self, caller: str) -> Tools:
-        """The tools in the hands of somebody with a name."""
+        """The tools, used in the name of this caller."""
         office = self.tools.office
         return self.tools if office is None else replace(self.tools, office=replace(office, caller=caller))
 
@@ -194,7 +207,7 @@ async def _governed(tools: Tools, governance: Governance, reading: Reading, rule
         purse=Purse(journal),
         redactor=Redactor(governance.secrets),
         caller=governance.caller,
-        review_url=NOWHERE if governance.console is None else review_url(governance.console),
+        review_url=None if governance.console is None else review_url(governance.console),
     )
     governed_tools = replace(tools, corridor=governed, office=office)
     book = None if rules is None else Backends(journal, governed_tools, rules)

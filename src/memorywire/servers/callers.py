@@ -56,16 +56,16 @@ class Caller:
             )
 
     def hears_of(self, operation: str) -> bool:
-        """Who may come in here, and for which tenants, is told to those who are of every tenant."""
+        """Whether the caller may hear of this: operators concern only those who may see every tenant."""
         return self.everywhere or operation != "operator"
 
     def require_every_agent(self) -> None:
-        """What holds for all agents of a tenant is not for who may work with some of them."""
+        """Raise Forbidden for a caller limited to some agents: this holds for all agents of a tenant."""
         if self.agents != EVERYBODY:
             raise Forbidden("this concerns every agent", fix="ask with a token that is for all agents")
 
     def require_agent(self, payload: Mapping[str, Json], *, optional: bool) -> None:
-        """A limited caller names an agent that is theirs; who else there is does not show."""
+        """Raise unless a limited caller names an agent of theirs; which others exist does not show."""
         if self.agents == EVERYBODY:
             return
         agent = payload.get("agent_id")
@@ -121,7 +121,7 @@ class Doorkeeper:
         await asyncio.gather(*self._writing, return_exceptions=True)
 
     async def _is_guarded(self) -> bool:
-        """Whether there ever was an operator; once there was, nobody needs to look again."""
+        """Whether there ever was an operator; once there was, it is not looked up again."""
         now = self._clock()
         if not self._guarded and (self._looked_at is None or not 0 <= now - self._looked_at < _FRESH_MS):
             self._guarded = await self._file.read(any_operator)
@@ -139,7 +139,7 @@ class Doorkeeper:
         return found if found is not None and found[1].holds(now) else None
 
     def _note_use(self, token: Token) -> None:
-        """Now and then, behind the caller's back: nobody waits for it."""
+        """Note now and then, in the background, that a token was used; nobody waits for it."""
         now = self._clock()
         if not 0 <= now - self._used.get(token.id, token.used_at or 0) < _USED_EVERY_MS:
             self._used[token.id] = now
@@ -176,7 +176,7 @@ def _tenant(operator: Operator, wanted: str | None) -> str:
 
 
 def _unknown() -> Unauthenticated:
-    """One answer whether no token came, or one that never was, has ended or was revoked."""
+    """The one answer for a token that is missing, unknown, ended or revoked."""
     return Unauthenticated(
         "no valid token came with this request: none, an unknown one, or one that has ended or was revoked",
         fix="send the header: Authorization: Bearer mw_...; the command line takes it from MEMORYWIRE_TOKEN",

@@ -22,7 +22,7 @@ _NOBODYS = Scope(agent="*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registry:
-    """The operators of a journal, in the hands of `actor`."""
+    """The operators of a journal, changed in the name of `actor`."""
 
     journal: SqliteJournal
     clock: Clock
@@ -56,7 +56,7 @@ class Registry:
         return await self._act(work, "rotated", name)
 
     async def revoke(self, name: str) -> bool:
-        """Take no token of this operator any more; False, and not written down, if that was so before."""
+        """Accept no token of this operator any more; False, and no entry, if they were revoked before."""
         return await self._act(lambda db: operators.revoke(db, name, self.clock()), "revoked", name)
 
     async def known(self) -> list[tuple[Operator, list[Token]]]:
@@ -72,7 +72,7 @@ class Registry:
         return await self.journal.file.read(work)
 
     async def _act(self, work: Callable[[apsw.Connection], T], kind: str, name: str, **details: Json) -> T:
-        """Do it and write it down, in one transaction; what answers False did nothing."""
+        """Do the work and write it into the ledger in one transaction; work that gives False did nothing."""
         entry = Entry(
             at=self.clock(),
             operation="operator",

@@ -48,7 +48,7 @@ class Passports:
         )
 
     async def operator(self, token: str) -> Operator | None:
-        """Who the token says is asking; None for every reason not to believe it."""
+        """The operator that the token speaks for; None for every reason not to believe it."""
         if len(token) > _LONGEST or token.count(".") != 2:
             return None
         return await asyncio.to_thread(self._checked, token)
@@ -103,7 +103,7 @@ class FileKeys:
 
 
 def _operator(claims: Mapping[str, Json]) -> Operator | None:
-    """What the claim grants; what is not said plainly is not granted."""
+    """The operator that the claim describes; what it does not say plainly is not granted."""
     granted = claims.get(_CLAIM)
     if not isinstance(granted, dict) or granted.get("role") not in [*Role]:
         return None

@@ -73,11 +73,11 @@ def _tracing() -> Any:
 
 
 def _nobody(answer: object) -> None:
-    """There is no span to tell."""
+    """Receives answers when there is no span to put them into."""
 
 
 def _about(answer: object) -> dict[str, str | int]:
-    """Which record it was, if it was one, and how many there were."""
+    """Attributes for the span: the id if the answer has one, and how many there were."""
     ids = _ids(answer)
     if ids is None:
         return {}

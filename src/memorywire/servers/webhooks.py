@@ -37,7 +37,7 @@ def new_secret(entropy: Entropy) -> str:
 
 
 def check_address(url: str) -> None:
-    """Raises InvalidRequest for what is no address that can be told something."""
+    """Raise InvalidRequest unless events can be sent to this address."""
     try:
         parts = urlsplit(url)
         sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -48,7 +48,7 @@ def check_address(url: str) -> None:
 
 
 def signed(webhook: Webhook, event: Event, at_ms: int) -> tuple[bytes, dict[str, str]]:
-    """The body for an address, and the headers that prove from whom it is."""
+    """The body for an address, and the headers that prove who sent it."""
     body = encoded(as_document(event))
     id, moment = f"evt_{event.id}", str(at_ms // 1000)
     key = b64decode(webhook.secret.removeprefix(_PREFIX))
@@ -64,8 +64,7 @@ def signed(webhook: Webhook, event: Event, at_ms: int) -> tuple[bytes, dict[str,
 class Courier:
     """Tells every webhook of the journal what it has not heard yet, for as long as it runs.
 
-    An event may be told twice after a crash, and is never left out. One address that is away keeps
-    no other waiting.
+    After a crash an event may be told twice, but none is left out. One address that is away delays no other.
     """
 
     def __init__(self, journal: SqliteJournal, feed: Feed, clock: Clock, *, first_pause_ms: int) -> None:
@@ -75,7 +74,7 @@ class Courier:
         self._first_pause_ms = first_pause_ms
 
     async def run(self) -> None:
-        """Until it is cancelled; a journal that does not answer is asked again."""
+        """Tell webhooks until cancelled; a journal that does not answer is asked again."""
         while True:
             heard = self._feed.heard
             with suppress(StoreError):
@@ -85,7 +84,7 @@ class Courier:
             await self._feed.pause(heard)
 
     async def _tell(self, webhook: Webhook) -> bool:
-        """Whether there was anything to tell."""
+        """Tell one webhook its next event; False when there is none."""
         now = self._clock()
         if webhook.due_at > now:
             return False
@@ -118,7 +117,7 @@ class Courier:
 
 
 def _posted(url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
-    """Why it was not taken; None when it was. A redirect is not followed: the event is for this address."""
+    """Post the body; None when it was accepted, else why not. Redirects are not followed."""
     parts = urlsplit(url)
     kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
     connection = kind(parts.hostname or "", parts.port, timeout=_SECONDS)

@@ -39,7 +39,7 @@ class Form:
 
     @property
     def typed(self) -> dict[str, str]:
-        """What somebody wrote, and would have to write again if it were lost."""
+        """What somebody typed, and would have to type again if it were lost."""
         found = {name: self.get(name) for name in _WORDS}
         return {name: words[:_MOST_WORDS] for name, words in found.items() if words and words.strip()}
 
@@ -74,9 +74,9 @@ def parse_form(body: bytes) -> Form:
 
 
 def check_origin(request: Request) -> None:
-    """A browser says where a form comes from; who says nothing at all is not one of our pages.
+    """Raise unless the browser says that the form comes from one of our pages.
 
-    That nothing foreign is said was checked before.
+    A foreign origin was refused before; here one that says nothing at all is refused, too.
     """
     headers = request.headers
     if headers.get("sec-fetch-site") != "same-origin" and "origin" not in headers:

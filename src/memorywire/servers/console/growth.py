@@ -19,7 +19,7 @@ class Growth:
         self._counted: dict[str, tuple[int, Sequence[tuple[int, str, int]]]] = {}
 
     async def by_day(self, caller: Caller) -> Sequence[tuple[int, str, int]] | None:
-        """(day, operation, count); None for who may not hear of every agent, as all are counted together."""
+        """(day, operation, count); None for a caller limited to some agents, as all are counted together."""
         if caller.agents != EVERYBODY:
             return None
         now = self._door.house.tools.clock()

@@ -74,7 +74,7 @@ class Console:
     sessions: Sessions
 
     def link(self, url: str) -> str:
-        """An address that signs in whoever opens it first, as the user of this machine."""
+        """An address that signs in the first one to open it, as the user of this machine."""
         return f"{url}{PATH}/enter?key={self.sessions.new_link()}"
 
 
@@ -138,7 +138,7 @@ def console_mount(
 
 
 async def visitor(session: Session | None, doorkeeper: Doorkeeper) -> Caller | None:
-    """Whoever the session stands for by now; None when the door would not let them in."""
+    """The caller that the session stands for now; None when the door would not let them in."""
     if session is not None and session.local:
         return replace(ANYBODY, tenant=session.tenant or DEFAULT_TENANT)
     secret = None if session is None else session.secret
@@ -178,8 +178,10 @@ def _is_elsewhere(page: Page) -> bool:
 
 
 async def _way_in(page: Page) -> Response:
-    """To the sign-in and from there to the page that was asked for; after a form, to the one that sent it,
-    which gives back what was written."""
+    """Redirect to the sign-in, and from there back to the page that was asked for.
+
+    After a form it leads to the page that sent it, which gives back what was typed.
+    """
     if page.request.method != "POST":
         return page.go(page.link("/sign-in", next=page.link()))
     with suppress(MemorywireError):
@@ -216,7 +218,7 @@ async def _choice(page: Page) -> Response:
 
 
 async def _proven(page: Page) -> Form:
-    """The form, if a page of this very session sent it."""
+    """The form, if a page of this very session sent it; else Forbidden."""
     form = await _sent(page)
     if not page.shop.sessions.is_token(page.session, form.get(PROOF) or ""):
         page.typed = form.typed
@@ -225,7 +227,7 @@ async def _proven(page: Page) -> Form:
 
 
 async def _sent(page: Page) -> Form:
-    """The form, whoever it was made for."""
+    """The form, whichever session it was made for."""
     check_origin(page.request)
     limits = page.shop.door.limits
     return await read_form(page.request, limit=limits.batch, seconds=limits.body_seconds)

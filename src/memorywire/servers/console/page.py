@@ -42,9 +42,9 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """An address below /console: `look` answers GET; `do` answers POST, after the form was proven ours.
+    """An address below /console: `look` answers GET, `do` answers POST once the form is proven ours.
 
-    With `of_agent` whoever may see some agents only says first which one they look at.
+    With `of_agent`, a visitor limited to some agents first chooses one of them.
     """
 
     path: str
@@ -95,7 +95,7 @@ class Page:
         return await self.shop.door.call(operation, given, self.caller)
 
     async def ask(self, kind: type[A], operation: str, /, **payload: Json) -> A:
-        """The same, with the answer as the value it is."""
+        """As `call`, with the answer as a value instead of JSON."""
         answer = await self.shop.door.ask(operation, payload, self.caller)
         if not isinstance(answer, kind):
             raise TypeError(f"{operation} answers with {type(answer).__name__}")
@@ -128,7 +128,7 @@ class Page:
         return self.caller.agents != EVERYBODY
 
     def link(self, path: str | None = None, /, **fields: Json) -> str:
-        """An address: this one with other fields, or another one with just these; None takes a field away."""
+        """An address: this page with other fields, or another page with just these; None removes a field."""
         kept: Mapping[str, Json] = self.query if path is None else {}
         asked = {name: value for name, value in {**kept, **fields}.items() if value not in (None, "")}
         place = self.request.url.path if path is None else f"{PATH}{path}"
@@ -157,7 +157,7 @@ class Page:
         return Response(html.encode(errors="backslashreplace"), status, media_type="text/html; charset=utf-8")
 
     def go(self, address: str, note: Note | None = None) -> Response:
-        """Send the visitor on, so that looking again repeats nothing; the next page tells the note."""
+        """Redirect, so that reloading repeats nothing; the next page shows the note."""
         if note is not None:
             self.shop.sessions.tell(self.session, note)
         return RedirectResponse(own(address), status_code=303)
@@ -172,7 +172,7 @@ class Page:
         return self.request.cookies.get("memorywire_keys") != "off"
 
     async def _counts(self) -> dict[str, int]:
-        """What waits in the sections; a count that cannot be had must not cost the page."""
+        """What waits in each section; a count that fails must not fail the page."""
         found: dict[str, int] = {}
         for section in self.sections:
             if section.count is not None:
@@ -181,7 +181,7 @@ class Page:
         return found
 
     async def _tenants(self) -> list[str]:
-        """Whom the visitor may choose to look at; what a pattern stands for is who has memories here."""
+        """The tenants the visitor may look at; a pattern stands for all tenants that have memories here."""
         if self.visitor is None:
             return []
         patterns = self.visitor.tenants

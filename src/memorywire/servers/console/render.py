@@ -18,7 +18,7 @@ from memorywire.model.record import Json
 from memorywire.servers.console.sessions import PATH
 
 SHOWN = 2_000
-"""So many characters of one text are on a page; the rest is behind a link."""
+"""How many characters of one text a page shows; the rest is behind a link."""
 
 _ESCAPED = re.compile(
     "((?:⟦U\\+[0-9A-F]{4,6}⟧)+)"
@@ -43,10 +43,10 @@ def environment() -> Environment:
 
 
 def said(text: Json, limit: int = SHOWN, raw: str | None = None, *, shown: bool = False) -> Markup:
-    """Any text that came from outside, so that it stays text and stays in its place.
+    """Any text from outside, shown so that it stays text and stays in its place.
 
-    What hides or reorders is spelt out, unless that was done before (`shown`); what is long is cut, with a
-    link to all of it where there is one.
+    Characters that hide or reorder are spelt out, unless that was done before (`shown`). A long text is cut,
+    with a link to all of it where there is one.
     """
     whole = text if isinstance(text, str) else plain(text)
     cut = whole[:limit]

@@ -98,7 +98,7 @@ class Sessions:
         return None if stale or session.id in self._ended else session
 
     def end(self, session: Session) -> None:
-        """No copy of its cookie is taken any more."""
+        """Accept no copy of this session's cookie any more."""
         now = self._clock()
         self._ended = {id: at for id, at in self._ended.items() if now - at < _LONGEST_MS}
         self._ended[session.id] = now
@@ -139,7 +139,7 @@ class Sessions:
         return key
 
     def redeem(self, key: str) -> bool:
-        """Whether the key is good; it is not good again."""
+        """Whether the key of a link is good; it works only once."""
         until = self._links.pop(_digest(key), None)
         return until is not None and self._clock() < until
 
@@ -157,12 +157,12 @@ class Sessions:
         return note
 
     def undoing(self, session: Session, id: str) -> Mapping[str, Json] | None:
-        """What takes back the thing the note told of; only in the session that was told."""
+        """What undoes the thing that a note told of; only for the session that was told."""
         note = self._taken.pop(f"{session.id}/{id}", None)
         return None if note is None else note.undo
 
     def put_aside(self, session: Session, typed: Mapping[str, str]) -> None:
-        """Keep what somebody wrote whose visit has ended, until they have signed in again."""
+        """Keep what somebody typed whose session has ended, until they have signed in again."""
         if typed:
             self._aside[session.id] = self._clock(), typed
             _trim(self._aside, _MOST_ASIDE)
@@ -171,7 +171,7 @@ class Sessions:
         return session.id in self._aside
 
     def given_back(self, session: Session) -> Mapping[str, str]:
-        """What was put aside for the session, once and not after as long as a visit lasts in silence."""
+        """What was put aside for the session: once, and only as long as an idle session lasts."""
         at, typed = self._aside.pop(session.id, (0, {}))
         return typed if self._clock() - at < _IDLE_MS else {}
 

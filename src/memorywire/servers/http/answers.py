@@ -95,7 +95,7 @@ def as_problem(
 
 
 def how(error: MemorywireError) -> dict[str, str]:
-    """The headers that say what to do about it."""
+    """The headers that tell a caller what to do about the error."""
     if isinstance(error, Unauthenticated):
         return {"WWW-Authenticate": "Bearer"}
     if isinstance(error, TooLarge | TooSlow):  # what is left of the body is not read

@@ -52,11 +52,11 @@ _METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mounted:
-    """Another application, an object and not a function, under a path. `running` is entered while we run.
+    """Another application, an object and not a function, under a path; `running` is entered while we run.
 
-    The guard has seen every request first: its caller is in `scope["state"]["caller"]`. Visitors are known
-    by the token they bring, or as `entry` knows them; what the guard refuses is told in `words`.
-    `hosting` when it makes this an OpenWOP host, `welcoming` when people belong there who open `/`.
+    The guard sees every request first: its caller is in `scope["state"]["caller"]`. Visitors are known by
+    their token, or as `entry` knows them; `words` says how a refusal is worded. `hosting` is set when this
+    makes the server an OpenWOP host, `welcoming` when people who open `/` belong here.
     """
 
     path: str
@@ -151,7 +151,7 @@ def _routes(door: Door, doorkeeper: Doorkeeper, watch: Watch) -> list[BaseRoute]
 
 
 def _start(mounts: Sequence[Mounted]) -> Endpoint:
-    """Whoever opens the address itself is led to where people belong, or else to the documentation."""
+    """Redirect from `/` to the mount where people belong, or else to the documentation."""
     place = next((mounted.path for mounted in mounts if mounted.welcoming), "/docs")
 
     async def start(request: Request) -> Response:
@@ -161,7 +161,7 @@ def _start(mounts: Sequence[Mounted]) -> Endpoint:
 
 
 def _mounted(mounted: Mounted) -> Iterator[BaseRoute]:
-    """The path itself and all below it; a mount alone does not answer without a slash at the end."""
+    """Routes for the path itself and all below it; a mount alone would need a slash at the end."""
     yield Route(mounted.path, mounted.app)
     yield Mount(mounted.path, mounted.app)
 
@@ -182,7 +182,7 @@ async def problem_of(request: Request, error: Exception) -> Response:
 
 
 async def _unknown(request: Request, error: Exception) -> Response:
-    """What the router says, as a problem."""
+    """The router's error, such as an unknown address, as a problem."""
     told = cast("HTTPException", error)
     if told.status_code == WRONG_METHOD:
         headers = told.headers or {}

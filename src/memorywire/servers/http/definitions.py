@@ -109,10 +109,11 @@ async def _unbind(request: Request, door: Door, caller: Caller, book: Backends) 
 
 
 def _require_for(made: Mapping[str, Json], caller: Caller) -> None:
-    """What is not behind an address is on this machine, and so are the keys: they belong to everybody.
+    """Raise unless the caller may make this definition.
 
-    Whoever chooses an address chooses where the key is sent, and whoever chooses the pattern chooses whose
-    place under a shared key it is.
+    A store without an address is on this machine, and so are the keys: they belong to everybody. Whoever
+    chooses an address chooses where the key is sent, and whoever chooses the pattern chooses whose place
+    under a shared key it is.
     """
     kind = made["url"].partition("://")[0]
     keyed = "key_env" in made or made["tenancy"]["kind"] == TenancyKind.KEY_PER_TENANT

@@ -42,7 +42,7 @@ class Limits:
 
 
 class Door:
-    """The house as seen from outside. What was begun is finished, even when nobody waits for it any more."""
+    """The house as seen from outside; work that was begun is finished, even if nobody waits any more."""
 
     def __init__(self, house: House, limits: Limits) -> None:
         if house.journal is None:
@@ -64,7 +64,7 @@ class Door:
         return answer
 
     async def ask(self, operation: str, payload: Mapping[str, Json], caller: Caller) -> object:
-        """The same, with the answer as the value it is."""
+        """As `call`, with the answer as a value instead of JSON."""
         with spanned(operation) as tell:
             permit(operation, payload, caller)
             asked = dispatch(operation, payload, self.as_caller(caller), tenant=caller.tenant)
@@ -76,7 +76,7 @@ class Door:
         return replace(self.house, tools=self.house.as_caller(caller.name))
 
     def opener(self, caller: Caller) -> Callable[[], Awaitable[House]]:
-        """The same for a face of memory, which opens its house when it is asked."""
+        """A function that gives the house to a face of memory, for this caller."""
 
         async def house() -> House:
             return self.as_caller(caller)
@@ -84,7 +84,7 @@ class Door:
         return house
 
     async def finish(self, work: Awaitable[T]) -> T:
-        """The answer of the work; Overloaded when it takes too long, and then it is still carried on."""
+        """The answer of the work; raises Overloaded when it takes too long, and then it still goes on."""
         task = asyncio.ensure_future(work)
         self._running.add(task)
         task.add_done_callback(self._done)
@@ -111,7 +111,7 @@ class Door:
 
 
 def permit(operation: str, payload: Mapping[str, Json], caller: Caller) -> None:
-    """Raise Forbidden unless the caller may ask this; it does not matter what there is."""
+    """Raise Forbidden unless the caller may ask this, whether or not what it names exists."""
     if operation not in ALL:
         return  # there is nothing to protect, and the dispatch says so
     everywhere = operation in EVERYWHERE and caller.tenant == DEFAULT_TENANT

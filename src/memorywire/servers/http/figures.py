@@ -49,7 +49,7 @@ class Figures:
         self._time_of(operation).observe(seconds)
 
     def said(self, operation: str, answer: Mapping[str, Json]) -> None:
-        """What an operation came to: a verdict and hits, or a receipt; and who did not do their part."""
+        """Count what an operation gave: a verdict and hits, or a receipt; and the stores that failed."""
         if operation == "recall" and "verdict" in answer:
             self._verdicts.labels(answer["verdict"]).inc()
             self._hits.observe(len(answer["results"]))

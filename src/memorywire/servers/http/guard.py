@@ -25,10 +25,10 @@ from memorywire.servers.http.door import Door
 from memorywire.servers.http.watch import Visit, Watch
 
 Entry: TypeAlias = Callable[[Scope], Awaitable[Caller | None]]
-"""How an application knows its own visitors; None is a stranger, whom it greets itself."""
+"""How an application recognises its own visitors; None is a stranger, whom it receives itself."""
 
 Words: TypeAlias = Callable[[MemorywireError], Response]
-"""How an application tells a problem."""
+"""How an application words a problem."""
 
 T = TypeVar("T")
 
@@ -91,7 +91,7 @@ class Rates:
         bucket.left -= 1
 
     def _forget_full(self, now: float) -> None:
-        """A bucket that is full again is like one that was never touched: callers may be without number."""
+        """Drop full buckets, which are like untouched ones: there may be any number of callers."""
         full = self._rate * 2
         self._buckets = {
             caller: bucket
@@ -204,13 +204,13 @@ class Guard:
 
 
 def _below(path: str, homes: Mapping[str, T]) -> T | None:
-    """What is said of the first of these places that the path is at or below."""
+    """The value of the first of these paths that the path is at or below."""
     found = (value for home, value in homes.items() if path == home or path.startswith(f"{home}/"))
     return next(found, None)
 
 
 def _dress(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """With ours in place of whatever the application said; only how long to keep it may be said by it."""
+    """The headers with ours in place of the application's; only its caching is left to it."""
     own = [(name, value) for name, value in headers if name == _CACHE or name not in _DRESS]
     cached = any(name == _CACHE for name, _ in own)
     return [*own, *(pair for pair in _DRESS.items() if not (cached and pair[0] == _CACHE))]
@@ -221,9 +221,9 @@ def _is_stream(headers: Iterable[tuple[bytes, bytes]]) -> bool:
 
 
 def _check_origin(headers: Headers) -> None:
-    """A page of another site cannot use its visitor's access; programs send neither header.
+    """Refuse pages of other sites, which could use their visitor's access; programs send no such header.
 
-    Whatever terminates TLS before us changes the scheme and keeps the host.
+    TLS that is terminated before us changes the scheme and keeps the host, so only the host is compared.
     """
     scheme, _, place = headers.get("origin", "").partition("://")
     if scheme and (scheme not in ("http", "https") or place != headers.get("host")):
@@ -233,7 +233,7 @@ def _check_origin(headers: Headers) -> None:
 
 
 def _is_navigation(method: str, headers: Headers) -> bool:
-    """Somebody follows a link, perhaps of another site, to one of our pages: that does nothing by itself."""
+    """Whether somebody just follows a link to one of our pages: that does nothing by itself."""
     return (
         method == "GET"
         and headers.get("sec-fetch-mode") == "navigate"
@@ -249,7 +249,7 @@ def _hostname(host: str) -> str:
 
 
 def _as_sent(scope: Scope) -> Scope:
-    """Paths of the wire are routed before they are decoded: an id may have a slash in it."""
+    """The scope with the path as it was sent: an id may contain an encoded slash."""
     if scope["path"].startswith("/v0/") and "raw_path" in scope:
         return {**scope, "path": scope["raw_path"].decode("ascii", "replace")}
     return scope

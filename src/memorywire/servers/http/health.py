@@ -26,6 +26,8 @@ def readyz_endpoint(door: Door) -> Endpoint:
             return as_json({"status": "not ready"}, _NOT_READY)
         if not door.house.writable:
             return as_json({"status": "read-only"}, _NOT_READY)
+        if not door.house.roomy:
+            return as_json({"status": "disk full"}, _NOT_READY)
         return as_json({"status": "ok"})
 
     return readyz

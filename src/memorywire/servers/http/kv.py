@@ -41,7 +41,7 @@ def _endpoint(right: Right, verb: Verb, door: Door) -> Endpoint:
 
 
 def _shelf(request: Request, door: Door, caller: Caller, right: Right) -> KeyValue:
-    """The keys that the address names, as far as the caller may have them."""
+    """The keys that the address names; raises unless the caller has the right to them."""
     caller.require(right)
     owner = Owner(
         kind=OwnerKind(asked(request)["scope"]), id=asked(request)["scope_id"], tenant=caller.tenant
@@ -127,7 +127,7 @@ def _kept(kept: Kept) -> Response:
 
 
 def _accepted(done: Kept | Deleted) -> int:
-    """202 for what waits for a person, or for a store that was away."""
+    """202 for a value that waits for a person, or for a store that was away."""
     return ACCEPTED if done.status in (Status.STAGED, Status.DEFERRED) else 200
 
 

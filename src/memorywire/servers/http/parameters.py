@@ -1,4 +1,4 @@
-"""Parameters of a request, read and checked by the description that is published: there is no second list."""
+"""Parameters of a request, read and checked by the published description itself."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -17,7 +17,7 @@ from memorywire.wire.validate import problem_of
 
 DOCUMENT = "urn:memorywire:openapi"
 _PROMISES = ("Idempotency-Key", "If-Match")
-"""Headers whose sender counts on them: where they mean nothing they are refused, not ignored."""
+"""Headers that their sender relies on: where they have no meaning they are refused, not ignored."""
 
 
 class Parameters:
@@ -125,7 +125,7 @@ def _escaped(step: str) -> str:
 
 
 def _read(kind: Mapping[str, Json], text: str, name: str) -> Json:
-    """Text as it is; everything else as JSON, and what is none is left to the schema to refuse."""
+    """Text as it is, everything else as JSON; what is not JSON is left for the schema to refuse."""
     if is_text(kind):
         return text
     try:

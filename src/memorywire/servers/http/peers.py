@@ -121,7 +121,7 @@ def _scopes(value: object) -> Iterator[Scope]:
 
 
 def _permit(scope: Scope, caller: Caller) -> None:
-    """The tenant is the credential's, unless it is of every tenant; so are the agents."""
+    """Raise unless the scope is the caller's: in its tenant (or the caller is of every one) and agents."""
     if scope.tenant != caller.tenant and not caller.everywhere:
         raise Forbidden("this tenant is not yours", field="tenant")
     if not names(caller.agents, scope.agent):

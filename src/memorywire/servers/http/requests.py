@@ -99,13 +99,13 @@ def resolved(operation: str, schema: Mapping[str, Json]) -> Mapping[str, Json]:
 
 
 def is_text(schema: Mapping[str, Json]) -> bool:
-    """Whether a value of it stands in a query as it is; else it is written as JSON."""
+    """Whether its values stand in a query as they are, rather than as JSON."""
     options = schema.get("enum", ())
     return schema.get("type") == "string" or (bool(options) and all(isinstance(one, str) for one in options))
 
 
 def path_value(request: Request, name: str) -> str:
-    """A part of the path, decoded; what is no text names nothing."""
+    """A part of the path, decoded; NotFound if it is not UTF-8."""
     try:
         value = unquote(request.path_params[name], errors="strict")
     except UnicodeDecodeError as error:
@@ -116,7 +116,7 @@ def path_value(request: Request, name: str) -> str:
 def with_headers(
     fields: Container[str], payload: dict[str, Json], sent: Mapping[str, Json]
 ) -> dict[str, Json]:
-    """`Idempotency-Key` and `If-Match`, as far as they were sent, as those of the fields they stand for."""
+    """The payload with the fields that `Idempotency-Key` and `If-Match` stand for."""
     said: dict[str, Json] = {}
     if "Idempotency-Key" in sent:
         said["idempotency_key"] = sent["Idempotency-Key"]

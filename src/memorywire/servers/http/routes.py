@@ -20,10 +20,10 @@ NEEDS: Mapping[str, Right] = {
     **dict.fromkeys(("remember", "forget", "merge", "expire", "undo", "feedback"), Right.WRITE),
     **dict.fromkeys(("proposals", "proposal", "decide", "test_rule"), Right.REVIEW),
 }
-"""What is not named here needs the right to manage."""
+"""The right that each operation needs; one that is not named here needs the right to manage."""
 
 EVERYWHERE = frozenset({"rules", "set_rules", "activate_rule", "revert_rule"})
-"""For the default tenant these are about the rules of everybody."""
+"""Operations that, for the default tenant, concern the rules of every tenant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import Any, cast
 import uvicorn
 from starlette.types import ASGIApp
 
-from memorywire.engine.office import NOWHERE, review_url
+from memorywire.engine.office import review_url
 from memorywire.house import House
 from memorywire.journal.operators import any_operator
 from memorywire.model.errors import InvalidRequest
@@ -46,7 +46,7 @@ class Address:
 
     @property
     def names(self) -> frozenset[str]:
-        """What a `Host` header may say; a server for others, with tokens, may be called anything."""
+        """The names that a `Host` header may give; a server with tokens, for others, takes any."""
         if self.local:
             return LOOPBACK | {self.host.lower(), *(name.lower() for name in self.hosts)}
         return frozenset(name.lower() for name in self.hosts)
@@ -69,7 +69,7 @@ class Serving:
 
 
 class _Server(uvicorn.Server):
-    """Signals are ours: uvicorn would raise them again before the house is closed."""
+    """uvicorn without its signal handling: it would raise signals again before the house is closed."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -111,15 +111,15 @@ async def serve(house: House, serving: Serving, stop: asyncio.Event | None = Non
 
 
 def _reviewed_at(console: str, house: House) -> House:
-    """Receipts of what is held lead to this console, unless it was said where they lead."""
+    """Let the receipts of held changes lead to this console, unless another address is set."""
     office = house.tools.office
-    if office is None or office.review_url != NOWHERE:
+    if office is None or office.review_url is not None:
         return house
     return replace(house, tools=replace(house.tools, office=replace(office, review_url=review_url(console))))
 
 
 async def refuse_if_open(house: House, address: Address) -> None:
-    """Nobody but this machine may come in while no operator was named."""
+    """Raise if others than this machine could come in although no operator was named."""
     if not address.local and (house.journal is None or not await house.journal.file.read(any_operator)):
         raise InvalidRequest(
             f"{address.host} can be reached by others, and nobody has a token yet",
@@ -129,7 +129,7 @@ async def refuse_if_open(house: House, address: Address) -> None:
 
 
 async def _end(server: _Server, door: Door, stop: asyncio.Event) -> None:
-    """When it is time: streams end, no new request is taken, those that are in finish."""
+    """When told to stop: end streams, take no new requests, finish those that are in."""
     loop = asyncio.get_running_loop()
     for known in (signal.SIGINT, signal.SIGTERM):
         with suppress(ValueError, RuntimeError, NotImplementedError):  # only the main thread hears signals

@@ -16,14 +16,14 @@ from memorywire.servers.http.door import Door
 from memorywire.servers.http.handlers import Endpoint, asked, caller_of
 
 Welcome: TypeAlias = Callable[[Request], Awaitable[Caller | None]]
-"""Who the sender of a request is by now: a token that was revoked ends the streams it opened."""
+"""Gives the sender of a request as of now: a revoked token ends the streams it opened."""
 
 _BEAT_SECONDS = 15.0
 _AGAIN = 5
 
 
 class Streams:
-    """How many listen, so that there is an end to it."""
+    """How many streams are open, and how many there may be."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -99,7 +99,7 @@ def _line(event: Event) -> bytes:
 
 
 def as_document(event: Event) -> dict[str, Json]:
-    """An event as it is told: to whom it happened, never what was said."""
+    """An event as it is told: what was done to which memory, never what it says."""
     said = {
         "id": event.id,
         "at": event.at,

@@ -93,7 +93,7 @@ class Watch:
 
 
 class _Timed:
-    """An embedder that is watched at work."""
+    """An embedder whose batches are timed."""
 
     def __init__(self, inner: Embedder, figures: Figures) -> None:
         self._inner = inner

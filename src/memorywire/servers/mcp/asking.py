@@ -47,32 +47,32 @@ Context = ServerRequestContext[Any, Any]
 async def settle(
     receipt: dict[str, Json], operation: str, visit: Visit, context: Context, clerk: Clerk
 ) -> CallToolResult | InputRequiredResult:
-    """The receipt of a held change, after the person was asked, if anybody can be.
+    """The receipt of a held change, after the person was asked, if the client can ask.
 
-    Since 2026-07-28 the question goes out as the result, and the client comes again with the answer.
+    Since protocol 2026-07-28 the question is the result, and the client calls again with the answer.
     """
     if visit.reviewer is None or not _can_ask(context):
-        return as_receipt(receipt)
+        return as_receipt(receipt, visit.decided_with)
     reviewed = await clerk.review("proposal", {"proposal_id": receipt["proposal_id"]}, visit)
     message, seen = question(cast("Reviewed", reviewed)), cast("Reviewed", reviewed).seen
     if len(message) > LONGEST:
-        return as_receipt(receipt)
+        return as_receipt(receipt, visit.decided_with)
     if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
         form = ElicitRequest(params=ElicitRequestFormParams(message=message, requested_schema=_FORM))
         state = json.dumps({"operation": operation, "receipt": receipt, "seen": seen})
         return InputRequiredResult(input_requests={KEY: form}, request_state=state)
     told = await context.session.elicit_form(message, _FORM, related_request_id=context.request_id)
-    return as_receipt(await _decided(told, receipt, operation, seen, visit, clerk))
+    return as_receipt(await _decided(told, receipt, operation, seen, visit, clerk), visit.decided_with)
 
 
 async def resume(state: str, responses: InputResponses | None, visit: Visit, clerk: Clerk) -> CallToolResult:
-    """The receipt after the client came again; the state is ours, sealed and bound to this visit."""
+    """The receipt after the client called again; the state is sealed by us and bound to this visit."""
     held = json.loads(state)
     told = (responses or {}).get(KEY)
     receipt: dict[str, Json] = held["receipt"]
     if isinstance(told, ElicitResult):
         receipt = await _decided(told, receipt, held["operation"], held["seen"], visit, clerk)
-    return as_receipt(receipt)
+    return as_receipt(receipt, visit.decided_with)
 
 
 def question(reviewed: "Reviewed") -> str:
@@ -96,7 +96,7 @@ def _can_ask(context: Context) -> bool:
 async def _decided(
     told: ElicitResult, receipt: dict[str, Json], operation: str, seen: str, visit: Visit, clerk: Clerk
 ) -> dict[str, Json]:
-    """Whoever closes the form has not decided: it goes on waiting."""
+    """The receipt after the form was answered; closing the form decides nothing."""
     decision = (told.content or {}).get("decision") if told.action == "accept" else None
     if decision not in ("approve", "reject"):
         return receipt

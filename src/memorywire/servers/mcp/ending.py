@@ -1,4 +1,4 @@
-"""Streams that last as long as a client listens, ended when the server ends."""
+"""Ends streams, which last as long as a client listens, when the server ends."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 async def until(closing: asyncio.Event, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-    """Serve the stream; when `closing` is set, the application hears that nobody listens any more."""
+    """Serve a stream; when `closing` is set, the application is told that the client has gone."""
     whole = False
 
     async def hear() -> Message:

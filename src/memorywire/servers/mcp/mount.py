@@ -23,7 +23,7 @@ from memorywire.servers.mcp.visits import Visit, visit_of
 PATH = "/mcp"
 
 _IDLE_SECONDS = 300.0
-"""After which a session that asks nothing and listens to nothing makes room for another."""
+"""A session that neither asks nor listens for this long makes room for another."""
 
 
 def mcp_mount(
@@ -58,7 +58,7 @@ def mcp_mount(
 
 
 class _Named:
-    """The application with its callers named as the session manager compares them."""
+    """The application with a user for each caller, by which the session manager tells callers apart."""
 
     def __init__(self, manager: StreamableHTTPSessionManager) -> None:
         self._manager = manager
@@ -77,6 +77,6 @@ def _who(context: ServerRequestContext[Any, Any]) -> Visit:
 
 
 def _user(caller: Caller) -> AuthenticatedUser:
-    """Nobody can go on with the session of another."""
+    """A user that differs for every caller, so that nobody can continue another's session."""
     owner = f"{caller.tenant}/{caller.name}"
     return AuthenticatedUser(AccessToken(token="", client_id=owner, scopes=[], subject=owner))

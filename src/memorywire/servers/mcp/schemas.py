@@ -7,7 +7,7 @@ from memorywire import spec
 from memorywire.model.record import Json
 
 SCOPE = frozenset({"agent_id", "user_id"})
-"""What the connection says and the model cannot choose."""
+"""Fields that the connection decides, and that the model cannot choose."""
 
 _KNOWN = frozenset({"agent_id"})
 """What an answer need not say. Which user a memory belongs to is news to an agent of several."""
@@ -29,12 +29,12 @@ def output_schema(operation: str) -> dict[str, Json]:
 
 
 def unscoped(answer: Mapping[str, Json]) -> dict[str, Json]:
-    """An answer of the wire without the agent, who knows."""
+    """An answer of the wire without the agent, who knows who it is."""
     return {name: value for name, value in answer.items() if name not in _KNOWN}
 
 
 class _Whole:
-    """One schema with its references written out and some fields left out.
+    """One schema with its references resolved and some fields left out.
 
     A reference that leads into itself stays, under `$defs`.
     """
@@ -93,7 +93,7 @@ def _found(target: str) -> tuple[Json, str]:
 
 
 def _joined(meant: Mapping[str, Json], own: Mapping[str, Json]) -> dict[str, Json]:
-    """Both hold: words and new conditions stand beside those that are referred to."""
+    """Both schemas in one: the words and conditions of `own` beside those it refers to."""
     if any(name in meant for name in set(own) - _WORDS):
         return {**own, "allOf": [dict(meant), *own.get("allOf", ())]}
     return {**meant, **own}

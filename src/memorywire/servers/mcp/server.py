@@ -122,7 +122,7 @@ class _Desk:
     async def list_resources(
         self, context: Context, params: PaginatedRequestParams | None
     ) -> ListResourcesResult:
-        """None by name: what memory holds is found by asking."""
+        """No resources are listed: what memory holds is found by asking."""
         return ListResourcesResult(resources=[])
 
     async def list_templates(

@@ -1,6 +1,6 @@
 """Who speaks through a connection: whose memory it is, what they may do, and who decides what is held."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,24 +18,31 @@ LOCAL_PERSON = "person:mcp"
 """The person in front of a client on this machine, who answers its questions."""
 
 
+def reviewing(proposal: str) -> str:
+    """The command that shows a proposal of the usual store."""
+    return f"memorywire review show {proposal}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
     """An agent at the door. `reviewer` is who answers when a person is asked; None asks nobody.
 
-    `state` is where the HTTP door looks for what its log and its figures say of a request.
+    `decided_with` is the command with which a person decides about a proposal. `state` is where the HTTP
+    door looks for what its log and its figures say of a request.
     """
 
     agent: str
     user: str | None
     caller: "Caller"
     reviewer: "Caller | None" = None
+    decided_with: Callable[[str], str] = field(default=reviewing, compare=False)
     state: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def note(self, operation: str, said: Mapping[str, Json]) -> None:
         self.state.update(operation=operation, **said)
 
     def payload(self, arguments: Mapping[str, Json]) -> dict[str, Json]:
-        """A request of the wire about this agent's memory; nobody can name another."""
+        """The arguments as a wire request about this agent's memory; no argument can name another."""
         for name in sorted(SCOPE & set(arguments)):
             raise InvalidRequest(
                 f"{name} is not a field here",
@@ -47,11 +54,18 @@ class Visit:
 
     @property
     def principal(self) -> str:
-        """Tells this visit from all others."""
+        """A name that tells this visit from all others."""
         return repr((self.caller.tenant, self.agent, self.user, self.reviewer and self.reviewer.name))
 
 
-def local_visit(agent: str, user: str | None, *, asking: bool, tenant: str = DEFAULT_TENANT) -> Visit:
+def local_visit(
+    agent: str,
+    user: str | None,
+    *,
+    asking: bool,
+    tenant: str = DEFAULT_TENANT,
+    decided_with: Callable[[str], str] = reviewing,
+) -> Visit:
     """The visit of a program that a person of this machine started for one agent."""
     from memorywire.journal.operators import Right
     from memorywire.servers.callers import Caller
@@ -59,7 +73,8 @@ def local_visit(agent: str, user: str | None, *, asking: bool, tenant: str = DEF
     use = frozenset({Right.READ, Right.WRITE})
     caller = Caller(name=f"agent:{agent}", rights=use, tenant=tenant, agents=(agent,))
     person = Caller(name=LOCAL_PERSON, rights=frozenset(Right), tenant=tenant, agents=(agent,))
-    return Visit(agent=agent, user=user, caller=caller, reviewer=person if asking else None)
+    reviewer = person if asking else None
+    return Visit(agent=agent, user=user, caller=caller, reviewer=reviewer, decided_with=decided_with)
 
 
 def visit_of(state: dict[str, Any], headers: Mapping[str, str]) -> Visit:

@@ -40,7 +40,7 @@ class Desk:
 
 
 def admitted(request: Request, right: Right) -> Visitor:
-    """Who asks, when they may; raises what the doorkeeper said to a stranger."""
+    """The caller, if they have the right; raises what the doorkeeper said to others."""
     caller: Caller | None = request.state.caller
     if caller is None:
         refusal: Exception = getattr(request.state, "refusal", None) or Unauthenticated("nobody asks")

@@ -34,7 +34,7 @@ async def agents(request: Request, desk: Desk, visitor: Visitor) -> Response:
 
 
 async def start(request: Request, desk: Desk, visitor: Visitor) -> Response:
-    """Fields of a run that this host has no use for are left unread; the tenant is the caller's own."""
+    """Start a run; fields that this host does not use are ignored, and the tenant is the caller's own."""
     body = await desk.body(request)
     if body.get("tenantId", visitor.tenant) != visitor.tenant:
         raise Forbidden("this tenant is not yours", field="tenantId")
@@ -55,7 +55,7 @@ async def events(request: Request, desk: Desk, visitor: Visitor) -> Response:
 
 
 async def poll(request: Request, desk: Desk, visitor: Visitor) -> Response:
-    """What there is behind `lastSequence`, at once: whoever wants more asks again."""
+    """The events behind `lastSequence`, at once; whoever wants more asks again."""
     run = await desk.run(request, visitor)
     ended = run.status is not RunStatus.RUNNING
     return as_json({"events": await _events(request, desk, run), "isComplete": ended})
@@ -81,7 +81,7 @@ async def cancel(request: Request, desk: Desk, visitor: Visitor) -> Response:
 
 
 async def secret(request: Request, desk: Desk, visitor: Visitor) -> Response:
-    """The run resolved a secret. Nothing of it is written anywhere, and the answer does not repeat it."""
+    """Register a secret of the run; it is written nowhere, and the answer does not repeat it."""
     body = await desk.body(request)
     run = await desk.run(request, visitor)
     desk.host.resolve(run, text(body, "secretId"), text(body, "value"))
@@ -138,7 +138,7 @@ async def consolidated(request: Request, desk: Desk, visitor: Visitor) -> Respon
 
 
 async def seed(request: Request, desk: Desk, visitor: Visitor) -> Response:
-    """Entries out of nowhere, for a host under test; the ids they bring are not taken."""
+    """Put made-up entries, for a host under test; the ids they bring are not used."""
     body = await desk.body(request)
     ref, entries = text(body, "memoryRef"), body.get("entries")
     if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):

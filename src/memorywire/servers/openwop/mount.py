@@ -130,11 +130,11 @@ def _discovery(host: Host) -> Endpoint:
 
 
 async def _anybody(_: Scope) -> None:
-    """What a host can do is told to everybody."""
+    """Admits everybody: what a host can do is public."""
 
 
 async def _bearer(doorkeeper: Doorkeeper, scope: Scope) -> Caller | None:
-    """Who asks; why they are not let in is told in the words of this contract, by the application itself."""
+    """The caller; a refusal is passed on, so that the application words it as this contract does."""
     headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
     try:
         return await doorkeeper.admit(headers.get(b"authorization"), headers.get(b"memorywire-tenant"))

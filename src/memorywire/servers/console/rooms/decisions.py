@@ -55,14 +55,14 @@ async def decide_all(page: Page, form: Form) -> Response:
 
 
 async def _moved_since(page: Page, place: str) -> set[str]:
-    """What was held, planned again or decided behind that place of the ledger."""
+    """The ids of all that was held, planned again or decided after that entry of the ledger."""
     since = whole(place, "place", "the place is a number")
     found = await page.shop.door.feed.since(since, tenant=page.caller.tenant)
     return {event.subject for event in found if event.subject is not None}
 
 
 async def undo(page: Page, form: Form) -> Response:
-    """What a note offers to take back, in the session it was told to."""
+    """Take back what a note offered to undo, in the session that the note was shown to."""
     back = form.get("back") or _INBOX
     payload = page.shop.sessions.undoing(page.session, form.text("note"))
     if payload is None:

@@ -85,7 +85,7 @@ async def look_and_feel(page: Page, form: Form) -> Response:
 
 
 def _come_in(page: Page, session: Session, next: str | None) -> Response:
-    """Under a new session, so that nobody can have prepared it; it is given what was written before."""
+    """Start a new session, so that nobody can have prepared it; what was typed before comes along."""
     sessions = page.shop.sessions
     typed = sessions.given_back(page.session)
     sessions.end(page.session)

@@ -50,8 +50,11 @@ async def inbox(page: Page) -> Response:
 
 
 async def _under_cursor(page: Page, items: list[dict[str, Json]]) -> dict[str, Json] | None:
-    """The proposal that the address names, decided meanwhile or not: another in its place would be decided
-    by whoever does not look twice. Without a name, or with one that nobody knows, the first."""
+    """The proposal that the address names, even if it was decided meanwhile.
+
+    Showing another in its place would let somebody decide the wrong one. Without a name, or with an unknown
+    one, it is the first.
+    """
     named = page.query.get("at")
     if named is not None:
         with suppress(NotFound):
@@ -146,7 +149,7 @@ def _first(said: Iterable[Mapping[str, Json]], name: str) -> Json:
 
 
 def _behind(at: str | None, items: list[dict[str, Json]]) -> str | None:
-    """Where the cursor goes when this one is decided: to the next, or back from the last."""
+    """The proposal to show after this one is decided: the next, or the one before the last."""
     ids = [item["id"] for item in items]
     if at not in ids or len(ids) < 2:
         return None

@@ -81,7 +81,7 @@ async def _searched(page: Page, words: str, asked: Mapping[str, Json]) -> dict[s
 
 
 async def _found(page: Page, words: str, asked: Mapping[str, Json]) -> dict[str, Any]:
-    """By relevance, through a recall: whoever looks something up leaves the same trace as an agent."""
+    """Memories by relevance, through a recall, so that looking leaves the same trace as an agent's."""
     found = await page.call("recall", **asked, query=words, k=_PAGE)
     standing = {"standing": "active"}  # a hit does not say, and only what is recallable is found
     return {"items": [standing | one for one in found["results"]], "recall_id": found["recall_id"]}
@@ -117,7 +117,7 @@ def _row(cells: list[str]) -> bytes:
 
 
 def _cell(value: Json) -> str:
-    """As text; what a spreadsheet would take for a formula begins with an apostrophe."""
+    """A value as text; one that a spreadsheet would take for a formula gets an apostrophe."""
     text = "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return f"'{text}" if text[:1] in {"=", "+", "-", "@", "\t", "\r"} else text
 

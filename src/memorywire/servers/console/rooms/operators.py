@@ -19,7 +19,7 @@ async def operators(page: Page) -> Response:
 
 
 async def add(page: Page, form: Form) -> Response:
-    """What cannot be done stays on the page with what is wrong, so that nobody writes it all again."""
+    """Add an operator; if it fails, the page shows the problem and keeps what was typed."""
     registry = _registry(page)
     try:
         issued = await registry.add(_named(page, form), expires_at=_ends(page, form))
@@ -55,7 +55,7 @@ async def _shown(
     sent: Form | None = None,
     problem: Mapping[str, str] | None = None,
 ) -> Response:
-    """A new token is on the page that made it and nowhere else."""
+    """The page of operators; a new token is shown here once, and nowhere else."""
     shown = {"known": await _registry(page).known(), "issued": issued, "roles": list(Role)}
     response = await page.show("operators.html", status, **shown, sent=sent, problem=problem)
     response.headers["Cache-Control"] = "no-store"

@@ -104,7 +104,7 @@ def _block(hits: Sequence[Hit], max_tokens: int | None) -> dict[str, Any]:
 
 
 def _rows(recalled: Recalled) -> list[dict[str, Any]]:
-    """Hits with a bar for each signal: its value, beside the greatest that any of them has."""
+    """Hits with a bar for each signal, relative to the greatest value that any hit has."""
     signals = [
         {name: value for name, value in (hit.signals or {}).items() if not name.startswith(_RANK)}
         for hit in recalled.hits

@@ -7,6 +7,7 @@ from typing import Any
 from starlette.responses import Response
 
 from memorywire.journal.operators import Right
+from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.servers.console.forms import Form, whole
@@ -44,7 +45,7 @@ async def rule(page: Page) -> Response:
 
 
 async def save(page: Page, form: Form) -> Response:
-    """Keep one rule, in its place; or try it, and keep nothing. What is wrong is said beside what it says."""
+    """Keep a rule in its place, or only try it; a problem is shown beside what was typed."""
     book = await page.call("rules")
     shown: dict[str, Any] = {"book": book, "text": form.get("rule") or "", "name": form.get("name")}
     try:
@@ -94,7 +95,8 @@ async def revert(page: Page, form: Form) -> Response:
     """Take back all that a learned rule let pass, and switch it off."""
     done = await page.call("revert_rule", name=form.text("name"))
     kept = f"; {len(done['kept_ids'])} could not be, memory has moved since" if done["kept_ids"] else ""
-    text = f"{len(done['reverted_ids'])} changes were taken back{kept}. The rule is off."
+    reverted = counted(len(done["reverted_ids"]), "change was", "changes were")
+    text = f"{reverted} taken back{kept}. The rule is off."
     return page.go(page.link("/policy"), Note(text=text))
 
 
