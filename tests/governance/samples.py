@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from memorywire.governance.policy import Case
+from memorywire.governance.cases import Case
 from memorywire.model.record import MemoryType, Record, Scope, Trust
 
 ANA = Scope(agent="assistant", user="ana")

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memorywire.governance.cases import Case
+from memorywire.governance.documents import policy_from_toml
 from memorywire.governance.learned import Decided, features, suggest
-from memorywire.governance.policy import Case, judge, policy_from_toml
+from memorywire.governance.policy import judge
 from memorywire.governance.rules import Verdict, rule_from, rule_to
 from memorywire.model.record import MemoryType, Scope, Trust
 from tests.governance.samples import a_case, a_memory, untrusted

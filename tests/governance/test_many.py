@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from memorywire.engine.govern import places
+from memorywire.governance.documents import policy_from_toml
 from memorywire.governance.instructions import screen
 from memorywire.governance.many import Bench, cleared, signless
-from memorywire.governance.policy import Policy, judge, policy_from_toml
+from memorywire.governance.policy import Policy, judge
 from memorywire.governance.redact import Redactor, are_innocent, redact_remember
 from memorywire.model.record import MemoryType, Record, Trust
 from memorywire.model.requests import Remember

@@ -6,17 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorywire.governance.policy import (
-    Case,
-    Policy,
-    SecretAction,
-    backtest,
-    judge,
-    matches,
-    policy_from_toml,
-    secret_action,
-    trust_of,
-)
+from memorywire.governance.cases import Case, matches
+from memorywire.governance.documents import policy_from_toml
+from memorywire.governance.policy import Policy, SecretAction, backtest, judge, secret_action, trust_of
 from memorywire.governance.rules import Verdict, rule_from
 from memorywire.model.record import MemoryType, Scope, Trust
 from tests.governance.samples import ANA, a_case, a_memory, untrusted

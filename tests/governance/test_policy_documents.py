@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorywire.governance.budgets import Budget
-from memorywire.governance.policy import judge, matches, policy_from_toml, policy_to_dict
+from memorywire.governance.cases import matches
+from memorywire.governance.documents import policy_from_toml, policy_to_dict
+from memorywire.governance.policy import judge
 from memorywire.governance.profiles import Profile, profile_text
 from memorywire.governance.rules import RESERVED, Condition, Verdict, implies, rule_from, rule_to
 from memorywire.model.errors import InvalidRequest

@@ -15,8 +15,9 @@ from memorywire.journal import ledger
 from memorywire.journal.audit import contradicted
 from memorywire.journal.contract import Act, Edition, Wanted
 from memorywire.journal.entries import Entry, contents_of
+from memorywire.journal.opening import open_journal
 from memorywire.journal.sealing import LONGEST_EXPOSED_MS
-from memorywire.journal.sqlite import SqliteJournal, open_journal
+from memorywire.journal.sqlite import SqliteJournal
 from memorywire.model.errors import Conflict
 from memorywire.model.proposal import Debt, Decision, Proposal, State
 from memorywire.model.record import Scope

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from memorywire.conformance.checks import CHECKS, Check
+from memorywire.conformance.checks import ABLE, CHECKS, LASTING, Check
+from memorywire.conformance.run import examine
 from memorywire.conformance.samples import SPACE
 from memorywire.stores.contract import Historian, RecallCounter, Store, Tracker
 from memorywire.stores.postgres.location import locate
@@ -37,6 +38,11 @@ def store(loop: asyncio.Runner, shared: str) -> Store:
 def test_the_store_honours_the_contract(check: Check, loop: asyncio.Runner, store: Store) -> None:
     assert check.requires <= store.features
     loop.run(check.run(store))
+
+
+def test_what_it_adds_and_what_lasts_honours_the_contract(loop: asyncio.Runner, shared: str) -> None:
+    report = loop.run(examine(lambda: open_store(shared, space=SPACE), (*ABLE, *LASTING)))
+    assert [(one.check, one.detail) for one in report.failures] == []
 
 
 def test_it_keeps_versions_and_recalls(store: Store) -> None:

@@ -11,7 +11,8 @@ from memorywire.journal import ledger
 from memorywire.journal.contract import Act
 from memorywire.journal.dialect import documents, in_postgres
 from memorywire.journal.entries import Entry
-from memorywire.journal.sqlite import SqliteJournal, open_journal
+from memorywire.journal.opening import open_journal
+from memorywire.journal.sqlite import SqliteJournal
 from memorywire.journal.verify import verify
 from memorywire.model.record import Scope
 from memorywire.stores.postgres.location import locate

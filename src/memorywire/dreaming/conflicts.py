@@ -17,7 +17,7 @@ _SURER = 0.15
 
 
 def conflicts(wordings: Sequence[Wording], retention: Retention) -> Iterator[Step]:
-    """Of every two that contradict each other, one step; of several, each against the last that was said."""
+    """A step for each pair that contradicts itself; of several, each against the one said last."""
     facts = [wording for wording in wordings if wording[0].type is MemoryType.SEMANTIC]
     ended: set[str] = set()
     for older, later, found in sorted(_contradictions(facts), key=_latest_first):

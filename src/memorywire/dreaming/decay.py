@@ -10,7 +10,7 @@ from memorywire.model.sleep import Retention
 
 
 def over_time(records: Sequence[Record], retention: Retention, now: int) -> Iterator[Step]:
-    """What was not used for longer than its kind stays."""
+    """The memories that nobody used for longer than their kind is kept."""
     for kind, days in retention.days.items():
         why = f"{kind.value} and unused for over {days} days"
         for record in records:
@@ -20,7 +20,7 @@ def over_time(records: Sequence[Record], retention: Retention, now: int) -> Iter
 
 
 def over_caps(records: Sequence[Record], retention: Retention) -> Iterator[Step]:
-    """The least worth of each kind beyond the number that a user may have."""
+    """The memories beyond the number that a user may have of a kind, the least valuable first."""
     kept: dict[object, list[Record]] = {}
     for record in records:
         kept.setdefault((record.scope, record.type), []).append(record)
@@ -36,12 +36,12 @@ def over_caps(records: Sequence[Record], retention: Retention) -> Iterator[Step]
 
 
 def last_used(record: Record) -> int:
-    """Being written counts as use."""
+    """When the memory was last recalled or written."""
     return max(record.updated_at, record.created_at, record.recalled_at or 0)
 
 
 def _worth(record: Record, retention: Retention) -> tuple[float, int, str]:
-    """Confidence that halves while nobody uses it; measured from the epoch, so that order needs no clock."""
+    """Confidence that halves while nobody uses it; counted from the epoch, so that sorting needs no clock."""
     half_lives = last_used(record) / (retention.half_life_days * DAY_MS)
     sureness = max(record.confidence, 1e-6)
     return half_lives + math.log2(sureness), last_used(record), record.id

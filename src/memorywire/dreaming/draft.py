@@ -19,7 +19,7 @@ _ARCHIVES = frozenset({Pass.RETENTION, Pass.CAP})
 
 
 class Draft:
-    """Memories by id, the steps taken so far, and what nobody may touch because a person is to decide.
+    """Memory as it would be: records by id, the steps taken so far, and what is frozen for a person.
 
     `earlier` are statements of former nights, each with the id of the memory they were merged into.
     """
@@ -42,12 +42,12 @@ class Draft:
 
     @property
     def free(self) -> list[Record]:
-        """The memories that may still be touched, as they would be."""
+        """The memories that may still be touched, as they would be by now."""
         return [record for id, record in self._live.items() if id not in self._frozen]
 
     @property
     def wordings(self) -> list[Wording]:
-        """Every statement that was there, with the memory that says it now, where that may be touched."""
+        """Every statement there was, with the memory that stands for it now, if that may be touched."""
         free = {record.id: record for record in self.free}
         said = [*self.earlier, *((record, record.id) for record in self.first.values())]
         found = ((record, free.get(self._now(id))) for record, id in said)
@@ -59,7 +59,7 @@ class Draft:
         return id
 
     def freeze(self, step: Step) -> None:
-        """Leave alone what somebody has to decide about."""
+        """Leave the memories of this step alone, because a person has to decide about them."""
         self._frozen |= step.touched
 
     def take(self, step: Step) -> None:
@@ -74,7 +74,7 @@ class Draft:
             self._ends[end.id] = replace(end, version=self.first[end.id].version)
 
     def plan(self, step: Step, change_id: str) -> Plan:
-        """The step alone, as the operation that the policy judges it as."""
+        """The step alone, as the plan of an operation, for the policy to judge."""
         losers = [self._live[id] for id in step.ids]
         scope = losers[0].scope
         change = Change(
@@ -91,7 +91,7 @@ class Draft:
         return Plan(change=change, request=_request(step, scope))
 
     def change(self, change_id: str, scope: Scope, reason: str) -> Change:
-        """All steps at once: each memory that is there at the end gets one new version at most."""
+        """All steps as one change; each memory gets at most one new version."""
         moved = [record for id, record in self._live.items() if record is not self.first[id]]
         return Change(
             id=change_id,
@@ -118,7 +118,7 @@ class Draft:
 
 
 def _request(step: Step, scope: Scope) -> Request:
-    """What a person could have asked for to the same end."""
+    """The request by which a person could have asked for the same."""
     if step.name in _ARCHIVES:
         return Expire(scope=scope, policy=Policy(older_than_days=1), action=Action.ARCHIVE)
     if step.name in _MERGES and step.kept is not None:

@@ -16,7 +16,7 @@ _FOREVER = 1 << 62
 
 
 def exact(records: Sequence[Record], retention: Retention) -> Iterator[Step]:
-    """The same words, but for case and spaces."""
+    """Steps for memories with the same words, apart from case and spaces."""
     groups: dict[object, list[Record]] = {}
     for record in records:
         groups.setdefault((*owner(record), record.digest), []).append(record)
@@ -24,7 +24,7 @@ def exact(records: Sequence[Record], retention: Retention) -> Iterator[Step]:
 
 
 def near(records: Sequence[Record], retention: Retention) -> Iterator[Step]:
-    """The same statement, but for words that only decorate."""
+    """Steps for memories with the same statement, apart from words that only decorate."""
     groups: dict[object, list[list[Stated]]] = {}
     for record in records:
         stated = slots(record)
@@ -36,10 +36,11 @@ def near(records: Sequence[Record], retention: Retention) -> Iterator[Step]:
 def semantic(
     wordings: Sequence[Wording], vectors: Vectors, thresholds: Thresholds, retention: Retention
 ) -> Iterator[Step]:
-    """The same in other words. The most alike come together first, and only if all of them are alike.
+    """Steps for memories that say the same in other words.
 
-    Every wording that a memory ever stood for is compared, so that no night leads further astray than one.
-    Statements longer than any that the thresholds were fitted to are for a person to judge.
+    The most alike are joined first, and only if all of a group are alike. Every wording that a memory ever
+    stood for is compared, so that repeated nights lead no further astray than one. Statements longer than
+    those the thresholds were fitted to are left to a person.
     """
     standing = {memory.id: memory for _, memory in wordings}
     said: dict[str, list[Stated]] = {}
@@ -60,7 +61,7 @@ def semantic(
 
 
 def linked(alike: Mapping[frozenset[str], float]) -> list[list[str]]:
-    """Groups in which every two are alike: what is alike to two that differ joins the one it is closer to."""
+    """Groups in which every two are alike; one that is alike to two different ones joins the closer."""
     group_of: dict[str, list[str]] = {}
     for pair in sorted(alike, key=lambda pair: (-alike[pair], sorted(pair))):
         one, other = (group_of.setdefault(id, [id]) for id in sorted(pair))
@@ -91,11 +92,11 @@ def _step(ranked: Sequence[Record], name: Pass, why: str) -> Step:
 
 
 def owner(record: Record) -> tuple[object, ...]:
-    """Only memories of one scope, kind, belief and standing are ever one."""
+    """A key that must be equal: only memories of one scope, kind, trust and standing are ever merged."""
     return record.scope, record.type, record.trust, record.standing
 
 
 def _rank(record: Record) -> tuple[int, int, float, str]:
-    """Who is kept, behind what is pinned: what lasts longest, was said last, is surest."""
+    """The order in which a memory is kept, after pinned ones: lasts longest, said last, surest."""
     lasting = _FOREVER if record.expires_at is None else record.expires_at
     return -lasting, -record.moment, -record.confidence, record.id

@@ -31,13 +31,13 @@ class Group:
 
     @property
     def key(self) -> str:
-        """Equal as long as these memories are the same and say the same."""
+        """A digest of these memories and what they say, to know a group again."""
         said = f"{self.name} {sorted((record.id, record.digest) for record in self.records)}"
         return f"dream:{hashlib.blake2b(said.encode(), digest_size=16).hexdigest()}"
 
 
 def sessions(records: Sequence[Record]) -> Iterator[Group]:
-    """What was kept of each session, where that is enough to be summed up; notes are not kept yet."""
+    """The memories of each session, where there are enough to sum up; short-term notes do not count."""
     found: dict[object, list[Record]] = {}
     for record in records:
         lasting = SHORT_TERM not in record.tags and not made(record)
@@ -65,7 +65,7 @@ def repetitions(records: Sequence[Record], vectors: Vectors, related: float) -> 
 
 
 def made(record: Record) -> bool:
-    """Whether a model made it of others; what it made is not made into more."""
+    """Whether a model made this memory from others; it is not used to make more."""
     return SUMMARY in record.tags or INDUCED in record.tags
 
 

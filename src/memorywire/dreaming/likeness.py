@@ -30,8 +30,7 @@ _OVER = frozenset(
 
 
 class Change(StrEnum):
-    """How two statements differ: in order alone, by one word for another in its place or elsewhere, by
-    words that only one of them has, or by more than that."""
+    """How two statements differ: in order, in one word, by words that only one has, or by more."""
 
     ORDER = "order"
     SWAPPED = "swapped"
@@ -84,8 +83,11 @@ def near_pairs(records: Sequence[Record], vectors: Vectors, least: float) -> Ite
 
 
 def may_agree(one: Slots, other: Slots) -> bool:
-    """Whether nothing that a vector overlooks tells them apart: owner, numbers, names in order, denials,
-    opposites, that it is over, who does it to whom, its subject or its value, or a little word alone."""
+    """Whether nothing tells them apart that a vector overlooks.
+
+    That is: owner, numbers, order of names, denials, opposites, being over, who does what to whom, subject,
+    value, or a single little word.
+    """
     return (
         one.owner == other.owner
         and (one.said != other.said or one.told == other.told)
@@ -103,7 +105,7 @@ def may_agree(one: Slots, other: Slots) -> bool:
 
 
 def _of_another(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether only the subject differs, or all but the value: alike for more than half, then another word."""
+    """Whether only the subject differs, or only the value: more than half is alike, then a word differs."""
     shorter = min(len(one), len(other))
     if shorter > 1 and one[0] != other[0] and one[1:] == other[1:]:
         return True
@@ -118,7 +120,7 @@ def _named(one: Slots, other: Slots) -> list[str]:
 
 
 def _ordered(one: Slots, other: Slots) -> bool:
-    """Whether another order of the very same words means the same: only if a beginning moved to the end."""
+    """Whether the same words in another order mean the same: only if a beginning moved to the end."""
     if one.said == other.said or one.words != other.words:
         return True
     turned = any(one.said[at:] + one.said[:at] == other.said for at in range(1, len(one.said)))
@@ -126,7 +128,7 @@ def _ordered(one: Slots, other: Slots) -> bool:
 
 
 _TOLD = 3
-"""Of three words, a subject, a verb and an object, a moved beginning is another subject."""
+"""With three words (subject, verb, object) a moved beginning means another subject."""
 
 
 def numbers(stated: Slots) -> list[str]:

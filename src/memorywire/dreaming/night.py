@@ -38,7 +38,7 @@ from memorywire.stores.contract import Chronicler
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Night:
-    """What a run is to do: within which limits, how long things are kept, which questions must not suffer.
+    """What one run may do: its limits, the retention, and the questions that must not be answered worse.
 
     Without `thinking` no model is asked.
     """
@@ -51,7 +51,7 @@ class Night:
 
 
 def night_of(sleep: Sleep) -> Night:
-    """A night as it is set."""
+    """The night that these settings describe."""
     chat = None if sleep.model == OFF else open_chat(sleep.model, api_key=sleep.key, field="model")
     return Night(
         limits=sleep.limits,
@@ -72,7 +72,7 @@ async def dream(scope: Scope, tools: Tools, night: Night) -> Dreamed:
 
 
 class _Run:
-    """One run while it is made."""
+    """One run while it is under way."""
 
     def __init__(self, scope: Scope, tools: Tools, night: Night) -> None:
         self.scope = scope
@@ -107,7 +107,7 @@ class _Run:
         return await self._settled(done, found, vectors)
 
     async def thought(self) -> Thought:
-        """What a model makes of it, or why none is asked."""
+        """What a model makes of the memories, or why none is asked."""
         thinking = self.night.thinking
         if thinking is None:
             return Thought()
@@ -130,7 +130,7 @@ class _Run:
         return [record async for record in self.tools.all_matching(where)]
 
     async def _earlier(self, found: Sequence[Record]) -> AsyncIterator[tuple[Record, str]]:
-        """What the memories stood for when they were merged."""
+        """The statements that were merged into these memories on former nights."""
         historian = self.tools.historian(DREAM)
         for record in found:
             for id in record.merged_from:
@@ -150,7 +150,7 @@ class _Run:
         yield lambda: over_caps(draft.free, retention)
 
     async def _fitted(self) -> Thresholds | None:
-        """What likeness means in this space; nobody can say without an embedder."""
+        """The thresholds of likeness in this embedding space; None without an embedder."""
         try:
             return await fitted(self.tools.embedder)
         except EmbedderNotConfigured:
@@ -160,7 +160,7 @@ class _Run:
         return {} if self.thresholds is None else await vectors_of(records, self.tools)
 
     async def _consider(self, step: Step) -> None:
-        """Take the step, keep it for a person, or leave it: for another night, or because a rule says so."""
+        """Take the step, hold it for a person, or leave it: for another night, or because a rule says so."""
         free = {record.id for record in self.draft.free}
         if not step.touched <= free or self._unwanted(step):
             return
@@ -179,7 +179,7 @@ class _Run:
             self.refused.append((judgement.rule, step))
 
     def _unwanted(self, step: Step) -> bool:
-        """Whether somebody has said no to it already."""
+        """Whether a person has rejected or taken back the same before."""
         return self.people.refused(step.touched) or not self.spared.isdisjoint(step.ids)
 
     def _full(self, step: Step) -> bool:
@@ -188,7 +188,7 @@ class _Run:
         return late or taken + len(step.ids) > self.night.limits.allowed(len(self.draft.first))
 
     async def _judged(self, step: Step, plan: Plan) -> Judgement:
-        """By the policy, as the operation it amounts to; what the dream doubts itself is held at least."""
+        """The policy's verdict on the step; what the dream itself doubts is at least held."""
         doubted = Judgement(verdict=Verdict.HOLD, rule=DREAM, reason=step.why)
         if self.tools.office is None:
             return doubted if not step.sure else replace(doubted, verdict=Verdict.ALLOW)
@@ -241,7 +241,7 @@ async def vectors_of(records: Sequence[Record], tools: Tools) -> Vectors:
 
 
 def _free_to_change(record: Record) -> bool:
-    """What is kept under a key, or as a turn of a conversation, is kept as it was said."""
+    """Whether a dream may change it: values of keys and turns of conversations stay as they were said."""
     marked = record.metadata.get(LAYER)
     turn = isinstance(marked, Mapping) and marked.get("kind") == Kind.TURN
     return KEYED not in record.metadata and not turn

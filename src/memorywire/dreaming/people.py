@@ -1,4 +1,4 @@
-"""What people have before them, which a dream leaves alone, and what they have said no to."""
+"""What a dream must leave alone: memories that people are deciding about, and changes they rejected."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ _MOST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """The memories that wait for a decision, and the sets of memories that were left as they are."""
+    """What people are deciding about, and the groups of memories that they chose to leave as they are."""
 
     waiting: frozenset[str] = frozenset()
     rejected: frozenset[frozenset[str]] = frozenset()
@@ -34,6 +34,6 @@ async def asked_of_people(scope: Scope, tools: Tools) -> People:
 
 
 def _meant(proposal: Proposal) -> frozenset[str]:
-    """What it would touch, and in whose favour."""
+    """The memories that the proposal would touch, and the one they would be merged into."""
     ends = () if proposal.change is None else proposal.change.end
     return proposal.touched | {end.into for end in ends if end.into is not None}

@@ -29,7 +29,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probed:
-    """What share of the memories that should be found was found, before and after."""
+    """The share of memories found that should be found, before and after."""
 
     questions: int
     before: float
@@ -80,7 +80,7 @@ async def rehearse(
 
 
 async def found_by(probes: Sequence[Probe], scope: Scope, tools: Tools, into: Mapping[str, str]) -> float:
-    """The share of what should be found that is; what ended is found where it went."""
+    """The share of what should be found that is found; an ended memory counts where it went."""
     wanted = found = 0
     for probe in probes:
         answer = await recall(Recall(scope=scope, query=probe.query, k=DEPTH, min_relevance="off"), tools)
@@ -104,6 +104,6 @@ def _first(record: Record, vector: bytes) -> Put:
 
 
 def _second(change: Change) -> Change:
-    """The change as it fits the copy, whose memories have one version each."""
+    """The change adapted to the copy, whose memories have one version each."""
     puts = (replace(put, record=replace(put.record, version=2), like=1) for put in change.put)
     return replace(change, put=tuple(puts), end=tuple(replace(end, version=1) for end in change.end))

@@ -81,7 +81,7 @@ def scores(notes: Sequence[Record], window: Window, now: int) -> list[float]:
 
 
 def _salience(words: frozenset[str], mentions: Counter[str]) -> float:
-    """0 for what nobody else speaks of; 1 from three mentions of its words on, on average."""
+    """0 for a note that no other mentions; 1 from three mentions of its words on, on average."""
     again = sum(min(mentions[word] - 1, 2) for word in words)
     return again / (2 * len(words)) if words else 0.0
 

@@ -84,7 +84,7 @@ def _unknown() -> NotFound:
 
 
 async def _steps(scope: Scope, run: str, tools: Tools) -> list[Json]:
-    """As the ledger keeps them; without a ledger nobody wrote them down."""
+    """The steps of the run from the ledger; none without a ledger."""
     if tools.office is None:
         return []
     entries = await tools.office.journal.about(scope.tenant, run)

@@ -76,7 +76,7 @@ async def session_rules(scope: Scope, tools: Tools) -> SessionRules:
 
 
 def _class(record: Record) -> str | None:
-    """What forbids comes before what tells, so that no memory is in two."""
+    """The list that the memory belongs to; prohibitions come first, so that none is in two."""
     for name in (BLACKLIST, DO, KNOW):
         if name in record.tags:
             return name
@@ -111,7 +111,7 @@ def _rules(turn: Turn, session: str, scope: Scope) -> Iterator[Remember]:
 
 
 def source_of(session: str) -> str:
-    """As what a rule names the session that it comes from."""
+    """The source that rules from this session carry."""
     return f"session:{session}"
 
 

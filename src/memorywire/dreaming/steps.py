@@ -7,7 +7,7 @@ from enum import StrEnum
 from memorywire.model.record import Json
 
 DREAM = "dream"
-"""The operation of the change that a run is, and the rule that proposes what a dream is not sure of."""
+"""The operation of a run's change, and the name of the rule under which its doubts are proposed."""
 
 
 class Pass(StrEnum):
@@ -31,7 +31,7 @@ OPERATIONS: Mapping[Pass, str] = {
     Pass.RETENTION: "expire",
     Pass.CAP: "expire",
 }
-"""As what the policy judges the steps of each pass."""
+"""The operation that the policy judges the steps of each pass as."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

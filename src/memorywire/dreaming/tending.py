@@ -26,7 +26,7 @@ _MINUTE_MS = 60_000
 
 @dataclass(slots=True)
 class Round:
-    """How one kind of work goes: when everybody was seen to last, how many that were, and what went wrong."""
+    """One kind of background work: when it last finished, for how many agents, and what went wrong."""
 
     ended_at: int | None = None
     agents: int = 0
@@ -47,7 +47,7 @@ class Tending:
 
     @asynccontextmanager
     async def going_on(self) -> AsyncIterator[None]:
-        """While this is open, whatever is switched on is done."""
+        """Do the work that is switched on, for as long as this context is open."""
         tasks = [asyncio.create_task(work) for work in self._works()]
         try:
             yield
@@ -76,7 +76,7 @@ class Tending:
             await self.see_to(self.nights, self._dream)
 
     async def see_to(self, round: Round, work: Callable[[Scope, Tools], Awaitable[int]]) -> None:
-        """Do it for everybody; whoever's store is away, or was changed meanwhile, has another turn."""
+        """Do the work for every agent; one whose store is away, or changed meanwhile, gets another turn."""
         round.problem = None
         scopes: list[Scope] = []
         try:

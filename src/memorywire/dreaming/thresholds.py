@@ -12,7 +12,7 @@ from memorywire.retrieval.embed import Embedder
 from memorywire.retrieval.slots import slots
 
 _ODD_ONES = 20
-"""All pairs are about one thing each: what is related is at least as alike as all but one in twenty."""
+"""All pairs are about one thing each: `related` is the likeness that all but one in twenty reach."""
 
 
 @dataclass(frozen=True, slots=True)

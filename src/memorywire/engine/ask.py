@@ -1,4 +1,4 @@
-"""Asking for candidates: of one store as it ranks them, of several fused, checked and measured here."""
+"""Gathers the candidates of a recall: from one store in its order, or from several, checked and fused."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,13 +20,14 @@ from memorywire.stores.ranking import cosine, floats
 from memorywire.stores.relevance import evidence, relevance
 
 _LEAST = 20
-"""So deep is each of several rankings read, so that what one ranks low another can lift."""
+"""Each of several stores is asked for at least this many hits, so that what one ranks low another can
+lift."""
 
 _DEPTH = 100
-"""So deep is each leg of one store read: what is further down in both would hardly come up."""
+"""Each leg of one store is asked for this many hits: what stands lower in both would hardly come up."""
 
 MEASURED = frozenset({Feature.VECTOR, Feature.FTS})
-"""A store with these scores by the formulas every store of ours scores by."""
+"""A store with both features scores by our own formulas, so its scores can be compared with ours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +57,7 @@ class Asked:
         }
 
     def by_fusion(self, scored: Scored) -> Scored:
-        """With the score of the fusion; what it is worth by itself is the signal `relevance`."""
+        """The candidate with the score of the fusion; its own relevance becomes the signal `relevance`."""
         if self.fused is None:
             return scored
         signals = {**scored.signals, "relevance": scored.score}
@@ -64,7 +65,7 @@ class Asked:
 
 
 def begun(request: Recall, tools: Tools) -> Wording:
-    """The words of the query; where one store can wait for their vectors, these are begun."""
+    """The wording of the query; embedding has begun where the store can start before it is done."""
     wording = Wording(request.query, tools.embedder, tools.rests)
     if _late_asker(request, tools) is not None:
         wording.begin()
@@ -72,7 +73,7 @@ def begun(request: Recall, tools: Tools) -> Wording:
 
 
 def _late_asker(request: Recall, tools: Tools) -> LateAsker | None:
-    """The store, if it is asked as a whole and has the question completed where it searches."""
+    """The store, if it takes a question before its vectors are made, and is asked as a whole."""
     store = tools.store
     apart = request.fusion is Fusion.LEGS or (isinstance(store, Fanned) and request.as_of is None)
     return store if isinstance(store, LateAsker) and not apart and not isinstance(store, FallsBack) else None
@@ -87,9 +88,11 @@ async def ask(
     *,
     enough: Enough | None = None,
 ) -> Asked:
-    """The best candidates of all stores; the past is asked of one, because only one can check it.
+    """The best candidates of all stores.
 
-    The question's wording is embedded on the way. Where all are admitted alike, it may be just `enough`.
+    A question about the past goes to one store only, because no witness can check answers about the past. The
+    question is embedded on the way. A store may stop at `enough` candidates where all would be admitted
+    alike.
     """
     store = _late_asker(request, tools)
     search = None if store is None else wording.late(question, limit, store, enough)
@@ -106,7 +109,7 @@ async def ask(
 
 
 async def _search(query: Query, limit: int, tools: Tools) -> Found:
-    """What one store answers, or another in its place."""
+    """What the store answers, or, when it fails and has a fallback, what the fallback answers."""
     name, store = tools.names[0], tools.store
     if isinstance(store, FallsBack):
         return replace(await tools.timed(name, store.search_either(query, limit)), store=name)
@@ -122,15 +125,15 @@ def _told(found: Found, count: int) -> Outcome:
 
 
 def _absent(*founds: Found) -> tuple[str, ...]:
-    """The store, when it did not answer itself."""
+    """The names of the stores in whose place a fallback answered."""
     return tuple({found.store for found in founds if found.error is not None})
 
 
 async def ask_legs(query: Query, limit: int, tools: Tools) -> Asked:
-    """What one store finds by the vector alone and by the words alone, joined by reciprocal ranks.
+    """Search one store by the vector alone and by the words alone, and join both by reciprocal ranks.
 
-    Each is worth what the store says that it is by everything; what the store did not bring up so, what
-    the two legs say.
+    A candidate keeps the score of an ordinary search by both. One that the ordinary search did not return is
+    scored from what the two legs say of it.
     """
     depth = max(limit, _DEPTH)
     legs = {
@@ -160,7 +163,7 @@ def _by_legs(one: Fused) -> Scored:
 
 
 async def ask_each(query: Query, least: int, request: Recall, fan: Fanned, tools: Tools) -> Asked:
-    """What several stores find for a question that has its vectors, joined."""
+    """Ask several stores, drop what cannot be believed, and join the rest into one list of candidates."""
     limit = max(least, _LEAST)
     founds = await fan.search_each(query, limit)
     for found in founds:
@@ -198,7 +201,7 @@ def _outcome(found: Found, believed: Believed) -> Outcome:
 
 
 def _degraded(founds: Sequence[Found], believed: Sequence[Believed], request: Recall) -> tuple[str, ...]:
-    """The stores that did not do what was asked, and what cannot be had without them."""
+    """The stores that failed or could not be believed, and the guarantees that are lost with them."""
     poor = [found.store for found, left in zip(founds, believed, strict=True) if found.error or left.dropped]
     answered = sum(found.error is None for found in founds)
     liars = sum(one.lied for one in believed)
@@ -212,7 +215,11 @@ def _degraded(founds: Sequence[Found], believed: Sequence[Believed], request: Re
 async def _measured(
     fused: Sequence[Fused], query: Query, fan: Fanned, asked: Sequence[str], tools: Tools
 ) -> list[Scored]:
-    """Each with its own evidence: the word of a store where it counts, else read again here."""
+    """The fused memories, each scored by its own evidence.
+
+    The score of a store counts where it can be trusted (see `agreed`); otherwise the memory is embedded again
+    here.
+    """
     anchor = None if tools.office is None else anchor_of(fan, tools.office.journal)
     measuring = [name for name in asked if fan.child(name).features >= MEASURED]
     found = [agreed(one, anchor if anchor in asked else None, measuring) for one in fused]
@@ -222,7 +229,11 @@ async def _measured(
 
 
 def agreed(one: Fused, anchor: str | None, measuring: Sequence[str]) -> Scored | None:
-    """Its evidence as the anchor has it, and then nobody else; without one, as most of those that measure."""
+    """The score of a fused memory that can be trusted; None when there is none.
+
+    If the anchor was asked, only its score counts. Otherwise a majority of the stores that measure must have
+    returned the memory, and the median of their scores counts.
+    """
     if anchor is not None:
         return replace(one.hits[anchor], record=one.record) if anchor in one.hits else None
     votes = [one.hits[name] for name in measuring if name in one.hits]
@@ -234,7 +245,7 @@ def agreed(one: Fused, anchor: str | None, measuring: Sequence[str]) -> Scored |
 
 
 async def _measure(records: Sequence[Record], query: Query, tools: Tools) -> list[Scored]:
-    """The evidence of the vector alone: these words are read again here."""
+    """Score records here, by the vector alone: each is embedded again and compared with the query."""
     if not records or query.vector is None:
         return [Scored(record=record, score=0.0, signals={}) for record in records]
     asked = floats(query.vector)
@@ -244,12 +255,12 @@ async def _measure(records: Sequence[Record], query: Query, tools: Tools) -> lis
 
 
 def by_vector(record: Record, near: float) -> Scored:
-    """What a memory is worth whose vector is so near to the query's, as far as that tells."""
+    """The record, scored by how near its vector is to the query's."""
     return replace(_worth(record, near, 0.0), signals={"vector": near})
 
 
 def _worth(record: Record, near: float, share: float) -> Scored:
-    """What a memory is worth by its vector and by its share of the query's terms, and by nothing else."""
+    """The record, scored by its cosine with the query (`near`) and its share of the query's term weight."""
     factor = DEMOTED_FACTOR if record.standing is Standing.DEMOTED else 1.0
     score = factor * relevance(evidence(near, share))
     return Scored(record=record, score=score, signals={"vector": near, "text": share})

@@ -1,7 +1,7 @@
-"""Believing: what a store returns is held against what was written, and what does not fit is dropped.
+"""Checks what stores return against what was written, and drops whatever does not fit.
 
-The witness is the child that shares its file with the journal, else the journal's register, else, for what
-was written before there was a register, the first child that keeps history.
+The witness is the child that shares its file with the journal. Without one it is the journal's register, and
+for memories older than the register the first child that keeps history.
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from memorywire.engine.spread import anchor_of
 from memorywire.engine.tools import Tools
-from memorywire.journal.known import Known
+from memorywire.journal.contract import Known
 from memorywire.model.capabilities import Feature
 from memorywire.model.errors import StoreError
 from memorywire.model.query import Scored
@@ -28,12 +28,12 @@ ALTERED = "altered"
 UNASKED = "not asked for"
 
 LIES = frozenset({ELSEWHERE, UNKNOWN, ALTERED})
-"""What no honest store returns; the rest may just be late."""
+"""Reasons that no honest store gives. For the other reasons a store may simply be late."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Believed:
-    """What is left of a store's answer, and how many hits were dropped for which reason."""
+    """The hits of a store's answer that are believed, and how many others were dropped for which reason."""
 
     store: str
     hits: tuple[Scored, ...]
@@ -50,15 +50,16 @@ class Believed:
 
 
 async def believe(founds: Sequence[Found], where: Where, fan: Fanned, tools: Tools) -> list[Believed]:
-    """The answers without what no store should have returned."""
+    """The answer of each store, without the hits that it should not have returned."""
     witness = await _witness(founds, where, fan, tools)
     return [held_against(found, where, witness) for found in founds]
 
 
 def trusted(believed: Sequence[Believed]) -> Sequence[Believed]:
-    """Those who have a vote: who lied in an answer has none in it, unless nobody told the truth.
+    """The answers that may vote: those of stores that did not lie, or all if every store lied.
 
-    Leaving the good memories out is a lie too, and only seen beside the others.
+    A store that lies may also have left good memories out, which shows only beside the answers of others. So
+    the rest of its answer does not count either.
     """
     honest = [one for one in believed if not one.lied]
     return honest or believed
@@ -68,7 +69,7 @@ Witness = Mapping[str, Record | Known]
 
 
 async def _witness(founds: Sequence[Found], where: Where, fan: Fanned, tools: Tools) -> Witness | None:
-    """What is known of every memory that was returned; None when nothing is to be held against anything."""
+    """What is known of every memory that was returned; None when the routing does not check answers."""
     if not tools.routing.register:
         return None
     journal = tools.governance.journal
@@ -118,7 +119,7 @@ def _same_words(said: Record, known: Record | Known) -> bool:
 
 
 def _reason(said: Record, known: Record | Known | None, where: Where, *, believing: bool) -> str | None:
-    """Why a hit is not believed, if it is not."""
+    """Why a hit is not believed; None when it is."""
     if not where.scope.covers(said.scope):
         return ELSEWHERE
     if known is None:

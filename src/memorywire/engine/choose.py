@@ -1,4 +1,4 @@
-"""Which of the admitted candidates are handed over: ranked, without repetitions, within the budget."""
+"""Chooses which admitted candidates to hand over: ranked, without repetitions, within the token budget."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -11,7 +11,7 @@ from memorywire.retrieval.dedup import lookalikes, repeats, statement
 from memorywire.retrieval.embed import Embedder
 from memorywire.retrieval.pack import pack
 from memorywire.retrieval.rank import rank
-from memorywire.stores.contract import Enough, Rated
+from memorywire.stores.contract import Enough
 
 Ranker: TypeAlias = Callable[[Sequence[Scored], RankWeights, int], list[Scored]]
 
@@ -22,9 +22,9 @@ _NOTHING = (None,) * 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """The hits, what else says the same as each, and who was passed over and why, the best first.
+    """The hits, the ids that support each, and the candidates passed over with the reason, best first.
 
-    `repeats` counts the candidates that say the same as a better one, whatever was done about them.
+    `repeats` counts the candidates that say the same as a better one, whether or not they were removed.
     """
 
     hits: tuple[Scored, ...]
@@ -34,20 +34,20 @@ class Chosen:
 
 
 Choosing: TypeAlias = Callable[[Sequence[Scored], Recall, int, Embedder], Awaitable[Chosen]]
-"""How the admitted candidates of a recall, at a moment, become what is handed over."""
+"""A function that turns the admitted candidates of a recall, at a moment, into what is handed over."""
 
 
 def pool(request: Recall, spare: int) -> int:
-    """How many candidates to look at: more than will be shown, where their order or number may change."""
+    """How many candidates to fetch: more than `k` where some may be reordered or removed afterwards."""
     return max(_LEAST_POOL, _POOL_PER_HIT * request.k) if _reorders(request) else request.k + spare
 
 
 def enough(
-    request: Recall, choosing: Choosing, admitted: Callable[[Sequence[Rated], bool], int]
+    request: Recall, choosing: Choosing, level: Callable[[float, Mapping[str, float], bool], float]
 ) -> Enough | None:
-    """Which candidates decide who is handed over, if all of them are `admitted` alike; None for no fewer."""
+    """Where a store may stop if it admits all candidates by one `level`; None where it may not."""
     untold = choosing is choose and not request.explain and not _reorders(request)
-    return Enough(request.k, admitted) if untold else None
+    return Enough(request.k, level) if untold else None
 
 
 def _reorders(request: Recall) -> bool:
@@ -84,7 +84,7 @@ async def choose(
 
 
 async def _repeats(ranked: Sequence[Scored], dedup: Dedup, embedder: Embedder) -> dict[str, str]:
-    """Vectors are made only for what agrees in every slot, so mostly none."""
+    """For each repetition the id of the better memory. Only look-alikes are embedded, so mostly none is."""
     groups = await asyncio.to_thread(lookalikes, ranked)
     alike = [record for group in groups for record, _ in group]
     vectors = await embedder.embed([statement(record) for record in alike]) if alike else []

@@ -19,12 +19,12 @@ class Cleaned:
 
 
 async def cleaned(request: Remember, tools: Tools) -> Cleaned:
-    """The request as it may go on."""
+    """The request without secrets, with the trust that its source and origins allow."""
     return await weighed(without_secrets(request, tools), tools)
 
 
 async def weighed(redacted: Cleaned, tools: Tools) -> Cleaned:
-    """The request as it may go on, once its secrets are gone."""
+    """The request with the trust that its source and origins allow; its secrets are gone already."""
     request = redacted.request
     if tools.office is None:
         _refuse_what_is_not_wired(request)
@@ -38,7 +38,7 @@ async def weighed(redacted: Cleaned, tools: Tools) -> Cleaned:
 
 
 def without_secrets(request: Remember, tools: Tools) -> Cleaned:
-    """What can be done at once: the request without secrets, its origin not weighed yet."""
+    """The request without secrets, found without waiting for anything; `weighed` then sets its trust."""
     if tools.office is None:
         return Cleaned(request=request, secrets=(), trust=Trust.STANDARD)
     redacted, findings = redact_remember(request, tools.office.redactor)
@@ -47,7 +47,7 @@ def without_secrets(request: Remember, tools: Tools) -> Cleaned:
 
 
 async def _origins(request: Remember, tools: Tools) -> list[Trust]:
-    """How far the memories are believed from which this one was made."""
+    """The trust of each memory this one was derived from; NotFound when one of them is missing."""
     if not request.derived_from:
         return []
     found = await tools.store.get(request.scope, request.derived_from)

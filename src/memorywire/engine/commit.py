@@ -15,9 +15,10 @@ if TYPE_CHECKING:  # tools name the corridor they lead through
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What an operation means to do, and what it was asked; a filter chose its memories, or names did.
+    """The change that an operation plans, with the request it came from.
 
-    `secrets` were found in the request and are gone from it: their kinds and places.
+    `by_filter` says that a filter selected the memories, rather than ids. `secrets` are the kinds and places
+    of what was redacted from the request.
     """
 
     change: Change
@@ -62,7 +63,7 @@ Corridor: TypeAlias = Callable[[Plan, "Tools"], Awaitable[Submitted]]
 
 
 async def straight(plan: Plan, tools: "Tools") -> Submitted:
-    """Nobody judges and nobody writes down: the store commits, and that is all."""
+    """The corridor without governance: the store commits the change; nothing judges it or records it."""
     await tools.store.write(await with_vectors(plan.change, tools))
     return committed(plan.change.id, touched(plan.change), tools)
 
@@ -76,7 +77,7 @@ def committed(change_id: str, memories: int, tools: "Tools") -> Submitted:
 
 
 def staged(proposal: Proposal, tools: "Tools") -> Submitted:
-    """It waits for a person."""
+    """The result of a plan that was held: its proposal waits for a person."""
     return Submitted(
         status=Status.STAGED,
         outcomes=(),
@@ -87,7 +88,7 @@ def staged(proposal: Proposal, tools: "Tools") -> Submitted:
 
 
 def untouched(tools: "Tools") -> Submitted:
-    """There was nothing to change, or nothing was to be changed."""
+    """The result of a plan with nothing to do, or of a dry run."""
     return Submitted(status=Status.COMMITTED, outcomes=tuple(map(_nothing_from, tools.names)))
 
 
@@ -103,7 +104,7 @@ def touched(change: Change) -> int:
 
 
 async def with_vectors(change: Change, tools: "Tools") -> Change:
-    """The change with a vector on every put that neither brings nor copies one, nor goes without."""
+    """The change with a vector on each put that needs one: not given, not copied, not left out on purpose."""
     missing = [put for put in change.put if put.vector is None and put.like is None and not put.bare]
     if not missing:
         return change

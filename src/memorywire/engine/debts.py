@@ -1,4 +1,4 @@
-"""Carrying out a change, and owing it: what a store missed is written down first, and repaid in order."""
+"""Carries out a change on a store that may be away: what it missed is kept as a debt, and repaid in order."""
 
 import asyncio
 from contextlib import suppress
@@ -7,9 +7,9 @@ from typing import NoReturn
 
 from memorywire.engine.commit import Submitted, committed, touched, untouched, with_vectors
 from memorywire.engine.ledger import entry_of
+from memorywire.engine.retraction import only_proposed
 from memorywire.engine.spread import EARLIER, anchor_of, spread, told_late, tried
 from memorywire.engine.tools import Tools
-from memorywire.engine.unsaid import only_proposed
 from memorywire.journal.contract import Act
 from memorywire.model.answers import Outcome, Status
 from memorywire.model.change import Change
@@ -46,7 +46,10 @@ async def carry_out(change: Change, act: Act, tools: Tools) -> Submitted:
 
 
 async def _carry_out_elsewhere(change: Change, act: Act, tools: Tools) -> Submitted:
-    """The change is owed before the store is asked, so that whatever happens then, it is not forgotten."""
+    """Commit to a store that does not share the journal's file.
+
+    The change is written down as a debt before the store is asked, so that it survives a crash in between.
+    """
     journal, name = tools.governance.journal, tools.store.name
     ready = await with_vectors(change, tools)
     debt = Debt(store=name, change=change, at=tools.clock())
@@ -66,7 +69,7 @@ async def _carry_out_elsewhere(change: Change, act: Act, tools: Tools) -> Submit
 
 
 async def _defer(debt: Debt, act: Act, error: str, tools: Tools) -> Submitted:
-    """The promise is kept in the journal: the change is written as soon as the store takes it."""
+    """Keep the change as a debt, because the store failed; it is written as soon as the store takes it."""
     owed = tried(debt, error, tools)
     entries = tuple(told_late(entry, [debt.store], kept=False) for entry in act.entries)
     await tools.governance.journal.write(replace(act, debts=(owed,), entries=entries))
@@ -86,10 +89,10 @@ async def keep_repaying(tools: Tools) -> NoReturn:
 
 
 async def repay(tools: Tools, *, all_of_them: bool = False) -> bool:
-    """Write what the store, or each of several, is owed, in order; say whether nothing is owed any more.
+    """Write what the stores are owed, in order; True when nothing is owed any more.
 
-    Only what failed before or was left behind is repaid, and only once it is due, unless `all_of_them` is
-    meant. The first that cannot be repaid holds up those behind it.
+    A debt is repaid once a try has failed or it was left behind by a process, and only when it is due;
+    `all_of_them` repays the others too. A debt that cannot be repaid holds up those behind it.
     """
     if isinstance(tools.store, Fanned):
         return not await _repay_each(tools.store, tools, all_of_them=all_of_them)
@@ -97,7 +100,7 @@ async def repay(tools: Tools, *, all_of_them: bool = False) -> bool:
 
 
 async def mark_behind(fan: Fanned, tools: Tools) -> frozenset[str]:
-    """The children that are owed earlier changes: what comes later has to wait behind those."""
+    """Mark and name the children that are owed earlier changes: later changes wait behind those."""
     owed = await tools.governance.journal.behind(tools.clock() - _ON_ITS_WAY_MS)
     late = owed & frozenset(fan.children)
     fan.mark_behind(late)

@@ -8,9 +8,9 @@ from memorywire.engine.ledger import entry_about, entry_of
 from memorywire.engine.merge import merged_record
 from memorywire.engine.reopen import decision_of, receipt, reopen
 from memorywire.engine.replan import plan_again, plan_anew
+from memorywire.engine.retraction import unsaid
 from memorywire.engine.review import find, moved, seen_digest
 from memorywire.engine.tools import Tools
-from memorywire.engine.unsaid import unsaid
 from memorywire.journal.contract import Act
 from memorywire.journal.entries import Entry
 from memorywire.model.change import Base, Change, End, EndReason, Put
@@ -44,7 +44,7 @@ async def decide(request: Decide, tools: Tools) -> Decided:
 
 
 async def _close(proposals: Sequence[Proposal], state: State, request: Decide, tools: Tools) -> Decided:
-    """Nothing enters memory: it was rejected, or it is a recall that may go ahead."""
+    """Close proposals that change nothing: rejected ones, and recalls that may go ahead."""
     decision = decision_of(request, None, tools)
     closed = tuple(moved(proposal, state, decision) for proposal in proposals)
     await tools.governance.journal.write(Act(proposals=closed, entries=_entries(closed, tools)))
@@ -97,7 +97,7 @@ async def _chosen(proposal: Proposal, change: Change, request: Decide, tools: To
 
 
 def _folded(change: Change, canonical: Record, tools: Tools) -> Change:
-    """The proposed memory becomes part of one that is there."""
+    """The change that merges the proposed memory into an existing one."""
     proposed = change.put[0].record
     merged = merged_record(canonical, [proposed], Strategy.MERGE_CONTENT, tools.clock())
     kept = replace(merged, merged_from=canonical.merged_from)  # the proposed one never was a memory
@@ -127,7 +127,7 @@ def _remember(proposal: Proposal) -> Remember:
 
 
 def _combined(changes: Sequence[Change], tools: Tools) -> Change:
-    """One change of all of them, as of now: it is committed, and undone, as one."""
+    """All changes as one, dated now, so that it is committed and undone as a whole."""
     now, first = tools.clock(), changes[0]
     agents = {(change.scope.tenant, change.scope.agent) for change in changes}
     if len(agents) > 1:
@@ -148,7 +148,7 @@ def _combined(changes: Sequence[Change], tools: Tools) -> Change:
 
 
 async def _weighed_again(change: Change, tools: Tools) -> Change:
-    """With no memory believed more than its origins are by now: they may have fallen while it waited."""
+    """The change with each memory trusted no more than its origins are now; they may have fallen."""
     named = {id for put in change.put for id in put.record.derived_from}
     if not named:
         return change
@@ -162,7 +162,7 @@ async def _weighed_again(change: Change, tools: Tools) -> Change:
 
 
 def _as_of(put: Put, now: int) -> Put:
-    """A memory is as old as its approval: before, nobody could have recalled it."""
+    """The put, dated at its approval: before that, nobody could have recalled the memory."""
     record = put.record
     if not record.alive(now):
         raise Conflict("it would have expired by now", field="proposal_id", fix="reject it")
@@ -185,7 +185,7 @@ def _refuse_nonsense(request: Decide) -> None:
 
 
 def _refuse_as_a_change(recalls: Sequence[Proposal], request: Decide) -> None:
-    """A recall that waits is let go ahead or is not: there is nothing in it to edit or to combine."""
+    """Refuse to edit or combine a held recall: it can only be approved or rejected."""
     if request.verb in _ALONE:
         raise InvalidRequest(
             "a held recall can only be approved or rejected", field="verb", fix="approve it or reject it"

@@ -59,7 +59,7 @@ def _plan(request: Expire, tools: Tools, matched: list[Record], now: int) -> Cha
 
 
 def with_standing(record: Record, standing: Standing, now: int) -> Put:
-    """The next version, which takes part in recalls in another way."""
+    """The next version of a record, with another standing: active, demoted or archived."""
     following = replace(record, standing=standing, version=record.version + 1, updated_at=now)
     return Put(record=following, base=Base.LIVE, like=record.version)
 
@@ -78,5 +78,5 @@ def _where(request: Expire, now: int) -> Where:
 
 
 def _days_before(now: int, days: int | None) -> int | None:
-    """That moment, or the one before all moments: no count of days is too large for a store's integers."""
+    """The moment that many days before `now`, never below the smallest integer a store can hold."""
     return None if days is None else max(now - days * DAY_MS, -1)

@@ -1,4 +1,4 @@
-"""What answers a question to the message layer, and which kinds of memory may."""
+"""Answers questions to the message layer, from the kinds of memory that may answer them."""
 
 import json
 
@@ -25,7 +25,7 @@ class Asked:
 
 
 async def facts(asked: Asked, usual: Tools) -> FoundFacts:
-    """What answers the question; entries of keys never do."""
+    """The facts that answer the question; values of keys are never among them."""
     tools = await usual.serving(asked.scope)
     request = Recall(
         scope=asked.scope,

@@ -4,6 +4,7 @@ from memorywire.engine.commit import Plan, untouched
 from memorywire.engine.tools import Tools
 from memorywire.model.answers import Forgotten
 from memorywire.model.change import Change, End, EndReason
+from memorywire.model.counting import counted
 from memorywire.model.errors import TooManyAffected
 from memorywire.model.record import Record, Standing
 from memorywire.model.requests import Forget
@@ -54,7 +55,7 @@ def _plan(request: Forget, tools: Tools, selected: list[Record], ids: list[str])
 
 
 async def _selected(request: Forget, tools: Tools) -> list[Record]:
-    """The live records meant; a filter alone searches, a filter beside ids only narrows them."""
+    """The live records to forget: all that the filter matches, or those of the ids that it matches."""
     if request.ids:
         found = await tools.store.get(request.scope, request.ids)
         return [r for r in found if request.filter is None or request.filter.matches(r)]
@@ -64,7 +65,7 @@ async def _selected(request: Forget, tools: Tools) -> list[Record]:
 
 
 async def _held(request: Forget, tools: Tools, found: list[str]) -> list[str]:
-    """Ids asked for by name of memories that never were: only a proposal says what they would say."""
+    """The named ids that no memory ever had: only a proposal that waits would make them one."""
     rest = _others(request, found)
     if not rest or tools.office is None:
         return []
@@ -73,7 +74,7 @@ async def _held(request: Forget, tools: Tools, found: list[str]) -> list[str]:
 
 
 async def _ended(request: Forget, tools: Tools, found: list[str]) -> list[str]:
-    """Ids asked for by name whose versions have all ended but still hold content."""
+    """The named ids whose versions have all ended, but whose content can still be read."""
     rest = _others(request, found)
     if not rest:
         return []
@@ -92,7 +93,7 @@ def refuse_too_many(count: int, limit: int | None) -> None:
     """Stop before anything is changed when the plan touches more than the caller allowed."""
     if limit is not None and count > limit:
         raise TooManyAffected(
-            f"{count} memories would be affected, {limit} are allowed",
+            f"{counted(count, 'memory')} would be affected, {limit} are allowed",
             field="max_affected",
             fix="narrow the request, raise max_affected, or look first with dry_run",
         )

@@ -6,9 +6,9 @@ from dataclasses import replace
 from memorywire.engine.commit import Plan, Submitted, staged
 from memorywire.engine.debts import carry_out
 from memorywire.engine.ledger import entry_about, entry_of
+from memorywire.engine.retraction import unsaid
 from memorywire.engine.similar import nearest
 from memorywire.engine.tools import Tools
-from memorywire.engine.unsaid import unsaid
 from memorywire.governance.cases import Case
 from memorywire.governance.instructions import screen
 from memorywire.governance.learned import features, features_to
@@ -70,7 +70,7 @@ async def case_of(plan: Plan, tools: Tools, policy: Policy) -> Case:
 
 
 def places(record: Record) -> Mapping[str, str]:
-    """Everything a memory says, by place."""
+    """Everything a memory says, by place, so that a finding can name where it stands."""
     said: dict[str, str] = {}
     _tell(record.content, "content", said)
     if type(record.content) is not str:
@@ -96,7 +96,7 @@ def _tell(value: Json, place: str, said: dict[str, str]) -> None:
 
 
 def _name(value: Json, place: str, said: dict[str, str]) -> None:
-    """The names of fields: in a content they are words of its own, each told where its field is."""
+    """Add the names of fields in a structured content: they are words too, each at its field's place."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             _tell(key, f"{place}.{key}", said)
@@ -148,7 +148,7 @@ async def hold(plan: Plan, case: Case, judgement: Judgement, policy: Policy, too
 
 
 async def _already_held(change: Change, tools: Tools) -> Proposal | None:
-    """The proposal that waits with these very words; what is live already needs no proposal."""
+    """The proposal that already waits with the same words; raises Duplicate when a live memory says them."""
     if len(change.put) != 1 or not change.put[0].unique:
         return None
     record = change.put[0].record

@@ -9,8 +9,8 @@ from functools import partial
 
 import apsw
 
+from memorywire.engine.conversation import AWAY, facts, remembered, turns
 from memorywire.engine.extract import Extractor
-from memorywire.engine.said import AWAY, facts, remembered, turns
 from memorywire.engine.tools import Tools, unsupported
 from memorywire.journal import ledger, queue
 from memorywire.journal.entries import Entry, draft
@@ -33,7 +33,7 @@ CALLS_A_DAY = 2_000
 
 
 class Allowance:
-    """How often an extractor that costs something may be asked: so many times a minute and a day."""
+    """A limit on how often a paid extractor is asked: so many times a minute and a day."""
 
     def __init__(self, clock: Clock, *, a_day: int = CALLS_A_DAY) -> None:
         self._clock = clock
@@ -41,7 +41,7 @@ class Allowance:
         self._asked: deque[int] = deque()
 
     def wait_ms(self) -> int:
-        """0 when it may be asked now, else how long not."""
+        """Milliseconds until the extractor may be asked again; 0 when it may be asked now."""
         now = self._clock()
         while self._asked and self._asked[0] <= now - DAY_MS:
             self._asked.popleft()
@@ -52,16 +52,15 @@ class Allowance:
         return 0
 
     def spend(self) -> None:
-        """It is asked now."""
+        """Count one question to the extractor."""
         self._asked.append(self._clock())
 
 
 class Reader:
-    """Reads conversations for facts. What needs nobody else is read at once, the rest in the background.
+    """Reads conversations for facts: at once where the extractor is local, else in the background.
 
-    A conversation that was accepted is read, also when this process ends meanwhile. What is found in it is
-    written down before any of it is remembered, so that it is there once and in the same words, however often
-    it has to be tried.
+    A conversation that was accepted is read even if this process ends before. What the extractor found is
+    written down before any of it is remembered, so that a retry finds the same facts in the same words.
     """
 
     def __init__(
@@ -117,7 +116,7 @@ class Reader:
         return found
 
     def wake(self) -> None:
-        """See in the background to whatever waits, also what an earlier process left behind."""
+        """Start working in the background on whatever waits, also on what an earlier process left behind."""
         if self._journal is None:
             return
         self._wanted.set()
@@ -204,7 +203,7 @@ class Reader:
         return ended
 
     def _hindrance(self, event: Event) -> tuple[int, str]:
-        """For how long the conversation cannot be read, and why."""
+        """How many milliseconds the conversation has to wait, and why; 0 when it can be read now."""
         if event.conversation is None or not event.conversation.infer:
             return 0, ""
         if self.extractor is None:  # it was not when the conversation was accepted
@@ -231,7 +230,7 @@ class Reader:
         return await remembered(event, requests, await tools.serving(event.scope))
 
     async def _extracted(self, event: Event, conversation: Conversation) -> tuple[Fact, ...]:
-        """What the extractor finds; written down when it might find something else another time."""
+        """The facts the extractor finds; written down first, if it might answer differently another time."""
         if self.extractor is None:
             return ()
         said = await self._breaker("extract", partial(self._asked, self.extractor, event, conversation))
@@ -241,14 +240,14 @@ class Reader:
         return tuple(clean)
 
     async def _asked(self, extractor: Extractor, event: Event, conversation: Conversation) -> Sequence[Fact]:
-        """What it says; who is left alone for a while is not asked, and costs nothing."""
+        """Ask the extractor, and count the question unless it is free; called through the breaker."""
         if not extractor.local:
             self._allowance.spend()
         return await extractor.extract(conversation, event.scope)
 
 
 def _without_secrets(conversation: Conversation, tools: Tools) -> Conversation:
-    """As it may be kept while it waits."""
+    """The conversation without secrets, as it may be kept while it waits."""
     if tools.office is None:
         return conversation
     metadata, _ = tools.office.redactor.json(conversation.metadata, "metadata")

@@ -1,4 +1,4 @@
-"""What the ledger says of changes and proposals: ids, counts and reasons, never what a memory says."""
+"""What the ledger records of changes and proposals: ids, counts and reasons, never a memory's words."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The past as cases: what was committed and what was held, as a rule would have seen it."""
+"""The past as cases for the policy: what was committed or held, as a rule would have judged it."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
@@ -17,9 +17,9 @@ from memorywire.model.requests import Expire, Forget, Remember
 _MOST = 20_000
 _MARKER = "[REDACTED:"
 OLDER = "older_changes"
-"""Not looked at: there were more changes than are."""
+"""Said in `degraded` when there were more changes than were looked at."""
 UNKNOWN = frozenset({"caller", "similar_to_existing"})
-"""Conditions of which committed changes tell nothing: who asked, and what else was in memory then."""
+"""Conditions that committed changes cannot answer: who asked, and what else was in memory then."""
 
 
 async def past_cases(scope: Scope, since: int, tools: Tools) -> tuple[list[tuple[str, Case, Verdict]], bool]:
@@ -68,7 +68,7 @@ def held_case(proposal: Proposal) -> Case:
 
 
 def untold(rule: Rule) -> tuple[str, ...]:
-    """The conditions of a rule that committed changes cannot answer."""
+    """The conditions of a rule that committed changes cannot tell: nothing recorded answers them."""
     inner = rule.when.unless.given.keys() if rule.when.unless else ()
     return tuple(sorted(UNKNOWN & {*rule.when.given, *inner}))
 
@@ -94,6 +94,6 @@ def _committed(footprint: Footprint) -> Case:
 
 
 def _secrets(records: Sequence[Record]) -> tuple[tuple[str, str], ...]:
-    """Where a marker stands, a secret stood."""
+    """The places where secrets stood, told by the markers that redaction left there."""
     said = [item for record in records for item in places(record).items()]
     return tuple(("redacted", place) for place, text in said if _MARKER in text)

@@ -21,7 +21,7 @@ from memorywire.model.record import Scope
 from memorywire.model.requests import Recall
 
 GRANTED_MS = 3_600_000
-"""So long may a recall be repeated that a person approved."""
+"""How long a recall that a person approved may be repeated."""
 
 
 async def permit(request: Recall, tools: Tools) -> None:
@@ -87,7 +87,7 @@ async def _refuse(request: Recall, judgement: Judgement, tools: Tools) -> None:
 
 
 async def _ask(request: Recall, judgement: Judgement, policy: Policy, tools: Tools) -> None:
-    """Let a recall pass that a person approved lately; else see that one is asked."""
+    """Let a recall pass that a person approved lately; otherwise hold it for a person."""
     office, now = tools.governance, tools.clock()
     key = f"recall:{hashlib.blake2b(dumps(request).encode(), digest_size=16).hexdigest()}"
     agent = Scope(agent=request.scope.agent, tenant=request.scope.tenant)

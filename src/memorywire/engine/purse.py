@@ -13,15 +13,18 @@ _UNLIMITED = Budget()
 
 
 class Purse:
-    """Usage by tenant and subject (`agent:NAME`, `caller:NAME`); what other processes spent is read again
-    every few seconds, so a budget holds across restarts and, but for that moment, across processes."""
+    """What was handed out lately, by tenant and subject (`agent:NAME`, `caller:NAME`).
+
+    It is read again from the recall log every few seconds, so that budgets hold across restarts and
+    processes.
+    """
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._known: dict[tuple[str, str], tuple[int, Usage]] = {}
 
     async def check(self, request: Recall, policy: Policy, caller: str, now: int) -> None:
-        """Raise BudgetExceeded when `k` more memories could be too many for a budget that fits."""
+        """Raise BudgetExceeded when handing out `k` more memories could exceed a budget that applies."""
         for subject in (f"agent:{request.scope.agent}", f"caller:{caller}"):
             for pattern, budget in policy.budgets:
                 if names([pattern], subject):

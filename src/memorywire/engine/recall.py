@@ -16,7 +16,7 @@ from memorywire.model.record import RECALLABLE, Standing
 from memorywire.model.requests import Fusion, Recall
 from memorywire.model.values import replaced
 from memorywire.model.where import Where
-from memorywire.retrieval.admit import Admission, admit, passing
+from memorywire.retrieval.admit import Admission, admit, level
 from memorywire.retrieval.aside import aside, asks_of_the_past, counts_back
 from memorywire.retrieval.hops import follow, linked
 from memorywire.retrieval.joined import things
@@ -38,8 +38,8 @@ async def recall(request: Recall, tools: Tools, choosing: Choosing = choose) -> 
     recall_id, noted = tools.mint(), worded(request, tools)
     more, several = asks_more(request.query), things(request.query)
     least, floors = request.min_relevance, tools.floors
-    admitted = partial(passing, min_relevance=least, floors=floors, asks_more=more, things=several)
-    wanted, decisive = pool(request, _NEAR_MISSES), enough(request, choosing, admitted)
+    admits = partial(level, min_relevance=least, floors=floors, asks_more=more, things=several)
+    wanted, decisive = pool(request, _NEAR_MISSES), enough(request, choosing, admits)
     asked = await ask(query, wording, wanted, request, tools, enough=decisive)
     candidates = await _counted(asked.candidates, tools) if _tells_use(request) else asked.candidates
     admission = admit(candidates, least, floors, asks_more=more, things=several)
@@ -68,7 +68,7 @@ async def recall(request: Recall, tools: Tools, choosing: Choosing = choose) -> 
 
 
 def _query(request: Recall, now: int) -> Query:
-    """The question, not embedded yet; its "yesterday" is the day before the moment that is asked about."""
+    """The question without its vectors; its "yesterday" is counted from `as_of`, or from now."""
     where = _where(request, now)
     return Query(
         where=where,
@@ -107,7 +107,7 @@ def _outcomes(asked: Asked, hits: Sequence[Hit]) -> tuple[Outcome, ...]:
 
 
 def _of_the_question(query: Query) -> dict[str, float]:
-    """What was understood of how it is put: the same for every hit, but why each has the score it has."""
+    """The signals of the question itself: the same for every hit, but part of why each has its score."""
     understood = {"aside": len(query.aside), "settled": query.settled}
     return {name: float(weight) for name, weight in understood.items() if weight}
 
@@ -132,7 +132,7 @@ def _near_misses(chosen: Chosen, admission: Admission) -> tuple[NearMiss, ...]:
 
 
 def _degraded(request: Recall, tools: Tools, admission: Admission) -> tuple[str, ...]:
-    """What was asked for and could not be done, by name."""
+    """The names of what was asked for and could not be done."""
     asked = {
         "hops": request.hops > 0 and not linked(admission.admitted),
         "min_relevance": request.min_relevance == "auto" and not tools.floors.fitted,
@@ -146,7 +146,7 @@ def _by_use(request: Recall) -> bool:
 
 
 def _tells_use(request: Recall) -> bool:
-    """Whether use is among the signals to rank by, or to explain."""
+    """Whether the answer ranks by, or explains, how often memories were recalled."""
     return request.rank is not None and (request.rank.frequency > 0 or request.explain)
 
 

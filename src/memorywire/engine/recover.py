@@ -24,13 +24,13 @@ from memorywire.model.values import dataclass
 from memorywire.model.where import Where
 
 _MOST = 1_000_000
-"""So many of the newest changes are looked at."""
+"""How many of the newest changes are looked at."""
 _PUSHED_ASIDE = (EndReason.SUPERSEDED, EndReason.MERGED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taint:
-    """Why a memory is not believed any more, from which of its versions on."""
+    """Why a memory is no longer believed, and from which of its versions on."""
 
     cause: Cause
     via: str | None
@@ -39,7 +39,7 @@ class Taint:
 
 @dataclass(slots=True)
 class Trail:
-    """What the source touched: the tainted, what they pushed aside, and what corrects them."""
+    """What a source touched: tainted memories, those they pushed aside, and those that correct them."""
 
     pattern: str
     tainted: dict[str, Taint] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Trail:
     _clean: dict[str, set[str]] = field(default_factory=dict)
 
     def follow(self, footprint: Footprint) -> None:
-        """Go on by one change; changes come in the order they were committed."""
+        """Take one more change into account; changes come in commit order."""
         for version in footprint.ended:
             if version.record is not None and version.id not in self.tainted:
                 self._clean.setdefault(version.id, set()).add(version.record.digest)
@@ -93,7 +93,7 @@ def trace(footprints: Iterable[Footprint], pattern: str) -> Trail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """What is done about one memory, and how; nothing where nothing is left to do."""
+    """What is done about one memory, and the step that reports it."""
 
     step: Step
     put: Put | None = None
@@ -165,7 +165,7 @@ async def _parts(trail: Trail, request: Recover, tools: Tools) -> AsyncIterator[
 
 
 def _purged(id: str, taint: Taint, live: Record | None, history: Sequence[Version], now: int) -> _Part:
-    """Ended, or where it had a clean version before, that version again."""
+    """End a tainted memory, or bring its last clean version back where there is one."""
     step = Step(id=id, deed=Deed.GONE, cause=taint.cause, via=taint.via)
     if live is None:
         return _Part(step=step)
@@ -181,7 +181,7 @@ def _purged(id: str, taint: Taint, live: Record | None, history: Sequence[Versio
 async def _restored(
     id: str, into: str, history: Sequence[Version], trail: Trail, tools: Tools
 ) -> list[_Part]:
-    """What a tainted memory had replaced, unless something else happened to it or says the same."""
+    """Bring back what a tainted memory replaced, unless it changed since or a live memory says the same."""
     last, now = history[-1], tools.clock()
     if last.record is None or last.reason not in _PUSHED_ASIDE or last.into not in trail.tainted:
         return []
@@ -194,7 +194,7 @@ async def _restored(
 
 
 def _following(record: Record, latest: int, now: int) -> Record:
-    """The next version after the latest, which says what this one says."""
+    """A version behind `latest` that says what this record says."""
     return replace(record, version=latest + 1, updated_at=now, recalled_at=None)
 
 

@@ -132,7 +132,7 @@ def first_version(request: Remember, id: str, now: int, trust: Trust = Trust.STA
 
 
 def _next_version(fresh: Record, current: Record, if_version: int | None) -> Record:
-    """The version after the current one; without `if_version` only a retry may name a taken id."""
+    """The version after the current one; without `if_version` a taken id is accepted only for a retry."""
     following = replace(
         fresh,
         scope=current.scope,
@@ -180,9 +180,9 @@ def _ends(replaced: list[Record], by: str) -> tuple[End, ...]:
 async def _duplicate(
     request: Remember, tools: Tools, twin: Record, replaced: list[Record], now: int
 ) -> Remembered:
-    """Nothing new is kept; what the request supersedes still ends, in favour of the existing twin.
+    """Keep nothing new, because `twin` says it already; what the request supersedes ends in its favour.
 
-    The answer to a key is kept even when nothing else is, so that a retry gets it again.
+    The result is kept under the idempotency key all the same, so that a retry gets the same answer.
     """
     change = Change(
         id=tools.mint(),

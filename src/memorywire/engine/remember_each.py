@@ -1,4 +1,4 @@
-"""Many memories at once: those of which nothing special is asked go through the corridor together."""
+"""Remembers many at once: requests that ask for nothing special go through the corridor together."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ Result: TypeAlias = Remembered | MemorywireError
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request, the same without its secrets, and what it means."""
+    """A request, its redacted form, and its vector."""
 
     request: Remember
     redacted: Cleaned
@@ -34,7 +34,7 @@ class Asked:
 
 
 def all_without_secrets(requests: Sequence[Remember], tools: Tools) -> list[Cleaned | MemorywireError]:
-    """Each without its secrets, or why it cannot be: where one reading of many shows none, at once."""
+    """Each request without its secrets, or its problem; one reading clears all that show no secret."""
     clear = [False] * len(requests)
     if tools.office is not None:
         clear = cleared(requests, partial(are_innocent, redactor=tools.office.redactor))
@@ -54,7 +54,7 @@ def _cleaned(request: Remember, tools: Tools) -> Cleaned | MemorywireError:
 
 
 async def remember_each(items: Sequence[Asked], tools: Tools) -> list[Result]:
-    """The receipt or the problem of each, as if it had been remembered alone; no two of them may meet."""
+    """The receipt or problem of each, as if it had been remembered alone; no two may say the same."""
     now = tools.clock()
     changes = {at: await _change(item, tools, now) for at, item in enumerate(items) if _is_plain(item, now)}
     ended = await _submitted(changes, items, tools)
@@ -66,7 +66,7 @@ async def remember_each(items: Sequence[Asked], tools: Tools) -> list[Result]:
 
 
 def _is_plain(item: Asked, now: int) -> bool:
-    """Whether it is a new memory that is not known to be special, nor to be refused."""
+    """Whether it asks for a new memory and for nothing that needs a look at others."""
     request = item.redacted.request
     named = request.id or request.idempotency_key or request.supersedes or request.derived_from
     asks = request.approval_required or request.privacy_intent is not None or request.if_version is not None

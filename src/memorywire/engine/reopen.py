@@ -85,7 +85,7 @@ async def _undoing(proposals: Sequence[Proposal], change_id: str, tools: Tools) 
 
 
 def _refuse_a_part(proposals: Sequence[Proposal], footprint: Footprint) -> None:
-    """Of a batch all is taken back, or nothing."""
+    """Refuse to reopen a part of a batch: all of it is taken back, or nothing."""
     first = proposals[0].decision
     if first is None or first.verb != Verb.APPROVE:
         return  # decided alone
@@ -99,7 +99,7 @@ def _refuse_a_part(proposals: Sequence[Proposal], footprint: Footprint) -> None:
 
 
 def _waiting_again(proposal: Proposal, tools: Tools) -> Proposal:
-    """With a plan that can be committed although the first one was: under another id, for another memory."""
+    """The proposal as pending, with a plan that can be committed again: new change id, new memory ids."""
     again = moved(proposal, State.PENDING, None)
     if proposal.change is None:
         return again
@@ -110,7 +110,7 @@ def _waiting_again(proposal: Proposal, tools: Tools) -> Proposal:
 
 
 def _afresh(put: Put, tools: Tools) -> Put:
-    """A new memory gets a new id: the old one has a past by now."""
+    """The put with a new id, if it begins a new memory: its first id has a past by now."""
     if put.base is not Base.NOTHING:
         return put
     return replace(put, record=replace(put.record, id=tools.mint()))

@@ -37,10 +37,7 @@ async def plan_anew(proposal: Proposal, request: Request, tools: Tools) -> Chang
 
 
 async def plan_again(proposals: Sequence[Proposal], conflict: Conflict, tools: Tools) -> list[str]:
-    """What the plans had read has moved: each is made anew for another look, or is stale for good.
-
-    Says which are stale now.
-    """
+    """Plan held changes anew, because memory has moved since; names those that are stale for good."""
     journal = tools.governance.journal
     stale: list[str] = []
     for proposal in proposals:
@@ -58,7 +55,7 @@ async def plan_again(proposals: Sequence[Proposal], conflict: Conflict, tools: T
 
 
 async def _renewed(proposal: Proposal, tools: Tools) -> Proposal:
-    """With a plan that fits memory as it is now; stale when there is none."""
+    """The proposal with a plan that fits memory as it is now, or marked stale when there is none."""
     if proposal.request is None or proposal.change is None:
         return moved(proposal, State.STALE, None)
     try:
@@ -71,6 +68,6 @@ async def _renewed(proposal: Proposal, tools: Tools) -> Proposal:
 
 
 def _effect(change: Change) -> object:
-    """What a plan would do, the times of planning aside."""
+    """What a plan would do, without the times of planning, to compare two plans."""
     said = [(put.base, put.record.id, put.record.version, put.record.digest) for put in change.put]
     return said, change.end, change.erase

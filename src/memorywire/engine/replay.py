@@ -1,4 +1,4 @@
-"""The receipts of a remember: of a new one, of what was known already, and of a request sent before."""
+"""The receipts of a remember: for a new memory, for a duplicate, and for a request that was sent before."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from memorywire.model.values import maker
 
 
 def receipt(done: Submitted, id: str, version: int, at: int) -> Remembered:
-    """Of what was submitted just now."""
+    """The receipt of what was just submitted."""
     return maker(Remembered)(
         id=id,
         version=version,
@@ -35,7 +35,7 @@ def receipt(done: Submitted, id: str, version: int, at: int) -> Remembered:
 
 
 def known(tools: Tools, id: str, version: int, at: int, change_id: str | None) -> Remembered:
-    """Of what was there already."""
+    """The receipt of a duplicate: the memory was there already."""
     return Remembered(
         id=id,
         version=version,
@@ -48,7 +48,7 @@ def known(tools: Tools, id: str, version: int, at: int, change_id: str | None) -
 
 
 async def replayed(request: Remember, key: str, tools: Tools) -> Remembered | None:
-    """Of the same request sent before under the same idempotency key."""
+    """The receipt of the same request sent before under this idempotency key; None for a new key."""
     historian = tools.historian("idempotency_key")
     agent = Scope(agent=request.scope.agent, tenant=request.scope.tenant)
     earlier = await historian.committed(agent, key)
@@ -65,7 +65,7 @@ async def replayed(request: Remember, key: str, tools: Tools) -> Remembered | No
 
 
 async def _held(request: Remember, key: str, agent: Scope, tools: Tools) -> Remembered | None:
-    """The same receipt while a person has not decided, and the decision once it was a no."""
+    """The receipt of a request that is still held; raises Refused once a person has said no."""
     if tools.office is None:
         return None
     proposal = await tools.office.journal.keyed(agent, key)
@@ -111,14 +111,14 @@ def _refuse_another(earlier: str | None, request: Remember) -> None:
 
 
 def _found_again(earlier: Footprint, chain: Sequence[Version], tools: Tools) -> Remembered:
-    """The receipt of a duplicate: its twin as it was when the key was first used."""
+    """The receipt of a duplicate, with its twin as it was when the key was first used."""
     twin = [version for version in chain if version.began <= earlier.sequence][-1]
     named = earlier.change.id if earlier.ended else None
     return known(tools, twin.id, twin.number, twin.began_at, named)
 
 
 def fingerprint(request: Remember) -> str | None:
-    """Equal for equal requests; only a request with a key is ever compared."""
+    """A digest that is equal for equal requests; None without a key, because then nothing is compared."""
     if request.idempotency_key is None:
         return None
     return hashlib.blake2b(json.dumps(asdict(request), sort_keys=True).encode(), digest_size=16).hexdigest()

@@ -73,7 +73,7 @@ async def difference(proposal: Proposal, tools: Tools) -> dict[str, Json]:
 
 
 def seen_digest(proposal: Proposal) -> str:
-    """Names what a reviewer saw: another plan has another name."""
+    """A digest of what a reviewer saw; it changes with the plan, so that nobody decides on an old page."""
     said = dumps((proposal.id, proposal.request, proposal.change))
     return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
 
@@ -85,7 +85,7 @@ async def _similar(proposal: Proposal, tools: Tools) -> tuple[Record, ...]:
 
 
 async def tidy(tools: Tools) -> None:
-    """Let go of what was kept long enough: proposals nobody decided, and what recalls asked."""
+    """Drop what was kept long enough: proposals that nobody decided, and the queries of old recalls."""
     await expire_overdue(tools)
     policy = await tools.governance.rulebook.policy()
     await tools.governance.journal.drop_queries(tools.clock() - policy.pending_days * DAY_MS)

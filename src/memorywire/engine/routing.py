@@ -1,4 +1,4 @@
-"""How several stores are one memory: when a write counts, and whom a recall believes."""
+"""How several stores act as one memory: when a write counts, and which answers of a recall are believed."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -9,7 +9,7 @@ from memorywire.model.values import dataclass
 
 
 class WritePolicy(StrEnum):
-    """Who must hold a change for its receipt to say committed; the others are owed it in any case."""
+    """Which stores must hold a change before its receipt says committed; the others are owed it."""
 
     ALL = "all"
     PRIMARY = "primary"
@@ -18,12 +18,11 @@ class WritePolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Routing:
-    """Settled when the stores are opened.
+    """How several stores are used; fixed when they are opened.
 
-    `register`: what a store returns is held against what was written. `rerank`: the order of the hits is
-    decided here and not by the stores, unless a request names a fusion by scores. `trim`: so many of the
-    best votes for a memory are not counted. `weights`: of the stores in weighted fusion, 1 for those that
-    are not named.
+    With `register`, what a store returns is checked against what was written. With `rerank`, hits are ordered
+    here rather than by the stores, unless a request names a fusion by scores. `trim` is how many of the best
+    votes for a memory are ignored. `weights` are those of weighted fusion, 1 for stores that are not named.
     """
 
     write: WritePolicy = WritePolicy.ALL
@@ -48,4 +47,4 @@ class Routing:
 
 
 ALONE = Routing()
-"""What nobody has asked to be otherwise."""
+"""The routing when nothing else was asked for."""

@@ -10,8 +10,9 @@ from memorywire.engine.ledger import entry_of
 from memorywire.engine.past import OLDER, all_proposals, past_cases, untold
 from memorywire.engine.tools import Tools
 from memorywire.engine.undo import taken_back
+from memorywire.governance.documents import policy_to_dict, with_rules
 from memorywire.governance.learned import Decided, Suggestion, features_from, suggest
-from memorywire.governance.policy import Policy, backtest, policy_to_dict, with_rules
+from memorywire.governance.policy import Policy, backtest
 from memorywire.governance.rules import Rule, rule_from, rule_to
 from memorywire.journal.contract import Act, Edition, Wanted
 from memorywire.journal.entries import Entry
@@ -209,7 +210,7 @@ async def _suggestions(tenant: str, policy: Policy, tools: Tools) -> list[Sugges
 
 
 def _decided(proposal: Proposal) -> Decided | None:
-    """The decision as evidence; what was changed on the way in is neither a yes nor a no."""
+    """A decision as evidence for a learned rule; an edited proposal counts neither as a yes nor as a no."""
     decision = proposal.decision
     if decision is None or proposal.features is None or decision.verb not in _PLAIN:
         return None
@@ -264,7 +265,7 @@ def _entry(edition: Edition, tenant: str, kind: str, tools: Tools, **details: Js
 
 
 def _own(tables: Iterable[Json], tenant: str) -> tuple[Json, ...]:
-    """The rules a tenant may change: the first tenant all of them, another one those about itself."""
+    """The rules a tenant may change: the default tenant all of them, another tenant those about itself."""
     return tuple(table for table in tables if tenant == DEFAULT_TENANT or table.get("tenant") == [tenant])
 
 

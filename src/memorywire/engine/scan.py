@@ -1,4 +1,4 @@
-"""Scan: memories that are kept already are read as new ones would be, and can be rid of their secrets."""
+"""Scans memories that are kept already for secrets and instructions, and can clear the secrets."""
 
 import asyncio
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ def _read(records: Sequence[Record], redactor: Redactor) -> Scanned:
 
 
 async def clear(scope: Scope, ids: Sequence[str], tools: Tools, *, hold: bool) -> tuple[Cleared, ...]:
-    """A new version without secrets of each of these that holds some; with `hold` a person decides first."""
+    """Write a new version without secrets of each of these; with `hold` a person decides first."""
     return tuple(
         [
             cleared
@@ -89,7 +89,7 @@ def asking(record: Record, *, hold: bool) -> Remember:
 
 
 def redacted(record: Record, asked: Remember) -> Record:
-    """The memory with what a redaction may change as the redacted request says it."""
+    """The memory with its redactable fields taken from the redacted request."""
     return replace(
         record,
         content=asked.content,

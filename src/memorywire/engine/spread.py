@@ -1,4 +1,4 @@
-"""Carrying out a change on several stores: one decides, the others follow, what one misses is owed to it."""
+"""Carries out a change on several stores: one decides, the others follow, and what one misses it is owed."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -19,18 +19,18 @@ EARLIER = "earlier changes wait for this store"
 
 
 def anchor_of(fan: Fanned, journal: Journal) -> str | None:
-    """The child whose changes are one transaction with the journal: it is never behind, and never lies."""
+    """The child, if any, that commits together with the journal: it is never behind, and never lies."""
     return next((name for name in fan.children if journal.shares(fan.child(name))), None)
 
 
 def tried(debt: Debt, error: str, tools: Tools) -> Debt:
-    """The debt after one more vain try; the waits grow."""
+    """The debt after another failed try; the wait doubles each time."""
     wait = min(_FIRST_WAIT_MS * 2**debt.tries, _LONGEST_WAIT_MS)
     return replace(debt, tries=debt.tries + 1, due_at=tools.clock() + wait, error=error)
 
 
 def told_late(entry: Entry, stores: Sequence[str], *, kept: bool) -> Entry:
-    """The entry of a change that these stores are still owed; it is `deferred` when no other has it."""
+    """The ledger entry, naming the stores that still miss the change; `deferred` when no store has it."""
     if entry.kind != "committed" or not stores:
         return entry
     details = {**entry.details, "deferred": list(stores)}
@@ -38,9 +38,10 @@ def told_late(entry: Entry, stores: Sequence[str], *, kept: bool) -> Entry:
 
 
 async def spread(change: Change, act: Act, fan: Fanned, late: Collection[str], tools: Tools) -> Submitted:
-    """Every child has the change, or is owed it. Raises what the deciding child refuses; then nobody has it.
+    """Write the change to every child; a child that fails is owed it.
 
-    `late` are the children that are owed earlier changes: they must have those first.
+    Raises what the deciding child refuses; then no child has it. `late` are the children that are owed
+    earlier changes and must get those first.
     """
     journal = tools.governance.journal
     ready = await with_vectors(change, tools)
@@ -67,7 +68,7 @@ async def spread(change: Change, act: Act, fan: Fanned, late: Collection[str], t
 
 
 async def _forgetful(change: Change, late: Collection[str], journal: Journal) -> list[Debt]:
-    """The earlier debts that would still say what this change erases, without it."""
+    """Earlier debts that contain what this change erases, rewritten without it."""
     erased = frozenset(change.erase)
     if not erased:
         return []
@@ -76,7 +77,7 @@ async def _forgetful(change: Change, late: Collection[str], journal: Journal) ->
 
 
 async def _of_memories(change: Change, journal: Journal) -> Change:
-    """The change without ids of which only proposals speak: no memory had them, so one still may."""
+    """The change without ids that only proposals have: no memory had them, so one may still get them."""
     known = await journal.known(change.scope.tenant, change.erase)
     unheard = [id for id in change.erase if id not in known]
     held = await journal.proposed(change.scope, unheard) if unheard else frozenset()
@@ -96,9 +97,9 @@ def _without(change: Change, erased: frozenset[str]) -> Change:
 
 
 async def _follow(ready: Change, names: Sequence[str], fan: Fanned, tools: Tools) -> dict[str, str]:
-    """What was in the way of each child that does not hold it now.
+    """Write to the followers; why each that failed does not hold the change now.
 
-    A follower that refuses may just not have an earlier change yet that is still on its way to it.
+    A follower that refuses may only miss an earlier change that is still on its way to it.
     """
     told = await _told(ready, names, fan, tools) if names else []
     return {written.store: written.error.detail for written in told if written.error is not None}
@@ -112,7 +113,7 @@ async def _told(ready: Change, names: Sequence[str], fan: Fanned, tools: Tools) 
 
 
 async def _decide(ready: Change, names: Sequence[str], fan: Fanned, tools: Tools) -> dict[str, str]:
-    """The first current child that answers decides whether the change is possible; the others follow."""
+    """Write to the children until one answers: it decides whether the change is possible, the rest follow."""
     missed: dict[str, str] = {}
     for place, name in enumerate(names):
         (written,) = await _told(ready, [name], fan, tools)

@@ -29,7 +29,7 @@ from memorywire.model.where import Where
 from memorywire.stores.contract import Fanned, Surveyor
 
 LOOKED_AT = 1_000
-"""So many of the newest memories are counted, so that a large memory answers as fast as a small one."""
+"""How many of the newest memories are counted, so that a large memory answers as fast as a small one."""
 
 _VALUES = 20
 _FEEDBACK = "feedback"
@@ -88,7 +88,7 @@ async def feedback(request: Feedback, tools: Tools) -> Judged:
 
 
 async def judged(note: RecallNote, tools: Tools) -> tuple[Judged, ...]:
-    """All that was said of what a recall handed out, oldest first."""
+    """All feedback on what a recall handed out, oldest first."""
     said = await tools.governance.journal.about(note.scope.tenant, note.id)
     return tuple(
         Judged(
@@ -104,7 +104,7 @@ async def judged(note: RecallNote, tools: Tools) -> tuple[Judged, ...]:
 
 
 async def recall_in_reach(reach: Reach, recall_id: str, tools: Tools) -> RecallNote:
-    """The note of a recall; every reason why it cannot be told has the same answer."""
+    """The note of a recall; the same NotFound for every reason why it may not be shown."""
     note = await tools.governance.journal.recall(reach.tenant, recall_id)
     if note is None or not reach.covers(note.scope):
         raise NotFound("no such recall here", field="recall_id")

@@ -19,16 +19,16 @@ from memorywire.stores.contract import Gatherer
 
 Ended: TypeAlias = Submitted | Exception
 Planning: TypeAlias = Callable[[int], Plan]
-"""Gives the whole plan of the change at a place."""
+"""Gives the whole plan of the change at an index."""
 _Writing: TypeAlias = Callable[[Sequence[Change]], Awaitable[Sequence[int | Exception]]]
 
 
 async def submit_each(changes: Sequence[Change], plan: Planning, tools: Tools) -> list[Ended]:
-    """What becomes of each change, as if its plan had been submitted alone.
+    """The result of each change, as if its plan had been submitted alone.
 
-    Each begins one version that is ready to be kept and does nothing else; nothing was found in what was
-    asked, nothing more is asked, and no two of them may meet. What a rule holds or refuses, and what may say
-    something suspicious, goes its own way.
+    Each change begins one complete version and does nothing else, and its request held no secret and asks for
+    nothing more. No two may concern the same memory or say the same. What a rule holds or refuses, or what
+    looks suspicious, is submitted alone.
     """
     ended = await _ended_together(changes, tools)
     others = [at for at in range(len(changes)) if at not in ended]
@@ -44,7 +44,7 @@ async def _alone(plan: Plan, tools: Tools) -> Ended:
 
 
 async def _ended_together(changes: Sequence[Change], tools: Tools) -> dict[int, Ended]:
-    """What became of those that nothing stands in the way of, by place."""
+    """The results of the changes that nothing stands in the way of, by their index."""
     store = tools.store
     if tools.corridor is straight and isinstance(store, Gatherer):
         return await _committed(dict(enumerate(changes)), tools, store.write_many)
@@ -70,13 +70,13 @@ def _record(change: Change) -> Record:
 
 
 def _judged(change: Change, bench: Bench) -> Judgement | None:
-    """Why a change may pass, if it may; a learned rule keeps count of what it lets pass."""
+    """The judgement, if it lets the change pass; None for a learned rule, which counts one by one."""
     judgement = bench.judge(change.operation, change.scope, _record(change))
     return judgement if judgement.verdict is Verdict.ALLOW and not bench.is_learned(judgement) else None
 
 
 async def _committed(changes: dict[int, Change], tools: Tools, write: _Writing) -> dict[int, Ended]:
-    """What became of each; when the transaction fails, it fails for all of them."""
+    """The result of each change; when the transaction fails, it fails for all of them."""
     if not changes:
         return {}
     now = asyncio.get_running_loop().time

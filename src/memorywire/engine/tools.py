@@ -1,4 +1,4 @@
-"""What every operation works with, handed in and never looked up."""
+"""The tools every operation works with; they are handed in, never looked up."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -24,27 +24,27 @@ T = TypeVar("T")
 PAGE = 1000
 
 Watching: TypeAlias = Callable[[str, str, float], None]
-"""Is told for which operation which store took how many seconds to search or to write."""
+"""Is told the operation, the store, and how many seconds it took to search or to write."""
 
 
 def unwatched(operation: str, store: str, seconds: float) -> None:
-    """Nobody watches."""
+    """The observer for when nobody measures stores."""
 
 
 Placing: TypeAlias = Callable[[Scope], Awaitable[Store | None]]
-"""Says which store keeps the memories of a scope, when it is another than the usual one."""
+"""Gives the store that keeps the memories of a scope, if it is not the usual one."""
 
 
 async def nowhere_else(scope: Scope) -> None:
-    """Everybody's memories are in one place."""
+    """The placing for when every scope is kept in the same store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """A store, an embedder and the floors of its space, a clock, a mint; how several stores are one.
+    """The store, the embedder with its floors, the clock, the id mint and the routing of several stores.
 
-    `watching` is told how long stores take for the `operation` in whose hands the tools are. `placing` knows
-    whose memories are in another store, `rests` what questions asked lately.
+    `watching` is told how long stores take for `operation`, the one these tools were given to. `placing`
+    knows which scopes are kept in another store, `rests` the vectors of recent questions.
     """
 
     store: Store

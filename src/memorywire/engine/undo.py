@@ -87,7 +87,7 @@ async def _refuse_if_moved(
 
 
 async def _moved_on(request: Undo, id: str, latest: Version, tools: Tools) -> Conflict:
-    """Which later change is in the way; to undo the undo of this very change would do it again."""
+    """The Conflict that names the later change in the way, with a hint when that is an undo of this one."""
     later = latest.ended_by or latest.began_by
     found = await tools.historian("undo").footprint(request.scope, later)
     if found is not None and found.change.undoes == request.change_id:

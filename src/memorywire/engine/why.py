@@ -24,7 +24,7 @@ async def why(request: Why, tools: Tools) -> Reasons:
 
 
 async def _given(scope: Scope, id: str, version: int, score: float, tools: Tools) -> Given:
-    """The version that was handed out, from the memory's history."""
+    """The version of the memory that the recall handed out, from its history."""
     versions = await tools.historian("why").history(scope, id)
     found = next((link for link in versions if link.number == version), None)
     return Given(

@@ -1,4 +1,4 @@
-"""The vectors of a question: of all its words, and of what is left of them without names."""
+"""The vectors of a question: one of all its words, and one of the words without names."""
 
 import asyncio
 import math
@@ -14,19 +14,20 @@ from memorywire.retrieval.names import without_names
 from memorywire.stores.contract import Enough, LateAsker
 
 SHORT = 200
-"""A question of so many characters is embedded sooner than it is handed to another thread and back."""
+"""Up to this many characters, embedding a question is faster than handing it to another thread."""
 
 BRIEF = 100
 QUICK = 0.003
-"""One of so many characters is embedded where it is asked, if the last one took so few seconds."""
+"""A question of up to BRIEF characters is embedded by the thread that asks, if the last one took at most this
+many seconds."""
 
 _MOST = 256
 
 
 class Rests:
-    """The vectors of what was left of questions lately: the same is asked about many people.
+    """Vectors of recent questions without their names: the same is often asked about many people.
 
-    Also how many seconds the last question took to be embedded. Safe to share between threads.
+    Also the seconds that the last embedding took. Safe to share between threads.
     """
 
     def __init__(self) -> None:
@@ -49,7 +50,7 @@ class Rests:
 
 
 class Wording:
-    """The words of a question on their way to vectors: all of them, and what is left without names."""
+    """A question that is being embedded: all of its words, and the words without names."""
 
     def __init__(self, text: str, embedder: Embedder, rests: Rests) -> None:
         rest = without_names(text)
@@ -62,7 +63,7 @@ class Wording:
         self._completed: Query | None = None
 
     def begin(self) -> None:
-        """Have the vectors made meanwhile, or else where the search is, if the question is short."""
+        """Start embedding a short question now, or leave it to the thread that searches."""
         if len(self._texts[0]) > SHORT or not isinstance(self._embedder, EmbedsHere):
             return
         if isinstance(self._embedder, BeginsHere):
@@ -77,7 +78,7 @@ class Wording:
     def late(
         self, question: Query, limit: int, store: LateAsker, enough: Enough | None
     ) -> Awaitable[list[Scored]] | None:
-        """The search that has the vectors when it needs them; None when they were not begun."""
+        """The search that gets the vectors when it needs them; None when embedding was not begun."""
         if self._vectors is None:
             return None
         ask = partial(self._complete, question, self._vectors, asyncio.get_running_loop().time)
@@ -87,7 +88,7 @@ class Wording:
     def _complete(
         self, question: Query, vectors: Callable[[], list[bytes]], now: Callable[[], float]
     ) -> Query:
-        """The question with the vectors that were begun; a store that has to try again asks again."""
+        """The question with the vectors that were begun; a store that has to search again may ask again."""
         if self._completed is None:
             began = now()
             made = vectors()

@@ -100,7 +100,7 @@ class Audited(ABC):
         return Filters(tenant=self.tenant, agent=agent, user=named.pop("user_id"), **named)
 
     async def _ledger(self) -> SqliteJournal:
-        """The journal, with everything in it that was noted."""
+        """The journal, once everything that was noted is in it."""
         journal = (await self._open()).journal
         if journal is None:
             raise unsupported("audit", "no journal is wired here")

@@ -32,7 +32,7 @@ async def remember_each(
 
 
 def _together(tools: Tools) -> Tools:
-    """Whatever of these is held is held as one batch."""
+    """Tools that hold whatever they hold as one batch."""
     office = tools.office
     return tools if office is None else replace(tools, office=replace(office, batch=tools.mint()))
 
@@ -54,7 +54,7 @@ async def _remember_batch(payloads: list[Mapping[str, Json]], tools: Tools, tena
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """A request, the same without its secrets, and what it would keep."""
+    """A request, its redacted form, and the record it would keep."""
 
     request: Remember
     redacted: Cleaned
@@ -62,9 +62,9 @@ class _Item:
 
 
 def _runs(items: Iterable[_Item]) -> Iterator[list[_Item]]:
-    """Stretches whose members cannot notice each other, so that order only matters between stretches.
+    """Stretches of requests whose members do not affect each other, so that each can be kept together.
 
-    What ends or replaces a memory stands alone: nobody can tell from here what that makes room for.
+    A request that ends or replaces a memory stands alone: what that makes room for cannot be told here.
     """
     run: list[_Item] = []
     named: set[tuple[str, str | None]] = set()
@@ -108,7 +108,7 @@ def _item(request: Remember, redacted: Cleaned | MemorywireError) -> _Item | Mem
 
 
 async def _kept(asked: Sequence[Asked], tools: Tools) -> list[Result]:
-    """Each where the memories of its scope are."""
+    """Keep each item in the store of its scope."""
     placed = {scope: await tools.serving(scope) for scope in {item.request.scope for item in asked}}
     if all(place is tools for place in placed.values()):
         return await remember_together(asked, tools)

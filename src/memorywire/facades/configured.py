@@ -1,4 +1,4 @@
-"""A memory in a program, under the settings that commands go by."""
+"""The settings of the commands as arguments of a `Memory`."""
 
 import os
 from typing import Any

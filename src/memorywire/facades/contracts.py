@@ -23,11 +23,14 @@ class Contracts(ABC):
 
     @property
     def kv(self) -> "KeyValue":
-        """The agent's keys and values; `kv.of` has those of users and of the tenant."""
+        """The agent's keys and values; `kv.of` has those of users and of the tenant.
+
+        A memory of one user has none of its own: `kv.of` says whose are meant.
+        """
         from memorywire.facades.kv import KeyValue
 
         owner = Owner(kind=OwnerKind.AGENT, id=self.agent_id, tenant=self.tenant)
-        return KeyValue(self._open, owner, self._kv_limits)
+        return KeyValue(self._open, owner, self._kv_limits, user=self.user_id)
 
     @property
     def layer(self) -> "Layer":

@@ -14,10 +14,8 @@ __all__ = ["Event", "Feed"]
 
 _BATCH = 500
 PAUSE = 0.2
-"""Seconds between two looks, so what another process writes is heard as soon as what this one does.
-
-Where the database announces entries, whoever waits is woken by them, and looks less often by itself.
-"""
+"""Seconds between two looks at the ledger, also for entries of other processes. Where the database announces
+entries, listeners are woken by them, and look less often by themselves."""
 
 
 class Feed:
@@ -69,11 +67,11 @@ class Feed:
 
     @property
     def heard(self) -> int:
-        """How much was announced: who takes it before a look misses nothing that comes during it."""
+        """How much was announced. Read it before a look: what comes during the look is then not missed."""
         return self._journal.heard
 
     async def pause(self, heard: int) -> float:
-        """Wait until there may be something new besides what was heard; gives for how many seconds."""
+        """Wait a moment, or until more was announced than `heard`; gives the seconds that it took."""
         began = self._now()
         await self._journal.news(heard, PAUSE)
         return self._now() - began

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import replace
 from enum import StrEnum
 
-from memorywire.engine.aside import keep_aside, set_aside
+from memorywire.engine.archive import keep_aside, set_aside
 from memorywire.engine.choose import Chosen
 from memorywire.engine.forget import forget
 from memorywire.engine.recall import recall
@@ -39,7 +39,7 @@ _REPLACED = frozenset({EndReason.SUPERSEDED, EndReason.MERGED})
 
 
 class Status(StrEnum):
-    """Whether an item answers: it does, another has taken its place, or it must not."""
+    """Whether an item answers: `active` does; one that was replaced, or is blacklisted, does not."""
 
     ACTIVE = "active"
     SUPERSEDED = "superseded"
@@ -226,7 +226,7 @@ def _refuse_value(current: Record | None) -> None:
 
 
 def _payload(item: MemoryItem) -> dict[str, Json]:
-    """As the wire would say it: what it refuses is refused here."""
+    """The item as a wire payload, so that what the wire refuses is refused here, too."""
     said = {
         "agent_id": "harness",
         "type": MemoryType.SEMANTIC.value,
@@ -243,7 +243,7 @@ def _payload(item: MemoryItem) -> dict[str, Json]:
 
 
 def _request(item: MemoryItem, current: Record | None, scope: Scope) -> Remember:
-    """What the engine is asked: what an item has superseded is said once, and then only remembered."""
+    """The request for the engine; what the item supersedes is sent once, and later only remembered."""
     replaced = () if item.supersedes is None else (item.supersedes,)
     again = current is not None and _superseded(current) == item.supersedes
     return Remember(
@@ -264,7 +264,7 @@ def _request(item: MemoryItem, current: Record | None, scope: Scope) -> Remember
 
 
 def _happened(item: MemoryItem, current: Record | None) -> int | None:
-    """When it happened, if anybody says so: an item that was read and is written back says nothing new."""
+    """When the item happened, if that is new: writing back an item that was read says nothing new."""
     if current is None or item.created_at not in (None, current.moment):
         return item.created_at
     return current.occurred_at
@@ -276,7 +276,7 @@ def _metadata(current: Record | None, replaced: tuple[str, ...]) -> dict[str, Js
 
 
 def _links(metadata: Mapping[str, Json]) -> Mapping[str, Json]:
-    """Anybody may have put something else under this name."""
+    """The links in this metadata; others may keep something else under the same name."""
     found = metadata.get(_LINKS)
     return found if isinstance(found, Mapping) else {}
 
@@ -288,7 +288,7 @@ def _superseded(record: Record) -> str | None:
 
 
 def _same(current: Record, item: MemoryItem) -> bool:
-    """Whether there is nothing to write, whoever holds it and whatever its status was."""
+    """Whether writing the item would change nothing; its holders and its status do not count."""
     kept = _item(current, item.backends)
     wanted = replace(item, status=kept.status, created_at=item.created_at or kept.created_at)
     lifted = item.status is Status.ACTIVE and kept.status is not Status.ACTIVE
@@ -312,7 +312,7 @@ def _item(record: Record, backends: tuple[str, ...]) -> MemoryItem:
 
 
 async def _cosines(candidates: Sequence[Scored], query: str, embedder: Embedder) -> list[float]:
-    """How near each is to the query: as its store measured it, else measured here."""
+    """How near each candidate is to the query: as its store measured it, or else measured here."""
     bare = [one.record for one in candidates if "vector" not in one.signals]
     vectors = await embedder.embed([query, *(record.meaning for record in bare)]) if bare else []
     asked = floats(vectors[0]) if vectors else None

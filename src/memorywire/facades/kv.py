@@ -64,8 +64,17 @@ class KeyValue:
     stands in the ledger; a set that waits for a person says `staged`, and the old value stays until then.
     """
 
-    def __init__(self, house: Callable[[], Awaitable[House]], owner: Owner, limits: Limits) -> None:
+    def __init__(
+        self,
+        house: Callable[[], Awaitable[House]],
+        owner: Owner,
+        limits: Limits,
+        *,
+        user: str | None = None,
+    ) -> None:
+        """`user` is the one whose memory it was asked of: then `of` has to say whose keys are meant."""
         self.owner = owner
+        self.user = user
         self.limits = limits
         self._house = house
         self._scope = owner.scope
@@ -126,7 +135,19 @@ class KeyValue:
         """See that every entry has a vector."""
         return await kv.reembed(await self._keys())
 
+    def refuse_unsaid(self) -> None:
+        """Raise InvalidRequest while the keys may be meant as one user's, and are the agent's for all."""
+        if self.user is not None:
+            raise InvalidRequest(
+                "this is the memory of one user, and the keys of an agent are of no user: they would"
+                " not be kept apart, nor erased with the user",
+                field="user_id",
+                fix=f"kv.of('user', {self.user!r}) has the keys of that user, whichever agent asks;"
+                f" kv.of('agent', {self.owner.id!r}) those of the agent; or open it without a user",
+            )
+
     async def _keys(self) -> kv.Keys:
+        self.refuse_unsaid()
         house = await self._house()
         tools = await house.tools.serving(self._scope)
         last = self._last
@@ -146,7 +167,7 @@ def owner_kind(named: str) -> OwnerKind:
 
 
 def setting(key: str, value: Json, **options: Unpack[SetOptions]) -> Setting:
-    """What to keep, when JSON can say it."""
+    """The setting to keep; raises InvalidRequest when JSON cannot say the value."""
     strict.check([key, value, options.get("embed_text"), options.get("source")])
     _refuse_unnamed(key)
     ttl = options.get("ttl")

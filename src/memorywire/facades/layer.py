@@ -83,7 +83,7 @@ class Layer:
         return await facts(asked(scope, query, **said), (await self._house()).tools)
 
     async def work(self) -> int:
-        """Read now what waits and is due; how much is left waiting."""
+        """Read what waits and is due now; gives how many conversations are left waiting."""
         return await (await self._house()).reader.drain()
 
     def _whose(self, options: Mapping[str, Any], known: Collection[str]) -> tuple[Scope, dict[str, Any]]:

@@ -277,7 +277,7 @@ class Memory(Audited, Overseeing, Contracts):
         return Scope(tenant=self.tenant, agent=self.agent_id, user=options.get("user_id", self.user_id))
 
     async def _tools(self) -> Tools:
-        """With the store that keeps the agent's memories."""
+        """The tools, with the store that keeps this agent's memories."""
         return await (await self._open()).tools.serving(self._scope())
 
     async def capabilities(self) -> Capabilities:
@@ -367,14 +367,14 @@ class Memory(Audited, Overseeing, Contracts):
         return self._payload({"type": "semantic", **fields})
 
     def _payload(self, options: Mapping[str, Any], **named: Any) -> dict[str, Json]:
-        """The wire payload: what is None was not said."""
+        """The wire payload; arguments that are None are left out."""
         owner = {"agent_id": self.agent_id, "user_id": self.user_id}
         said = {**owner, **{name: value for name, value in options.items() if value is not None}, **named}
         return {name: plain(name, value) for name, value in said.items() if value is not None}
 
 
 def _named(stores: str | Sequence[str | Store]) -> Sequence[str | Store]:
-    """What was given as stores; a path or another thing that is none is told at once."""
+    """The stores that were named; anything that cannot name one, such as a path, is refused at once."""
     each = stores if isinstance(stores, Sequence) and not isinstance(stores, str) else (stores,)
     for one in each:
         if not isinstance(one, str) and not hasattr(one, "features"):

@@ -1,4 +1,4 @@
-"""Where a memory may be used: on one running loop at a time, in the process that opened it."""
+"""Checks where a memory is used: on one running event loop at a time, in the process that opened it."""
 
 import asyncio
 import os
@@ -8,10 +8,10 @@ from memorywire.model.errors import InvalidRequest, StoreUnavailable
 
 
 class Mooring:
-    """The loop and the process of a memory.
+    """The event loop and the process that a memory is bound to.
 
-    It may go from a loop that has ended to the next one. Two that run at once would wait for each other, and
-    a process that was forked off has the files of the other but none of its threads.
+    It may move on from a loop that has ended to the next one. Two loops that run at once would wait for each
+    other, and a forked process has the files of the other process but none of its threads.
     """
 
     def __init__(self) -> None:
@@ -19,7 +19,7 @@ class Mooring:
         self._process: int | None = None
 
     def hold(self) -> None:
-        """Be used from here on by the loop that runs now; raises where that cannot work."""
+        """Bind to the loop that runs now; raises where that cannot work."""
         loop = asyncio.get_running_loop()
         if loop is self._loop:
             return
@@ -34,7 +34,7 @@ class Mooring:
 
     @property
     def adrift(self) -> bool:
-        """Whether this is not the process that used it."""
+        """Whether this process is not the one that used the memory."""
         return self._process is not None and self._process != os.getpid()
 
 

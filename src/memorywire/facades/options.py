@@ -167,7 +167,7 @@ def moments(**given: Any) -> dict[str, Any]:
 def check_opening(
     *, tenant: str, floor: float | None, match: float | None, secrets: Mapping[str, str] | None
 ) -> None:
-    """Refuse what could only fail later, or would fail nobody and find nothing."""
+    """Refuse arguments that could only fail later, or would silently do nothing."""
     if not isinstance(tenant, str) or not tenant:
         raise InvalidRequest("tenant is the name of one", field="tenant", fix="leave it out for `default`")
     for name, share in (("floor", floor), ("match", match)):

@@ -20,10 +20,10 @@ class _Running:
 
 
 class Portal:
-    """Runs coroutines for any thread; the first one begins it.
+    """Runs coroutines for any thread, on an event loop of its own; it starts with the first call.
 
-    Where nobody would run them, whoever asks gets a problem instead of waiting for ever: after the end, in a
-    process that was forked off, and in a callback, which has the very thread that would have to answer.
+    Where nobody would run them, the caller gets a problem instead of waiting for ever: after the end, in a
+    forked process, and in a callback, which occupies the very thread that would have to answer.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Portal:
             raise
 
     def end(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Run one thing more, then end what others still wait for, and the thread; twice is fine."""
+        """Run one thing more, then cancel what others wait for and end the thread; closing twice is fine."""
         running = self._running
         if running is not None:
             _refuse_callback(running)
@@ -59,7 +59,7 @@ class Portal:
             running.loop.close()
 
     def _give_up(self, work: Coroutine[Any, Any, A]) -> None:
-        """End it, however far it came: a Ctrl-C may come before there is a future to cancel."""
+        """Cancel the work, however far it came: a Ctrl-C may come before there is a future to cancel."""
         running = self._running
         if running is None or not running.thread.is_alive():
             work.close()
@@ -80,7 +80,7 @@ class Portal:
 
 
 def _begun() -> _Running:
-    """Not before the first who asks, so that what was made before a fork works on either side of it."""
+    """Start the loop at the first call, so that what was made before a fork works on either side of it."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="memorywire", daemon=True)
     thread.start()

@@ -61,7 +61,7 @@ class Step:
 
 
 class _Walk:
-    """A procedure in hand: what it may do, what it did since it was loaded, and how to keep that."""
+    """A procedure in hand: its table, the steps since it was loaded, and how to save them."""
 
     def __init__(self, record: Record) -> None:
         if record.type is not MemoryType.PROCEDURAL:
@@ -101,12 +101,12 @@ class _Walk:
         return self.state
 
     def _next_content(self) -> str | dict[str, Json]:
-        """In the form it was written in: a text stays a text."""
+        """The content to save, in the form it was written in: a text stays a text."""
         as_text = isinstance(self._record.content, str)
         return json.dumps(self.content, ensure_ascii=False) if as_text else self.content
 
     def _next_version(self) -> RememberOptions:
-        """Everything the memory says of itself, because a new version says all of it again."""
+        """The fields of the next version: all that the memory says of itself is said again."""
         if not self._pending:
             raise InvalidRequest(
                 "no step was taken, so there is nothing to save", field="trigger", fix="trigger one first"
@@ -123,7 +123,7 @@ class _Walk:
         return cast("RememberOptions", options)
 
     def _saved(self, receipt: Remembered) -> Remembered:
-        """What waits for approval or failed is still to be saved."""
+        """Note what was saved; what waits for approval or failed is still to be saved."""
         if receipt.status in (Status.COMMITTED, Status.DEFERRED):
             self.version = receipt.version
             self._pending = []
@@ -191,7 +191,7 @@ class BlockingProcedure(_Walk):
 
 @contextmanager
 def _told_apart() -> Iterator[None]:
-    """Two runs of one procedure that stand in the same state say the same thing, and one memory is enough."""
+    """Turn a Duplicate into a Conflict that says how to tell two runs of one procedure apart."""
     try:
         yield
     except Duplicate as error:

@@ -75,10 +75,10 @@ def _recent(usage: Usage, now: int) -> Usage:
 
 
 def _since(spent: Slices, window: int, now: int) -> Slices:
-    """What the window still holds.
+    """What was spent within the window that ends now.
 
-    After the clock stepped back, what lies ahead counts, so that no step refills a budget; but what lies
-    more than a window ahead was written by a clock that was wrong, and is dropped.
+    After the clock stepped back, what lies ahead counts, so that no step refills a budget. What lies more
+    than a window ahead was written by a wrong clock, and is dropped.
     """
     width = window // _SLICES
     return tuple(part for part in spent if now - window - width < part[0] <= now + window)

@@ -1,4 +1,4 @@
-"""A case: a request and what it would do, as rules see it; and whether a rule speaks of it."""
+"""A case: a request and what it would do, as rules see it; and whether a rule applies to it."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ class Case:
 
     @property
     def destructive(self) -> bool:
-        """Whether something would be gone afterwards that is there now."""
+        """Whether something that is there now would be gone afterwards."""
         return self.ended + self.erased > 0
 
     @property
@@ -58,11 +58,11 @@ class Case:
 
 
 def matches(rule: Rule, case: Case) -> bool:
-    """Whether the rule speaks of this case.
+    """Whether the rule applies to this case.
 
-    Conditions on memories look at what is written or, when nothing is, at what is taken away. To hold or
-    to refuse, one memory that meets them is enough; to allow, all must. Only a rule that names recall
-    speaks of recall.
+    Conditions on memories look at what is written or, when nothing is, at what is taken away. To hold or to
+    refuse, one memory that meets them is enough; to allow, all must meet them. Only a rule that names recall
+    applies to recalls.
     """
     if not speaks_of(rule, case.operation):
         return False
@@ -76,7 +76,7 @@ def matches(rule: Rule, case: Case) -> bool:
 
 
 def speaks_of(rule: Rule, operation: str) -> bool:
-    """Whether a rule can speak of this operation."""
+    """Whether a rule can apply to this operation."""
     named = rule.when.operation
     return operation in named or not (named or operation == Operation.RECALL)
 

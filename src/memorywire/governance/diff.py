@@ -102,7 +102,7 @@ def _gone(id: str, before: Mapping[str, Record]) -> dict[str, Json]:
 
 
 def _facts(record: Record) -> Iterator[tuple[str, Json]]:
-    """What a record says, as paths and values; what is empty says nothing."""
+    """What a record says, as paths and values; empty values are left out."""
     yield from _leaves("content", record.content)
     for name in _PLAIN_FIELDS:
         value = getattr(record, name)
@@ -129,5 +129,5 @@ def _modified(path: str, before: Json, after: Json) -> Modified:
 
 
 def _same(before: Json, after: Json) -> bool:
-    """Equal as they are written: true is not 1, however deep it lies."""
+    """Whether two JSON values are written the same: true is not 1, at any depth."""
     return json.dumps(before, sort_keys=True) == json.dumps(after, sort_keys=True)

@@ -18,10 +18,10 @@ THRESHOLD = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
-    """What a decision is remembered by: nothing of the content.
+    """What a decision is remembered by, without any content.
 
-    What differs between the memories of one case is None, and what a person may never hand to a rule
-    is not `may_be_automatic`.
+    A feature that differs between the memories of one case is None. `may_be_automatic` is False for what a
+    person may never leave to a rule.
     """
 
     tenant: str
@@ -35,7 +35,7 @@ class Features:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """A decision on a proposal as it was proposed; one that a rule took is no evidence: only people teach.
+    """A person's decision on a proposal as it stood; decisions of rules are no evidence.
 
     An approval after an edit is neither a yes nor a no to the pattern, and has no place here.
     """
@@ -57,7 +57,7 @@ class Suggestion:
 
 
 class _Pattern(NamedTuple):
-    """What decisions of one agent have in common; "" as source is none, None is any."""
+    """What decisions of one agent have in common; the source "" means none, None means any."""
 
     tenant: str
     agent: str
@@ -68,12 +68,12 @@ class _Pattern(NamedTuple):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """To sort and to name by; the pattern that says more comes first."""
+        """A key to sort and to name by; the more specific pattern comes first."""
         told = ("~" if part is None else f"={part}" for part in self[3:])
         return (*self[:3], str(self.count(None)), *told)
 
     def wider(self) -> Iterator["_Pattern"]:
-        """Every pattern that leaves a part of this one open."""
+        """Every pattern that leaves one part of this one open."""
         choices = product({None, self.type}, {None, self.source}, {None, self.tag})
         others = (self._replace(type=type, source=source, tag=tag) for type, source, tag in choices)
         return (other for other in others if other != self)

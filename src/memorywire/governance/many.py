@@ -1,4 +1,4 @@
-"""Many memories at once: read together, and judged once for all that no rule can tell apart."""
+"""Many memories at once: screened in one reading, and judged once for all that no rule can tell apart."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, TypeVar
@@ -17,9 +17,9 @@ _Likeness: TypeAlias = tuple[object, ...]
 
 
 def cleared(items: Sequence[T], innocent: Callable[[Sequence[T]], bool]) -> list[bool]:
-    """Which of the items are innocent, as far as few looks show: all of them, else part by part.
+    """Which items are innocent, found in few readings: all at once, else part by part.
 
-    What is innocent among others must be innocent alone. False says nothing.
+    What is innocent among others must be innocent alone. False means only that it could not be shown.
     """
     if innocent(items):
         return [True] * len(items)
@@ -31,7 +31,7 @@ def cleared(items: Sequence[T], innocent: Callable[[Sequence[T]], bool]) -> list
 
 
 def signless(records: Sequence[Record]) -> bool:
-    """Whether one reading of all that these memories say shows that `screen` finds no sign in any of them."""
+    """Whether one reading of all these memories shows that `screen` finds no sign in any of them."""
     said: list[str] = []
     names: set[str] = set()
     for record in records:
@@ -43,7 +43,7 @@ def signless(records: Sequence[Record]) -> bool:
 
 
 def _hear(value: Json, said: list[str]) -> None:
-    """Every text, and the names of fields, which in a content are words of its own."""
+    """Collect every text of a content, and the names of its fields, which are words of it, too."""
     if isinstance(value, str):
         said.append(value)
     elif type(value) is dict or isinstance(value, Mapping):  # the second takes long to ask
@@ -59,7 +59,7 @@ def _hear(value: Json, said: list[str]) -> None:
 
 
 def _tell(place: str, value: Json, said: list[str], names: set[str]) -> None:
-    """Every text, and the names of the places they are found in."""
+    """Collect every text, and the name of the place where each stands."""
     if isinstance(value, str):
         said.append(value)
         names.add(place)
@@ -73,7 +73,7 @@ def _tell(place: str, value: Json, said: list[str], names: set[str]) -> None:
 
 
 class Bench:
-    """Judges new versions of memories by a policy: one case of each kind that its rules can tell apart."""
+    """Judges new memories by a policy, once for each kind that its rules can tell apart."""
 
     def __init__(self, policy: Policy, caller: str) -> None:
         self._policy = policy
@@ -84,11 +84,11 @@ class Bench:
 
     @property
     def can_tell(self) -> bool:
-        """Whether rules ask for nothing but what memories of one kind have in common."""
+        """Whether the rules ask only for what all memories of one kind have in common."""
         return self._policy.asked.isdisjoint(_BY_CONTENT)
 
     def judge(self, operation: str, scope: Scope, record: Record) -> Judgement:
-        """What `judge` says of a change that puts this record alone, in which nothing was found."""
+        """What `judge` would say of a change that only puts this record, and in which nothing was found."""
         alike = (
             *(operation, scope, record.type, record.trust, record.source, record.tags, record.confidence),
             record.version == 1,

@@ -18,13 +18,13 @@ def folded(text: str) -> str:
 
 
 def fits(patterns: Iterable[str], text: str | None) -> bool:
-    """Whether the text reads like one of the patterns; what is absent reads as the empty text."""
+    """Whether the text reads like one of the patterns; None reads as the empty text."""
     words = folded(text or "")
     return any(_matches(_parts(pattern), words) for pattern in patterns)
 
 
 def names(patterns: Iterable[str], name: str | None) -> bool:
-    """Whether one of the patterns names this one; who is absent has the empty name."""
+    """Whether one of the patterns matches this name exactly; None is the empty name."""
     return any(_matches(pattern.split("*"), name or "") for pattern in patterns)
 
 

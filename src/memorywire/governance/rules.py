@@ -50,9 +50,9 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """All that is given must hold; a list holds when one of its entries does.
+    """All conditions that are given must hold; a list holds when one of its entries does.
 
-    `unless` (written `not`) must fail. How texts are compared is said in `patterns`.
+    `unless` (written `not`) must fail. `governance.patterns` says how texts are compared.
     """
 
     everything: bool | None = None
@@ -101,7 +101,7 @@ class Rule:
 
 
 ABOUT_RECORDS = frozenset({"type", "source", "trust", "tags", "content_contains", "confidence_below"})
-"""Conditions that one memory must meet together, not one of them here and another there."""
+"""Conditions on memories: one memory must meet all of them, not each a different one."""
 
 _MUTATIONS = frozenset(Operation) - {Operation.RECALL}
 _POSSIBLE: Mapping[str, frozenset[Operation]] = {
@@ -124,6 +124,10 @@ def rule_from(data: Json) -> Rule:
     table = mapping(data, "rule")
     name = _name(table.get("name"), "rule.name")
     here = f"rule.{name}"
+    known = {"name", *_OWN, *_READERS}
+    for key in table:
+        if key not in known:
+            raise unknown_key(key, known, f"{here}.{key}")
     if "verdict" not in table:
         raise InvalidRequest(f"rule {name} has no verdict", field=here, fix="write allow, hold or refuse")
     own = {key: read(table[key], f"{here}.{key}") for key, read in _OWN.items() if key in table}
@@ -210,7 +214,7 @@ def flag(value: Json, place: str) -> bool:
 
 
 def texts(value: Json, place: str) -> tuple[str, ...]:
-    """A list of words to match, at least one, none of them blank where blank can never match."""
+    """A list of patterns, at least one of them; blank ones are refused where they could never match."""
     if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
         raise InvalidRequest(f"{place} is not a list of texts", field=place, fix='write ["one", "two"]')
     if not value:
@@ -294,7 +298,7 @@ def note(value: Json, place: str) -> str:
 
 
 def _share(value: Json, place: str) -> float:
-    """Above 0, below which nothing is, up to 1, below which nearly everything is."""
+    """A number above 0 and up to 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
         raise InvalidRequest(f"{place} is not a number above 0 and up to 1", field=place)
     return float(value)

@@ -24,8 +24,8 @@ _SENTENCE_END = re.compile(r"(?<=[.!?。！？\n])")
 def segments(before: str, after: str) -> tuple[Segment, ...]:
     """What to keep ("="), take away ("-") and add ("+"), in order, so that `before` becomes `after`.
 
-    By words; by sentences when too many words changed; else all that lies between the first change and
-    the last for what is there now.
+    By words; by sentences when too many words changed; and otherwise as one replacement from the first change
+    to the last.
     """
     for units, compare in ((_words, _shortest), (_sentences, _shortest), (_words, _replaced)):
         joined = _joined(_script(units(before), units(after), compare) or ())
@@ -44,7 +44,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _script(a: Sequence[str], b: Sequence[str], compare: Comparison) -> list[Segment] | None:
-    """What begins and ends both is kept without much ado; between these it is for `compare` to say."""
+    """The edit script; the common beginning and end are kept, and `compare` handles what is between."""
     head = _common(a, b)
     tail = _common(a[head:][::-1], b[head:][::-1])
     middle = compare(a[head : len(a) - tail], b[head : len(b) - tail])
@@ -104,7 +104,7 @@ def _walked_back(rounds: list[dict[int, int]], a: Sequence[str], b: Sequence[str
 
 
 def _joined(script: Iterable[Segment]) -> tuple[Segment, ...]:
-    """Runs of one kind as one segment; between two changes, what is kept must be more than a space."""
+    """The script with neighbours of one kind joined; a single space between two changes is not kept apart."""
     joined: list[Segment] = []
     changed: list[Segment] = []
     for kept, run in groupby(script, key=lambda step: step[0] == KEPT):
@@ -121,7 +121,7 @@ def _joined(script: Iterable[Segment]) -> tuple[Segment, ...]:
 
 
 def _settled(changed: Iterable[Segment]) -> list[Segment]:
-    """All that went before all that came."""
+    """The changes with all removals before all additions."""
     steps = list(changed)
     sides = ((side, "".join(text for mark, text in steps if mark == side)) for side in (GONE, CAME))
     return [(side, text) for side, text in sides if text]

@@ -52,12 +52,12 @@ def _unseen(char: str) -> bool:
 
 
 def _is_selector(char: str) -> bool:
-    """Variation selectors can carry a hidden message; the one of emoji is too common to mean anything."""
+    """Whether it is a variation selector, which can hide a message; that of emoji is too common to count."""
     return "\ufe00" <= char <= "\ufe0e" or "\U000e0100" <= char <= "\U000e01ef"
 
 
 def _foreign(text: str) -> frozenset[int]:
-    """Places of letters from another alphabet than most of their word."""
+    """Places of letters from another alphabet than most letters of their word."""
     found: set[int] = set()
     for word in _WORD.finditer(text):
         if word.group().isascii():

@@ -26,8 +26,10 @@ _BESIDE = ("-wal", "-shm", "-ledger.key", "-checkpoints", "-ledgers")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copied:
-    """What was copied: where to, how many bytes, how many entries of the ledger it has, and how many of them
-    are not signed; `replaced` is what stood in its place, by its new name."""
+    """What was copied: the target, its bytes, its ledger entries, and how many of these are unsigned.
+
+    `replaced` is the new name of the file that stood in its place.
+    """
 
     path: Path
     bytes: int
@@ -80,7 +82,7 @@ def restore(source: Path, target: Path, *, replace: bool, aside: str) -> Copied:
 
 
 def _in_use(path: Path) -> bool:
-    """Whether somebody else has the database open: only then is it not given to one alone."""
+    """Whether another process or connection has the database open: then it cannot be locked exclusively."""
     try:
         with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as db:
             db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # what is kept beside stays as it was
@@ -135,7 +137,7 @@ def _check(path: Path) -> None:
 
 
 def _way_out(path: Path) -> str:
-    """A copy that lost the files beside it may be sound: they are looked for before it is given up."""
+    """What to try with a copy that looks broken: the files beside it may only be missing."""
     notary = Notary.beside(path)
     missing = [file.name for file in (notary.key, notary.checkpoints) if not file.exists()]
     if not missing:

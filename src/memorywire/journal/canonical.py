@@ -25,12 +25,12 @@ def canonical(value: Json) -> str:
 
 
 def canonicals(values: Sequence[Json]) -> list[str]:
-    """The texts of many values, in which is looked for what is not simple all at once."""
+    """As `canonical` for many values, checking at once whether all of them are simple."""
     return [*map(_in_order if _are_simple(values) else canonical, values)]
 
 
 def _are_simple(values: Sequence[Json]) -> bool:
-    """Whether each of them is, as `_is_simple` says it: what they hold is looked at depth by depth."""
+    """Whether `_is_simple` holds for all of them, looked at level by level."""
     while not _SAME.issuperset(kinds := set(map(type, values))):
         if not _SIMPLE.issuperset(kinds):
             return False
@@ -43,7 +43,7 @@ def _are_simple(values: Sequence[Json]) -> bool:
 
 
 def _is_simple(value: Json) -> bool:
-    """Whether the library's encoder, which is faster, spells it the same: floats it does not."""
+    """Whether the library's faster encoder spells it the same; floats it does not."""
     kind = type(value)
     if kind is dict:
         if not "".join(value).isascii():

@@ -4,12 +4,24 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from memorywire.journal.entries import Entry
-from memorywire.journal.known import Known
 from memorywire.model.change import Change
 from memorywire.model.proposal import Debt, Proposal, RecallNote, State
 from memorywire.model.record import Json, Scope
 from memorywire.model.values import dataclass
 from memorywire.stores.contract import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What the register says of a memory, without asking any store.
+
+    `digest` is None for a memory that ended before its beginning was heard of.
+    """
+
+    scope: Scope
+    version: int
+    digest: str | None
+    live: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +100,7 @@ class Journal(Protocol):
         ...
 
     async def settle(self) -> None:
-        """Everything noted so far is in the ledger."""
+        """Wait until everything noted so far is in the ledger."""
         ...
 
     async def proposal(self, tenant: str, id: str) -> Proposal | None: ...
@@ -120,7 +132,7 @@ class Journal(Protocol):
     async def debts(
         self, store: str | None = None, *, after: int = 0, limit: int | None = None
     ) -> list[Debt]:
-        """Oldest first, behind the position `after`."""
+        """What stores are owed, oldest first, behind the position `after`."""
         ...
 
     async def behind(self, left: int) -> frozenset[str]:

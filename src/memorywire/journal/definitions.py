@@ -74,7 +74,7 @@ def bind(db: apsw.Connection, found: Edition, agent: str, at: int, by: str) -> N
 
 
 def unbind(db: apsw.Connection, tenant: str, agent: str) -> bool:
-    """Whether it was bound."""
+    """End the agent's binding; False when it had none."""
     db.execute(QUERIES["unbind"], {"tenant": tenant, "agent": agent})
     return bool(db.changes())
 

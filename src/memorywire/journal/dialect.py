@@ -1,7 +1,7 @@
-"""The journal's SQL in Postgres' words: written once, for SQLite, and translated by a few rules.
+"""The journal's SQL for Postgres: written once, for SQLite, and translated by a few rules.
 
-A statement that no rule can carry over has its own form in `queries_postgres.sql`, under the same name. What
-SQLite has as functions and Postgres has not is made by `prelude`.
+A statement that no rule can translate has its own form in `queries_postgres.sql`, under the same name. SQLite
+functions that Postgres lacks are created by `prelude`.
 """
 
 import re

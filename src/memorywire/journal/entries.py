@@ -27,7 +27,7 @@ _told = attrgetter(*(_ALWAYS.get(name, name) for name in _SAID))
 
 
 def _usual(name: str) -> object:
-    """What a field is mostly; of a scope everything is said."""
+    """The default of a field; of a scope, everything is always said."""
     if name in _ALWAYS:
         return MISSING
     made = _KEPT[name].default_factory
@@ -39,7 +39,7 @@ _USUAL = tuple(map(_usual, _SAID))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """That a version of a memory said something: the digest of it, to be salted."""
+    """A version whose digest the ledger commits to."""
 
     memory: str
     version: int
@@ -65,7 +65,7 @@ class Entry:
 
 
 class Salt(NamedTuple):
-    """What opens one commitment of an entry."""
+    """The secret that opens one commitment of an entry."""
 
     tenant: str
     memory: str
@@ -86,9 +86,9 @@ class Draft:
 
 
 def draft(entry: Entry, entropy: Entropy = os.urandom) -> Draft:
-    """All of the work that needs no database, so that little is left to do in a transaction.
+    """Do all work that needs no database, so that little is left for the transaction.
 
-    The text is what `canonical` would make of it: names sort, and "seq" has its place between two halves.
+    The text is what `canonical` would give: names are sorted, and "seq" stands between the two halves.
     """
     scope, committed = entry.scope, ""
     salts: tuple[Salt, ...] = ()
@@ -106,13 +106,13 @@ def draft(entry: Entry, entropy: Entropy = os.urandom) -> Draft:
 
 
 def drafts(entries: Sequence[Entry], entropy: Entropy = os.urandom) -> list[Draft]:
-    """The same of many, for which the lots are drawn at once."""
+    """As `draft` for many entries, with one draw of random bytes."""
     drawn = BytesIO(entropy(_SALT_BYTES * sum(len(entry.contents) for entry in entries)))
     return [draft(entry, drawn.read) for entry in entries]
 
 
 def _detailed(details: Mapping[str, Json]) -> str:
-    """As `canonical` spells it: mostly it is one word."""
+    """The details as `canonical` spells them; mostly there is only one word."""
     if len(details) > 1:
         return canonical(details)
     ((name, value),) = details.items()
@@ -139,7 +139,7 @@ def _ending(tenant: str, user: str | None) -> str:
 
 
 def commitment(salt: bytes, digest: bytes) -> str:
-    """What the ledger holds of a content: nothing to whoever has not both the content and the salt."""
+    """The salted digest that the ledger keeps; it tells nothing without both the content and the salt."""
     return hashlib.sha256(salt + digest).hexdigest()
 
 
@@ -159,9 +159,9 @@ def _content(record: Record, digest: bytes) -> Content:
 
 
 def record_digest(record: Record) -> bytes:
-    """Of everything a version says and whose it is, as one canonical text.
+    """The digest of everything a version says and of its scope, as one canonical text.
 
-    What has its default value is left out, so that a field added later changes no older digest.
+    Fields with their default value are left out, so that a field added later changes no older digest.
     """
     values = _told(record)
     told = compress(zip(_LABELS, _USUAL, values, strict=True), map(is_not, values, _USUAL))
@@ -169,7 +169,7 @@ def record_digest(record: Record) -> bytes:
 
 
 def record_digests(records: Sequence[Record]) -> list[bytes]:
-    """The same of many, field by field: what all of them have in common is spelled once."""
+    """As `record_digest` for many, field by field: what they have in common is spelled once."""
     if not records:
         return []
     texts: list[Iterable[str]] = []
@@ -185,7 +185,7 @@ def record_digests(records: Sequence[Record]) -> list[bytes]:
 
 
 def _column(label: str, usual: object, values: tuple[Json, ...]) -> list[str]:
-    """What each says in a field; empty where it is left out."""
+    """The spelling of one field in each record; empty where it is left out."""
     if usual is not MISSING and usual in values:
         return ["" if value == usual else label + _spelled(value) for value in values]
     return [label + text for text in canonicals(values)]

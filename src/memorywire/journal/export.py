@@ -18,6 +18,7 @@ from memorywire.journal.ledger import Row, head, rows
 from memorywire.journal.merkle import EMPTY, Tree, is_consistent, root_from_inclusion
 from memorywire.journal.notes import Checkpoint, Verifier, parse_checkpoint, parse_verifier
 from memorywire.journal.verify import Fault, Report, compared, unsigned, verify
+from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
 from memorywire.model.values import dataclass
@@ -74,7 +75,7 @@ def verify_export(
 
 
 class _Unreadable(Exception):
-    """A line is not what it has to be at its place."""
+    """A line that is not what has to stand at its place."""
 
 
 @dataclass(slots=True)
@@ -138,7 +139,8 @@ class _Reader:
         if said == self.seen:
             return None
         return Fault(
-            entry=min(said, self.seen) + 1, reason=f"the file has {self.seen} entries and says {said}"
+            entry=min(said, self.seen) + 1,
+            reason=f"the file has {counted(self.seen, 'entry')} and says {said}",
         )
 
     def _rows(self) -> Iterator[Row]:

@@ -31,7 +31,7 @@ class Row(NamedTuple):
 
     @property
     def leaf(self) -> bytes | None:
-        """The hash of the body; None when somebody made it no text at all."""
+        """The hash of the body; None when the row was tampered with so that it holds no text."""
         try:
             return leaf_hash(self.body.encode())
         except UnicodeEncodeError:
@@ -134,7 +134,7 @@ def rows(db: apsw.Connection, after: int = 0) -> Iterator[Row]:
 
 
 def links(db: apsw.Connection, after: int) -> Iterator[tuple[int, bytes, bytes]]:
-    """The sequence, the leaf and the chain of every entry behind one; what is no text has no leaf."""
+    """The sequence, leaf and chain hash of every entry behind one; a body that is no text has no leaf."""
     for sequence, body, chain in db.execute(QUERIES["rows"], (after,)):
         yield sequence, _leaf(body or b""), chain or b""
 
@@ -153,5 +153,5 @@ def salts(db: apsw.Connection, tenant: str, memory: str) -> list[Salted]:
 
 
 def _row(seq: int, body: bytes | None, chain: bytes | None) -> Row:
-    """Read so that no row, whatever was done to it, keeps the others from being read."""
+    """A row, read so that a damaged one does not keep the others from being read."""
     return Row(seq, (body or b"").decode(errors="surrogateescape"), chain or b"")

@@ -1,4 +1,4 @@
-"""Hears of entries that any process adds to the ledger of a database, for whoever waits for news."""
+"""Hears of entries that other processes add to the ledger of a database, for whoever waits for news."""
 
 import asyncio
 from contextlib import suppress
@@ -7,7 +7,7 @@ from memorywire.model.errors import MemorywireError
 from memorywire.stores.postgres.database import Database
 
 SELDOM = 1.0
-"""Seconds after which somebody who listens looks all the same: a connection can be dead and not know it."""
+"""Seconds after which a listener looks by itself: a dead connection may not be noticed."""
 
 AGAIN = 1.0
 """Seconds until a connection that was lost is opened again."""
@@ -27,7 +27,7 @@ class Listener:
         self._task: asyncio.Task[None] | None = None
 
     async def wait(self, heard: int, seconds: float) -> None:
-        """Until more than that is heard, or so many seconds where nothing can be: a little longer else."""
+        """Wait until more than that is heard: for `seconds` if nothing can be heard, else for longer."""
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._listen())
         with suppress(TimeoutError):
@@ -40,7 +40,7 @@ class Listener:
             await asyncio.wait([self._task])
 
     async def _listen(self) -> None:
-        """For ever; a server that goes away is looked for again."""
+        """Listen until cancelled; a server that goes away is looked for again."""
         while True:
             with suppress(MemorywireError):
                 async for _ in self._database.heard(f"{self._database.location.schema}_ledger"):

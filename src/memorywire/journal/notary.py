@@ -36,7 +36,7 @@ class Notary:
 
     @classmethod
     def beside(cls, database: Path) -> Self:
-        """With the files that a database has when nothing else was said."""
+        """The notary with the files that stand beside a database by default."""
         return cls(
             key=database.with_name(f"{database.name}-ledger.key"),
             checkpoints=database.with_name(f"{database.name}-checkpoints"),
@@ -79,7 +79,7 @@ class Notary:
 
     @contextmanager
     def still(self) -> Iterator[None]:
-        """Nothing is signed meanwhile; where this process could not sign, others are kept from it still."""
+        """Keep everybody from signing meanwhile, also where this process could not sign itself."""
         if os.access(self.checkpoints.parent, os.W_OK):
             with self._alone():
                 yield
@@ -130,7 +130,7 @@ class Notary:
         return signer
 
     def _finish_rotation(self) -> None:
-        """A process that died while it rotated left both keys; what it had signed decides."""
+        """Finish the rotation of a process that died: it left both keys, and what it signed decides."""
         if not self._next.exists():
             return
         new = _read_key(self._next).verifier
@@ -170,7 +170,7 @@ def _create(path: Path, line: str) -> None:
 
 
 def _append(handle: int, note: str) -> None:
-    """Behind the last note, unless it is that very note; behind half a note, after a gap."""
+    """Append a note, unless it is the last one already; half a note is left behind an empty line."""
     whole = f"{note}\n".encode()
     size = os.fstat(handle).st_size
     tail = os.pread(handle, len(whole), max(size - len(whole), 0))

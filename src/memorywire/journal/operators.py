@@ -50,7 +50,7 @@ RIGHTS: Mapping[Role, frozenset[Right]] = {
     Role.REVIEWER: frozenset({Right.READ, Right.REVIEW}),
     Role.ADMIN: frozenset(Right),
 }
-"""Whoever writes does not decide about what is held, and the other way round; an admin does both."""
+"""A writer does not decide what is held, and a reviewer does not write; an admin does both."""
 
 EVERYBODY = ("*",)
 
@@ -101,7 +101,7 @@ def any_operator(db: apsw.Connection) -> bool:
 
 
 def add_operator(db: apsw.Connection, operator: Operator) -> None:
-    """Raises InvalidRequest or Conflict."""
+    """Keep a new operator; raises InvalidRequest or Conflict."""
     _check(operator)
     db.execute(QUERIES["add_operator"], {"name": operator.name, "body": dumps(operator)})
     if not db.changes():
@@ -128,7 +128,7 @@ def tokens(db: apsw.Connection) -> list[Token]:
 
 
 def issue(db: apsw.Connection, name: str, *, now: int, expires_at: int | None, entropy: Entropy) -> Issued:
-    """A token for an operator who is not revoked."""
+    """A new token for an operator who is not revoked."""
     if operator(db, name).revoked_at is not None:
         raise Conflict(f"operator {name} is revoked", field="name", fix="add a new one")
     if expires_at is not None and expires_at <= now:
@@ -152,7 +152,7 @@ def rotate(
 
 
 def revoke(db: apsw.Connection, name: str, now: int) -> bool:
-    """From now on no token of this operator is taken; False if none was before."""
+    """Accept no token of this operator from now on; False if they were revoked before."""
     if operator(db, name).revoked_at is not None:
         return False
     for query in ("revoke_operator", "revoke_tokens"):

@@ -19,8 +19,9 @@ from memorywire.journal.dialect import OWN, in_postgres
 from memorywire.journal.entries import Entry
 from memorywire.journal.listening import Listener
 from memorywire.journal.notary import Notary
+from memorywire.journal.opening import adopt
 from memorywire.journal.schema import bring_up_to_date, is_up_to_date
-from memorywire.journal.sqlite import SqliteJournal, adopt
+from memorywire.journal.sqlite import SqliteJournal
 from memorywire.model.change import Change
 from memorywire.model.clock import Clock
 from memorywire.model.errors import StoreUnavailable
@@ -44,7 +45,7 @@ _SOON = 0.2  # seconds until what is collected in memory is written, when nobody
 
 
 class _Found:
-    """The rows of a statement, as a cursor of the other engine gives them."""
+    """The rows of a statement, with the interface of an apsw cursor."""
 
     def __init__(self, rows: Iterable[tuple[Any, ...]]) -> None:
         self._rows = iter(rows)
@@ -66,9 +67,9 @@ class _Found:
 
 
 class _Books:
-    """One transaction in the hands of a thread; it speaks the journal's SQL.
+    """One transaction, used by a thread with the journal's own SQL.
 
-    Once `ended`, nothing more is done: the connection belongs to somebody else by then.
+    Once it is `ended` nothing more is done: the connection then belongs to somebody else.
     """
 
     def __init__(self, db: Connection, signer: str, *, writing: bool) -> None:
@@ -110,7 +111,7 @@ class _Books:
         return rows
 
     def _paged(self, statement: str, after: int) -> Iterator[tuple[Any, ...]]:
-        """A long log is not held in memory as a whole."""
+        """The rows in pages, so that a long log is never held in memory as a whole."""
         page = f"{statement.rstrip(';')} LIMIT {_PAGE}"
         while rows := self._fetched(page, (after,)):
             yield from rows
@@ -139,7 +140,7 @@ def _kept(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where on this machine the key, the checkpoints and the recalls on their way are; None for nowhere."""
+    """Where this machine keeps the key, the checkpoints and pending recalls; None for nowhere."""
 
     path: Path | None
 
@@ -161,7 +162,7 @@ class PostgresFile:
         return await self._database.read(_NOBODY, lambda db: self.done(db, work, writing=False), _OPEN)
 
     async def write(self, work: Work[T], *, brief: bool = False) -> T:
-        """As of a file; how brief a work is makes no difference here."""
+        """As `SqliteFile.write`; `brief` makes no difference here."""
         await self._settle()
         return await self._database.write(_NOBODY, lambda db: self.done(db, work, writing=True), _OPEN)
 
@@ -205,7 +206,7 @@ class PostgresFile:
             deferred.settle()
 
     async def done(self, db: Connection, work: Work[T], *, writing: bool) -> T:
-        """What the work gives; whoever stops waiting for it does not leave it alone with the connection."""
+        """The answer of the work; a caller that stops waiting does not leave it alone with the connection."""
         books = _Books(db, self._signer, writing=writing)
         doing = asyncio.ensure_future(asyncio.to_thread(work, cast(apsw.Connection, books)))
         try:
@@ -217,7 +218,7 @@ class PostgresFile:
 
 
 class _Sharing:
-    """A store's changes as works on the books."""
+    """The changes of a store as works in the journal's transaction."""
 
     def __init__(self, store: PostgresStore) -> None:
         self.store = store
@@ -257,7 +258,7 @@ class PostgresJournal(SqliteJournal):
         return store is self._own
 
     async def write_many(self, changes: Sequence[Change], entries: Sequence[Entry]) -> list[int | Exception]:
-        """Each in a transaction of its own."""
+        """As the contract says, each change in a transaction of its own."""
         pairs = zip(changes, entries, strict=True)
         writes = (self.write(Act(entries=(entry,)), change) for change, entry in pairs)
         done = await asyncio.gather(*writes, return_exceptions=True)

@@ -48,17 +48,17 @@ def lease(db: apsw.Connection, now: int, until: int) -> Event | None:
 
 
 def note(db: apsw.Connection, id: str, found: Sequence[Fact]) -> None:
-    """These facts are in it: whoever goes on with it need not read it again, and would not find others."""
+    """Keep the facts found in a conversation: a retry need not read it again, and would not find others."""
     db.execute(QUERIES["note_ingest"], {"id": id, "facts": json.dumps({_FOUND: list(map(dump, found))})})
 
 
 def put_off(db: apsw.Connection, id: str, *, tries: int, due_at: int, error: str) -> None:
-    """It did not work; it is tried again at `due_at`."""
+    """Note that reading failed; it is tried again at `due_at`."""
     db.execute(QUERIES["put_off_ingest"], {"id": id, "tries": tries, "due_at": due_at, "error": error})
 
 
 def end(db: apsw.Connection, event: Event) -> None:
-    """It is read, or given up: what was said is not kept any longer."""
+    """Note that a conversation was read or given up; its words are deleted."""
     facts = json.dumps({"memories": event.memories, "held": event.held})
     db.execute(
         QUERIES["end_ingest"],
@@ -71,7 +71,7 @@ def waiting(db: apsw.Connection) -> int:
 
 
 def drop(db: apsw.Connection, before: int) -> None:
-    """Forget events that ended, and began before that moment."""
+    """Forget events that have ended and began before that moment."""
     db.execute(QUERIES["drop_ingests"], {"before": before})
 
 

@@ -1,11 +1,11 @@
-"""The router's own register: which memories there are, whose they are, and the digest of what they say."""
+"""The router's register: which memories there are, whose they are, and the digest of what they say."""
 
 import json
 from collections.abc import Mapping, Sequence
 
 import apsw
 
-from memorywire.journal.known import Known
+from memorywire.journal.contract import Known
 from memorywire.model.change import Change
 from memorywire.model.record import Scope
 from memorywire.stores.sqlite.rows import scope_row
@@ -17,7 +17,7 @@ _NEVER_AGAIN = 2**62  # no version follows this one
 
 
 def enter(db: apsw.Connection, change: Change) -> None:
-    """What the change begins, ends and erases; changes may come in any order."""
+    """Register what the change begins, ends and erases; changes may come in any order."""
     owner = scope_row(change.scope)
     for end in change.end:
         db.execute(QUERIES["end"], owner | {"id": end.id, "version": end.version})

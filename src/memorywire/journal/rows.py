@@ -16,7 +16,7 @@ QUERIES = Document(__package__, "queries.sql")
 
 
 def proposal_row(proposal: Proposal) -> Bindings:
-    """What was asked and planned is kept apart from the rest, so that an erase can take it."""
+    """The row of a proposal; request and plan have columns of their own, so that an erase can clear them."""
     plan = replace(proposal, secrets=(), instructions=(), similar=(), decision=None)
     rest = replace(proposal, request=None, change=None, features=None)
     puts = proposal.change.put if proposal.change is not None else ()
@@ -35,7 +35,7 @@ def proposal_row(proposal: Proposal) -> Bindings:
 
 
 def proposal_from(row: tuple[str, str | None, str, int]) -> Proposal:
-    """The state and the revision of the row count: an erase may have moved them on."""
+    """The proposal in a row; its state and revision are those of the row, which an erase may have changed."""
     body, plan, state, revision = row
     proposal = replace(loads(Proposal, body), state=State(state), revision=revision)
     if plan is None:

@@ -42,7 +42,7 @@ class File(Protocol):
 
 
 def origin_of(first: Row) -> str:
-    """The name of a log is what its first entry says: another beginning is another log."""
+    """The name of a log, made of its first entry: another beginning is another log."""
     return f"memorywire/{(first.leaf or b'').hex()[:32]}"
 
 
@@ -64,7 +64,7 @@ def due(db: apsw.Connection, now: int) -> bool:
 
 
 def advanced(db: apsw.Connection) -> Frontier | None:
-    """The frontier of the log as it is; None of an empty one. What does not follow is never signed."""
+    """The frontier of the log as it is, None if it is empty; what breaks the chain is never signed."""
     first = entry(db, 1)
     if first is None:
         return None

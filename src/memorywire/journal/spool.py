@@ -1,8 +1,8 @@
-"""Recalls on their way into the journal: a reader waits for no disk, and nothing is lost with a process.
+"""Recalls on their way into the journal, so that a reader waits for no disk and a crash loses nothing.
 
-Each note is appended to a file of this process before the recall is answered. The kernel keeps it when
-the process dies; the journal takes it over with its next transaction. Only a power failure within that
-moment can lose it.
+Each note is appended to a file of this process before the recall is answered. The kernel keeps it when the
+process dies, and the journal takes it over with its next transaction. Only a power failure within that moment
+can lose it.
 """
 
 import os
@@ -18,16 +18,18 @@ from memorywire.journal.canonical import encoded
 from memorywire.journal.entries import Entry, draft
 from memorywire.journal.ledger import append
 from memorywire.journal.rows import QUERIES, recall_row
-from memorywire.model.codec import dumps, loads
+from memorywire.model.codec import loads
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
+from memorywire.model.jsontext import encoder
 from memorywire.model.proposal import RecallNote
 from memorywire.model.values import dataclass
 
 _PRIVATE = 0o600
+_written = encoder()
 
 
 class Spool:
-    """Collected by recalls, written by the writer; without a path it lives in memory alone."""
+    """Notes that recalls add and the writer writes; without a path they live in memory alone."""
 
     def __init__(self, path: Path | None) -> None:
         self._lock = Lock()
@@ -40,12 +42,12 @@ class Spool:
         return bool(self._new)
 
     def add(self, note: RecallNote) -> None:
-        """Keep a note; raises StoreUnavailable when it cannot be kept, and then nothing may be answered.
+        """Keep a note; raises StoreUnavailable when that fails, and then the recall must not be answered.
 
-        One that has no spelling is an InvalidRequest here: were it found out when it is written, every write
-        that shares its transaction would fail with it, again and again.
+        A note that JSON cannot spell is refused as InvalidRequest here. Found out later, it would fail every
+        write that shares its transaction, again and again.
         """
-        line = encoded(f"{dumps(note)}\n")
+        line = encoded(f"{_spelled(note)}\n")
         if not _is_finite(note):
             raise InvalidRequest("a number of the entry is not finite")
         with self._lock:
@@ -81,7 +83,7 @@ class Spool:
             self._taken = []
 
     def close(self) -> None:
-        """After the last write: a file that still holds notes stays for whoever opens the journal next."""
+        """Close after the last write; a file that still holds notes stays for the next process."""
         if self._handle is None or self._path is None:
             return
         if os.fstat(self._handle).st_size == 0:
@@ -91,7 +93,7 @@ class Spool:
 
 
 def write_notes(db: apsw.Connection, notes: Sequence[RecallNote]) -> None:
-    """Into the recall log and the ledger, each note once however often it is brought."""
+    """Write notes into the recall log and the ledger, each once, however often it is brought."""
     fresh = []
     for note in notes:
         db.execute(QUERIES["add_recall"], recall_row(note))
@@ -114,24 +116,24 @@ def _entry(note: RecallNote) -> Entry:
 
 @dataclass(frozen=True, slots=True)
 class Orphan:
-    """A file whose process is gone: nobody else touches it until it is buried or left alone."""
+    """The file of a process that is gone, locked until it is buried or left."""
 
     notes: Sequence[RecallNote]
     _path: Path
     _handle: int
 
     def bury(self) -> None:
-        """Its notes are in the journal: the file may go."""
+        """Delete the file, because its notes are in the journal."""
         self._path.unlink(missing_ok=True)
         os.close(self._handle)
 
     def leave(self) -> None:
-        """Its notes are not in the journal: it stays for the next heir."""
+        """Keep the file for the next process, because its notes are not in the journal."""
         os.close(self._handle)
 
 
 def orphans(journal: Path) -> Iterator[Orphan]:
-    """What processes that are gone left behind; a file whose process lives is locked by it."""
+    """The files that ended processes left behind; a file whose process lives is locked by it."""
     import fcntl  # there is none on Windows, where the embedded journal does not run
 
     for path in sorted(journal.parent.glob(f"{journal.name}-recalls-*")):
@@ -148,9 +150,26 @@ def orphans(journal: Path) -> Iterator[Orphan]:
 
 
 def _notes(path: Path) -> list[RecallNote]:
-    """The whole lines of a file; a line that was only begun was never answered."""
+    """The complete lines of a file; an incomplete one belongs to a recall that was never answered."""
     *whole, _ = path.read_bytes().split(b"\n")
     return [_finite(loads(RecallNote, line.decode())) for line in whole]
+
+
+def _spelled(note: RecallNote) -> str:
+    """For `loads`, but without the search for what a value is made of: somebody waits for the answer."""
+    scope = note.scope
+    return _written(
+        {
+            "id": note.id,
+            "at": note.at,
+            "scope": {"agent": scope.agent, "user": scope.user, "tenant": scope.tenant},
+            "caller": note.caller,
+            "query": note.query,
+            "verdict": note.verdict,
+            "hits": note.hits,
+            "details": note.details,
+        }
+    )
 
 
 def _is_finite(note: RecallNote) -> bool:
@@ -158,7 +177,7 @@ def _is_finite(note: RecallNote) -> bool:
 
 
 def _finite(note: RecallNote) -> RecallNote:
-    """Earlier editions left notes of scores that are no numbers, which would keep every heir from opening."""
+    """The note with 0 for scores that are no numbers, which earlier releases left and no journal takes."""
     if _is_finite(note):
         return note
     hits = [(id, version, score if isfinite(score) else 0.0) for id, version, score in note.hits]
@@ -177,7 +196,7 @@ def _append(handle: int, line: bytes) -> None:
 
 
 def _created(path: Path) -> int:
-    """The file of this process; it has its name only once it is locked, so that no heir mistakes it."""
+    """The file of this process; it gets its name once it is locked, so that nobody takes it for an orphan."""
     import fcntl
 
     fresh = path.with_name(f".{path.name}")

@@ -11,38 +11,31 @@ from typing import TypeVar
 import apsw
 
 from memorywire.journal import ledger, register
-from memorywire.journal.contract import Act, Edition, Wanted
-from memorywire.journal.entries import Draft, Entry, draft, drafts
-from memorywire.journal.known import Known
+from memorywire.journal.acting import Prepared
+from memorywire.journal.contract import Act, Edition, Known, Wanted
+from memorywire.journal.entries import Entry, draft, drafts
 from memorywire.journal.notary import Notary
 from memorywire.journal.rows import (
     QUERIES,
     debt_from,
-    debt_row,
     edition_from,
-    edition_row,
     proposal_from,
-    proposal_row,
     recall_from,
     wanted_row,
 )
-from memorywire.journal.schema import bring_up_to_date
 from memorywire.journal.sealing import seal, seal_if_due
-from memorywire.journal.spool import Spool, orphans, write_notes
+from memorywire.journal.spool import Spool
 from memorywire.journal.together import apply_apart, apply_together
 from memorywire.model.change import Change
 from memorywire.model.clock import Clock
-from memorywire.model.errors import Conflict, StoreUnavailable
+from memorywire.model.errors import StoreUnavailable
 from memorywire.model.proposal import Debt, Proposal, RecallNote
 from memorywire.model.record import Json, Scope
-from memorywire.model.values import dataclass, maker
+from memorywire.model.values import maker
 from memorywire.stores.contract import Store
-from memorywire.stores.postgres import is_postgres
 from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.applying import is_brief
-from memorywire.stores.sqlite.connection import Patience, writing
 from memorywire.stores.sqlite.file import SqliteFile, owe_scrub
-from memorywire.stores.sqlite.location import Location, locate
 from memorywire.stores.sqlite.rows import scope_row
 from memorywire.stores.sqlite.writer import Work
 
@@ -52,7 +45,7 @@ _LOOK_EVERY = 64  # writes between two looks whether a signature is due
 
 
 class SqliteJournal:
-    """Satisfies Journal. `store` is the store whose file this is, if it is one's."""
+    """Satisfies Journal. `store` is the store that shares this file, if one does."""
 
     def __init__(
         self, file: SqliteFile, *, store: SqliteStore | None, notary: Notary | None, clock: Clock
@@ -73,7 +66,7 @@ class SqliteJournal:
         return store is self._store
 
     async def write(self, act: Act, change: Change | None = None) -> int:
-        prepared = maker(_Prepared)(
+        prepared = maker(Prepared)(
             act=act,
             drafts=[draft(entry) for entry in act.entries],
             apply=self._store.applying(change) if change is not None and self._store is not None else None,
@@ -105,7 +98,7 @@ class SqliteJournal:
         return done
 
     def _count(self, written: int) -> None:
-        """See that what was written is signed, now and then."""
+        """Count what was written, and have it signed now and then."""
         looked = self._written // _LOOK_EVERY
         self._written += written
         idle = self._sealing is None or self._sealing.done()
@@ -230,11 +223,11 @@ class SqliteJournal:
 
     @property
     def heard(self) -> int:
-        """A number that grows with what is announced of other processes' commits: nothing, by a file."""
+        """How many commits of other processes were announced; a file announces none."""
         return 0
 
     async def news(self, heard: int, seconds: float) -> None:
-        """Wait until more than that is heard, and so many seconds where nothing can be."""
+        """Wait until more than that is heard; a file announces nothing, so just wait."""
         await asyncio.sleep(seconds)
 
     async def close(self) -> None:
@@ -262,46 +255,6 @@ class SqliteJournal:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Prepared:
-    """An act with everything done that needs no transaction."""
-
-    act: Act
-    drafts: Sequence[Draft]
-    apply: Work[int] | None
-
-    def write(self, db: apsw.Connection) -> int:
-        sequence = 0 if self.apply is None else self.apply(db)
-        act = self.act
-        for proposal in act.proposals:
-            _keep_proposal(db, proposal)
-        for debt in act.debts:
-            db.execute(QUERIES["owe"], debt_row(debt))
-        for store, change in act.paid:
-            _settle(db, store, change, if_owed=act.if_owed)
-        if act.edition is not None:
-            _keep_edition(db, act.edition)
-        for scope, rule, change in act.ruled:
-            db.execute(QUERIES["add_ruled"], scope_row(scope) | {"rule": rule, "change": change})
-        if act.registered is not None:
-            register.enter(db, act.registered)
-        ledger.append(db, self.drafts)
-        _erase(db, act)
-        return sequence
-
-
-def _keep_proposal(db: apsw.Connection, proposal: Proposal) -> None:
-    row = proposal_row(proposal)
-    db.execute(QUERIES["add_proposal" if proposal.revision == 1 else "move_proposal"], row)
-    if not db.changes():
-        raise Conflict(
-            "somebody else decided first", field="proposal_id", fix="look at it again: memorywire review show"
-        )
-    db.execute(QUERIES["unlink_proposal"], row)
-    links = [{"tenant": row["tenant"], "memory": id, "proposal": proposal.id} for id in proposal.touched]
-    db.executemany(QUERIES["link_proposal"], links)
-
-
 def owed(
     db: apsw.Connection, store: str | None = None, *, after: int = 0, limit: int | None = None
 ) -> list[Debt]:
@@ -310,82 +263,9 @@ def owed(
     return [debt_from(row) for row in db.execute(QUERIES["debts"], wanted)]
 
 
-def _settle(db: apsw.Connection, store: str, change: str, *, if_owed: bool) -> None:
-    db.execute(QUERIES["pay"], {"store": store, "change": change})
-    if if_owed and not db.changes():
-        raise Conflict(f"{store} is not owed change {change} any more", field="change_id")
-
-
-def _keep_edition(db: apsw.Connection, edition: Edition) -> None:
-    try:
-        db.execute(QUERIES["add_edition"], edition_row(edition))
-    except apsw.ConstraintError as error:
-        raise Conflict(
-            "somebody else changed the rules first", field="rules", fix="read them again"
-        ) from error
-
-
-def _erase(db: apsw.Connection, act: Act) -> None:
-    for scope, id in act.erased:
-        ledger.scrub(db, scope, id)
-        named = scope_row(scope) | {"id": id, "quoted": f'"{id}"'}
-        db.execute(QUERIES["erase_proposals"], named)
-        db.execute(QUERIES["erase_queries"], named)
-    for scope, digest in act.unsaid:
-        db.execute(QUERIES["erase_alike"], scope_row(scope) | {"digest": digest})
-    if act.erased:
-        owe_scrub(db)
-
-
 def _drop_queries(db: apsw.Connection, before: int) -> None:
     db.execute(QUERIES["drop_queries"], {"before": before})
     owe_scrub(db)
-
-
-async def open_journal(store: Store, url: str | None, *, clock: Clock) -> SqliteJournal:
-    """The journal of a store: in its own file or database when it can be there, else where the URL says.
-
-    Without a URL a store that is not durable gets a journal that is not either.
-    """
-    if is_postgres(store):
-        from memorywire.journal.postgres import open_beside
-
-        return await open_beside(store, url, clock=clock)
-    if isinstance(store, SqliteStore):
-        file = store.file
-        await (file.read if file.read_only else file.write)(bring_up_to_date)
-    else:
-        location = locate(url or "sqlite://")
-        file = await asyncio.to_thread(_own_file, location)
-    path = file.location.path
-    notary = None if path is None else Notary.beside(path)
-    shared = store if isinstance(store, SqliteStore) else None
-    journal = SqliteJournal(file, store=shared, notary=notary, clock=clock)
-    await adopt(file)
-    return journal
-
-
-def _own_file(location: Location) -> SqliteFile:
-    patience = Patience()
-
-    def setup(db: apsw.Connection) -> None:
-        with writing(db, patience):
-            bring_up_to_date(db)
-
-    return SqliteFile(location, setup, patience=patience)
-
-
-async def adopt(file: SqliteFile) -> None:
-    """Take over the recalls of processes that died before they were written."""
-    if file.location.path is None or file.read_only:
-        return
-    for orphan in await asyncio.to_thread(lambda path: list(orphans(path)), file.location.path):
-        try:
-            await file.write(partial(write_notes, notes=orphan.notes))
-        except BaseException:
-            orphan.leave()
-            raise
-        orphan.bury()
 
 
 def _nothing(_: apsw.Connection) -> None:

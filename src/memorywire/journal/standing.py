@@ -1,4 +1,4 @@
-"""How the books stand: how much waits for whom, and since when; counted by the database itself."""
+"""How the journal stands: how much waits, for whom, and since when; counted by the database itself."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ from memorywire.model.values import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """How many wait, and the moment since which the first of them does."""
+    """How many wait, and since when the first of them does."""
 
     count: int = 0
     since: int | None = None

@@ -14,7 +14,7 @@ from memorywire.stores.sqlite.writer import Work
 
 
 def apply_together(db: apsw.Connection, apply: Work[Settled], drafts: Sequence[Draft]) -> Settled:
-    """All of them by one work; when it raises, nothing of them may stay."""
+    """Write all changes by one work; if it raises, nothing of them may stay."""
     sequences = apply(db)
     ledger.append(db, drafts)
     return sequences
@@ -23,7 +23,7 @@ def apply_together(db: apsw.Connection, apply: Work[Settled], drafts: Sequence[D
 def apply_apart(
     db: apsw.Connection, store: SqliteStore, changes: Sequence[Change], drafts: Sequence[Draft]
 ) -> Settled:
-    """One after the other; what one of them raises concerns it alone."""
+    """Write one change after the other; what one of them raises concerns it alone."""
     works = (
         partial(_apply_one, store=store, change=change, draft=draft)
         for change, draft in zip(changes, drafts, strict=True)

@@ -6,9 +6,9 @@ from memorywire.journal.notes import Checkpoint, Handover, Verifier
 
 
 class Keyring:
-    """The keys that lead, by handovers which both sides signed, from the pinned ones to all others.
+    """The keys that are trusted: the pinned ones, and those they handed over to, signed by both sides.
 
-    Each counts for the sizes between the handover it came with and the one it left with.
+    Each key counts for the log sizes between the handover to it and the one from it.
     """
 
     def __init__(self, pinned: Iterable[Verifier], checkpoints: Sequence[Checkpoint]) -> None:

@@ -10,6 +10,7 @@ from memorywire.journal.merkle import Edge
 from memorywire.journal.notes import Checkpoint, Verifier
 from memorywire.journal.sealing import origin_of
 from memorywire.journal.trust import Keyring
+from memorywire.model.counting import counted
 from memorywire.model.record import Json
 from memorywire.model.values import dataclass
 
@@ -86,11 +87,11 @@ class _Walk:
         return None
 
     def behind(self, expected: int) -> Fault | None:
-        """What a checkpoint holds and the log does not."""
+        """The fault of a log that ends before what checkpoints have signed; None if it does not."""
         size = self.edge.size
         if self.passed < len(self.checkpoints):
             signed = self.checkpoints[-1].size
-            gone = f"is missing: a signed checkpoint has {signed} entries, not {size}"
+            gone = f"is missing: a signed checkpoint has {counted(signed, 'entry')}, not {size}"
             if self.sealed == size:
                 return Fault(entry=size + 1, reason=gone)
             # What stands behind the last checkpoint that fits may be a rebuilt remainder.
@@ -101,7 +102,8 @@ class _Walk:
             return Fault(
                 entry=self.sealed + 1,
                 until=expected,
-                reason=f"a checkpoint of {expected} entries was signed and is not where checkpoints are kept",
+                reason=f"a checkpoint of {counted(expected, 'entry')} was signed"
+                " and is not where checkpoints are kept",
             )
         return None
 
@@ -138,7 +140,7 @@ class _Walk:
     def _difference(self, size: int) -> str:
         roots = {checkpoint.root for checkpoint in self.checkpoints if checkpoint.size == size}
         if len(roots) > 1:
-            return f"different logs of {size} entries were signed: somebody was shown another one"
+            return f"different logs of {counted(size, 'entry')} were signed: somebody was shown another one"
         return "at least one entry is not the one that was signed"
 
 
@@ -165,6 +167,6 @@ def unsigned(checkpoints: Sequence[Checkpoint], keys: Sequence[Verifier]) -> Fau
 
 
 def compared(checkpoints: Sequence[Checkpoint]) -> Iterator[tuple[Checkpoint, Checkpoint]]:
-    """Neighbours of different size: what consistency proofs are about."""
+    """Neighbouring checkpoints of different size, to be connected by consistency proofs."""
     ordered = sorted({checkpoint.size: checkpoint for checkpoint in checkpoints}.items())
     return pairwise(checkpoint for _, checkpoint in ordered)

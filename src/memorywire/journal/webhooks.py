@@ -35,7 +35,7 @@ class Webhook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letter:
-    """An event that an address did not take, however often it was tried."""
+    """An event that an address did not accept, however often it was tried."""
 
     event: int
     at: int
@@ -72,7 +72,7 @@ def letters(db: apsw.Connection, id: str) -> list[Letter]:
 
 
 def lease(db: apsw.Connection, webhook: Webhook, until: int) -> bool:
-    """Whether this one may be told by us until then; another process may have been faster."""
+    """Reserve the telling of this webhook for us until then; False if another process was faster."""
     named = {"id": webhook.id, "position": webhook.position, "due_at": webhook.due_at, "until": until}
     db.execute(QUERIES["lease_webhook"], named)
     return bool(db.changes())
@@ -87,7 +87,7 @@ def failed(db: apsw.Connection, id: str, *, tries: int, due_at: int, error: str)
 
 
 def bury(db: apsw.Connection, id: str, letter: Letter) -> None:
-    """Give an event up, and go on behind it."""
+    """Give an event up, and go on with the next."""
     db.execute(QUERIES["bury"], {"id": id, "seq": letter.event, "at": letter.at, "error": letter.error})
     told(db, id, letter.event)
 

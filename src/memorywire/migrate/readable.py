@@ -4,6 +4,7 @@ import asyncio
 import csv
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
@@ -23,37 +24,53 @@ LOSSES = (
     "vectors, and how often a memory was recalled",
 )
 _TITLE = 80
+_PRIVATE, _PRIVATE_FOLDER = 0o600, 0o700  # as the store is
 COLUMNS = (
     "id agent_id user_id type content created_at updated_at occurred_at expires_at version confidence source"
     " session_id tags standing trust supersedes merged_from derived_from metadata"
 ).split()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """How many memories were written, and which files were there before and are none of them."""
+
+    count: int
+    others: tuple[str, ...]
+
+
 async def write_readable(
     path: Path, format_: str, store: Store, tenant: str, agents: Sequence[str]
-) -> tuple[int, tuple[str, ...]]:
-    """Write the live memories, with expired and archived ones; gives how many, and what was left out."""
+) -> Written:
+    """Write the live memories, with expired and archived ones, for nobody but the owner to read."""
     told = told_by(store)
     write = _WRITERS[format_]
+    before = await asyncio.to_thread(_sheets_in, path)
     count = 0
     for agent in await agents_of(told, tenant, agents):
         async for page in current(told, Scope(tenant=tenant, agent=agent)):
-            await asyncio.to_thread(write, path, page, count == 0)
+            before -= await asyncio.to_thread(write, path, page, count == 0)
             count += len(page)
-    return count, LOSSES
+    return Written(count=count, others=tuple(sorted(str(file.relative_to(path)) for file in before)))
 
 
-def _sheets(path: Path, records: Sequence[Record], fresh: bool) -> None:
-    for record in records:
-        _file(path, record).write_text(sheet(record), encoding="utf-8", newline="\n")
+def _sheets_in(path: Path) -> set[Path]:
+    """What an earlier export may have written: of a memory that is gone since, a file may be left."""
+    return set(path.rglob("*.md")) if path.is_dir() else set()
 
 
-def _concepts(path: Path, records: Sequence[Record], fresh: bool) -> None:
-    for record in records:
-        _file(path, record).write_text(concept(record), encoding="utf-8", newline="\n")
-    with (path / "index.md").open("w" if fresh else "a", encoding="utf-8", newline="\n") as index:
+def _sheets(path: Path, records: Sequence[Record], fresh: bool) -> set[Path]:
+    return {_kept(path, record, sheet(record)) for record in records}
+
+
+def _concepts(path: Path, records: Sequence[Record], fresh: bool) -> set[Path]:
+    files = {_kept(path, record, concept(record)) for record in records}
+    index_file = path / "index.md"
+    index_file.touch(_PRIVATE)
+    with index_file.open("w" if fresh else "a", encoding="utf-8", newline="\n") as index:
         index.write('---\nokf_version: "0.1"\n---\n\n# Memories\n\n' if fresh else "")
         index.writelines(f"- [{_title(record)}]({_place(record)})\n" for record in records)
+    return {*files, index_file}
 
 
 def concept(record: Record) -> str:
@@ -74,12 +91,14 @@ def concept(record: Record) -> str:
     return "\n".join(("---", *lines, "---", "", record.words + related)) + "\n"
 
 
-def _rows(path: Path, records: Sequence[Record], fresh: bool) -> None:
+def _rows(path: Path, records: Sequence[Record], fresh: bool) -> set[Path]:
+    path.touch(_PRIVATE)
     with path.open("w" if fresh else "a", encoding="utf-8", newline="") as file:
         table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         if fresh:
             table.writeheader()
         table.writerows(_cells(_said(record)) for record in records)
+    return set()
 
 
 def _cells(said: Mapping[str, Json]) -> dict[str, str]:
@@ -107,13 +126,16 @@ def _place(record: Record) -> str:
     return f"{quote(record.scope.agent, safe='')}/{_name(record.id)}"
 
 
-def _file(path: Path, record: Record) -> Path:
+def _kept(path: Path, record: Record, text: str) -> Path:
     file = path / _place(record)
-    file.parent.mkdir(parents=True, exist_ok=True)
+    for folder in (path, file.parent):
+        folder.mkdir(mode=_PRIVATE_FOLDER, exist_ok=True)
+    file.touch(_PRIVATE)
+    file.write_text(text, encoding="utf-8", newline="\n")
     return file
 
 
-_WRITERS: Mapping[str, Callable[[Path, Sequence[Record], bool], None]] = {
+_WRITERS: Mapping[str, Callable[[Path, Sequence[Record], bool], set[Path]]] = {
     "markdown": _sheets,
     "csv": _rows,
     "okf": _concepts,

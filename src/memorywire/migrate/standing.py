@@ -5,7 +5,7 @@ from pathlib import Path
 
 from memorywire.engine.ledger import entry_about
 from memorywire.engine.tools import Tools
-from memorywire.governance.policy import with_rules
+from memorywire.governance.documents import with_rules
 from memorywire.journal.contract import Act, Edition
 from memorywire.journal.entries import Entry
 from memorywire.migrate.arriving import Clean, cleaned

@@ -116,7 +116,7 @@ _FORMS: tuple[tuple[str, Telling], ...] = (
 
 
 _PEOPLE = frozenset({"user", "human"})
-"""The names that frameworks have for a person; everybody else is no witness of what a person is like."""
+"""The roles that frameworks use for a person; nobody else is a witness of what a person is like."""
 
 
 @cache

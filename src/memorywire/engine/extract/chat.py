@@ -18,7 +18,7 @@ _OK = 200
 _NOT_SO = 400
 
 BUSY = frozenset((429, 502, 503, 504, 529))
-"""What a server that is asked too much says: the same question may be answered later."""
+"""The statuses of a server with too much to do: the same question may be answered later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

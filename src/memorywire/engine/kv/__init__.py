@@ -3,9 +3,10 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from memorywire.engine.kv.keys import Keys, Usage
+from memorywire.engine.kv.usage import Usage
 
-if TYPE_CHECKING:  # every house knows the usage of keys; few doors read and write them
+if TYPE_CHECKING:  # every house has a usage of keys; few doors read and write them
+    from memorywire.engine.kv.keys import Keys
     from memorywire.engine.kv.reading import entries, entry, stats
     from memorywire.engine.kv.searching import search
     from memorywire.engine.kv.together import keep, keep_each
@@ -26,6 +27,7 @@ __all__ = [
 ]
 
 _ROOMS = {
+    "Keys": "keys",
     **dict.fromkeys(("entries", "entry", "stats"), "reading"),
     **dict.fromkeys(("search",), "searching"),
     **dict.fromkeys(("keep", "keep_each"), "together"),

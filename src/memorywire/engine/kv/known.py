@@ -1,4 +1,4 @@
-"""How keys stand that this process set: whoever sets one again need not look at the store first."""
+"""Remembers the keys this process has set, so that setting one again need not read the store first."""
 
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
@@ -14,11 +14,10 @@ _MOST = 32_768
 
 
 class Known:
-    """What was committed last under the keys that were set here.
+    """The last version committed under each key that was set here: a guess, never the truth.
 
-    A guess: a write names the version that must be there, and whoever finds another looks again. A number is
-    given once, so what is said of a version stays true of it. Where a guess was wrong others write these keys
-    too, and nothing is guessed of their owner any more.
+    A write names the version it expects, so a wrong guess is refused, and the caller reads the store. A wrong
+    guess also shows that others write this owner's keys; from then on nothing is guessed for that owner.
     """
 
     def __init__(self) -> None:
@@ -27,13 +26,13 @@ class Known:
         self._shared: set[Owner] = set()
 
     def guesses(self, owner: Owner, store: object, ids: Iterable[str]) -> Mapping[str, Seen]:
-        """What is known of these ids in this store."""
+        """What is known of these ids in this store; nothing, if others write the owner's keys too."""
         if store is not self._store or owner in self._shared:
             return {}
         return {id: self._seen[id] for id in ids if id in self._seen}
 
     def set(self, store: object, change: Change) -> None:
-        """The change of a key was committed."""
+        """Note the version that a committed change of a key has written."""
         if store is not self._store or len(self._seen) >= _MOST:
             self._seen.clear()
             self._store = store
@@ -42,10 +41,10 @@ class Known:
         self._seen[record.id] = (record.id, record.version, record.created_at, record.expires_at, held)
 
     def forget(self, id: str) -> bool:
-        """Nothing is known of this id any more; whether there was."""
+        """Drop what is known of this id; True when there was something."""
         return self._seen.pop(id, None) is not None
 
     def wrong(self, owner: Owner, id: str) -> None:
-        """Something else stood there than was expected."""
+        """Note that a guess was wrong: nothing is guessed for this owner any more."""
         if self.forget(id):
             self._shared.add(owner)

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from memorywire.engine.kv.keys import MOST_TOGETHER, Keys, Place, glimpsed, live
+from memorywire.engine.kv.keys import Keys, Place, glimpsed, live
 from memorywire.engine.kv.known import Seen
 from memorywire.engine.kv.planning import Ready, content_of, fitting, plan_of, planned, receipt
+from memorywire.engine.kv.usage import MOST_TOGETHER
 from memorywire.engine.kv.writing import keep_alone, kept_alone, ready
 from memorywire.engine.together import submit_each
 from memorywire.governance.many import cleared
@@ -56,7 +57,7 @@ def _told(ended: _Ended) -> Result:
 
 
 async def _keep_together(keys: Keys, settings: Sequence[Setting]) -> list[_Ended]:
-    """Each as `keep_alone` would keep it; what stands in one's way concerns it alone."""
+    """Keep each setting as `keep_alone` would; a problem with one does not touch the others."""
     if len(settings) == 1:
         return [await kept_alone(keys, settings[0])]
     ids = [keys.owner.address(setting.key) for setting in settings]
@@ -74,7 +75,7 @@ async def _keep_together(keys: Keys, settings: Sequence[Setting]) -> list[_Ended
 
 
 async def _written(keys: Keys, settings: Mapping[str, Setting]) -> dict[str, _Ended]:
-    """What becomes of each, by the id of its record; a Conflict is not the last word."""
+    """Plan and commit these settings in one go: a result for each record id. Conflicts may be tried again."""
     try:
         meant, ended = await _planned(keys, settings)
         refused = await keys.usage.reserve_each(keys, [growth for _, growth in meant.values()])
@@ -88,7 +89,7 @@ async def _written(keys: Keys, settings: Mapping[str, Setting]) -> dict[str, _En
 async def _planned(
     keys: Keys, settings: Mapping[str, Setting]
 ) -> tuple[dict[str, _Meant], dict[str, _Ended]]:
-    """What is to be committed, and what may not be, by the id of its record."""
+    """The changes to commit, and the problems of settings that cannot be kept, by record id."""
     able = await _able(keys, settings)
     await asyncio.sleep(0)  # a step of a large group takes long enough: whoever else waits has a turn
     found = await _seen(keys, list(able))
@@ -105,7 +106,7 @@ async def _planned(
 
 
 async def _seen(keys: Keys, ids: Sequence[str]) -> Mapping[str, Record | Glimpse | Seen]:
-    """What stands under these ids: no more of it than a next version has to know, where a store can tell."""
+    """What stands under these ids; where the store can glance, only what the next version must know."""
     store = keys.tools.store
     if not isinstance(store, Glancer):
         return {record.id: record for record in await store.get(keys.scope, ids)}
@@ -130,7 +131,7 @@ def _sound(one: Ready | MemorywireError) -> Ready:
 
 
 def _meant(keys: Keys, one: Ready, place: Place, now: int, change: str) -> _Meant:
-    """What keeps a setting at a place, by a change of this id."""
+    """The change, of this id, that keeps a setting at its place; Conflict if `if_version` does not fit."""
     wanted = one.setting.if_version
     if wanted is not None and wanted != place.version(now):
         raise Conflict("another version stands there", field="if_version")
@@ -148,7 +149,7 @@ async def _submitted(keys: Keys, meant: Mapping[str, _Meant]) -> dict[str, _Ende
 
 
 async def _able(keys: Keys, settings: Mapping[str, Setting]) -> dict[str, Ready | MemorywireError]:
-    """Each as it may be kept, or why it may not: where one reading of all shows no secret, at once."""
+    """Each setting ready to be planned, or its problem; one reading clears all that show no secret."""
     office = keys.tools.office
     policy = None if office is None else await office.rulebook.policy()
     told = [(setting, content_of(setting)) for setting in settings.values()]
@@ -168,7 +169,7 @@ async def _able(keys: Keys, settings: Mapping[str, Setting]) -> dict[str, Ready 
 
 
 def _innocent(keys: Keys, redactor: Redactor, told: Sequence[tuple[Setting, Mapping[str, Json]]]) -> bool:
-    """Whether one reading shows that none of these holds a secret."""
+    """Whether one reading of all these settings finds no sign of a secret."""
     sources = (setting.source for setting, _ in told)
     names = (keys.scope.agent, keys.scope.user, *sources)
     return redactor.finds_nothing(names, [content for _, content in told])

@@ -1,4 +1,4 @@
-"""Whose turn it is: writers of one key in this process go one after the other."""
+"""Lets the writers of one key in this process go one after the other."""
 
 import asyncio
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from typing import Self
 
 
 class Turn:
-    """One at a time; who is the last to go takes it off the list of turns."""
+    """The queue for one key: one writer at a time. The last one to leave removes the queue."""
 
     def __init__(self, turns: "Turns", id: str, before: "Held | None") -> None:
         self._turns = turns
@@ -45,7 +45,7 @@ class Turn:
 
 
 class Held:
-    """The turns of many keys, taken at once where they were free; `missed` are the places of the others."""
+    """The turns of many keys, taken without waiting; `missed` are the indexes of those that were not free."""
 
     def __init__(self, turns: "Turns", ids: Sequence[str]) -> None:
         self._turns = turns
@@ -68,31 +68,31 @@ class Held:
 
 
 class Turns:
-    """The turns that are taken, by the id of the key's record."""
+    """All turns that are taken in this process, by the id of the key's record."""
 
     def __init__(self) -> None:
         self._taken: dict[str, Turn | Held] = {}
 
     def turn(self, id: str) -> Turn:
-        """A turn for one, after all who asked before."""
+        """The queue for one key; entering it waits for everybody who came before."""
         taken = self._taken.get(id)
         if not isinstance(taken, Turn):
             taken = self._taken[id] = Turn(self, id, taken)
         return taken
 
     def hold(self, ids: Sequence[str]) -> Held:
-        """The turns of many, without waiting for any."""
+        """Take the turns of many keys at once, without waiting for any of them."""
         return Held(self, ids)
 
     def take(self, id: str, held: Held) -> bool:
-        """Whether the turn was free, and is this one's now."""
+        """Take the turn of a key for this group; False when it is not free."""
         if id in self._taken:
             return False
         self._taken[id] = held
         return True
 
     def leave(self, id: str, gone: Turn | Held, before: Held | None = None) -> None:
-        """Nobody waits behind this one; who was before it may not be done yet."""
+        """Free the turn of a key; it stays with the group that held it `before`, if that is not done yet."""
         if self._taken.get(id) is not gone:
             return
         if before is None or before.over.is_set():

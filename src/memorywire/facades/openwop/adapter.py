@@ -31,11 +31,11 @@ _EVER = 0
 
 
 async def untold(type: str, payload: Mapping[str, Json]) -> None:
-    """Nobody listens: no run does this."""
+    """The listener for when no run is told of what is done."""
 
 
 async def unshown(reads: Sequence[RunRead]) -> None:
-    """Nobody will replay this."""
+    """The note-taker for reads that nobody will replay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +57,9 @@ class _Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adapter:
-    """Lists, gets, puts and deletes. What cannot be reached reads as empty and is not written.
+    """Lists, gets, puts and deletes entries. What is out of reach reads as empty and cannot be written.
 
-    Bound to a run it shows memory as it stood when the run began, except what the run has to itself.
+    Bound to a run, it shows memory as it stood when the run began, except for the run's own memories.
     """
 
     tools: Tools
@@ -156,7 +156,7 @@ class Adapter:
         return record
 
     async def _note(self, found: Sequence[Record]) -> None:
-        """What a replay will need; what a run has to itself goes with it, and is needed by nobody."""
+        """Note what a replay will need; the run's own memories are erased with it, so they are not noted."""
         lasting = [record for record in found if not is_of_a_run(record.scope)]
         await self.show([RunRead(scope=one.scope, id=one.id, version=one.version) for one in lasting])
 
@@ -213,7 +213,7 @@ class Adapter:
 
 
 def own_memories(run: Run) -> dict[str, Scope]:
-    """What a run has to itself while it lasts, by what it is for."""
+    """The memories that belong to a run alone while it lasts, by purpose."""
     return {kind: of_run(run.id, run.tenant, kind) for kind in (SCRATCHPAD, CONVERSATION)}
 
 

@@ -1,4 +1,4 @@
-"""A run while it lasts, in the process that began it: its secrets, and what is being done in it right now."""
+"""A run while it lasts, in the process that began it: its secrets, and what is under way in it."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,9 +14,9 @@ def over() -> Conflict:
 
 
 class Attended:
-    """Whatever was begun in a run is done before the run ends, and nothing is begun once it is about to.
+    """Sees to it that what was begun in a run is done before it ends, and nothing is begun after.
 
-    So nothing of a run is told, or kept in what it has to itself, behind its end.
+    So a run tells nothing, and keeps nothing in its own memories, after its end.
     """
 
     def __init__(self, rules: frozenset[Rule]) -> None:
@@ -28,7 +28,7 @@ class Attended:
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
-        """Something is done in the run; raises Conflict when it is about to end."""
+        """Mark that something is being done in the run; raises Conflict when the run is about to end."""
         if self._ending:
             raise over()
         self._at_work += 1
@@ -42,7 +42,7 @@ class Attended:
 
     @asynccontextmanager
     async def ending(self) -> AsyncIterator[None]:
-        """Once nothing is done in it any more; what fails in here leaves the run open."""
+        """Wait until nothing is under way, then end the run; if the body fails, the run stays open."""
         self._ending = True
         try:
             await self._idle.wait()

@@ -25,7 +25,7 @@ _TEXTS = ("agentId", "persona", "label", "modelClass", "packName", "packVersion"
 
 
 def document(host: Host) -> dict[str, Json]:
-    """What `/.well-known/openwop` says. The families stand at the root, and once more where they used to."""
+    """The document at `/.well-known/openwop`; the families also stand where earlier versions had them."""
     memory, agents = _families(host)
     said: dict[str, Json] = {
         "protocolVersion": "1.0",

@@ -49,12 +49,12 @@ def _refs(name: str, tenant: str) -> list[str]:
 
 
 def _ref(adapter: Adapter) -> str:
-    """The one memory that a run of these is bound to."""
+    """The one memory that a run of these workflows is bound to."""
     return next(iter(adapter.run.moments)) if adapter.run is not None else ""
 
 
 def _afterwards(adapter: Adapter) -> Adapter:
-    """Memory as it is behind what the run wrote: the run itself does not see its own writes."""
+    """Memory as it is after the run's writes, which the run itself does not see."""
     return replace(adapter, run=None)
 
 

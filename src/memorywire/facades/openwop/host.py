@@ -48,7 +48,7 @@ Workflow: TypeAlias = Callable[["Host", Adapter], Awaitable[Mapping[str, Json]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """A workflow by the memories it is bound to, given the tenant, and what it does."""
+    """A workflow: the memories it is bound to, given the tenant, and what it does."""
 
     refs: Callable[[str], Sequence[str]]
     work: Workflow
@@ -122,7 +122,7 @@ class Host:
         )
 
     def resolve(self, run: Run, secret: str, value: str) -> None:
-        """The run got to know a secret: from now on it is not kept in what the run writes."""
+        """Register a secret of the run: from now on it is redacted from what the run writes."""
         self._open(run).vault.add(secret, value)
 
     def at_work(self, run: Run) -> AbstractAsyncContextManager[None]:
@@ -221,7 +221,7 @@ class Host:
         return self.house.tools.clock() - round(self._run_hours * _HOUR_MS)
 
     async def _give_up(self, run: Run) -> Run:
-        """The run, ended by the host; or as it ended meanwhile."""
+        """End a run that lasted too long; gives it as it is, if it has ended meanwhile."""
         late = RunTimeout(f"nobody ended the run within {self._run_hours:g} hours")
         try:
             return await self._fail(Visitor(name=CALLER, tenant=run.tenant), run, late)

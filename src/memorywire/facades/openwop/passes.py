@@ -107,7 +107,7 @@ def _sameness(record: Record) -> tuple[str, tuple[str, ...], int, str]:
 
 
 def _fitting(oldest_first: Iterator[Record], most: Serves) -> Iterator[Record]:
-    """The first ones, as many as fit into one entry; what has an end is left to end by itself."""
+    """The oldest entries that fit into one; entries with an end are left to end by themselves."""
     lasting = (record for record in oldest_first if record.expires_at is None)
     size = 0
     for count, record in enumerate(lasting):

@@ -26,7 +26,7 @@ def issue(scope: Scope) -> str:
 
 
 def locate(ref: str, tenant: str, rules: frozenset[Rule]) -> Scope | None:
-    """The memory that is meant; None for what is no reference. The name of an agent of one's own is one."""
+    """The scope that a reference means, or the name of an agent of one's own; None for anything else."""
     if Rule.WELL_FORMED in rules and len(ref) > REF_CHARS:
         return None
     if ref.startswith(_ISSUED):
@@ -57,5 +57,5 @@ def _issued(ref: str) -> Scope | None:
 
 
 def _is_name(value: object) -> bool:
-    """Whether the wire would take it, too: a memory that no other door could name is not made here."""
+    """Whether the wire would accept this name: no memory is made that other doors could not name."""
     return isinstance(value, str) and 0 < len(value) <= _NAME_CHARS and "\0" not in value

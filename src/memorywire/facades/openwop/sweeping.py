@@ -1,4 +1,4 @@
-"""What a run had to itself goes with it, whatever the policy says about forgetting: it was nobody else's."""
+"""Erases what a run had to itself when it ends, whatever the policy says: nobody else ever had it."""
 
 from dataclasses import replace
 
@@ -7,7 +7,8 @@ from memorywire.engine.past import all_proposals
 from memorywire.engine.perform import perform
 from memorywire.engine.tools import Tools
 from memorywire.facades.openwop.view import ever_there
-from memorywire.governance.policy import Policy, policy_from_toml
+from memorywire.governance.documents import policy_from_toml
+from memorywire.governance.policy import Policy
 from memorywire.governance.profiles import Profile
 from memorywire.journal.contract import Wanted
 from memorywire.model.proposal import State
@@ -16,7 +17,7 @@ from memorywire.model.requests import Forget
 
 
 class _Open(Rulebook):
-    """Lets everything pass, whatever people said since."""
+    """A rulebook of the base policy alone, whatever rules people have given."""
 
     async def policy(self) -> Policy:
         return self.base
@@ -38,7 +39,7 @@ def _letting_pass(tools: Tools, office: Office) -> Office:
 
 
 async def _waiting(scope: Scope, office: Office) -> set[str]:
-    """The memories that there would be if somebody agreed."""
+    """The ids of memories that waiting proposals would make."""
     wanted = Wanted(tenant=scope.tenant, agent=scope.agent, states=frozenset({State.PENDING}))
     held = [proposal.change async for proposal in all_proposals(wanted, office.journal)]
     return {put.record.id for change in held if change is not None for put in change.put}

@@ -10,7 +10,7 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.requests import Remember
 
 SHORTEST: Final = 8
-"""Shorter values stand in ordinary words, and taking them out would spoil what they stand in."""
+"""Shorter values occur inside ordinary words, which redaction would spoil."""
 
 _OTHER_MARKERS = re.compile(
     r"<REDACTED:([A-Za-z0-9_.:-]{1,64})>|\[BYOK:[^\]\n]{1,256}\]|<REDACTED:[^>\n]{1,256}>"
@@ -56,7 +56,7 @@ class Vault:
         return clean, tuple((finding.kind, finding.place) for finding in found)
 
     def _one_by_one(self, request: Remember) -> tuple[Remember, tuple[Finding, ...]]:
-        """The shortest first, each as if it were the only one."""
+        """Redact with each secret by itself, the shortest first."""
         every: list[Finding] = []
         for id, value in sorted(self._values.items(), key=lambda item: len(item[1])):
             request, found = redact_remember(request, Redactor({id: value}, patterns=False))
@@ -65,5 +65,5 @@ class Vault:
 
 
 def _spelled(text: str) -> str:
-    """What other hosts put in the place of a secret, as this one does; a label that may be a value goes."""
+    """The text with other hosts' redaction markers in our spelling; a label that may be a value goes."""
     return _OTHER_MARKERS.sub(lambda found: f"[REDACTED:{found[1] or 'carried'}]", text)

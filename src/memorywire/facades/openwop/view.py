@@ -16,7 +16,7 @@ from memorywire.model.where import Where
 from memorywire.stores.contract import Chronicler, Historian
 
 BEFORE_ALL: Final = ""
-"""In the place of a change, when there was none yet."""
+"""Stands for the change when there was none yet."""
 
 _WANTED_FOR = "memory snapshots"
 _NO_COMMIT = 0  # the sequence begins behind it
@@ -32,7 +32,7 @@ async def now_at(scope: Scope, tools: Tools) -> str:
 
 
 async def standing(where: Where, behind: str | None, tools: Tools) -> list[Record]:
-    """What matched right behind that change; with None, what matches now."""
+    """The memories that matched right after that change; with None, those that match now."""
     # What is live is read first: a change that comes between the two looks is then among the later ones.
     live = [record async for record in tools.all_matching(where)]
     if behind is None:
@@ -48,7 +48,7 @@ async def standing(where: Where, behind: str | None, tools: Tools) -> list[Recor
 
 
 async def one_standing(where: Where, id: str, behind: str | None, tools: Tools) -> Record | None:
-    """The one of that id, if it matched right behind that change, or matches now."""
+    """The memory of that id, if it matched right after that change; with None, if it matches now."""
     if behind is None:
         found = await tools.store.get(where.scope, [id])
     else:
@@ -89,7 +89,7 @@ async def _sequence(scope: Scope, change: str, tools: Tools) -> int:
 
 
 async def _later(scope: Scope, at: int, tools: Tools) -> list[Footprint]:
-    """What was done to the memory of a scope's agent behind that commit, in any order."""
+    """What was done to the agent's memory after that commit, in any order."""
     whole = replace(scope, user=None)
     if not isinstance(tools.store, Chronicler):
         return await _newer(whole, at, tools.historian(_WANTED_FOR))
@@ -101,7 +101,7 @@ async def _later(scope: Scope, at: int, tools: Tools) -> list[Footprint]:
 
 
 async def _newer(scope: Scope, at: int, historian: Historian) -> list[Footprint]:
-    """The same, change by change, from a store that hands its past out only so."""
+    """As `_later`, change by change, for a store that hands out its past only that way."""
     found: list[Footprint] = []
     seen, limit = 0, PAGE
     while True:

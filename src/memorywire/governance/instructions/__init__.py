@@ -1,7 +1,7 @@
 """A screen that names signs of text addressed to the model, where a memory should be text about the world.
 
-It only names what it sees; what follows from a sign is the policy's to say. It is a tripwire for careless or
-copied attacks, not a wall: who wrote a memory says more about it than its words.
+It only names what it sees; the policy decides what follows. It catches careless or copied attacks and is no
+wall: who wrote a memory says more about it than its words.
 """
 
 from collections.abc import Iterable, Mapping
@@ -44,10 +44,10 @@ def instructions(text: str) -> tuple[str, ...]:
 
 
 def screen(places: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Every sign with the place it was found in, for a memory given as text by place.
+    """Every sign, with the place it was found in, of a memory given as text by place.
 
-    Outside the content the name of a place was written by somebody too, so it is read like the text; and a
-    name under which agents keep their own settings is a sign. Names within a content come as text of it.
+    Outside the content, somebody also wrote the names of the places, so they are read like text; and a name
+    that agents use for their own settings is a sign. Names within a content are given as text already.
     """
     outside = (place for place in places if not place.startswith("content"))
     if unsuspicious(places.values(), outside):
@@ -56,15 +56,15 @@ def screen(places: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def unsuspicious(texts: Iterable[str], names: Iterable[str]) -> bool:
-    """Whether one reading shows that no text holds a sign, nor a name of a place outside the content."""
+    """Whether one reading of all texts shows no sign, nor any in the names of places outside the content."""
     return _is_plain("\n".join(texts)) and all(map(_is_plain_name, names))
 
 
 def _is_plain(text: str) -> bool:
-    """Whether one reading of texts, as lines of one, shows that none of them holds a sign or a reserved name.
+    """Whether one reading of several texts, joined as lines, shows that none holds a sign or a reserved name.
 
-    A line end ends a sentence, and no mark needs more around it than where a line begins: so a sign in a text
-    is one among its lines. Where letters or bytes may be put together to words, nothing is said.
+    This is safe because a line end also ends a sentence, and no sign needs more around it than the beginning
+    of a line. False where letters or bytes could be put together to other words.
     """
     if not text.isascii() or hidden_text(text):
         return False

@@ -1,4 +1,4 @@
-"""Ways to read a text: plainly, word by word, and with each common disguise undone once."""
+"""Ways to read a text: as it stands, word by word, and with each common disguise undone once."""
 
 import base64
 import binascii
@@ -55,7 +55,7 @@ _ENTITY = "(?:&#?[0-9A-Za-z]{2,7};[^&]{0,20}){3}"
 _ESCAPE = r"(?:\\u00[0-9A-Fa-f]{2}){4}"
 _CODES = (_BASE64, _BYTES, _PERCENT, _ENTITY, _ESCAPE)
 UNREAD = (*_SPELLED, *_CODES)
-"""One of these fits, also in lower case, where ASCII says more than its words and those `turned`."""
+"""One of these fits where ASCII text may say more than its words and their `turned` forms."""
 
 
 def plain(text: str) -> str:
@@ -75,7 +75,7 @@ def words(text: str) -> str:
 
 
 def glance(shown: bytes) -> bytes:
-    """The `words` of a plain text of ASCII, and behind them the same as each of `turned` reads them."""
+    """The `words` of a plain ASCII text, followed by its readings with each letter disguise undone."""
     ended = shown.translate(None, _SILENT_BYTES)
     for mark in _ENDS_BYTES:
         ended = ended.replace(mark, _STOP_BYTES)
@@ -85,7 +85,7 @@ def glance(shown: bytes) -> bytes:
 
 
 class _Wordly(dict[int, str]):
-    """For `str.translate`: letters, marks and digits stay, a stop is a full stop, the rest is space."""
+    """For `str.translate`: letters, marks and digits stay, stops become full stops, the rest spaces."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -108,14 +108,14 @@ _WORDLY_BYTES, _LOOKALIKE_BYTES, _ROT13_BYTES = _table(_WORDLY), _table(_LOOKALI
 
 
 def disguises(said: str, shown: str) -> Iterator[str]:
-    """The words of a text behind each disguise of its letters; `shown` is the text they are from."""
+    """The words of a text with each letter disguise undone; `shown` is the text that `said` comes from."""
     if _fitting(_SPELLED, shown):
         yield words(_spelled(shown))
     yield from turned(said)
 
 
 def turned(said: str) -> Iterator[str]:
-    """The words behind each disguise that takes them letter by letter."""
+    """The words with each disguise of letters undone: look-alikes, ROT13, spelling backwards."""
     folded = said.translate(_LOOKALIKES)
     if folded != said:
         yield folded
@@ -124,7 +124,7 @@ def turned(said: str) -> Iterator[str]:
 
 
 def _spelled(text: str) -> str:
-    """Words spelled out letter by letter, put together; more than one space parts two of them."""
+    """The text with words joined that were spelled letter by letter; two spaces or more separate words."""
     return " ".join(_joined(part.split()) for part in text.translate(_SEPARATORS).split("  "))
 
 
@@ -134,7 +134,7 @@ def _joined(parts: list[str]) -> str:
 
 
 def decoded(text: str) -> Iterator[str]:
-    """Texts that are written in this one in some code."""
+    """Texts that are hidden in this one in some encoding."""
     if not text.isascii():
         yield "".join(chr(ord(char) - 0xE0000) for char in text if ord(char) in _TAGS)
     fitting = _fitting(_CODES, text)
@@ -151,7 +151,7 @@ def decoded(text: str) -> Iterator[str]:
 
 
 def hidden_text(text: str) -> bool:
-    """Whether characters that nobody sees say something, or break up or turn around what is seen."""
+    """Whether invisible characters carry a message, or break up or reverse the visible text."""
     if text.isascii():
         return _CONCEAL in text
     without_flags = _re("\U0001f3f4[\U000e0020-\U000e007e]{1,8}\U000e007f").sub("", text)
@@ -170,7 +170,7 @@ def _hex(run: str) -> bytes:
 
 
 def _legible(data: bytes) -> Iterator[str]:
-    """The bytes as text, if text is what they are."""
+    """The bytes as text; None if they are not text."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -180,7 +180,7 @@ def _legible(data: bytes) -> Iterator[str]:
 
 
 def _fitting(patterns: tuple[str, ...], text: str) -> frozenset[str]:
-    """Which of the patterns fit somewhere: mostly none does, and the text is read once to see it."""
+    """The patterns that fit somewhere. One reading shows whether any does, and mostly none does."""
     return frozenset(patterns[place] for place in _any_of(patterns).Match(text.encode()) or ())
 
 

@@ -17,7 +17,7 @@ _MEMORY = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """All patterns of a kind as one automaton, which reads a text once."""
+    """All patterns of one kind as a single automaton, so that a text is read once."""
 
     automaton: Any
     signs: tuple[str, ...]
@@ -42,7 +42,7 @@ def reserved(name: str) -> set[str]:
 
 
 def unremarkable(shown: bytes, said: bytes) -> bool:
-    """Whether neither a plain text of ASCII nor words hold a sign, or something to be decoded first."""
+    """Whether neither a plain ASCII text nor its words hold a sign, or anything that must be decoded."""
     return not (_anything().automaton.Match(shown) or _phrases().automaton.Match(said))
 
 

@@ -1,4 +1,4 @@
-"""How what people and issuers choose looks: passwords, keys, logins."""
+"""How credentials look that people or issuers choose: passwords, keys, logins."""
 
 import base64
 import binascii
@@ -26,7 +26,7 @@ def is_password(value: str) -> bool:
 
 
 def is_strong_password(value: str) -> bool:
-    """For places where a word could stand as well: two of digits, marks and both cases."""
+    """Whether it is a password even where a word could stand: it has two of digits, marks, both cases."""
     has_case = any(map(str.isupper, value)) and any(map(str.islower, value))
     if any(map(str.isdigit, value)):
         return (has_case or bool(_MARKS.search(value))) and is_password(value)

@@ -1,4 +1,4 @@
-"""One reading of everything a request says: where nothing fits, no rule can find anything."""
+"""One reading of a whole request: where no pattern fits, the rules need not be asked one by one."""
 
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -17,11 +17,10 @@ _BLOCK = "-----BEGIN "
 
 
 def is_innocent(names: Iterable[str | None], values: Iterable[Json]) -> bool:
-    """Whether no pattern could fit: the rules need not be asked one by one.
+    """Whether no pattern could fit anywhere in these names and values.
 
-    All texts are read as lines of one. No rule needs more of what stands around a secret than that a line
-    begins or ends there, so whatever fits in a text fits in its lines. More than ASCII may be a disguise that
-    has to be undone first: nothing is said of it.
+    All texts are read as lines of one. No rule looks further around a secret than to the ends of its line, so
+    whatever fits in a text also fits in these lines. Text beyond ASCII may be disguised: then False.
     """
     keys = [name for name in names if name is not None]
     said: list[str] = []
@@ -35,7 +34,7 @@ def is_innocent(names: Iterable[str | None], values: Iterable[Json]) -> bool:
 
 
 def _gather(value: Json, name: str, keys: list[str], said: list[str]) -> None:
-    """Every text behind its name, and every name; what only shows across line ends, only issuers make."""
+    """Collect texts, each behind its name; apart from them keys and joined lines, for issuers' forms only."""
     if isinstance(value, str):
         text = f"{name}: {value}" if name else value
         said.append(text)

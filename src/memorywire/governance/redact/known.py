@@ -11,7 +11,7 @@ from memorywire.governance.redact.rules import Rank, Span, legible
 from memorywire.model.errors import InvalidRequest
 
 SHORTEST = 6
-"""Below it a secret is so short that ordinary words, and most base64, would hold it by chance."""
+"""A shorter secret would occur by chance in ordinary words, and in most base64."""
 
 _LABEL = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _RUN = "[A-Za-z0-9+/_=-]*"
@@ -52,7 +52,7 @@ def forms(secret: str) -> set[str]:
 
 
 def cores(data: bytes) -> set[str]:
-    """What base64 makes of the bytes whatever stands before and behind them: three alignments."""
+    """What base64 makes of the bytes in each of the three alignments, whatever stands around them."""
     found = set()
     for shift in range(3):
         coded = base64.b64encode(b"\0" * shift + data).decode()
@@ -66,7 +66,7 @@ def _pattern(secret: str) -> str:
 
 
 def _either(words: Iterable[str]) -> str:
-    """One of the words, the longest that fits."""
+    """A pattern for any of the words, the longest first."""
     return f"(?:{'|'.join(map(_literal, sorted(words, key=lambda word: (-len(word), word))))})"
 
 

@@ -30,7 +30,7 @@ _LONG = 100  # so many random letters may well spell a short word
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether it stands where a secret would: `YOUR_KEY_HERE`, `${TOKEN}`, `xxxx`, our own marker."""
+    """Whether it only stands in for a secret: `YOUR_KEY_HERE`, `${TOKEN}`, `xxxx`, our own marker."""
     telling = _PLACEHOLDER if len(value) <= _LONG else _BLANKED
     return bool(telling.search(value)) or (len(value) > 8 and len(set(value)) < 4)
 
@@ -40,7 +40,7 @@ def is_hex(value: str) -> bool:
 
 
 def uuid_start(value: str) -> int:
-    """Where the UUID begins with which it ends; -1 if it ends with none."""
+    """Where the UUID at the end of the value begins; -1 if there is none."""
     start = len(value) - _UUID_LENGTH
     return start if start >= 0 and _UUID.fullmatch(value, start) else -1
 
@@ -62,16 +62,16 @@ def parts(value: str) -> list[str]:
 
 
 def is_wordy(value: str) -> bool:
-    """Whether its letters stand together as they do in English; a few that happen to do so prove nothing."""
+    """Whether its letters follow each other as in English; too few letters prove nothing."""
     letters = _LONG_HEX.sub(" ", value).lower()
     pairs = [run[at : at + 2] for run in _LETTERS.findall(letters) for at in range(len(run) - 1)]
     return sum(pair in _PAIRS for pair in pairs) > 1 + _WORDY * len(pairs)
 
 
 def is_random(value: str, least: int, *, counting: bool = False) -> bool:
-    """Whether at least `least` characters look drawn by lot rather than written by somebody.
+    """Whether at least `least` characters look random rather than written by somebody.
 
-    What counts like `12345` was written by somebody, unless `counting` is no sign here.
+    A run like `12345` was written by somebody, unless `counting` says that this is no sign here.
     """
     core = "".join(parts(value))
     if len(core) < least or is_placeholder(value):

@@ -19,7 +19,7 @@ def _header(value: str) -> bool:
 
 
 def _chosen(value: str) -> bool:
-    """In an address every password counts but the word for it."""
+    """Whether it is a password in an address: there, anything but the word "password" counts."""
     return value.lower() not in ("password", "passwd", "pass", "pwd")
 
 

@@ -42,8 +42,7 @@ class Redactor:
         self._innocent_names: set[str] = set()
 
     def finds_nothing(self, names: Iterable[str | None], values: Iterable[Json]) -> bool:
-        """Whether a glance shows that neither `identifier` of the names nor `json` of the values would find
-        anything; False says nothing."""
+        """Whether a glance shows that these names and values hold no secret; False says nothing."""
         if not self._patterns or self._known:
             return False
         new = [name for name in names if name is not None and name not in self._innocent_names]
@@ -57,7 +56,7 @@ class Redactor:
         return _without(text, self._found(text))
 
     def identifier(self, text: str) -> tuple[str, tuple[str, ...]]:
-        """The same for a name or an id, where being random is no sign: only what is known for certain."""
+        """As `text`, for a name or an id, which may be random: only certain secrets are taken out."""
         if text in self._clean_names:
             return text, ()
         clean, kinds = _without(text, list(self._certain(legible(text))))
@@ -91,7 +90,7 @@ class Redactor:
         return clean
 
     def _clean_number(self, value: Json, place: str, found: list[Finding]) -> Json:
-        """A registered secret may be all digits, and then arrive as a number."""
+        """Redact a number that is a registered secret: one of digits only may arrive as a number."""
         if isinstance(value, bool) or value is None:
             return value
         clean, kinds = _without(str(value), list(self._known.find(str(value))))
@@ -99,7 +98,7 @@ class Redactor:
         return clean if kinds else value
 
     def _field(self, name: str, value: str) -> tuple[str, tuple[str, ...]]:
-        """A value read behind its name, which says as much as the words of a sentence."""
+        """Redact a value that is read together with its name, which tells as much as a sentence would."""
         if not name or is_ordinary(name):
             return self.text(value)
         lead = len(name) + 2
@@ -113,7 +112,7 @@ class Redactor:
         return _without(value, spans)
 
     def _found(self, text: str) -> list[Span]:
-        """Every place, in the text as it stands and behind its disguises."""
+        """All spans in the text as it stands, and with its disguises undone."""
         text = legible(text)
         found = [*self._certain(text), *self._likely(text)]
         unveiled = unmasked(text)
@@ -125,13 +124,13 @@ class Redactor:
         return found
 
     def _certain(self, text: str) -> Iterator[Span]:
-        """What was registered, and what only one issuer makes."""
+        """Spans of registered secrets, and of forms that only one issuer makes."""
         yield from self._known.find(text)
         if self._patterns:
             yield from find_issued(text, image(text))
 
     def _likely(self, text: str) -> Iterator[Span]:
-        """What its place or its shape gives away."""
+        """Spans that a place or a shape gives away."""
         if not self._patterns:
             return
         seen = image(text)
@@ -141,7 +140,7 @@ class Redactor:
 
 
 def _learn(names: Iterable[str], known: set[str]) -> None:
-    """Keep short names in which there is nothing."""
+    """Remember short names in which nothing was found."""
     for name in names:
         if len(name) <= _SHORT_NAME:
             if len(known) >= _MOST_NAMES:
@@ -150,7 +149,7 @@ def _learn(names: Iterable[str], known: set[str]) -> None:
 
 
 def _only_across(spans: Iterable[Span], found: Iterable[Span], length: int) -> list[Span]:
-    """The places that run over a line end; what one line shows whole does not go on in the next."""
+    """The spans of joined lines that no line shows by itself; registered secrets count in any case."""
     whole = bytearray(length)
     for span in found:
         if span.rank >= Rank.ISSUER:
@@ -180,7 +179,7 @@ def _decoded(run: bytes) -> str:
 
 
 def _without(text: str, spans: list[Span]) -> tuple[str, tuple[str, ...]]:
-    """The text with a marker for each place; places that overlap are one, under the name that knows best."""
+    """The text with a marker for each span; overlapping spans become one, with the highest-ranked name."""
     pieces, kinds, at = [], [], 0
     for span in _merged(spans):
         pieces += [text[at : span.start], f"[REDACTED:{span.label}]"]
@@ -205,7 +204,7 @@ def _merged(spans: list[Span]) -> Iterator[Span]:
 
 
 def _free(key: str, taken: Mapping[str, Json]) -> str:
-    """The key, numbered if another one reads the same now."""
+    """The key, numbered if another key reads the same after redaction."""
     if key not in taken:
         return key
     return next(name for number in range(2, len(taken) + 3) if (name := f"{key} {number}") not in taken)

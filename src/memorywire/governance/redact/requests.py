@@ -28,7 +28,7 @@ def redact_remember(request: Remember, redactor: Redactor) -> tuple[Remember, tu
 
 
 def are_innocent(requests: Sequence[Remember], redactor: Redactor) -> bool:
-    """Whether one reading shows that `redact_remember` finds nothing in any of these; False says nothing."""
+    """Whether one reading shows that `redact_remember` would find nothing in these; False says nothing."""
     names = chain.from_iterable(map(_names, requests))
     return redactor.finds_nothing(names, chain.from_iterable(map(_said, requests)))
 

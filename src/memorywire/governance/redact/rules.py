@@ -11,7 +11,7 @@ from memorywire.model.values import dataclass
 
 
 class Rank(IntEnum):
-    """Whose name a place gets that several found: the better one knows, the higher it ranks."""
+    """Which name wins where several rules found the same span: the surer the rule, the higher."""
 
     SHAPE = 0
     CONTEXT = 1
@@ -56,7 +56,7 @@ class Rule:
 
 
 def legible(text: str) -> str:
-    """The text with something in place of halves of characters, which no encoding has."""
+    """The text with lone surrogates replaced, which no encoding can hold."""
     return text if text.isascii() else _HALVES.sub("\ufffd", text)
 
 

@@ -1,4 +1,4 @@
-"""The rules for issuers nobody listed: random strings with a prefix, in both cases, or near a word."""
+"""Rules for issuers that nobody listed: random strings with a prefix, of mixed case, or near a key word."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -34,7 +34,7 @@ _SECRET_PARTS = frozenset(
     "pass priv private admin bearer cred creds svc bot webhook cli".split()
 )
 _ISSUED_PARTS = frozenset({"sk", "rk"})
-"""Nobody begins anything but a key so: behind them even a rest that counts is one."""
+"""Beginnings that only keys have: after them even a rest of counting digits is one."""
 
 _KEY_PARTS = frozenset("sk pat key apikey token secret access refresh".split())  # before a UUID
 _OBJECT_PARTS = frozenset(
@@ -56,7 +56,7 @@ _FILE = re.compile(
 )
 
 ANY_RUN = r"[A-Za-z0-9_.+/~=-]{15}"
-"""Fits in every candidate, in all that base64 could be, and in what issuers make, but for blocks of keys."""
+"""Fits every candidate, whatever may be base64, and what issuers make, except for blocks of keys."""
 
 
 @cache
@@ -106,7 +106,7 @@ def find_shapes(text: str, seen: bytes) -> Iterator[Span]:
 
 
 def _looks(token: str) -> tuple[bool, bool]:
-    """Whether it could be a key where words say so, and whether it is one even where they do not."""
+    """Whether it could be a key where words nearby say so, and whether it is one even without them."""
     if not _could_be(token):
         return False, False
     start = uuid_start(token)
@@ -121,7 +121,7 @@ def _shows(token: str) -> bool:
 
 
 def _could_be(token: str) -> bool:
-    """Cheap doubts first: most long words end here."""
+    """Whether it may be a key at all; cheap checks come first, because most words end here."""
     if token.islower() or token.isupper():
         if not _DIGIT.search(token):
             return False
@@ -142,7 +142,7 @@ def _in_data(token: str, before: str) -> bool:
 
 
 def _is_object(token: str) -> bool:
-    """Whether its first part says that it is a digest, or the id of something."""
+    """Whether its first part says that it is a digest or an id."""
     first, *rest = parts(token)
     return first.lower() in _DIGEST_PARTS or (
         first.lower() in _OBJECT_PARTS and len("".join(rest)) < _LONG_ID

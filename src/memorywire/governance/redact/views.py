@@ -1,4 +1,4 @@
-"""A text as it reads once a disguise is undone, with the way back to its places."""
+"""A text with a disguise undone, and the way back from its places to those of the original."""
 
 import re
 import unicodedata
@@ -30,14 +30,14 @@ _BREAK = re.compile(rf"(?:\n|\\n)[{_AFTER_BREAK}]*")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A text without the gaps named; `starts` are the places in it where its pieces begin."""
+    """A text with gaps taken out; `starts` are the places in it where its pieces begin."""
 
     text: str
     starts: Sequence[int]
     origins: Sequence[int]
 
     def back(self, span: Span) -> Span:
-        """The place in the text from which the view was made."""
+        """The span in the original text that this span of the view stands for."""
         return replace(span, start=self._origin(span.start), end=self._origin(span.end - 1) + 1)
 
     def _origin(self, at: int) -> int:
@@ -58,7 +58,7 @@ def is_broken(text: str) -> bool:
 
 
 def joined(text: str) -> View | None:
-    """Lines put together without what stands between their words; None for a single line."""
+    """The lines joined, without what stands between their words; None for a single line."""
     gaps = []
     for found in _BREAK.finditer(text):
         start, end = found.span()
@@ -69,7 +69,7 @@ def joined(text: str) -> View | None:
 
 
 def unbroken(text: str) -> str:
-    """The words of `joined` without the way back, which costs ten times as much."""
+    """The text of `joined` alone; finding the way back costs ten times as much."""
     lines = text.replace("\\n", "\n").split("\n")
     return "".join([line.rstrip(_BEFORE_BREAK).lstrip(_AFTER_BREAK) for line in lines])
 
@@ -98,7 +98,7 @@ def _disguised() -> Any:
 
 @cache
 def _faces() -> dict[int, str]:
-    """The one Latin character that others read as."""
+    """Characters that look like a Latin one, each with that Latin character."""
     wide = (
         chr(code) for first, last in ((0xFF01, 0xFF5E), (0x1D400, 0x1D7FF)) for code in range(first, last + 1)
     )

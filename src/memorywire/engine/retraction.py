@@ -1,4 +1,4 @@
-"""What a hard delete takes along: proposals that would say what it erases."""
+"""What a hard delete takes with it: proposals that would say again what it erases."""
 
 from memorywire.engine.tools import Tools
 from memorywire.journal.contract import Wanted
@@ -8,7 +8,7 @@ from memorywire.stores.contract import Historian
 
 
 async def unsaid(change: Change, tools: Tools) -> tuple[tuple[Scope, str], ...]:
-    """Whose words, by digest, the change takes away: of every version that can still be read."""
+    """The scopes and digests of all that the change erases, to remove proposals with the same words."""
     if not change.erase:
         return ()
     wanted = Wanted(tenant=change.scope.tenant, agent=change.scope.agent)
@@ -18,7 +18,7 @@ async def unsaid(change: Change, tools: Tools) -> tuple[tuple[Scope, str], ...]:
 
 
 async def only_proposed(change: Change, tools: Tools) -> bool:
-    """Whether a change does no more than erase what never was a memory: no store needs to hear of it."""
+    """Whether a change only erases ids that no memory has, so that no store needs to hear of it."""
     if not change.erase or change.put or change.end:
         return False
     proposed = await tools.governance.journal.proposed(change.scope, change.erase)

@@ -1,4 +1,4 @@
-"""What was said, and what was found in it, as memories: each once, however often it has to be tried."""
+"""Remembers the turns of a conversation and the facts found in it, each once, however often it is retried."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -23,11 +23,11 @@ from memorywire.model.requests import Remember
 from memorywire.stores.contract import Historian
 
 AWAY = (StoreError, EmbedderFailed, EmbedderNotConfigured)
-"""What says nothing about a memory: it could not be kept now, and may be later."""
+"""Errors that say nothing about the memory: it cannot be kept now, but may be later."""
 
 
 async def remembered(event: Event, requests: Iterable[Remember], tools: Tools) -> Event:
-    """Each through the corridor; what is refused is not kept, and the others are."""
+    """Remember each request, and note in the event what was kept, held or refused."""
     memories: list[str] = []
     held: list[str] = []
     refused: list[str] = []
@@ -52,7 +52,7 @@ async def remembered(event: Event, requests: Iterable[Remember], tools: Tools) -
 
 
 def turns(event: Event, conversation: Conversation) -> list[Remember]:
-    """Every turn as it was said, with who said it and when."""
+    """A request for every turn, as it was said, with who said it and when."""
     return [
         Remember(
             scope=event.scope,
@@ -74,7 +74,7 @@ def turns(event: Event, conversation: Conversation) -> list[Remember]:
 
 
 def facts(event: Event, conversation: Conversation, found: Sequence[Fact], name: str) -> list[Remember]:
-    """What the extractor of that name found; who says the same twice is heard once."""
+    """A request for every fact that the extractor of that name found."""
     return [
         Remember(
             scope=event.scope,
@@ -91,7 +91,7 @@ def facts(event: Event, conversation: Conversation, found: Sequence[Fact], name:
 
 
 async def _kept(request: Remember, tools: Tools) -> Remembered:
-    """A fact is kept once, whoever finds it; a turn has an id of its own, and may repeat another."""
+    """Remember a fact unless it is known; remember a turn even when another turn says the same."""
     if request.id is None:
         return await remember(request, tools)
     there = await _there(request, tools)
@@ -105,13 +105,13 @@ async def _kept(request: Remember, tools: Tools) -> Remembered:
 
 
 def _keyed(turn: Remember, tools: Tools) -> Remember:
-    """Under a key where there can be one: a turn that waits for a person is then not proposed again."""
+    """The turn with an idempotency key, where possible, so that a held turn is not proposed twice."""
     can_be = tools.office is not None and isinstance(tools.store, Historian)
     return replace(turn, idempotency_key=turn.id) if can_be else turn
 
 
 async def _there(request: Remember, tools: Tools) -> Record | None:
-    """The turn, if an earlier try has kept it, or if it was handed over before and its moment is known."""
+    """The memory of this turn, if an earlier try kept it, or an earlier call gave the same dated turn."""
     found = await tools.store.get(request.scope, [request.id or ""])
     if found or request.occurred_at is None:
         return found[0] if found else None
@@ -120,11 +120,11 @@ async def _there(request: Remember, tools: Tools) -> Record | None:
 
 
 def _turn(said: Record | Remember) -> object:
-    """In which session, by whom and all else that is known of a turn, but for how it came here."""
+    """What identifies a turn: its session and metadata, without the mark of how it came here."""
     return said.session_id, {name: value for name, value in said.metadata.items() if name != MARK}
 
 
 async def _also_twice(tools: Tools, plan: Plan, _: Tools) -> Submitted:
-    """Keep it even when a memory says the same: two people, or one of them twice, have said it."""
+    """A corridor that keeps a turn even when a memory says the same: people repeat themselves."""
     puts = tuple(replace(put, unique=False) for put in plan.change.put)
     return await tools.submit(replace(plan, change=replace(plan.change, put=puts)))

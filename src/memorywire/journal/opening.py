@@ -1,0 +1,64 @@
+"""Opens the journal of a store: in its own file or database if it can be there, else in a file of its own."""
+
+import asyncio
+from functools import partial
+
+import apsw
+
+from memorywire.journal.notary import Notary
+from memorywire.journal.schema import bring_up_to_date
+from memorywire.journal.spool import orphans, write_notes
+from memorywire.journal.sqlite import SqliteJournal
+from memorywire.model.clock import Clock
+from memorywire.stores.contract import Store
+from memorywire.stores.postgres import is_postgres
+from memorywire.stores.sqlite import SqliteStore
+from memorywire.stores.sqlite.connection import Patience, writing
+from memorywire.stores.sqlite.file import SqliteFile
+from memorywire.stores.sqlite.location import Location, locate
+
+
+async def open_journal(store: Store, url: str | None, *, clock: Clock) -> SqliteJournal:
+    """The journal of a store: in its own file or database when it can be there, else where the URL says.
+
+    Without a URL a store that is not durable gets a journal that is not either.
+    """
+    if is_postgres(store):
+        from memorywire.journal.postgres import open_beside
+
+        return await open_beside(store, url, clock=clock)
+    if isinstance(store, SqliteStore):
+        file = store.file
+        await (file.read if file.read_only else file.write)(bring_up_to_date)
+    else:
+        location = locate(url or "sqlite://")
+        file = await asyncio.to_thread(_own_file, location)
+    path = file.location.path
+    notary = None if path is None else Notary.beside(path)
+    shared = store if isinstance(store, SqliteStore) else None
+    journal = SqliteJournal(file, store=shared, notary=notary, clock=clock)
+    await adopt(file)
+    return journal
+
+
+def _own_file(location: Location) -> SqliteFile:
+    patience = Patience()
+
+    def setup(db: apsw.Connection) -> None:
+        with writing(db, patience):
+            bring_up_to_date(db)
+
+    return SqliteFile(location, setup, patience=patience)
+
+
+async def adopt(file: SqliteFile) -> None:
+    """Take over the recalls of processes that died before they were written."""
+    if file.location.path is None or file.read_only:
+        return
+    for orphan in await asyncio.to_thread(lambda path: list(orphans(path)), file.location.path):
+        try:
+            await file.write(partial(write_notes, notes=orphan.notes))
+        except BaseException:
+            orphan.leave()
+            raise
+        orphan.bury()
