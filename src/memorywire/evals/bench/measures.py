@@ -14,6 +14,7 @@ from memorywire.evals.bench.report import (
     PLAIN,
     REFERENCE,
     TENANT_ALONE,
+    WHOLE,
     Latency,
     Rate,
 )
@@ -77,6 +78,7 @@ async def remember(stage: Stage) -> list[Latency]:
         "linear known": _linear_remember(stage, known, stage.vectors.known),
         "bare": _insert(stage.yardsticks.insert, known),
         "plain": _insert(stage.yardsticks.insert_plainly, known),
+        "whole": _plainly(stage.yardsticks.insert_whole),
         "awaited": _awaited_insert(stage.yardsticks.insert, known),
         "flush": _plainly(stage.yardsticks.flush),
     }
@@ -90,6 +92,7 @@ async def remember(stage: Stage) -> list[Latency]:
         _latency(stage, without, spreads["ours known"], spreads["linear known"]),
         _latency(stage, without, spreads["ours known"], spreads["bare"], BARE),
         _latency(stage, without, spreads["ours known"], spreads["plain"], PLAIN),
+        _latency(stage, without, spreads["ours known"], spreads["whole"], WHOLE),
         _latency(stage, without, spreads["ours known"], spreads["awaited"], "a bare insert on a thread"),
         _latency(stage, FLUSH, spreads["flush"], None),
     ]

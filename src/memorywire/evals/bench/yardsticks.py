@@ -13,6 +13,8 @@ import numpy as np
 from memorywire.evals.bench.linear import durable
 
 _PAGE = bytes(4096)
+# About what a short memory comes to with its vector, its terms and its ledger entry.
+_WHOLE = 2304
 _flushed = getattr(os, "fdatasync", os.fsync)  # not every system has the first
 
 
@@ -32,6 +34,10 @@ class Yardsticks:
     def insert_plainly(self, content: str) -> None:
         """One row, into a file as SQLite makes it: with a journal that is deleted at each commit."""
         self._plain.execute("INSERT INTO bare (content) VALUES (?)", (content,))
+
+    def insert_whole(self) -> None:
+        """One row as large as all that a remember writes, with the settings that our store has."""
+        self._logged.execute("INSERT INTO bare (content) VALUES (?)", (os.urandom(_WHOLE),))
 
     def flush(self) -> None:
         """One page, on the disk."""
