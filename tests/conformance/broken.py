@@ -1,11 +1,12 @@
 """Stores that break one promise each, to see that the kit finds it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Change
 from memorywire.model.query import Query, Scored
-from memorywire.model.record import Record, Scope
+from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
 from memorywire.model.where import Where
 from memorywire.stores.memory import MemoryStore
@@ -38,6 +39,32 @@ class Late(MemoryStore):
             where=Where(scope=agent, alive_at=query.where.alive_at), text=query.text, vector=query.vector
         )
         return [hit for hit in await super().search(wide, limit) if query.where.matches(hit.record)]
+
+
+class Fleeting(MemoryStore):
+    """Calls itself durable, and begins empty whenever it is opened."""
+
+    features = frozenset(Feature)
+
+
+class Trimming(MemoryStore):
+    """Keeps a content without the blanks around it."""
+
+    async def write(self, change: Change) -> int:
+        put = (replace(put, record=replace(put.record, content=_trimmed(put.record))) for put in change.put)
+        return await super().write(replace(change, put=tuple(put)))
+
+
+def _trimmed(record: Record) -> Json:
+    return record.content.strip() if isinstance(record.content, str) else record.content
+
+
+class Overlapping(MemoryStore):
+    """Begins a page with the last memory of the page before."""
+
+    async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
+        found = await super().find(where, None, 1_000)
+        return [record for record in found if after is None or record.id >= after][:limit]
 
 
 class Simple(MemoryStore):

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from memorywire.conformance import oracle, paper, report
-from memorywire.conformance.checks import CHECKS
+from memorywire.conformance.checks import CHECKS, LASTING
 from memorywire.conformance.exemptions import exemptions
 from memorywire.conformance.run import Mark, Report, examine
 from memorywire.conformance.samples import SPACE
@@ -17,7 +17,7 @@ from memorywire.conformance.subject import chosen, examine_url
 from memorywire.model.errors import InvalidRequest
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.registry import open_store
-from tests.conformance.broken import Forgetful, Late, Leaky, Simple
+from tests.conformance.broken import Fleeting, Forgetful, Late, Leaky, Overlapping, Simple, Trimming
 
 SHARING = chosen(("another_agent", "crowd", "filters_apply"))
 
@@ -55,6 +55,43 @@ def test_a_store_that_shows_memories_to_strangers_fails() -> None:
 
 def test_a_store_that_filters_after_the_limit_fails() -> None:
     assert "a_crowd_of_another_type_does_not_hide_mine" in {one.check for one in _examined(_late).failures}
+
+
+def test_a_store_that_calls_itself_durable_and_is_not_fails() -> None:
+    async def fleeting() -> MemoryStore:
+        return Fleeting(SPACE)
+
+    found = asyncio.run(examine(fleeting, LASTING))
+    assert {one.check for one in found.failures} == {check.name for check in LASTING}
+    modest = asyncio.run(examine(_sound, LASTING))
+    assert {one.mark for one in modest.results} == {Mark.SKIPPED}
+
+
+@pytest.mark.parametrize("scheme", ["sqlite", "graph", "markdown"])
+def test_a_durable_store_has_everything_when_it_is_opened_again(scheme: str, tmp_path: Path) -> None:
+    url = f"{scheme}:///{tmp_path}/kept"
+    found = asyncio.run(examine(lambda: open_store(url, space=SPACE), LASTING))
+    assert [one.detail for one in found.failures] == []
+    assert found.marked(Mark.PASSED)
+
+
+def test_a_failure_says_which_verb_was_asked_and_what_differs() -> None:
+    async def trimming() -> MemoryStore:
+        return Trimming(SPACE)
+
+    (leak,) = asyncio.run(examine(_leaky, chosen(("another_agent_sees",)))).failures
+    assert re.search(r"\[sharing\.py:\d+: .*store\.get\(", str(leak.detail))
+    (trimmed,) = asyncio.run(examine(trimming, chosen(("every_script",)))).failures
+    assert str(trimmed.detail).startswith("content of ")
+    assert "created_at" not in str(trimmed.detail)
+
+
+def test_a_store_whose_pages_overlap_fails_and_is_not_asked_for_ever() -> None:
+    async def overlapping() -> MemoryStore:
+        return Overlapping(SPACE)
+
+    found = asyncio.run(examine(overlapping, chosen(("paging_by_id",))))
+    assert "the page behind" in str(found.failures[0].detail)
 
 
 def test_what_a_store_does_not_claim_is_skipped_and_not_failed() -> None:

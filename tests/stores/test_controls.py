@@ -232,7 +232,8 @@ def test_a_broken_store_turns_the_right_checks_red(broken: type[MemoryStore]) ->
 def test_a_sound_store_passes_everything() -> None:
     report = _examined(MemoryStore)
     assert report.passed, report.failures
-    assert {result.mark for result in report.results} == {Mark.PASSED}
+    claims_no_more = {"needs durable", "needs the verbs of Gatherer", "needs the verbs of Glancer"}
+    assert {one.detail for one in report.results if one.mark is not Mark.PASSED} == claims_no_more
 
 
 class KeepsNoHistory(MemoryStore):
@@ -254,7 +255,7 @@ class BreaksDown(MemoryStore):
 def test_a_store_that_raises_is_a_finding_not_a_crash() -> None:
     report = _examined(BreaksDown)
     details = {result.check: result.detail for result in report.failures}
-    assert details["words_alone_find"] == "ZeroDivisionError: no candidates"
+    assert str(details["words_alone_find"]).startswith("ZeroDivisionError: no candidates [searching.py:")
     assert not report.passed
 
 

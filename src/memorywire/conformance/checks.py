@@ -4,11 +4,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from memorywire.conformance import (
+    abilities,
     changing,
     erasing,
     filtering,
     finding,
     keeping,
+    lasting,
     remembering,
     repeating,
     searching,
@@ -16,6 +18,7 @@ from memorywire.conformance import (
     tracking,
 )
 from memorywire.model.capabilities import Feature
+from memorywire.stores import contract
 from memorywire.stores.contract import Store
 
 
@@ -26,6 +29,17 @@ class Check:
     name: str
     requires: frozenset[Feature]
     run: Callable[[Store], Awaitable[None]]
+    ability: type | None = None
+    """A protocol of the contract that only some stores satisfy: the claim is about those."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lasting:
+    """A claim that takes more than one opening of the same store to see."""
+
+    name: str
+    requires: frozenset[Feature]
+    run: Callable[[lasting.Opener], Awaitable[None]]
 
 
 def _all(requires: set[Feature], *runs: Callable[[Store], Awaitable[None]]) -> tuple[Check, ...]:
@@ -235,3 +249,44 @@ CHECKS: tuple[Check, ...] = (
         tracking.touching_makes_no_new_version,
     ),
 )
+
+_DURABLE = frozenset({Feature.DURABLE})
+
+LASTING: tuple[Lasting, ...] = tuple(
+    Lasting(name=run.__name__, requires=_DURABLE | more, run=run)
+    for run, more in (
+        (lasting.what_was_written_is_there_when_opened_again, set[Feature]()),
+        (lasting.what_was_revised_is_as_it_was_left_when_opened_again, set[Feature]()),
+        (lasting.what_has_ended_does_not_come_back_when_opened_again, set[Feature]()),
+        (lasting.a_change_is_known_again_when_opened_again, set[Feature]()),
+        (lasting.a_past_is_kept_when_opened_again, {Feature.HISTORY}),
+        (lasting.what_was_erased_does_not_come_back_when_opened_again, {Feature.HARD_DELETE}),
+    )
+)
+
+
+def _able(ability: type, *runs: Callable[..., Awaitable[None]]) -> tuple[Check, ...]:
+    return tuple(Check(name=run.__name__, requires=frozenset(), run=run, ability=ability) for run in runs)
+
+
+ABLE: tuple[Check, ...] = (
+    *_able(
+        contract.Gatherer,
+        abilities.changes_written_together_are_each_kept,
+        abilities.what_one_of_many_may_not_do_concerns_it_alone,
+    ),
+    *_able(contract.Glancer, abilities.a_glance_tells_what_get_would_tell),
+    *_able(
+        contract.Surveyor,
+        abilities.owners_are_those_of_the_tenant,
+        abilities.the_newest_come_page_by_page_inside_the_scope,
+    ),
+    *_able(contract.RecallCounter, abilities.recalls_are_counted),
+    *_able(
+        contract.Chronicler,
+        abilities.the_past_is_handed_out_in_order_to_its_agent_alone,
+        abilities.every_version_keeps_its_own_vector,
+    ),
+)
+
+EVERY: tuple[Check | Lasting, ...] = (*CHECKS, *ABLE, *LASTING)

@@ -1,6 +1,6 @@
 """What is listed, in which order, and what no longer counts as alive."""
 
-from memorywire.conformance.expect import same
+from memorywire.conformance.expect import holds, same
 from memorywire.conformance.samples import (
     NOW,
     a_query,
@@ -150,6 +150,8 @@ async def _paged(store: Store, scope: Scope, size: int, **conditions: object) ->
     seen: list[str] = []
     page = await store.find(everything(scope, **conditions), limit=size)
     while page:
+        # Else a store whose pages overlap would be asked for ever.
+        holds(not seen or page[0].id > seen[-1], f"the page behind {seen[-1:]} begins with {page[0].id}")
         seen += ids(page)
         page = await store.find(everything(scope, **conditions), after=seen[-1], limit=size)
     return seen

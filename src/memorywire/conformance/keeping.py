@@ -7,7 +7,9 @@ from memorywire.conformance.samples import (
     a_record,
     a_scope,
     beginning,
+    by_id,
     everything,
+    ids,
     keep,
     records,
     revising,
@@ -33,13 +35,13 @@ async def every_field_comes_back_as_it_was(store: Store) -> None:
             updated_at=NOW - 3,
             confidence=0.375,
             metadata={"place": "kitchen"},
-            tags=("home", "tea"),
+            tags=("tea", "home"),
             source="chat",
             session_id="s-1",
             occurred_at=NOW - 9,
             expires_at=NOW + 9,
             standing=Standing.ARCHIVED,
-            supersedes=("older-1", "older-2"),
+            supersedes=("older-2", "older-1"),
             merged_from=("twin",),
             derived_from=("origin",),
             trust=Trust.TRUSTED,
@@ -49,7 +51,7 @@ async def every_field_comes_back_as_it_was(store: Store) -> None:
 
 async def an_id_of_any_spelling_is_kept(store: Store) -> None:
     scope = a_scope()
-    spellings = ("note/", "Ключ 'n\" % _ ", "x" * 180)
+    spellings = ("note/", "NOTE/", "Ключ 'n\" % _ ", "x" * 180)
     kept = [a_record(scope, spelling, id=spelling + scope.agent) for spelling in spellings]
     await keep(store, *kept)
     for record in kept:
@@ -70,8 +72,8 @@ async def an_object_that_looks_like_text_stays_an_object(store: Store) -> None:
 
 async def every_script_survives(store: Store) -> None:
     said = (
-        "Zoë naïve e\u0301 \u00e9 | 記憶は東京 | 서울 | ذاكرة | 👩‍👩‍👧‍👦🇪🇺 | "
-        "\u200b\ufeff | 'single' \"double\" \\ % _ ; -- | \t\r\n | 𝔘𝔫𝔦"
+        " Zoë naïve e\u0301 \u00e9 | 記憶は東京 | 서울 | ذاكرة | 👩‍👩‍👧‍👦🇪🇺 | "
+        "\u200b\ufeff | 'single' \"double\" \\ % _ ; -- | \t\r\n | 𝔘𝔫𝔦 \n"
     )
     await _comes_back(
         store, a_record(a_scope(user="Zoë 👩‍👩‍👧‍👦"), said, metadata={said: said}, tags=(said,))
@@ -111,6 +113,8 @@ async def one_change_may_begin_many(store: Store) -> None:
     kept = records(scope, 250)
     await keep(store, *kept)
     same(await store.count(everything(scope)), 250)
+    same(ids(await store.find(everything(scope), limit=250)), by_id(kept))
+    same(await store.get(scope, [record.id for record in kept]), kept)
 
 
 async def get_answers_in_the_order_asked(store: Store) -> None:

@@ -86,7 +86,7 @@ class _Life:
             await self._change(self.scope(), erase=(self.one_of(self.names),))
 
     async def look(self) -> None:
-        """Every reading verb, asked in the same words."""
+        """Ask both stores every reading verb in the same words, and compare the answers."""
         scope, after = self.scope(), self.one_of((None, *self.names))
         where = Where(scope=scope, alive_at=self.now, standings=self.one_of(_STANDINGS))
         same(await self.store.get(scope, self.names), await self.oracle.get(scope, self.names))

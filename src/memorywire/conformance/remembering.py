@@ -38,6 +38,10 @@ async def every_version_is_in_the_history(store: Store) -> None:
     same((old.reason, old.into), (EndReason.REPLACED, None))
     same((new.number, new.began, new.began_by), (2, sequence, changed.id))
     same((new.ended, new.ended_at, new.ended_by, new.reason), (None, None, None, None))
+    third = revised(second, content="the kettle is white")
+    await store.write(a_change(record.scope, Put(record=third, base=Base.LIVE), at=NOW + 6))
+    versions = await historian(store).history(record.scope, record.id)
+    same([version.record for version in versions], [record, second, third])
 
 
 async def every_reason_to_end_is_kept(store: Store) -> None:

@@ -3,9 +3,11 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
-from memorywire.conformance.checks import CHECKS, Check
-from memorywire.conformance.expect import Broken
+from memorywire.conformance.checks import EVERY, Check, Lasting
+from memorywire.conformance.expect import Broken, place
+from memorywire.conformance.lasting import Opener
 from memorywire.stores.contract import Store
 
 
@@ -48,8 +50,8 @@ Watch = Callable[[int, int], None]
 
 
 async def examine(
-    open_store: Callable[[], Awaitable[Store]],
-    checks: Sequence[Check] = CHECKS,
+    open_store: Opener,
+    checks: Sequence[Check | Lasting] = EVERY,
     *,
     exempt: Mapping[str, str] | None = None,
     watch: Watch = lambda done, of: None,
@@ -63,12 +65,8 @@ async def examine(
     name = "unknown"
     for number, check in enumerate(checks):
         watch(number, len(checks))
-        store = await open_store()
-        name = store.name
-        try:
-            results.append(_excused(await _examine(store, check), exempt or {}))
-        finally:
-            await store.close()
+        name, result = await _examine(open_store, check)
+        results.append(_excused(result, exempt or {}))
     return Report(store=name, results=tuple(results))
 
 
@@ -81,11 +79,25 @@ def _excused(result: Result, exempt: Mapping[str, str]) -> Result:
     return Result(check=result.check, mark=Mark.EXEMPT, detail=exempt[result.check])
 
 
-async def _examine(store: Store, check: Check) -> Result:
-    missing = check.requires - store.features
-    if missing:
-        return Result(check=check.name, mark=Mark.SKIPPED, detail=f"needs {', '.join(sorted(missing))}")
-    return await attempt(check.name, lambda: check.run(store))
+async def _examine(open_store: Opener, check: Check | Lasting) -> tuple[str, Result]:
+    """How the check ended, and what the store calls itself."""
+    store = await open_store()
+    try:
+        missing = _missing(store, check)
+        if missing:
+            return store.name, Result(check=check.name, mark=Mark.SKIPPED, detail=f"needs {missing}")
+        if isinstance(check, Check):
+            return store.name, await attempt(check.name, partial(check.run, store))
+    finally:
+        await store.close()
+    return store.name, await attempt(check.name, partial(check.run, open_store))
+
+
+def _missing(store: Store, check: Check | Lasting) -> str:
+    """What the store would have to claim, or to have, for the check to be about it."""
+    if isinstance(check, Check) and check.ability and not isinstance(store, check.ability):
+        return f"the verbs of {check.ability.__name__}"
+    return ", ".join(sorted(check.requires - store.features))
 
 
 async def attempt(name: str, run: Callable[[], Awaitable[object]], group: str = "contract") -> Result:
@@ -93,8 +105,9 @@ async def attempt(name: str, run: Callable[[], Awaitable[object]], group: str = 
     try:
         await run()
     except Broken as broken:
-        return Result(check=name, mark=Mark.FAILED, detail=str(broken), group=group)
+        said = f"{broken}{place(broken)}"
+        return Result(check=name, mark=Mark.FAILED, detail=said, group=group)
     except Exception as error:  # noqa: BLE001 - the store is foreign code: whatever it raises is a finding
-        said = f"{type(error).__name__}: {error}"
+        said = f"{type(error).__name__}: {error}{place(error)}"
         return Result(check=name, mark=Mark.FAILED, detail=said, group=group)
     return Result(check=name, mark=Mark.PASSED, group=group)

@@ -27,7 +27,7 @@ _OTHERS = 24  # agents are tried: a store made of several must not let one of th
 
 
 async def _sees(store: Store, scope: Scope, wanted: list[Record], asked: list[Record]) -> None:
-    """Every reading verb, asked in `scope` for all of `asked`, answers with exactly `wanted`."""
+    """Check that every reading verb, asked in `scope` for all of `asked`, gives exactly `wanted`."""
     everyone = frozenset(Standing)
     asked_ids = by_id(asked)
     same(ids(await store.get(scope, asked_ids)), by_id(wanted))

@@ -1,12 +1,13 @@
 """What is examined: a store named by its URL, which may be served by another process."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from memorywire.conformance import oracle, paper
-from memorywire.conformance.checks import CHECKS, Check
+from memorywire.conformance.checks import EVERY, Check, Lasting
 from memorywire.conformance.exemptions import exemptions
+from memorywire.conformance.lasting import Opener
 from memorywire.conformance.report import joined
 from memorywire.conformance.run import Report, Watch, examine
 from memorywire.conformance.samples import SPACE
@@ -14,12 +15,10 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.stores.contract import Store
 from memorywire.stores.registry import open_store
 
-Opener = Callable[[], Awaitable[Store]]
 
-
-def chosen(names: tuple[str, ...]) -> tuple[Check, ...]:
+def chosen(names: tuple[str, ...]) -> tuple[Check | Lasting, ...]:
     """The checks whose names contain one of these words; all, when no word is given."""
-    found = tuple(check for check in CHECKS if not names or any(name in check.name for name in names))
+    found = tuple(check for check in EVERY if not names or any(name in check.name for name in names))
     if not found:
         raise InvalidRequest("no check has such a name", field="check")
     return found
@@ -58,6 +57,6 @@ async def examine_opener(
     watch: Watch = lambda done, of: None,
 ) -> Report:
     """The same of a store that is opened in some other way."""
-    contract = await examine(opener, CHECKS, exempt=exempt, watch=watch)
+    contract = await examine(opener, EVERY, exempt=exempt, watch=watch)
     scenarios = await paper.play(opener)
     return joined([contract, scenarios, await oracle.live(opener, seed=seed, lives=lives)])
