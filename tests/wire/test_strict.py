@@ -123,11 +123,14 @@ def test_the_two_kinds_of_refusal_have_their_own_codes():
     assert (InvalidJson.code, InvalidRequest.code) == ("invalid_json", "validation_error")
 
 
-@pytest.mark.parametrize(("given", "fix"), [("user", "did you mean user_id?"), ("tenant", None)])
+@pytest.mark.parametrize(
+    ("given", "fix"), [("user", "did you mean user_id?"), ("tenant", "there are: agent_id")]
+)
 def test_only_a_near_miss_is_taken_for_a_field(given, fix):
     with pytest.raises(InvalidRequest) as caught:
         validate.check("remember", {**GOOD, given: "x"})
-    assert (caught.value.field, caught.value.fix) == (given, fix)
+    assert caught.value.field == given
+    assert caught.value.fix.startswith(fix)
 
 
 def test_a_problem_of_the_whole_request_names_no_field():
@@ -168,7 +171,7 @@ def test_blank_content_is_called_blank():
     [
         ("recall", {"rank": {"recencyy": 1}}, "did you mean recency?"),
         ("recall", {"rank": {"age": 1}}, "there are: semantic, recency, half_life_days, source, frequency"),
-        ("recall", {"half_life_days": 7}, None),
+        ("recall", {"half_life_days": 7}, "there are: agent_id, user_id, query, k, types"),
         ("recall", {"k": "many"}, "k: At most this many results."),
         ("recall", {"query": ""}, "query: What to look for, in words: text that is not blank."),
     ],
@@ -176,7 +179,7 @@ def test_blank_content_is_called_blank():
 def test_what_is_wrong_is_told_with_what_is_known_at_that_place(operation, change, fix):
     with pytest.raises(InvalidRequest) as caught:
         validate.check(operation, {"agent_id": "a", "query": "tea", **change})
-    assert caught.value.fix == fix
+    assert caught.value.fix.startswith(fix)
 
 
 def test_a_field_inside_another_is_told_by_itself():

@@ -116,7 +116,7 @@ def _unexpected(path: list[str], fault: Fault) -> InvalidRequest:
     name, fields = fault.names[0], fault.schema.get("properties", {})
     field = _dotted([*path, name])
     if fields.keys() != {*Operator}:
-        listed = f"there are: {', '.join(fields)}" if path and fields else None
+        listed = f"there are: {', '.join(fields)}" if fields else None
         return InvalidRequest(
             f"{field} is not a field here", field=field, fix=_spelling(name, list(fields)) or listed
         )
