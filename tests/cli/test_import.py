@@ -5,6 +5,8 @@ import signal
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.cli.shell import COMMAND, Shell
 
 
@@ -93,3 +95,26 @@ def test_a_full_disk_stops_the_import_and_the_count_is_what_was_kept(shell: Shel
     assert (done.returncode, told["failed"], done.stderr) == (4, [], "")
     assert told["stopped"]["problem"]["code"].startswith("store_")
     assert told["committed"] == shell("list", "--json").json["total"] > 0
+
+
+@pytest.mark.parametrize("format_", ["markdown", "okf", "csv"])
+def test_files_for_people_are_for_their_owner_alone(shell: Shell, tmp_path: Path, format_: str):
+    shell("remember", "Ana likes tea")
+    written = tmp_path / "written"
+    shell("export", str(written), "--format", format_)
+    found = [written, *written.rglob("*")]
+    assert {path.stat().st_mode & 0o077 for path in found} == {0}
+
+
+@pytest.mark.parametrize("format_", ["markdown", "okf"])
+def test_a_file_of_a_memory_that_is_gone_is_named_when_a_folder_is_replaced(
+    shell: Shell, tmp_path: Path, format_: str
+):
+    gone = shell("remember", "Ana likes tea", "--json").json["id"]
+    shell("remember", "Ben likes coffee")
+    written = str(tmp_path / "written")
+    assert shell("export", written, "--format", format_, "--json").json["others"] == []
+    shell("forget", gone)
+    again = shell("export", written, "--format", format_, "--replace")
+    assert "1 file there before and not of this export" in again.out
+    assert f"default/{gone}.md" in again.out

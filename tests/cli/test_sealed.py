@@ -102,7 +102,7 @@ def test_what_is_still_in_a_log_is_read_or_named_but_never_passed_over(shell: Sh
     killed = [shlex.join([sys.executable, "-c", KILLED])]
     listed, kept = sealed(shell, killed, [typed("list"), typed("backup", f"{tmp_path}/copy.db")])
     assert "coffee" in listed.out
-    assert "the newest 1 of them are not signed" in kept.out
+    assert "the newest 1 entry is not signed" in kept.out
 
     other = Shell(tmp_path / "other" / "home")
     other.home.parent.mkdir()
@@ -165,3 +165,24 @@ def test_the_file_of_a_graph_is_audited_copied_restored_and_reembedded_like_any(
     assert "replaced" in shell("restore", copy, "--replace", "--json", *store).json
     assert shell("reembed", "--dry-run", *store).code == 0
     assert shell("list", "--json", *store).json["total"] == 1
+
+
+@needs_mounts
+def test_a_full_disk_is_told_by_the_server_and_by_an_export(shell: Shell):
+    shell.home.mkdir()
+    exporting = [*COMMAND, "export", f"{shell.home}/notes", "--format", "markdown"]
+    filling = f"subprocess.run('cat /dev/zero > {shell.home}/filler', shell=True, stderr=subprocess.DEVNULL)"
+    serving = SERVE.replace("try:", f"{filling}\ntry:", 1)
+    serving = serving.replace("server.terminate()", f"subprocess.run({exporting})\nserver.terminate()")
+    script = "\n".join(
+        [
+            f"mount -t tmpfs -o size=4m tmpfs {shell.home}",
+            f"{typed('remember', 'tea')} > /dev/null",
+            shlex.join([sys.executable, "-c", serving]),
+        ]
+    )
+    words = ["unshare", "--mount", "--map-root-user", "sh", "-c", script]
+    done = subprocess.run(words, capture_output=True, text=True, env=shell.environment())
+    assert '503 {"status":"disk full"}' in done.stdout
+    assert "tea" in done.stdout
+    assert f"{shell.home}/notes cannot be written: No space left on device" in done.stderr

@@ -12,6 +12,7 @@ from memorywire.cli.book import left_out, other_tenants
 from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.house import must_be_there, opened_house
 from memorywire.cli.screen import Progress
+from memorywire.model.counting import counted
 from memorywire.model.errors import Conflict, InvalidRequest, StoreUnavailable
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("bundle", "markdown", "csv", "okf")
 _STDOUT = Path("-")
+_SHOWN = 10
 
 
 @click.command("export")
@@ -55,6 +57,12 @@ def command(
 
     if file != _STDOUT and file.exists() and not replace:
         raise Conflict(f"{file} exists", field="file", fix="name a new file, or say --replace")
+    if not file.absolute().parent.is_dir():
+        raise StoreUnavailable(
+            f"{file} cannot be written: there is no folder {file.parent}",
+            field="file",
+            fix="make it first, or name another",
+        )
     if format_ != "bundle" and (with_vectors or with_ledger):
         raise InvalidRequest(
             f"{format_} holds neither vectors nor a ledger", field="format", fix="write a bundle"
@@ -88,7 +96,7 @@ async def _bundle(tools: "Tools", file: Path, wanted: "Exporting", progress: Pro
     from memorywire.migrate.bundle import export
 
     def reached(done: int) -> None:
-        progress.reached(done, f"{done} changes")
+        progress.reached(done, counted(done, "change"))
 
     if file == _STDOUT:
         bundle = await export(sys.stdout.buffer, tools, wanted, reached)
@@ -102,30 +110,48 @@ async def _bundle(tools: "Tools", file: Path, wanted: "Exporting", progress: Pro
             os.fsync(target.fileno())
         partial.replace(file)
     except OSError as error:
-        raise StoreUnavailable(
-            f"{file} cannot be written: {error.strerror}",
-            field="file",
-            fix="check free space and permissions",
-        ) from error
+        raise _unwritable(file, error) from error
     finally:
         partial.unlink(missing_ok=True)
     return {"file": str(file), "format": "bundle", "counts": dict(bundle.counts), "digest": bundle.digest}
 
 
 async def _readable(tools: "Tools", file: Path, format_: str, wanted: "Exporting") -> Answer:
-    from memorywire.migrate.readable import write_readable
+    from memorywire.migrate.readable import LOSSES, write_readable
 
-    count, losses = await write_readable(file, format_, tools.store, wanted.tenant, wanted.agents)
-    return {"file": str(file), "format": format_, "counts": {"put": count}, "losses": list(losses)}
+    try:
+        written = await write_readable(file, format_, tools.store, wanted.tenant, wanted.agents)
+    except OSError as error:
+        raise _unwritable(file, error) from error
+    return {
+        "file": str(file),
+        "format": format_,
+        "counts": {"put": written.count},
+        "losses": list(LOSSES),
+        "others": list(written.others),
+    }
+
+
+def _unwritable(file: Path, error: OSError) -> StoreUnavailable:
+    return StoreUnavailable(
+        f"{file} cannot be written: {error.strerror}", field="file", fix="check free space and permissions"
+    )
 
 
 def sentences(answer: Answer) -> Iterator[str]:
     counts = answer["counts"]
     if answer["format"] != "bundle":
-        yield f"wrote {counts['put']} memories to {answer['file']}"
+        yield f"wrote {counted(counts['put'], 'memory')} to {answer['file']}"
         yield from (f"  not in it: {loss}" for loss in answer["losses"])
+        if answer["others"]:
+            files = counted(len(answer["others"]), "file")
+            yield f"  {files} there before and not of this export, of a memory that is gone perhaps:"
+            yield from (f"    {name}" for name in answer["others"][:_SHOWN])
     else:
-        changes, versions = counts.get("change", 0), counts.get("put", 0)
-        yield f"wrote {changes} changes with {versions} versions to {answer['file']}"
+        changes, versions = (
+            counted(counts.get("change", 0), "change"),
+            counted(counts.get("put", 0), "version"),
+        )
+        yield f"wrote {changes} with {versions} to {answer['file']}"
         yield f"  sha256 of its lines: {answer['digest']}"
     yield from left_out(answer["other_tenants"])
