@@ -24,7 +24,7 @@ from memorywire.model.errors import Forbidden, InvalidRequest, Unauthenticated
 from memorywire.model.record import DEFAULT_TENANT, Json
 
 if TYPE_CHECKING:  # only servers that know a provider read its tokens
-    from memorywire.servers.passports import Passports
+    from memorywire.servers.passports import Passports, Provider
 
 TENANT_HEADER = "Memorywire-Tenant"
 
@@ -80,15 +80,18 @@ ANYBODY = Caller(
 
 
 class Doorkeeper:
-    """Lets callers in. `trusting` lets the one local user in while there are no operators."""
+    """Lets callers in, with tokens of ours or of the `provider`.
+
+    `trusting` lets the one local user in while there are no operators.
+    """
 
     def __init__(
-        self, journal: SqliteJournal, clock: Clock, *, trusting: bool, passports: "Passports | None" = None
+        self, journal: SqliteJournal, clock: Clock, *, trusting: bool, provider: "Provider | None" = None
     ) -> None:
         self._file = journal.file
         self._clock = clock
-        self._trusting = trusting and passports is None
-        self._passports = passports
+        self._trusting = trusting and provider is None
+        self._passports = None if provider is None else _passports(provider)
         self._known: dict[bytes, tuple[int, tuple[Operator, Token] | None]] = {}
         self._used: dict[str, int] = {}
         self._guarded = False
@@ -157,6 +160,12 @@ def _caller(kind: str, operator: Operator, tenant: str | None) -> Caller:
         everywhere="*" in operator.tenants,
         tenants=operator.tenants,
     )
+
+
+def _passports(provider: "Provider") -> "Passports":
+    from memorywire.servers.passports import Passports
+
+    return Passports(provider)
 
 
 def _tenant(operator: Operator, wanted: str | None) -> str:

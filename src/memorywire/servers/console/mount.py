@@ -44,7 +44,7 @@ from memorywire.servers.http.door import Door, Limits
 from memorywire.servers.http.handlers import Endpoint
 from memorywire.servers.http.parameters import parameters_of
 from memorywire.servers.http.stream import events_endpoint
-from memorywire.servers.passports import Passports, Provider
+from memorywire.servers.passports import Provider
 
 ROOMS: tuple[Room, ...] = (
     entrance.ROOM,
@@ -93,8 +93,7 @@ def console_mount(
     """
     door = Door(house, Limits())
     clock = house.tools.clock
-    passports = None if provider is None else Passports(provider)
-    doorkeeper = Doorkeeper(door.journal, clock, trusting=local, passports=passports)
+    doorkeeper = Doorkeeper(door.journal, clock, trusting=local, provider=provider)
     sessions = Sessions(clock, entropy, secure=not local)
     sections = tuple(room.section for room in ROOMS if room.section is not None)
     shop = Shop(
@@ -234,7 +233,7 @@ async def _sent(page: Page) -> Form:
 
 
 def _keep_session(response: Response, page: Page, *, fresh: bool) -> None:
-    """A new session is given to the visitor, an old one gets a new seal now and then."""
+    """Give the visitor a new session, or now and then a new seal for the old one."""
     sessions, session = page.shop.sessions, page.session
     current = session if fresh else sessions.renewed(session)
     if current is not None and not any(name == b"set-cookie" for name, _ in response.raw_headers):

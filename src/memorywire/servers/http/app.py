@@ -41,7 +41,7 @@ from memorywire.servers.http.routes import wire_routes
 from memorywire.servers.http.steps import trigger_endpoint
 from memorywire.servers.http.stream import bearer, events_endpoint
 from memorywire.servers.http.watch import Watch
-from memorywire.servers.passports import Passports, Provider
+from memorywire.servers.passports import Provider
 from memorywire.servers.webhooks import Courier
 
 WRONG_METHOD = 405
@@ -85,8 +85,7 @@ def build_app(
     """
     hosting = any(mounted.hosting for mounted in mounts)
     door = Door(replace(house, hosting=hosting), limits or Limits())
-    passports = None if provider is None else Passports(provider)
-    doorkeeper = Doorkeeper(door.journal, house.tools.clock, trusting=trusting, passports=passports)
+    doorkeeper = Doorkeeper(door.journal, house.tools.clock, trusting=trusting, provider=provider)
     courier = Courier(door.journal, door.feed, house.tools.clock, first_pause_ms=door.limits.webhook_pause_ms)
 
     @asynccontextmanager
@@ -151,7 +150,7 @@ def _routes(door: Door, doorkeeper: Doorkeeper, watch: Watch) -> list[BaseRoute]
 
 
 def _start(mounts: Sequence[Mounted]) -> Endpoint:
-    """Redirect from `/` to the mount where people belong, or else to the documentation."""
+    """An endpoint for `/` that redirects to where people belong, or else to the documentation."""
     place = next((mounted.path for mounted in mounts if mounted.welcoming), "/docs")
 
     async def start(request: Request) -> Response:

@@ -76,7 +76,7 @@ async def proof(door: Door, caller: Caller, sequence: int) -> str:
 
 
 async def verdict(door: Door, caller: Caller, kept: str | None = None) -> dict[str, Json]:
-    """Whether no entry was changed, removed, added or moved, as checkpoints say that somebody kept."""
+    """The report of a verification of the ledger, which must also agree with the `kept` checkpoints."""
     caller.require(Right.MANAGE, everywhere=True)
     saved = [] if kept is None else _checkpoints(kept)
     await door.journal.settle()

@@ -29,7 +29,7 @@ from memorywire.servers.http.handlers import Endpoint
 from memorywire.servers.openwop.answers import as_envelope
 from memorywire.servers.openwop.desk import Desk, admitted
 from memorywire.servers.openwop.endpoints import NEEDS, READING, TESTING, WRITING, Verb
-from memorywire.servers.passports import Passports, Provider
+from memorywire.servers.passports import Provider
 
 DISCOVERY = "/.well-known/openwop"
 PATH = "/v1"
@@ -62,8 +62,7 @@ def openwop_mounts(
         run_hours=run_hours,
     )
     desk = Desk(host=host, door=door, manifests=(*manifests, *AGENTS) if testing else manifests)
-    passports = None if provider is None else Passports(provider)
-    doorkeeper = Doorkeeper(door.journal, house.tools.clock, trusting=local, passports=passports)
+    doorkeeper = Doorkeeper(door.journal, house.tools.clock, trusting=local, provider=provider)
 
     @asynccontextmanager
     async def running() -> AsyncIterator[None]:
