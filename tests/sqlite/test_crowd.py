@@ -59,10 +59,11 @@ def test_what_was_acknowledged_survives_being_killed(tmp_path: Path) -> None:
     path = tmp_path / "m.db"
     dice = random.Random(1)
     acknowledged: set[str] = set()
-    for trial in range(TRIALS):
+    trial = 0
+    while trial < TRIALS or len(acknowledged) <= TRIALS * AT_A_TIME:
         acknowledged |= kill_trial(path, trial, AT_A_TIME, dice)
         assert not damage(path, acknowledged)
-    assert len(acknowledged) > TRIALS * AT_A_TIME
+        trial += 1
 
 
 def test_a_retry_after_being_killed_writes_once(tmp_path: Path) -> None:
@@ -93,7 +94,7 @@ def test_a_store_without_transactions_is_caught(tmp_path: Path) -> None:
             pass
 
     run(create())
-    for trial in range(TRIALS):
+    for trial in range(10 * TRIALS):  # one of the first is enough, nearly always
         kill_trial(path, trial, AT_A_TIME, dice, loose)
         if damage(path, set()).torn:
             return

@@ -6,6 +6,7 @@ import pytest
 
 from memorywire.conformance.samples import a_change, a_scope, ending, everything, keep, records
 from memorywire.model.errors import StoreCorrupt
+from memorywire.stores.text import EDITION
 from tests.sqlite.desk import opened, rows, run
 
 PAGE = 4096
@@ -43,6 +44,7 @@ def test_a_sound_file_says_what_it_holds(tmp_path: Path) -> None:
                 "records": 11,
                 "versions": 12,
                 "embedded_anew": 0,
+                "words": EDITION,
                 "wal_bytes": 0,
                 "erase_pending": False,
                 "mode": "0600",

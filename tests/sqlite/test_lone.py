@@ -12,7 +12,7 @@ import pytest
 
 from memorywire.conformance.samples import NOW, a_change, a_record, a_scope, beginning, everything, ids, keep
 from memorywire.journal.contract import Act
-from memorywire.journal.sqlite import open_journal
+from memorywire.journal.opening import open_journal
 from memorywire.model.errors import Conflict, StoreBusy
 from memorywire.stores.sqlite.connection import Patience, configure
 from memorywire.stores.sqlite.file import SqliteFile, owe_scrub
@@ -196,8 +196,8 @@ def test_what_another_left_in_the_log_is_taken_out_of_it(tmp_path: Path) -> None
 
     async def main() -> None:
         file = _file(path)
-        await asyncio.sleep(1.5)  # it has looked, and waits for nothing
         assert await _settled(file)
+        assert file._writer._owed is None  # it has looked, and waits for nothing
         other = apsw.Connection(str(path))
         owe_scrub(other)
         other.close()

@@ -2,8 +2,9 @@
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import count, takewhile
 from pathlib import Path
 
 import numpy as np
@@ -169,31 +170,29 @@ def test_a_search_while_others_write_never_shows_half_a_change(tmp_path: Path) -
     scope = a_scope()
     path = tmp_path / "m.db"
     query = a_query(scope, "pair", a_vector(1))
+    seen: list[set[str]] = [set(), set(), set()]  # by each who watches: old pairs and new ones
 
     async def rewrite(store_: SqliteStore, pair: list[Record]) -> None:
-        for turn in range(40):
+        for turn in takewhile(lambda turn: turn < 40 or min(map(len, seen)) < 2, count()):
             puts = [revising(record, content=f"pair {turn}") for record in pair]
             await store_.write(a_change(scope, *puts))
             pair = [put.record for put in puts]
 
-    async def watch(store_: SqliteStore, rewriting: "asyncio.Task[None]") -> int:
-        seen = set()
+    async def watch(store_: SqliteStore, contents_seen: set[str], rewriting: "asyncio.Task[None]") -> None:
         while not rewriting.done():
             found = await store_.search(query, 5)
             contents = {str(hit.record.content) for hit in found}
             assert len(found) == 2
             assert len(contents) == 1, contents
-            seen |= contents
-        return len(seen)
+            contents_seen |= contents
 
     async def main() -> None:
         async with opened(path) as one, opened(path) as other:
             pair = [a_record(scope, "pair", id=id) for id in ("a", "b")]
             await keep(one, *pair)
             rewriting = asyncio.create_task(rewrite(one, pair))
-            watchers = [watch(one, rewriting), watch(other, rewriting), watch(other, rewriting)]
-            assert min(await asyncio.gather(*watchers)) > 1
-            await rewriting
+            watchers = zip((one, other, other), seen, strict=True)
+            await asyncio.gather(rewriting, *(watch(store_, mine, rewriting) for store_, mine in watchers))
 
     run(main())
 
@@ -298,20 +297,16 @@ def test_equal_memories_are_ordered_by_id_wherever_they_stand(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("first", "asked", "found"),
     [
-        ({}, [(3, False)], 2),
+        ({}, [False], 2),
         ({"session_id": "s"}, [], 4),
         ({"standing": Standing.DEMOTED}, [], 4),
     ],
     ids=["facts alike", "a turn among them", "one is demoted"],
 )
 def test_of_rows_that_are_alike_only_those_are_read_that_are_admitted(
-    tmp_path: Path, first: dict[str, object], asked: list[tuple[int, bool]], found: int
+    tmp_path: Path, first: dict[str, object], asked: list[bool], found: int
 ) -> None:
     scope, heard = a_scope(), []
-
-    def admitted(rated: Sequence[Scored], turns: bool) -> int:
-        heard.append((len(rated), turns))
-        return 2
 
     async def story() -> None:
         async with opened(tmp_path / "m.db") as store_:
@@ -320,7 +315,13 @@ def test_of_rows_that_are_alike_only_those_are_read_that_are_admitted(
             await _keep_all(store_, [odd, *others], seed=1)
             query = a_query(scope, "tea", a_vector(1.0))
             whole = await store_.search(query, 4)
-            some = await store_.search_late(query, lambda: query, 4, brief=True, enough=Enough(3, admitted))
+
+            def level(best: float, signals: Mapping[str, float], turns: bool) -> float:
+                assert best == whole[0].score
+                heard.append(turns)
+                return whole[1].score
+
+            some = await store_.search_late(query, lambda: query, 4, brief=True, enough=Enough(3, level))
             assert ids(some) == ids(whole)[:found]
             assert [hit.score for hit in some] == [hit.score for hit in whole][:found]
 

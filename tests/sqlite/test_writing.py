@@ -22,7 +22,7 @@ from memorywire.conformance.samples import (
     records,
 )
 from memorywire.model.errors import Conflict, InvalidRequest, StoreBusy, StoreUnavailable
-from memorywire.stores.sqlite import SqliteStore
+from memorywire.stores.sqlite import SqliteStore, writer
 from memorywire.stores.sqlite.connection import Patience, configure, connect
 from memorywire.stores.sqlite.location import Location
 from tests.sqlite.desk import opened, rows, run, until
@@ -270,7 +270,10 @@ def test_a_full_disk_is_said_and_survived(tmp_path: Path) -> None:
     run(main())
 
 
-def test_recalls_wait_in_memory_and_are_written_at_close(tmp_path: Path) -> None:
+def test_recalls_wait_in_memory_and_are_written_at_close(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "_IDLE_SECONDS", 3600.0)  # no moment is idle enough before the close
     path = tmp_path / "m.db"
     kept, other = a_record(a_scope()), a_record(a_scope())
 

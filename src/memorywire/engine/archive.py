@@ -1,4 +1,4 @@
-"""Setting a memory aside: it is kept and can be read by its id, and answers no question any more."""
+"""Archives a memory: it is kept and can be read by its id, but answers no question any more."""
 
 from dataclasses import replace
 

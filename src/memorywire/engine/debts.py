@@ -23,6 +23,7 @@ from memorywire.model.errors import (
 )
 from memorywire.model.proposal import Debt
 from memorywire.stores.contract import Fanned, Store
+from memorywire.stores.wrappers.breaker import Resting
 
 # A change that was owed so recently is probably on its way in some process; it is not ours to repay.
 _ON_ITS_WAY_MS = 30_000
@@ -139,6 +140,8 @@ async def _repay(debt: Debt, store: Store, tools: Tools) -> bool:
     try:
         await store.write(await with_vectors(debt.change, tools))
         entry = entry_of(debt.change, "paid", tools)
+    except Resting:  # no try, so the next one does not wait twice as long
+        return False
     except (StoreError, EmbedderFailed) as error:
         await journal.write(Act(debts=(tried(debt, error.detail, tools),)))
         return False

@@ -233,7 +233,7 @@ def _edition(current: Edition | None, tables: Iterable[Json], tools: Tools) -> E
 
 
 def _refuse_secrets(request: SetRules, tools: Tools) -> None:
-    """A rule is kept as it was given, so what must not be kept cannot be in it."""
+    """Refuse rules that contain a secret: rules are kept as they were given, so it cannot be redacted."""
     _, found = tools.governance.redactor.json(list(request.rules), "rules")
     if found:
         raise SecretLeakage(

@@ -46,7 +46,7 @@ def _read(records: Sequence[Record], redactor: Redactor) -> Scanned:
 
 
 async def clear(scope: Scope, ids: Sequence[str], tools: Tools, *, hold: bool) -> tuple[Cleared, ...]:
-    """Write a new version without secrets of each of these; with `hold` a person decides first."""
+    """Write a new version without secrets of each that holds some; with `hold` a person decides first."""
     return tuple(
         [
             cleared

@@ -74,7 +74,7 @@ def _restored(old: Version, replaced_by: Version | None, now: int) -> Put:
 async def _refuse_if_moved(
     request: Undo, began: dict[str, Version], ended: dict[str, Version], tools: Tools
 ) -> None:
-    """Every record the change touched must still be exactly as the change left it."""
+    """Raise Conflict unless every record is still exactly as the change left it."""
     historian = tools.historian("undo")
     for id in {**began, **ended}:
         latest = (await historian.history(request.scope, id))[-1]

@@ -185,7 +185,7 @@ def _finite(note: RecallNote) -> RecallNote:
 
 
 def _append(handle: int, line: bytes) -> None:
-    """All of the line or nothing of it, so that what follows is a line of its own."""
+    """Append all of the line or nothing of it, so that the next line stands by itself."""
     rest = line
     try:
         while rest:

@@ -12,24 +12,23 @@ from memorywire.model.record import DEMOTED_FACTOR, Standing
 from memorywire.model.requests import MinRelevance
 from memorywire.model.space import Space
 from memorywire.model.values import dataclass
-from memorywire.stores.contract import Rated
 from memorywire.stores.relevance import relevance, weight
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 """The model whose cosines the levels below were fitted to."""
 
 WEAK = 0.0573
-"""Unless some fact reaches this, none is shown; the caller may set another floor."""
+"""The relevance that the best fact must reach for any fact to be shown; a caller may set another floor."""
 
 TURN = 0.15
-"""From here on a turn of a session is shown: its neighbours lend it evidence, so more is asked of it."""
+"""The relevance from which a turn of a session is shown: higher, because neighbours lend it evidence."""
 
 SHARE = 0.45
 """Beside the best fact, those with this share of its evidence are shown; a query that asks for several things
 at once divides it among them, for a fact that answers one part says little about the others."""
 
 REST = 0.1
-"""How near the best fact must be to the rest of a query that names somebody: the name is no answer."""
+"""How near the best fact must be to the rest of a query that names somebody: a name is no answer."""
 
 _Weighed: TypeAlias = tuple[float, bool, Mapping[str, float]]
 """Its evidence, whether it is a turn of a session, and its signals."""
@@ -38,14 +37,14 @@ NOBODY = 1.01
 """A floor that nothing reaches."""
 
 MATCH = 0.6
-"""From here on, the best candidate is said to answer the query."""
+"""The relevance from which the verdict is `match`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Floors:
-    """From where on a candidate is shown, and is said to answer; without `match` nobody can say.
+    """The relevance from which a candidate is shown, and from which it is a match (None: cannot be told).
 
-    `turn` is the floor of turns of a session. Of facts the best must reach `weak`, and `rest` if the query
+    `turn` is the floor for turns of a session. Of facts the best must reach `weak`, and `rest` if the query
     names somebody; the others need a `share` of its evidence.
     """
 
@@ -58,7 +57,7 @@ class Floors:
 
     @classmethod
     def level(cls, floor: float, match: float | None, *, fitted: bool = True) -> Self:
-        """One floor for all."""
+        """Floors with one level for all kinds of memory."""
         return cls(weak=floor, turn=floor, share=0.0, rest=-1.0, match=match, fitted=fitted)
 
 
@@ -68,7 +67,7 @@ UNFITTED = Floors.level(0.0, None, fitted=False)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """Who passed the floor, who did not, and what that says about the query."""
+    """The candidates that passed the floor, those that did not, and the verdict on the query."""
 
     admitted: tuple[Scored, ...]
     cut: tuple[Scored, ...]
@@ -126,25 +125,28 @@ def admit(
     )
 
 
-def passing(
-    rated: Sequence[Rated],
+def level(
+    best: float,
+    signals: Mapping[str, float],
     turns: bool,
     min_relevance: MinRelevance,
     floors: Floors,
     *,
     asks_more: bool = False,
     things: int = 1,
-) -> int:
-    """How far down a ranking anybody passes, where none is demoted, and all or none are turns."""
-    weighed = [(one.score, turns, one.signals) for one in rated]
-    level = _levels(weighed, min_relevance, floors, asks_more=asks_more, things=things)[turns]
-    return max([at for at, one in enumerate(rated, 1) if one.score >= level], default=0)
+) -> float:
+    """The score that admits a candidate, from the score and the signals of the best one.
+
+    It holds where no candidate is demoted, and all or none are turns of a session.
+    """
+    weighed = [(best, turns, signals)]
+    return _levels(weighed, min_relevance, floors, asks_more=asks_more, things=things)[turns]
 
 
 def _levels(
     weighed: Sequence[_Weighed], min_relevance: MinRelevance, floors: Floors, *, asks_more: bool, things: int
 ) -> tuple[float, float]:
-    """What a fact and what a turn must reach."""
+    """The relevance that a fact must reach, and the one that a turn must reach."""
     match min_relevance:
         case "auto":
             share = floors.share / things
@@ -156,13 +158,13 @@ def _levels(
 
 
 def evidence(scored: Scored | Hit) -> float:
-    """Relevance before demotion: a demoted memory ranks lower but is no less an answer."""
+    """The relevance before demotion: a demoted memory ranks lower, but answers no less."""
     demoted = scored.record.standing is Standing.DEMOTED
     return scored.score / DEMOTED_FACTOR if demoted else scored.score
 
 
 def _fact_floor(weighed: Sequence[_Weighed], floors: Floors, share: float, *, asks_more: bool) -> float:
-    """What a fact must reach: a share of the best one's evidence, if that one is an answer at all."""
+    """The relevance a fact must reach: a share of the best fact's evidence, if that one answers at all."""
     facts = [(worth, signals) for worth, turn, signals in weighed if not turn]
     if not facts:
         return floors.weak

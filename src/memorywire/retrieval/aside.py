@@ -1,4 +1,4 @@
-"""How a question is put, apart from what it asks for.
+"""Finds the words of a question that only ask, and say nothing of what it is about.
 
 English only, and deliberately modest: what is not understood is simply not used.
 """
@@ -6,6 +6,7 @@ English only, and deliberately modest: what is not understood is simply not used
 import re
 from functools import lru_cache
 
+from memorywire.retrieval.amounts import asks_a_past_amount
 from memorywire.stores.text import terms
 
 _AGO = r"(?:how many|couple of|\w+) (?:days?|weeks?|months?) ago"
@@ -30,7 +31,7 @@ _LATEST = re.compile(r"\b(?:last|latest|recent|recently)\b", re.IGNORECASE)
 
 @lru_cache(maxsize=256)
 def aside(text: str) -> frozenset[str]:
-    """The index terms that stand in the text only where it asks; none when nothing else is in it."""
+    """The index terms that only serve to ask ("any tips"); none if nothing else would be left."""
     said = _ASIDE.sub(" ", text)
     if said == text:
         return frozenset()
@@ -44,5 +45,6 @@ def counts_back(text: str) -> bool:
 
 
 def asks_of_the_past(text: str) -> bool:
-    """Whether the text asks when or why something happened, which no later word on it changes."""
-    return _PAST.match(text) is not None and not _LATEST.search(text)
+    """Whether the text asks when, why or how much something was: later mentions do not change that answer."""
+    asks = _PAST.match(text) is not None or asks_a_past_amount(text)
+    return asks and not _LATEST.search(text)

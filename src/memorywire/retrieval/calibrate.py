@@ -23,10 +23,10 @@ class Cut:
 
 
 def fit(answerable: Sequence[float], others: Sequence[float]) -> float:
-    """The floor for these best relevances, one a question; neither may be empty.
+    """The floor for the best relevance of each question; neither list may be empty.
 
-    Of all floors that keep enough, those between the least relevance to be kept and the greatest below
-    it that may go cut the most; the middle of them is taken.
+    Among the floors that keep enough of the answerable questions, some cut the most of the others. Their
+    range is taken, and the middle of it is the floor.
     """
     highest = _least_kept(answerable)
     below = [relevance for relevance in (*answerable, *others) if relevance < highest]
@@ -44,7 +44,7 @@ def fit_match(floor: float, answerable: Sequence[float]) -> float | None:
 
 
 def strictest(same: Sequence[float]) -> float:
-    """The highest threshold, to two digits, that still takes enough of what is the same for the same."""
+    """The highest threshold, to two digits, that still recognises enough of the pairs that are the same."""
     return math.floor(_least_kept(same) * 100) / 100
 
 

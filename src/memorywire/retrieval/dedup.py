@@ -17,7 +17,7 @@ Stated: TypeAlias = tuple[Record, Slots]
 
 
 def lookalikes(ranked: Sequence[Scored]) -> list[list[Stated]]:
-    """Groups whose members may say the same, the better first: only their vectors need comparing."""
+    """Groups whose members may say the same, best first; only within a group need vectors be compared."""
     groups: dict[tuple[object, ...], list[Stated]] = {}
     for scored in ranked:
         stated = slots(scored.record)
@@ -60,7 +60,7 @@ def _better(
 
 
 def cosine(one: bytes, other: bytes) -> float:
-    """Of two unit vectors, float32 little-endian."""
+    """The cosine of two unit vectors, float32 little-endian."""
     return sum(a * b for a, b in zip(_floats(one), _floats(other), strict=True))
 
 

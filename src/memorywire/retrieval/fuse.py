@@ -26,7 +26,7 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fused:
-    """One memory, what the fusion makes of it, and the hit of every store that returned it."""
+    """A memory with its fused score, and the hit of every store that returned it."""
 
     record: Record
     score: float
@@ -52,7 +52,7 @@ class Rules:
 
 @dataclass(slots=True)
 class _Votes:
-    """What is said for one memory in one wording."""
+    """The votes for one memory in one wording."""
 
     record: Record
     hits: dict[str, Scored] = field(default_factory=dict)
@@ -81,7 +81,7 @@ def fuse(rankings: Sequence[Ranking], rules: Rules) -> list[Fused]:
 
 
 def _wording(said: list[_Votes], record: Record) -> _Votes:
-    """The votes for these very words: stores that tell one memory differently do not vote for each other."""
+    """The votes for these very words: stores that word a memory differently do not support each other."""
     for votes in said:
         if votes.record.words == record.words or votes.record.digest == record.digest:
             return votes
@@ -116,10 +116,10 @@ def _clipped(score: float) -> float:
 
 
 def _same_memories(rankings: Sequence[Ranking]) -> dict[str, str]:
-    """Which ids mean the memory of another id: those with the same words in the same scope.
+    """Ids that mean the same memory as another id: the same words in the same scope.
 
-    Only where no store returned both: a store that did knows them as two. So what every store returned has
-    no twin, and mostly there is nothing to compare.
+    Two ids that one store returned side by side are two memories. So an id that every store returned has no
+    twin, and mostly there is nothing to compare.
     """
     holders: dict[str, set[str]] = {}
     records: dict[str, Record] = {}

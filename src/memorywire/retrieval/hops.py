@@ -15,7 +15,7 @@ BOOST = 0.1
 """At most this share is added, for a distance of 0; half of it for a direct link."""
 
 _CROWD = 8
-"""A name that more hits than this share links none of them."""
+"""A name that a larger share of the hits has links none of them."""
 
 
 def follow(admitted: Sequence[Scored], hops: int, named: Collection[str]) -> list[Scored]:
@@ -31,7 +31,7 @@ def follow(admitted: Sequence[Scored], hops: int, named: Collection[str]) -> lis
 
 
 def linked(admitted: Sequence[Scored]) -> bool:
-    """Whether following links found any."""
+    """Whether following links has raised any hit."""
     return any("hops" in scored.signals for scored in admitted)
 
 

@@ -7,5 +7,5 @@ _NAMES = re.compile(r"\b[A-Z]\w+(?:, and| and|,) (?=[A-Z])")
 
 
 def things(text: str) -> int:
-    """1, and one more for every further question behind an "and", and for every name joined to another."""
+    """How many things a text asks for: 1, and 1 more for each question behind an "and", each joined name."""
     return 1 + len(_QUESTIONS.findall(text)) + len(_NAMES.findall(text))

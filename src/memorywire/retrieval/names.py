@@ -17,18 +17,18 @@ def names(text: str) -> tuple[str, ...]:
 
 
 def without_names(text: str) -> str | None:
-    """The text without those words, or None when nothing that means anything would be left or gone."""
+    """The text without names; None when it has none, or when nothing meaningful would be left."""
     return _rest(text)[0]
 
 
 def asks_more(text: str) -> bool:
-    """Whether the text asks for more than to hear about somebody: two words or more that mean something."""
+    """Whether the text asks for more than a person: two meaningful words or more beside the names."""
     return _rest(text)[1] > 1
 
 
 @lru_cache(maxsize=256)
 def _rest(text: str) -> tuple[str | None, int]:
-    """The text without names, if that is another, and how many words of it mean something."""
+    """The text without names, if it has any, and how many meaningful words are left."""
     rest, end = [], 0
     for match in _naming(text):
         rest.append(text[end : match.start()])

@@ -26,7 +26,7 @@ def rank(candidates: Sequence[Scored], weights: RankWeights, now: int) -> list[S
 
 
 def _shares(weights: RankWeights) -> Mapping[str, float]:
-    """What each signal counts, in all 1. The largest weight is the unit: a sum of large ones is no number."""
+    """The share of each signal, in all 1; divided by the largest weight first, so that no sum overflows."""
     given = {
         "relevance": weights.semantic,
         "recency": weights.recency,
@@ -52,7 +52,7 @@ def recency(record: Record, half_life_days: float, now: int) -> float:
 
 
 def trust(record: Record) -> float:
-    """Full for what the user said, by `source` or `metadata.role`; half for anybody else's word."""
+    """1 for what the user said, by `source` or `metadata.role`; a half for anybody else."""
     by_user = "user" in (record.source, record.metadata.get("role"))
     return SAID_BY_USER if by_user else SAID_BY_ANOTHER
 

@@ -101,7 +101,7 @@ def _when(moment: int) -> str:
 
 @cache
 def _re(pattern: str) -> Any:
-    """A pattern of the engine whose time is linear, loaded when the first block is rendered."""
+    """A linear-time pattern; its engine is loaded when the first block is rendered."""
     import re2
 
     return re2.compile(pattern)

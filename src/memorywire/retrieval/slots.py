@@ -66,10 +66,10 @@ _SHORT = 4
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """The parts of a statement that must agree; `said` is what of it has substance, in order, and `told` the
-    same with the little words between.
+    """The parts in which two statements must agree to be the same.
 
-    Of `steps` no beginning may be moved to the end.
+    `said` are the words of substance in order, `told` the same with the little words between. Where `steps`
+    is set, no beginning may have been moved to the end.
     """
 
     owner: tuple[str | None, ...]
@@ -82,7 +82,7 @@ class Slots:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Equal for all that could agree, so that only those few need comparing."""
+        """A key that is equal for all statements that could agree, so that only those are compared."""
         return self.owner, self.past, tuple(sorted(self.told))
 
 
@@ -116,7 +116,7 @@ def stated(text: str, owner: tuple[str | None, ...] = (), *, steps: bool = False
 
 
 def agree(one: Slots, other: Slots) -> bool:
-    """Whether both state the same of the same: only then may a cosine call them one."""
+    """Whether both say the same of the same; only then may a cosine decide that they are one."""
     return (
         one.key == other.key
         and one.names <= other.words
@@ -186,7 +186,7 @@ def _digits(run: Iterable[str]) -> list[str]:
 
 
 def _takes(last: int, number: int) -> bool:
-    """Whether a number word goes on: "twenty" takes "five", "hundred" takes "twenty", "one" takes none."""
+    """Whether a number word continues: "twenty" takes "five", "hundred" takes "twenty", "one" nothing."""
     return (last >= 100 and last % 100 == 0) or (last % 100 >= 20 and last % 10 == 0 and 0 < number < 10)
 
 

@@ -1,4 +1,4 @@
-"""Protocols that are asked after on every request: whether a class satisfies one is found out once."""
+"""Protocols that are checked on every request: whether a class satisfies one is found out once."""
 
 from typing import Any, _ProtocolMeta
 

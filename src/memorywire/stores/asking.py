@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told(Generic[T]):
-    """What one of them said, or the problem in its way, and after how many seconds."""
+    """The answer of one call, or its problem, and the seconds it took."""
 
     store: str
     answer: T | None
@@ -22,7 +22,7 @@ class Told(Generic[T]):
 
 
 async def ask_each(calls: Mapping[str, Coroutine[Any, Any, T]], seconds: float) -> list[Told[T]]:
-    """What each call gave, in the order of the calls; what is not there in time is left behind."""
+    """The answer or problem of each call, in order; a call that is not done in time is given up."""
     loop = asyncio.get_running_loop()
     began, ended = loop.time(), dict.fromkeys(calls, seconds)
     tasks = {name: loop.create_task(call) for name, call in calls.items()}
@@ -53,7 +53,7 @@ def _told(name: str, task: "asyncio.Task[T]", elapsed: float, seconds: float) ->
 
 
 def _problem(error: BaseException) -> MemorywireError:
-    """A store is foreign code: whatever else it raises says that its answer makes no sense."""
+    """The error as one of ours; whatever else foreign code raises means that its answer makes no sense."""
     if isinstance(error, MemorywireError):
         return error
     return StoreCorrupt(f"the store failed with {type(error).__name__}")

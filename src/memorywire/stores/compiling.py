@@ -34,7 +34,7 @@ class Compiler(ABC):
         """One comparison as SQL, or NoSql."""
 
     def take(self, whole: Filter) -> Filter:
-        """Compile what has exact SQL, and give what is left for Python to check."""
+        """Compile the parts that have exact SQL, and give the rest for Python to check."""
         parts = whole.parts if isinstance(whole, And) else (whole,)
         rest = tuple(part for part in parts if not self._push(part))
         return And(rest) if rest else EVERYTHING

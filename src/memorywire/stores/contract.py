@@ -86,7 +86,7 @@ class Historian(Protocol, metaclass=Ability):
 
 @runtime_checkable
 class Gatherer(Protocol, metaclass=Ability):
-    """A store that commits many changes in less time than it takes for each of them."""
+    """A store that commits many changes together in less time than one after the other."""
 
     async def write_many(self, changes: Sequence[Change]) -> list[int | Exception]:
         """Each change as `write` would commit it, in order; what one of them raises concerns it alone."""
@@ -102,19 +102,19 @@ A plain tuple: nothing of it is made before it is asked for, and the garbage col
 
 @runtime_checkable
 class Glancer(Protocol, metaclass=Ability):
-    """A store that tells how records stand in less time than it takes to read them."""
+    """A store that can tell where records stand faster than it can read them."""
 
     async def glance(self, scope: Scope, ids: Sequence[str], name: str) -> list[Glimpse]:
-        """What `get` would give of these ids, seen from afar; `name` is the metadata to look for."""
+        """A summary of what `get` would give; of the metadata only the entry `name`."""
         ...
 
 
 @runtime_checkable
 class Chronicler(Protocol, metaclass=Ability):
-    """A historian that hands its past out in order, so that another store can live through it again."""
+    """A historian that hands out its changes in order, so that another store can repeat them."""
 
     async def agents(self, tenant: str) -> list[str]:
-        """Everybody of the tenant whose memory ever changed, by name."""
+        """The names of all agents of the tenant whose memory ever changed."""
         ...
 
     async def log(self, scope: Scope, after: int, limit: int) -> list[Footprint]:
@@ -122,11 +122,11 @@ class Chronicler(Protocol, metaclass=Ability):
         ...
 
     async def origins(self, tenant: str, ids: Sequence[str]) -> Mapping[str, str]:
-        """Which change began the first version under each of these ids, whoever's they are."""
+        """For each of these ids the change that began its first version, in whatever scope."""
         ...
 
     async def known(self, tenant: str, change_ids: Sequence[str]) -> Mapping[str, str]:
-        """Whose changes these are, by id; those that nobody committed are left out."""
+        """The agent that each of these changes belongs to; changes that were never committed are left out."""
         ...
 
     async def vectors(self, tenant: str, versions: Sequence[tuple[str, int]]) -> list[bytes | None]:
@@ -134,27 +134,21 @@ class Chronicler(Protocol, metaclass=Ability):
         ...
 
 
-class Rated(Protocol):
-    """What is known of a candidate before it is read."""
-
-    @property
-    def score(self) -> float: ...
-    @property
-    def signals(self) -> Mapping[str, float]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Enough:
-    """Of candidates that are admitted alike, at most how many are handed over, and how many of these are:
-    told by their rating, the best first, and by whether they are turns of sessions."""
+    """When a store may stop: after `most` candidates, or at the first whose score does not reach the `level`.
+
+    `level` is given the score and the signals of the best candidate, and whether all are turns of sessions.
+    It counts only where all candidates are admitted by the same rule.
+    """
 
     most: int
-    admitted: Callable[[Sequence[Rated], bool], int]
+    level: Callable[[float, Mapping[str, float], bool], float]
 
 
 @runtime_checkable
 class LateAsker(Protocol, metaclass=Ability):
-    """A store that has the query completed where it searches: on a thread of its own, or at once."""
+    """A store that can begin a search before the query's vectors are made."""
 
     async def search_late(
         self,
@@ -165,11 +159,11 @@ class LateAsker(Protocol, metaclass=Ability):
         brief: bool = False,
         enough: Enough | None = None,
     ) -> list[Scored]:
-        """As `search`, for the question without its vectors, which `ask` makes complete.
+        """As `search`, for a question without vectors, which `ask` completes when they are needed.
 
-        That may take a moment, unless it is `brief`: then a store that is as brief answers at once. Where no
-        memory is demoted, and all or none are turns of sessions, it may leave out what is more than `enough`,
-        and then every signal but `rest`.
+        A `brief` question takes no time to complete, so a store that is as quick may answer on the caller's
+        thread. Where no memory is demoted, and all or none are turns of sessions, the store may stop at
+        `enough`; it may then leave out every signal but `rest`.
         """
         ...
 
@@ -205,12 +199,12 @@ class Surveyor(Protocol, metaclass=Ability):
 
 @runtime_checkable
 class Ingester(Protocol, metaclass=Ability):
-    """A store over a product that finds what is worth keeping in a conversation by itself."""
+    """A store over a product that itself finds what is worth keeping in a conversation."""
 
     async def ingest(self, scope: Scope, messages: Sequence[Mapping[str, str]]) -> list[str]:
-        """What the product would remember of these messages (`role`, `content`), in its words.
+        """What the product would remember of these messages (`role`, `content`), in its own words.
 
-        None of it is kept: whoever asks decides, by a change like any other, what is remembered.
+        Nothing is kept: the caller decides what is remembered, by a change like any other.
         """
         ...
 
@@ -236,10 +230,10 @@ class Found:
 
 @runtime_checkable
 class FallsBack(Protocol, metaclass=Ability):
-    """A store in whose place another answers when it cannot."""
+    """A store with a second one that answers when it cannot."""
 
     async def search_either(self, query: Query, limit: int) -> Found:
-        """As `search`; an `error` says why the other one answered."""
+        """As `search`; `error` is set when the second store answered, and says why."""
         ...
 
 
@@ -263,5 +257,5 @@ class Fanned(Protocol, metaclass=Ability):
         ...
 
     def mark_behind(self, names: Collection[str]) -> None:
-        """These children, and no others, miss changes: they are read only when nobody else answers."""
+        """Mark exactly these children as missing changes: they are read only when no other answers."""
         ...

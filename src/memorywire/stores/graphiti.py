@@ -85,7 +85,7 @@ class Graphiti:
         return need(f"graphiti_core.{name}", store=NAME, extra=NAME, silence=silence)
 
     def _graph(self, path: str) -> Any:
-        """A graph of Kuzu's with what this release of Graphiti leaves out of it."""
+        """A Kuzu graph, with the indexes that this release of Graphiti does not create."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             driver = self._module("driver.kuzu_driver").KuzuDriver(path)
@@ -152,7 +152,7 @@ class Graphiti:
         return _seen(found)
 
     async def extract(self, scope: Scope, messages: Sequence[Mapping[str, str]]) -> list[str]:
-        """In a graph of its own, which is thrown away: what Graphiti found is not remembered yet."""
+        """What Graphiti finds in these messages, using a temporary graph, so that nothing is kept."""
         if "llm" not in self._options:
             raise CapabilityUnsupported(
                 "Graphiti has no language model to read conversations with",
@@ -186,7 +186,7 @@ class Graphiti:
         return self._module("llm_client.openai_generic_client").OpenAIGenericClient(config=config)
 
     def _still(self, module: str, kind: str) -> Any:
-        """A part of Graphiti's that takes every text to be alike, so that nothing is left out for it."""
+        """A part of Graphiti that finds every text alike, so that nothing is left out because of it."""
         vector = direction(None, self._dimension)
 
         async def create(_: Any, input_data: Any) -> list[float]:
@@ -218,7 +218,7 @@ class Graphiti:
 
 
 def _claimed(folder: Path) -> apsw.Connection:
-    """The graph for us alone: Kuzu keeps other processes out, but not a second reader in this one."""
+    """A lock on the graph: Kuzu keeps other processes out, but not a second reader in this one."""
     claim = apsw.Connection(str(folder / "graph.lock"))
     try:
         claim.execute("BEGIN EXCLUSIVE")
@@ -228,7 +228,7 @@ def _claimed(folder: Path) -> apsw.Connection:
 
 
 def _close(driver: Any) -> None:
-    """Its own `close` leaves that to the collector, and the file locked until then."""
+    """Close the database; its own `close` leaves that to the collector, and the file stays locked."""
     driver.client.close()
     driver.db.close()
 
@@ -246,7 +246,7 @@ def _instant(moment: int) -> datetime | None:
 
 
 def _seen(edges: Sequence[Any]) -> list[Seen]:
-    """What is ours of these: others may keep facts in the same graph."""
+    """The entries among these edges that are ours: others may keep facts in the same graph."""
     return [
         Seen(key=edge.uuid, payload=edge.attributes[_PAYLOAD])
         for edge in edges

@@ -1,4 +1,4 @@
-"""From a coroutine to a thread and back: work is handed over by a queue, its answer by the event loop."""
+"""Hands work from a coroutine to a thread by a queue, and the answer back by the event loop."""
 
 import asyncio
 import threading
@@ -14,9 +14,9 @@ T = TypeVar("T")
 
 
 class Reply:
-    """What a thread owes to the coroutine that made this: an answer, or the error that was in its way.
+    """The answer that a thread owes to a coroutine, or the error that prevented it.
 
-    Fill it in by `with reply: reply.value = ...`. A coroutine that gives up just does not hear of it.
+    Fill it in by `with reply: reply.value = ...`. A coroutine that was cancelled simply does not hear of it.
     """
 
     __slots__ = ("_loop", "error", "future", "value")
@@ -48,7 +48,7 @@ class Reply:
         return self._loop is other._loop
 
     def wake(self, replies: Sequence["Reply"]) -> None:
-        """Settle these on the loop they have in common with this one."""
+        """Settle these replies on the event loop that they share with this one."""
         with suppress(RuntimeError):  # the loop is closed, so nobody waits any more
             self._loop.call_soon_threadsafe(_settle, replies)
 
@@ -73,13 +73,13 @@ class _Job:
 
 
 class Dismissed(Exception):
-    """The threads have ended."""
+    """The threads of the crew have ended."""
 
 
 class Crew:
-    """Threads that do what is handed to them, in the order it came.
+    """Threads that do works in the order they came.
 
-    A way with fewer turns than an executor's, for work that takes no longer than the way there.
+    It takes fewer steps than an executor, for works that take no longer than being handed over.
     """
 
     def __init__(self, size: int, name: str) -> None:

@@ -194,7 +194,7 @@ class MemoryStore:
                         yield _own(record), link
 
     def _last_commit(self, scope: Scope, at: int) -> int:
-        """The agent's last commit by then: another agent's clock must not move this agent's past."""
+        """The agent's last commit by that moment; commits of other agents must not move this agent's past."""
         agent = Scope(tenant=scope.tenant, agent=scope.agent)
         return max(
             (
@@ -232,7 +232,7 @@ class MemoryStore:
         )
 
     def _forget_traces(self, key: _Key) -> None:
-        """What else could betray an erased content: a request's fingerprint, and when it was recalled."""
+        """Remove what could still betray an erased content: fingerprints of requests, and recall times."""
         self._recalled.pop(key, None)
         self._recalls.pop(key, None)
         tenant, id = key
@@ -244,7 +244,7 @@ class MemoryStore:
 
 
 class _Draft:
-    """A change tried out beside the chains: it raises, or ends up holding every chain it altered."""
+    """A change applied to copies of the chains: it raises, or holds every chain that it altered."""
 
     def __init__(self, chains: dict[_Key, _Chain], change: Change, sequence: int, space: Space) -> None:
         self.chains: ChainMap[_Key, _Chain] = ChainMap({}, chains)
@@ -253,7 +253,7 @@ class _Draft:
         self._space = space
 
     def apply(self) -> list[str]:
-        """Ends first, so that a put may say again what its own change retires. Gives the erased ids."""
+        """Apply ends before puts, so that a put may repeat what its own change ends; gives the erased ids."""
         for end in self._change.end:
             self._end(end)
         for put in self._change.put:
@@ -363,7 +363,7 @@ def _same_content(chains: Mapping[_Key, _Chain], record: Record, at: int) -> Rec
 
 
 def _halved(vector: tuple[float, ...]) -> tuple[float, ...]:
-    """As every store keeps them: rounded to 16 bits."""
+    """The vector rounded to 16 bits, as every store keeps it."""
     return struct.unpack(f"<{len(vector)}e", struct.pack(f"<{len(vector)}e", *vector))
 
 

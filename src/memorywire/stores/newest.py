@@ -1,9 +1,9 @@
-"""Who is put ahead by a nose: among near ties of facts the newer, of two sessions the fuller and the newer.
+"""Breaks near ties: among facts the newer wins; of two sessions the fuller, then the newer.
 
-The same as stores/ranking.py says in plain Python, with arrays. `holding` has, for each term of the query,
-its weight and which of the contest hold it; `sessions` has a number for each session, and -1 for no session.
-`vectors` are asked for when somebody has to be compared; `covered` says what share of the query's term weight
-the turns of a session hold between them.
+It does with arrays what stores/ranking.py does in plain Python. `holding` has, for each term of the query,
+its weight and which contenders hold it. `sessions` has a number for each contender's session, -1 for none.
+`vectors` is called only when contenders must be compared. `covered` gives the share of the query's term
+weight that the turns of a session hold together.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ Covered: TypeAlias = Callable[[int], float]
 
 
 class Contender(Protocol):
-    """One of the best, on its way through the ranking; contenders are ordered by `standing`."""
+    """One of the best candidates; contenders are ordered by `standing`."""
 
     weight: float
     newest: bool
@@ -51,10 +51,12 @@ def put_newest_ahead(
     sessions: Ints,
     covered: Covered,
     settled: bool,
+    telling: Mask | None,
 ) -> None:
-    """Settle who of the contest is the newest word on the matter; they may be in another order afterwards.
+    """Raise the weight of contenders that supersede others; their order may change by it.
 
-    Of a matter that is `settled`, no session has a newer word.
+    Where the question is about something `settled`, a newer session does not supersede an older one.
+    `telling` says who tells an amount of what the question asks one of: two that do speak of the same thing.
     """
     _pass(contest, _facts(_weights(contest), moments, vectors, holding, sessions))
     if not (leaders := _leaders(contest, sessions)):
@@ -63,11 +65,13 @@ def put_newest_ahead(
     its, other = int(sessions[first]), int(sessions[second])
     _put_fuller_ahead(contest[first], contest[second], lambda: covered(other) - covered(its))
     if not settled:
-        _pass(contest, _sessions(_weights(contest), moments, holding, *_leaders(contest, sessions)))
+        first, second = _leaders(contest, sessions)
+        told = telling is not None and bool(telling[first] and telling[second])
+        _pass(contest, _sessions(_weights(contest), moments, holding, first, second, told=told))
 
 
 def _put_fuller_ahead(first: Contender, second: Contender, fuller: Callable[[], float]) -> None:
-    """The second leader passes the first if its session covers so much more of the query, by a share."""
+    """Let the second leader pass the first if its session covers enough more of the query."""
     if not LEADERS_TIE * first.weight <= second.weight <= first.weight:
         return
     if second.weight + FULLER * fuller() > first.weight:
@@ -76,7 +80,7 @@ def _put_fuller_ahead(first: Contender, second: Contender, fuller: Callable[[], 
 
 
 def _leaders(contest: Sequence[Contender], sessions: Ints) -> list[int]:
-    """The best turns of the two best sessions, in this order; nobody where there are no two."""
+    """The places of the best turns of the two best sessions, best first; empty if there are no two."""
     if (sessions < 0).all():
         return []
     leaders: dict[int, int] = {}
@@ -100,7 +104,7 @@ def _pass(contest: Sequence[Contender], weights: Floats) -> None:
 def _facts(
     weights: Floats, moments: Ints, vectors: Callable[[], Floats], holding: Holding, sessions: Ints
 ) -> Floats:
-    """The weights after every newer memory passed the older ones it answers in place of."""
+    """The weights after each newer memory has passed the older ones that it replaces as an answer."""
     passes = _same_terms(holding, len(weights), SAME_TERMS)
     passes &= moments[:, None] > moments[None, :]
     passes &= weights[:, None] >= NEAR_TIE * weights[None, :]
@@ -117,13 +121,15 @@ def _facts(
     return after
 
 
-def _sessions(weights: Floats, moments: Ints, holding: Holding, first: int, second: int) -> Floats:
-    """The weights after the newer of the two best sessions, if it is the second, passed the older."""
+def _sessions(
+    weights: Floats, moments: Ints, holding: Holding, first: int, second: int, *, told: bool
+) -> Floats:
+    """The weights after the second session has passed the first, if it is newer and answers the same."""
     two = [(weight, held[[first, second]]) for weight, held in holding]
     if (
         moments[second] > moments[first]
         and LEADERS_TIE * weights[first] <= weights[second] <= weights[first]
-        and _same_terms(two, LEADERS, LEADERS_SAME_TERMS)[0, 1]
+        and (told or _same_terms(two, LEADERS, LEADERS_SAME_TERMS)[0, 1])
     ):
         weights = weights.copy()
         weights[second] = weights[first] + A_NOSE
@@ -131,7 +137,7 @@ def _sessions(weights: Floats, moments: Ints, holding: Holding, first: int, seco
 
 
 def _same_terms(holding: Holding, size: int, same: float) -> Mask:
-    """Which two cover enough of the query's term weight, by nearly the same terms."""
+    """Which pairs both cover enough of the query's term weight, by nearly the same terms."""
     total = sum(weight for weight, _ in holding)
     if not total:
         return np.zeros((size, size), bool)

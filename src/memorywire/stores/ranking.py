@@ -1,4 +1,4 @@
-"""What a ranking means, in plain Python that looks at everything: a store may be faster, never different."""
+"""What a ranking means, in plain Python that looks at everything; a store may be faster, never different."""
 
 import struct
 from collections import Counter
@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
 from memorywire.model.values import dataclass
+from memorywire.stores.amounts import counted
 from memorywire.stores.relevance import (
     A_NOSE,
     AGO,
@@ -26,6 +27,7 @@ from memorywire.stores.relevance import (
     SAME_TERMS,
     SPOKE,
     TERMS_COVERED,
+    UNTOLD,
     brevity,
     evidence,
     idf,
@@ -39,7 +41,7 @@ Vector = tuple[float, ...]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A memory the query may see, as the indexes know it."""
+    """A memory that the query may see, as the indexes know it."""
 
     record: Record
     vector: Vector | None
@@ -48,7 +50,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class _Sought:
-    """What each term of the query weighs that a memory can earn, and what all its terms weigh."""
+    """The weight of each term that a memory can earn, and the weight of all terms of the query."""
 
     weights: Mapping[str, float]
     total: float
@@ -94,8 +96,8 @@ class _Runner:
 def rank(candidates: Sequence[Candidate], asked: Vector | None, query: Query, limit: int) -> list[Scored]:
     """The best `limit` candidates, best first; statistics are taken over the candidates only.
 
-    Where the query names somebody who speaks here, vectors are compared without the names: every word of
-    that speaker would be near.
+    Where the query names a speaker among the candidates, vectors are compared without the names; otherwise
+    everything that speaker said would be near.
     """
     sought = _sought(query, candidates)
     named = _named_speakers(candidates, query)
@@ -113,7 +115,7 @@ def rank(candidates: Sequence[Candidate], asked: Vector | None, query: Query, li
     _put_fuller_session_ahead(contest, runners, sought)
     contest.sort(key=lambda runner: runner.place)
     if not query.settled:
-        _put_newer_session_ahead(contest, sought)
+        _put_newer_session_ahead(contest, sought, query)
     ranked = sorted(contest, key=lambda runner: runner.place) + runners[CONTEST:]
     return [Scored(record=r.record, score=r.score, signals=r.signals) for r in ranked[:limit]]
 
@@ -154,7 +156,7 @@ def _start(
     query: Query,
     named: frozenset[str],
 ) -> list[_Runner]:
-    """What each candidate earns by itself."""
+    """A runner for each candidate, with the evidence it has by itself."""
     lengths = [candidate.terms.total() for candidate in candidates]
     average = sum(lengths) / len(lengths) if any(lengths) else 1.0
     runners = []
@@ -176,7 +178,7 @@ def _start(
 
 
 def _compare_the_rest(runners: Sequence[_Runner], nameless: Vector) -> None:
-    """Say how near each is to what the query asks beside the names; admission looks at it, no rank does."""
+    """Note how near each is to the query without names; admission uses that, the ranking does not."""
     for runner in runners:
         runner.signals["rest"] = cosine(nameless, runner.candidate.vector)
 
@@ -192,13 +194,16 @@ def _priors(record: Record, query: Query, named: frozenset[str], signals: dict[s
     if record.occurred_at is not None and any(a <= record.occurred_at < b for a, b in query.times):
         signals["in_time"] = 1.0
         factor *= AGO if query.ago else IN_TIME
+    if query.amounts and query.amounts.isdisjoint(counted(record.words)):
+        signals["untold"] = 1.0
+        factor *= UNTOLD
     if record.standing is Standing.DEMOTED:
         signals["demoted"] = 1.0
     return factor
 
 
 def _lend(runners: Sequence[_Runner]) -> None:
-    """Add what the neighbours in a session lend each other; an assistant lends less, and does not borrow."""
+    """Add what neighbours in a session lend each other; an assistant's turn lends less, borrows nothing."""
     sessions: dict[tuple[str | None, str], list[_Runner]] = {}
     for runner in runners:
         if runner.session is not None:
@@ -220,9 +225,9 @@ def _steps() -> list[tuple[int, float]]:
 
 
 def _put_newest_ahead(contest: Sequence[_Runner], sought: _Sought) -> None:
-    """Among near ties that answer the same question, the newer passes the older by a nose.
+    """Among near ties that answer the same question, let the newer pass the older by a small margin.
 
-    Two turns of conversations are left to their sessions: what is talked over again is no correction.
+    Two turns of conversations are left to their sessions: talking about something again does not correct it.
     """
     before = {runner.record.id: runner.weight for runner in contest}
     by_age = sorted(contest, key=lambda runner: (runner.record.moment, runner.record.id))
@@ -242,7 +247,7 @@ def _put_newest_ahead(contest: Sequence[_Runner], sought: _Sought) -> None:
 
 
 def _leaders(ranked: Sequence[_Runner]) -> list[_Runner]:
-    """The best turns of the two best sessions, in this order; nobody where there are no two."""
+    """The best turns of the two best sessions, best first; empty if there are no two."""
     leaders: dict[tuple[str | None, str], _Runner] = {}
     for runner in ranked:
         if runner.session is not None:
@@ -253,7 +258,7 @@ def _leaders(ranked: Sequence[_Runner]) -> list[_Runner]:
 def _put_fuller_session_ahead(
     ranked: Sequence[_Runner], everybody: Sequence[_Runner], sought: _Sought
 ) -> None:
-    """The second of the two passes the first if its session covers so much more of the query's terms."""
+    """Let the second leader pass the first if its session covers enough more of the query's terms."""
     if not (leaders := _leaders(ranked)):
         return
     first, second = leaders
@@ -272,18 +277,23 @@ def _covered(leader: _Runner, everybody: Sequence[_Runner], sought: _Sought) -> 
     return held / (sought.total or 1.0)
 
 
-def _put_newer_session_ahead(ranked: Sequence[_Runner], sought: _Sought) -> None:
-    """Of the best turns of the two best sessions, the newer passes the older if both may answer."""
+def _put_newer_session_ahead(ranked: Sequence[_Runner], sought: _Sought, query: Query) -> None:
+    """Let the second leader pass the first if it is newer and answers by nearly the same terms."""
     if not (leaders := _leaders(ranked)):
         return
     first, second = leaders
     if (
         second.record.moment > first.record.moment
         and LEADERS_TIE * first.weight <= second.weight <= first.weight
-        and _same_terms(first, second, sought, LEADERS_SAME_TERMS)
+        and (_both_tell(leaders, query) or _same_terms(first, second, sought, LEADERS_SAME_TERMS))
     ):
         second.weight = first.weight + A_NOSE
         second.signals["newest"] = 1.0
+
+
+def _both_tell(leaders: Sequence[_Runner], query: Query) -> bool:
+    """Whether each tells an amount of what the query asks one of: then they speak of the same thing."""
+    return bool(query.amounts) and not any("untold" in leader.signals for leader in leaders)
 
 
 def _same_terms(one: _Runner, other: _Runner, sought: _Sought, same: float) -> bool:

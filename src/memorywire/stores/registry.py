@@ -116,7 +116,7 @@ def _unknown(scheme: str) -> InvalidRequest:
 
 
 async def _opened(opener: Opener, url: str, space: Space) -> Store:
-    """A store of another package; what it raises, or hands out instead, is told as its fault, not as ours."""
+    """Open a store of another package; what goes wrong there is reported as its fault, not ours."""
 
     async def asked() -> Store:
         return await opener(url, space=space)

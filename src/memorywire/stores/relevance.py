@@ -18,54 +18,59 @@ SLOPE = 10.0
 MIDDLE = 0.4
 
 NEIGHBOURS = ((1, 0.3), (2, 0.15))
-"""What the turns around a turn of the same session lend it: distance, share of their evidence."""
+"""What the turns around a turn of the same session lend it: (distance, share of their evidence)."""
 
 MACHINE_SAID = 0.5
-"""An assistant's words tell what it said, less what is so; and they borrow nothing: beside evidence there is
-always an answer to it, mostly a long one."""
+"""The factor for an assistant's words, which tell what it said rather than what is so. They borrow nothing:
+beside evidence there is always an answer to it, mostly a long one."""
 
 MACHINE_LENDS = 0.5
-"""An assistant's turn lends so much of what it counts: it takes up what was asked, and says nothing of what
-was told in passing."""
+"""The share that an assistant's turn lends: it repeats what was asked, not what was told in passing."""
 
 BRIEF = 80
 LENGTHY = 400
-"""Beyond `BRIEF` index terms a memory says much beside what is asked: with `LENGTHY` more it counts half, but
-never less, and lends as before."""
+"""A memory of more than `BRIEF` index terms says much beside what is asked. With `LENGTHY` terms more it
+counts half, and never less; what it lends stays the same."""
 
 ASKING = 0.5
-"""What people ask each other tells little and stands beside the answer: a turn that only asks counts so much
-less, and lends so much more."""
+"""A question among people tells little, but stands beside its answer: a turn that only asks counts this share
+less, and lends this share more."""
+
+UNTOLD = 0.7
+"""A memory that tells no amount of what the query asks the number or the amount of."""
 
 IN_TIME = 1.3
 AGO = 2.0
-"""A memory of the time that the query speaks of; if the query counts back to it from now, nothing but the
-time tells it from others: no word of that day says "two weeks ago"."""
+"""`IN_TIME` is the factor for a memory of the time that the query names. `AGO` is that factor where the query
+counts back from now: only the time tells such a memory from others, as no memory of that day says "two weeks
+ago"."""
 
 SPOKE = 1.5
-"""The words of somebody whom the query names."""
+"""The factor for words of somebody whom the query names."""
 
 CONTEST = 50
-"""So many of the best contend for being the newest word on the matter."""
+"""How many of the best take part when near ties are settled in favour of the newer."""
 
 NEAR_TIE = 0.7
 SAME_TERMS = 0.8
 TERMS_COVERED = 0.35
 ALIKE = 0.5
-"""Two memories answer the same question when both cover so much of its term weight, by nearly the same
-terms, are alike as vectors, and the newer has at least this share of the older one's evidence."""
+"""Two memories answer the same question when both cover `TERMS_COVERED` of its term weight, share
+`SAME_TERMS` of those terms and have a cosine of `ALIKE`. The newer wins if it has at least `NEAR_TIE` of the
+older one's evidence."""
 
 LEADERS = 2
 LEADERS_TIE = 0.4
 LEADERS_SAME_TERMS = 0.6
-"""Between the best turns of the two best sessions less is asked: a turn says much beside what it answers."""
+"""The same between the best turns of the two best sessions, where less is asked: a turn says much beside what
+it answers."""
 
 FULLER = 0.2
-"""What it counts between the two best sessions that all turns of one hold more of the query's term weight:
+"""What it counts, between the two best sessions, that the turns of one hold more of the query's term weight:
 the words of a question are spread over a conversation."""
 
 A_NOSE = 1e-9
-"""By how much the newer of two such memories is put ahead."""
+"""The margin by which the newer of two such memories is put ahead."""
 
 
 def idf(documents: int, containing: int) -> float:

@@ -104,7 +104,7 @@ class SqliteVec:
         await self._thread.do(lambda: self._write(_DROP, [_keys(refs)]))
 
     async def scrub(self) -> None:
-        """The log holds what was deleted, and the file too until the log is in it."""
+        """Move the log into the file and truncate it: both still hold what was deleted."""
         await self._thread.do(lambda: self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
 
     async def fetch(self, refs: Sequence[Ref]) -> Sequence[Seen]:

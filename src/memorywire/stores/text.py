@@ -41,6 +41,9 @@ _UNSPACED = re.compile(
     "|[\u0e01-\u0e4e\u0e81-\u0ecd\u1000-\u103f\u1050-\u109d\u1780-\u17d3]+"
 )
 _SPELT = "\u3040"  # scripts that spell come before this
+EDITION = 2
+"""Of the rules here: raised when a release makes other index terms of the same memory."""
+
 _QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 _SENTENCE_END = re.compile("(?<=[.!?\u061f])\\s+|(?<=[\u3002\uff01\uff1f])|\n")
 _UNSEEN = frozenset("\u00ad\u0640\u200b\u200c\u200d\u2060\ufeff")
@@ -85,13 +88,13 @@ def spoken_by(word: str) -> str:
 
 
 ASKED = spoken_by("?")
-"""The index term of what asks; it occurs as often as tenths of the words do."""
+"""An index term for questions; its count is the share of words that ask, in tenths."""
 
 
 def tenths_asked(record: Record) -> int:
     """How many tenths of what somebody says to other people are questions.
 
-    None of what is said to an assistant: whoever asks it for something tells by that what they do and want.
+    0 for what is said to an assistant: asking it for something tells what one wants.
     """
     if record.person is None or record.metadata.get("role") is not None:
         return 0

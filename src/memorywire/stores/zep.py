@@ -148,7 +148,7 @@ class Zep:
         return {"ok": True}
 
     async def close(self) -> None:
-        """The client keeps nothing that must be closed."""
+        """Nothing to close: the client keeps nothing open."""
 
 
 def _name(scope: Scope) -> str:

@@ -27,17 +27,17 @@ class Embedder(Protocol):
 
 @runtime_checkable
 class EmbedsHere(Protocol, metaclass=Ability):
-    """An embedder that can also work on the thread of whoever asks, who may have one to spare."""
+    """An embedder that can also work on the caller's own thread."""
 
     def embed_here(self, texts: Sequence[str]) -> list[bytes]:
-        """As `embed`; blocks while it does."""
+        """As `embed`, blocking this thread."""
         ...
 
 
 @runtime_checkable
 class BeginsHere(EmbedsHere, Protocol, metaclass=Ability):
-    """One that can also begin, so that whoever asks does something else meanwhile."""
+    """An embedder that can begin, so that the caller does something else meanwhile."""
 
     def begin(self, texts: Sequence[str]) -> Callable[[], list[bytes]]:
-        """What gives the vectors when it is called, once, on any thread; it blocks as long as they take."""
+        """A function to call once, on any thread: it blocks until the vectors are there, and gives them."""
         ...

@@ -53,7 +53,7 @@ class MiniLmEmbedder:
         return self._loaded().embed(texts)
 
     def begin(self, texts: Sequence[str]) -> Callable[[], list[bytes]]:
-        """What gives the vectors; where the machine has a second processor, they are made meanwhile."""
+        """A function that gives the vectors; on a machine with a second processor they are made meanwhile."""
         model = self._model
         # Nobody who only begins should have to wait until it is loaded.
         return partial(self.embed_here, texts) if model is None else model.begin(texts)

@@ -1,4 +1,4 @@
-"""The embedder of a memory that is to keep no vectors: whoever asks it for one is told so."""
+"""The embedder of a memory without vectors: whoever asks it for one gets a problem that says so."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from memorywire.model.space import NO_SPACE
 
 
 class NoEmbedder:
-    """Satisfies Embedder as far as that goes without embedding."""
+    """Satisfies Embedder, but embeds nothing."""
 
     space = NO_SPACE
 

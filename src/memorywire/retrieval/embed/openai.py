@@ -24,7 +24,7 @@ NUMBER_BYTES = 64
 
 
 class Busy(Exception):
-    """The endpoint asked for patience, of `seconds` when it said so."""
+    """The endpoint asks to wait, for `seconds` if it said how long."""
 
     def __init__(self, status: int, seconds: float | None) -> None:
         super().__init__(f"HTTP {status}")
@@ -32,7 +32,7 @@ class Busy(Exception):
 
 
 class NoRedirects(HTTPRedirectHandler):
-    """A redirect is an error: the key is for the endpoint that was named."""
+    """Refuses redirects: the key is meant for the endpoint that was named, and for no other."""
 
     def redirect_request(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str

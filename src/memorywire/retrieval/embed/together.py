@@ -1,4 +1,4 @@
-"""Texts of several who ask at once are embedded together: one question to the embedder for all of them."""
+"""Embeds the texts of several callers together: one question to the embedder for all of them."""
 
 import asyncio
 from collections import deque
@@ -22,11 +22,11 @@ class _Asked:
 
 
 class Together:
-    """An embedder before another: nobody waits longer for company, and who has to wait gets some.
+    """Puts an embedder behind a queue: nobody waits to be joined, but those who have to wait are joined.
 
-    At most `at_once` questions are on their way; what is asked meanwhile goes out together when one of
-    them has come back. When a question for several fails, each is asked alone, so that a text the
-    embedder cannot take concerns nobody else.
+    At most `at_once` questions are under way; what is asked meanwhile goes out together when one of them has
+    come back. When a joined question fails, each caller's texts are asked alone, so that a text the embedder
+    cannot take concerns nobody else.
     """
 
     def __init__(self, inner: Embedder, *, at_once: int = AT_ONCE) -> None:
@@ -52,7 +52,7 @@ class Together:
         await self._inner.close()
 
     def _next(self) -> None:
-        """A question came back: ask the next for those who wait."""
+        """Called when a question came back: ask the next one, for all who wait."""
         company = self._company()
         if not company:
             self._free += 1

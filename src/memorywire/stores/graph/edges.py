@@ -45,7 +45,7 @@ _ENDED_BY = {EndReason.SUPERSEDED: Kind.SUPERSEDES, EndReason.MERGED: Kind.DERIV
 
 
 def edges_of(record: Record) -> Iterator[Edge]:
-    """What the memory itself says of others."""
+    """The edges to other memories that the memory itself names."""
     said = {
         Kind.SUPERSEDES: record.supersedes,
         Kind.DERIVED_FROM: (*record.derived_from, *record.merged_from),
@@ -84,7 +84,7 @@ def is_current(db: apsw.Connection) -> bool:
 
 
 def catch_up(db: apsw.Connection) -> None:
-    """Make the edges those of the last commit, whoever wrote it; inside a transaction of the caller's."""
+    """Bring the edges up to the last commit, whoever made it; inside a transaction of the caller's."""
     seen, head = _seen(db), _head(db)
     if seen == head:
         return
@@ -99,7 +99,7 @@ def catch_up(db: apsw.Connection) -> None:
 
 
 def forget_erased(db: apsw.Connection, tenant: str, ids: tuple[str, ...]) -> None:
-    """Nothing tells of a memory that was erased, also when it had ended before."""
+    """Remove every edge of erased memories, also of those that had ended before."""
     for id in ids:
         name: Bindings = {"tenant": tenant, "id": id}
         if db.execute(QUERIES["erased"], name).get is not None:

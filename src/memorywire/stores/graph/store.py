@@ -19,10 +19,10 @@ from memorywire.stores.sqlite.writer import Work
 from memorywire.stores.text import name_words
 
 SEEDS = 8
-"""So many of the best hits lend to what is linked to them."""
+"""How many of the best hits lend evidence to what is linked to them."""
 
 STRONG = 0.5
-"""Only a hit of this relevance lends: what hangs on a poor hit is no answer either."""
+"""Only a hit of this relevance lends: what is linked to a poor hit is no answer either."""
 
 _SURE = 1 - 1e-12
 _DISTANCE = "graph"
@@ -88,7 +88,7 @@ class GraphStore(SqliteStore):
         return await self._linked(completed[-1], hits, limit) if completed else hits[:limit]
 
     async def _linked(self, query: Query, hits: Sequence[Scored], limit: int) -> list[Scored]:
-        """The best, with what the best of these hits lend to what is linked to them."""
+        """The best hits, after the best of them have lent evidence to what is linked to them."""
         seeds = {hit.record.id: weight(min(hit.score, _SURE)) for hit in hits[:SEEDS] if hit.score >= STRONG}
         if not seeds or query.where.as_of is not None or not self._edged:
             return list(hits[:limit])
@@ -127,7 +127,7 @@ class GraphStore(SqliteStore):
         return await self.file.read(read)
 
     async def _catch_up(self) -> None:
-        """Others may have written to the file as plain SQLite."""
+        """Catch up with writers that opened the file as plain SQLite."""
         if not self.file.read_only and not await self.file.read(is_current):
             await self.file.write(catch_up)
 

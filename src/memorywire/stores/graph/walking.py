@@ -1,4 +1,4 @@
-"""Walking from memories along their edges: so far, and no further than what is reached is worth anything."""
+"""Walks from memories along their edges, as far as what is reached is still worth anything."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -19,24 +19,24 @@ SHARES: Mapping[Kind, float] = {
 """How much of its evidence a memory lends over an edge that somebody made."""
 
 NAMESAKE = 0.15
-"""How much over a name that both have: too little to be shown for it alone."""
+"""How much is lent over a shared name: too little to be shown for that alone."""
 
 CROWD = 8
-"""A name that more memories than this share links none of them."""
+"""A name that a larger share of the memories has links none of them."""
 
 WIDEST = 256
-"""So many memories are looked at in one step."""
+"""How many memories one step looks at."""
 
 STEPS = 2
-"""So far does a walk go."""
+"""How far a walk goes."""
 
 LEAST = 0.05
-"""Nowhere where a memory would have less evidence than this."""
+"""A walk does not go on where a memory would get less evidence than this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """How many steps away a memory is, and the evidence it has for that."""
+    """How many steps away a memory is, and the evidence that this gives it."""
 
     distance: int
     worth: float
@@ -45,9 +45,9 @@ class Reached:
 def walk(
     db: apsw.Connection, scope: Scope, seeds: Mapping[str, float], asked: Sequence[int]
 ) -> dict[str, Reached]:
-    """What is linked to the seeds inside the scope, the best way to each.
+    """What is linked to the seeds inside the scope, with the best way to each.
 
-    Names among `asked` link nobody: whom the query names, every seed names.
+    Names among `asked` link nothing: every seed mentions whom the query names.
     """
     found = {id: Reached(0, worth) for id, worth in seeds.items()}
     front = set(seeds)

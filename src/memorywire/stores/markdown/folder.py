@@ -22,7 +22,7 @@ def fingerprint(content: bytes) -> str:
 
 
 class Folder:
-    """`memories/TENANT/AGENT/SESSION/ID.md` below a root; `.memorywire/` is ours and not for git."""
+    """The files `memories/TENANT/AGENT/SESSION/ID.md` below a root; `.memorywire/` is ours, not for git."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -30,7 +30,8 @@ class Folder:
         self._staged = self.own / "staged"
 
     def prepare(self) -> None:
-        self._root.mkdir(parents=True, exist_ok=True)
+        # A folder that is made here is private, as a database is; one that people have stays as it is.
+        self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._staged.mkdir(mode=0o700, parents=True, exist_ok=True)
         ignored = self.own / ".gitignore"
         if not ignored.exists():
@@ -56,7 +57,7 @@ class Folder:
             return None
 
     def read(self, place: str) -> bytes:
-        """What the file holds; nothing when it is gone."""
+        """The content of the file; empty when it is gone."""
         try:
             return (self._root / place).read_bytes()
         except FileNotFoundError:
@@ -72,7 +73,7 @@ class Folder:
         return name
 
     def staged(self) -> dict[str, bytes]:
-        """What a writer left behind."""
+        """The files that an interrupted writer left staged: their content by name."""
         return {path.name: path.read_bytes() for path in sorted(self._staged.iterdir())}
 
     def settle(self, places: Mapping[str, str]) -> None:

@@ -30,7 +30,7 @@ class Page:
 
 @dataclass(slots=True)
 class Shelf:
-    """What an agent has: its memories, as files and books agree on them, and files that hold none."""
+    """The memories of an agent, as files and books agree on them, and the files that hold none."""
 
     listing: dict[str, Stamp] = field(default_factory=dict)
     memories: dict[str, Candidate] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class Reader:
         return self._pages[agent]
 
     def _claims(self, pages: dict[str, Page], shelf: Shelf, lines: dict[str, Line]) -> dict[str, Page]:
-        """The files that hold a memory, each of another id; where two claim one, the known place wins."""
+        """The file of each memory; where two files claim one id, the place known to the books wins."""
         found: dict[str, Page] = {}
         owner: dict[str, str] = {}
         known = {line.key for line in lines.values()}
@@ -121,7 +121,7 @@ class Reader:
         return Page(stamp, name, record, self._index.of(name, record.text), vector)
 
     def _settled(self, page: Page, place: str, lines: dict[str, Line], shelf: Shelf) -> Line | None:
-        """Put the memory of the file on the shelf; gives the line that the books lack, if they do."""
+        """Put the memory of the file on the shelf; gives the line that the books still lack, if any."""
         record = page.record
         if record is None:
             return None

@@ -32,16 +32,16 @@ _KINDS: Mapping[str, type[StrEnum]] = {"type": MemoryType, "standing": Standing,
 
 
 class Broken(MemorywireError):
-    """A file that holds no memory as it stands; it is left as it is until somebody mends it."""
+    """A file that does not hold a memory; it is left untouched until somebody mends it."""
 
     code = "store_corrupt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defaults:
-    """What a sheet need not say: whose folder it lies in, what its file is called, when that was written.
+    """What a sheet need not say: the scope of its folder, its file's name, and when that was written.
 
-    Without a scope it lies in nobody's folder, and has to say whose it is.
+    Without a scope it lies in nobody's folder, and must say whose it is.
     """
 
     scope: Scope | None
@@ -97,7 +97,7 @@ def read(text: str, defaults: Defaults) -> Record:
 
 
 def _known(said: Mapping[str, Json]) -> dict[str, Json]:
-    """The fields by the record's names; what it has no name for is metadata."""
+    """The fields by the record's names; a field with another name goes into the metadata."""
     fields = {_RENAMED[name]: value for name, value in said.items() if name in _RENAMED}
     fields |= {name: value for name, value in said.items() if name in _OWN}
     others = {name: value for name, value in said.items() if name not in _OWN and name not in _RENAMED}
@@ -164,7 +164,7 @@ def _check(values: Mapping[str, Json]) -> None:
 
 
 def _said(moment: int | None) -> str | int | None:
-    """As people write it, where a calendar has it."""
+    """A moment in ISO 8601, where the calendar has it."""
     if moment is None or not 0 <= moment < END_OF_CALENDAR:
         return moment
     at = _EPOCH + timedelta(milliseconds=moment)

@@ -48,7 +48,7 @@ class MarkdownStore:
         self._reader = Reader(folder, books, self._index)
 
     async def _do(self, work: Callable[[], T]) -> T:
-        """In turn with other processes, after finishing what one of them may have left unfinished."""
+        """Do the work in turn with other processes, after finishing what one of them left unfinished."""
         async with self._turn:
             try:
                 return await self._thread.do(lambda: self._recovered(work))
@@ -68,7 +68,7 @@ class MarkdownStore:
         return work()
 
     def _committed(self, name: str, content: bytes) -> Line | None:
-        """What the books say of a staged file, if they say that it is the current version."""
+        """The books' line for a staged file, if it is the current version."""
         try:
             record = read(content.decode(), Defaults(scope=None, id="", written_at=0))
         except (Broken, UnicodeDecodeError):
@@ -110,7 +110,7 @@ class MarkdownStore:
         return sequence
 
     def _scrub(self, scope: Scope) -> None:
-        """Leave nothing of what is gone in what was derived from it."""
+        """Remove what is gone from everything derived of it: the index, the vectors, the log of the books."""
         for agent in {scope, *self._books.agents()}:
             self._reader.shelf(agent)
         kept = self._reader.fingerprints()
@@ -119,7 +119,7 @@ class MarkdownStore:
         self._books.scrub()
 
     def _placed(self, line: Line, plan: Draft, before: Mapping[str, Line]) -> Line:
-        """With the place of its file: where it lies already, or where a new one belongs."""
+        """The line with the place of its file: the present one, or one for a new file."""
         put = plan.puts.get(line.id)
         if put is None:
             return line
@@ -138,7 +138,7 @@ class MarkdownStore:
         return replace(line, handle=self._folder.stage(content))
 
     def _vector(self, put: Put, before: Line | None) -> bytes | None:
-        """In 16 bits: its own, or that of the live version it is to be like."""
+        """The vector in 16 bits: the put's own, or that of the live version it copies."""
         if put.vector is not None:
             return half(fitting(put.vector, self._space))
         if put.like is None:
@@ -147,7 +147,7 @@ class MarkdownStore:
         return None if same is None else self._books.vector(same.handle)
 
     def _refuse_to_overwrite(self, placed: list[Line], before: Mapping[str, Line], shelf: Shelf) -> None:
-        """What is to change must be as it was last read; where a new file is to go, nothing may lie."""
+        """Refuse if a file changed since it was read, or if another lies where a new one belongs."""
         known = {str(line.key): shelf.listing.get(str(line.key)) for line in before.values() if line.live}
         for place in sorted({*known, *(line.key for line in placed if line.key is not None)}):
             if place in shelf.broken or self._folder.stamp(place) != known.get(place):
@@ -241,7 +241,7 @@ def _repeats(other: Record, record: Record) -> bool:
 
 
 def _own(record: Record) -> Record:
-    """A record whose parts the caller may change: the shelf is not to follow."""
+    """A copy of the record that the caller may change without changing the shelf."""
     return replace(record, content=_copied(record.content), metadata=_copied(record.metadata))
 
 

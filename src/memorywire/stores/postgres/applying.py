@@ -24,7 +24,7 @@ _MANY = 8  # are more than should be prepared between two steps of an event loop
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """The last version under an id; `begun` is its place among those that this change begins."""
+    """The last version under an id; `begun` is its index among the versions that this change begins."""
 
     scope: Scope
     number: int
@@ -97,7 +97,7 @@ async def _look(
 
 
 class _Draft:
-    """A change tried out on what was read: it raises, or ends up knowing what to end, begin and erase."""
+    """A change applied to what was read: it raises, or knows what to end, begin and erase."""
 
     def __init__(
         self,
@@ -243,7 +243,7 @@ def _in_groups(versions: Sequence[dict[str, Any]]) -> list[str]:
 
 
 async def aside(size: int, work: Callable[..., T], *arguments: Any) -> T:
-    """What `work` gives; on a thread if it is large, so that an event loop does not notice."""
+    """The result of `work`; large work is done on a thread, so that it does not hold up the event loop."""
     return await asyncio.to_thread(work, *arguments) if size > _MANY else work(*arguments)
 
 

@@ -1,4 +1,4 @@
-"""Chooses, in a scope too large to look at whole, the versions that could be among the best."""
+"""Chooses the versions that could be among the best, in a scope too large to rank as a whole."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from memorywire.stores.postgres.filters import Conditions
 from memorywire.stores.postgres.queries import QUERIES
 from memorywire.stores.postgres.rows import halves, scope_row, term_key
 from memorywire.stores.relevance import CONTEST, K1, NEIGHBOURS, idf
-from memorywire.stores.sqlite.ranking import Statistics
+from memorywire.stores.sqlite.wording import Statistics
 from memorywire.stores.text import name_words, query_terms, spoken_by
 
 # For each place in the answer so many contenders of each kind.
@@ -35,7 +35,7 @@ _BY_OTHER_MEANS = ("SET LOCAL enable_sort = on", "SET LOCAL enable_bitmapscan = 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contenders:
-    """Where they stand, with the turns around them, and the statistics of the agent to weigh them by."""
+    """The positions of the contenders and the turns around them, and the agent's statistics."""
 
     positions: list[int]
     crowd: Statistics
@@ -44,7 +44,7 @@ class Contenders:
 async def contenders(
     db: Connection, query: Query, asked: Conditions, space: Space, size: tuple[int, int], limit: int
 ) -> Contenders | None:
-    """Those of an agent of that size, in memories and words; None when few satisfy the conditions."""
+    """The contenders of an agent with so many memories and words; None if few match the conditions."""
     live, words = size
     wanted = _GENEROSITY * max(limit, CONTEST)
     near = await _nearest(db, query, asked, space, wanted)
@@ -80,7 +80,7 @@ async def _containing(db: Connection, query: Query) -> dict[int, int]:
 async def _nearest(
     db: Connection, query: Query, asked: Conditions, space: Space, wanted: int
 ) -> list[int] | None:
-    """The nearest to the vector that will be ranked by, or None without one."""
+    """The versions nearest to the vector that the ranking will use; None without a vector."""
     vector = query.vector
     if query.nameless is not None and await _names_a_speaker(db, query, asked):
         vector = query.nameless
@@ -96,7 +96,7 @@ async def _nearest(
 
 
 async def _names_a_speaker(db: Connection, query: Query, asked: Conditions) -> bool:
-    """Whether the query names somebody who speaks in what matches."""
+    """Whether the query names somebody who speaks in one of the matching versions."""
     scope = query.where.scope
     words = {word for name in query.names for word in name_words(name)}
     if not words:

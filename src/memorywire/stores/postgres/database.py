@@ -50,10 +50,10 @@ class AgentElsewhere(StoreBusy):
 
 
 class Database:
-    """A pool of connections to one schema; works are functions of a connection, run in one transaction.
+    """A pool of connections to one schema; a work is a function of a connection, run in a transaction.
 
-    A work may be run again when the connection was lost or another transaction was first, so it must come
-    to the same end twice. No work sees rows of another tenant than the one it was started for.
+    A work may be run again after a lost connection or a conflict, so it must give the same result twice. It
+    sees no rows of another tenant than the one it was started for.
     """
 
     def __init__(self, location: Location, extension: str, *, stale: bool = False) -> None:
@@ -136,7 +136,7 @@ class Database:
         return await self._persistently(transaction)
 
     async def _persistently(self, work: Work[T]) -> T:
-        """What the work gives on a connection, tried again as long as there is hope."""
+        """The result of the work on a connection, tried again as long as that can help."""
         with fence(self.location):
             tries, deadline = 0, time.monotonic() + _PATIENCE
             while True:

@@ -21,7 +21,7 @@ from memorywire.stores.sqlite.pushdown import needs_rows
 async def glance(
     database: Database, searcher: Searcher, query: Query, limit: int, settings: Mapping[str, str]
 ) -> list[Scored] | None:
-    """The best `limit`; None when it takes a closer look to say."""
+    """The best `limit` hits; None when that cannot be told in one trip."""
     where, tenant = query.where, kept(query.where.scope.tenant)
     if where.as_of is not None or not searcher.holds(where.scope):
         return None

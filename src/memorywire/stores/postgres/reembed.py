@@ -56,7 +56,7 @@ async def reembed(url: str, *, space: Space, embed: Embed, on_progress: Progress
 
 
 async def _alone(db: Connection, location: Location) -> None:
-    """Nobody else re-embeds the schema while this connection lives, which finds its tables by their names."""
+    """Lock the schema for this connection, so that nobody else re-embeds it; raises StoreBusy."""
     mine = await fetch(
         db,
         "SELECT pg_try_advisory_lock(%(lock)s, hashtext(%(schema)s))",
@@ -102,7 +102,7 @@ class _Desk:
         return self._done
 
     async def _prepare(self) -> None:
-        """An empty column of the right dimension, unless there is one from an earlier sitting."""
+        """Add an empty column of the right dimension, unless an earlier sitting left one."""
         if (str(self._space),) in await fetch(self._db, QUERIES["reembedding_to"]):
             return
         dimension = sql.SQL(str(self._space.dimension))

@@ -22,15 +22,17 @@ from memorywire.stores.postgres.reading import asked_for, at_positions, position
 from memorywire.stores.postgres.rows import floats, kept, record_of, scope_row, some
 from memorywire.stores.postgres.shelf import INDEXED, PostgresShelf, Since
 from memorywire.stores.sqlite.pushdown import needs_rows
-from memorywire.stores.sqlite.ranking import Ranked, Statistics, rank
+from memorywire.stores.sqlite.ranking import rank
+from memorywire.stores.sqlite.runner import Ranked
 from memorywire.stores.sqlite.selection import Selection
 from memorywire.stores.sqlite.shelf import Shelf
 from memorywire.stores.sqlite.shelves import Shelves
+from memorywire.stores.sqlite.wording import Statistics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Searcher:
-    """`shelves` are those of agents with at most `exact` memories."""
+    """Answers searches; `shelves` hold the agents that have at most `exact` memories."""
 
     space: Space
     shelves: Shelves
@@ -52,13 +54,13 @@ class Searcher:
             floats(query.vector, self.space)
 
     def holds(self, scope: Scope) -> bool:
-        """Whether something is known of the agent, however old."""
+        """Whether a shelf of the agent is in memory, however old it is."""
         return self.shelves.seen(scope.tenant, scope.agent) > 0
 
     def ranked_by_heart(
         self, query: Query, limit: int, allowed: Sequence[int] | None
     ) -> tuple[int, list[Ranked]]:
-        """The best by what is known of the agent, of those allowed, and after which change that was true."""
+        """The best by what is in memory, among those allowed, and the change up to which that was current."""
         where = query.where
         with self.shelves.take(where.scope.tenant, where.scope.agent) as shelf:
             return shelf.seen, rank(None, shelf, _selection(shelf, where, allowed), query, limit)
@@ -119,7 +121,7 @@ class Searcher:
 
 
 def hits_of(query: Query, ranked: Sequence[Ranked], found: Mapping[int, Row]) -> list[Scored]:
-    """The ranked with their records, found by position; without what is gone or does not match any more."""
+    """The ranked versions with their records; without those that are gone or no longer match."""
     hits = [
         Scored(record=record_of(found[hit.position]), score=hit.score, signals=hit.signals)
         for hit in ranked

@@ -37,7 +37,7 @@ INDEXED = (
 
 
 class PostgresShelf(Shelf):
-    """A shelf that keeps ids and vectors itself: once it has caught up, ranking waits for no server."""
+    """A shelf that also keeps ids and vectors: once it has caught up, ranking needs no server."""
 
     def __init__(self, tenant: str, agent: str, dimension: int) -> None:
         super().__init__(tenant, agent, dimension)
@@ -102,7 +102,7 @@ class Since:
         self._begun = await fetch(db, query.format(indexed=INDEXED), asked)
 
     def apply(self, shelf: PostgresShelf) -> None:
-        """Unless another search, which saw something else, came first."""
+        """Bring the shelf up to date, unless another search has already moved it elsewhere."""
         if shelf.seen == self.seen:
             shelf.move_to(self.head, self._ended, self._begun)
 

@@ -195,5 +195,5 @@ class PostgresStore:
         return await self.database.read(kept(scope.tenant), work)
 
     async def _seen(self, scope: Scope, work: Work[T]) -> T:
-        """As it is, or as a replica knows it when that is good enough."""
+        """The result of the work, from a replica where one may answer."""
         return await (self._replica or self.database).read(kept(scope.tenant), work)

@@ -19,7 +19,7 @@ _DONE = range(200, 300)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where the other one is, and whose memories are meant there. Shown without the token."""
+    """Where the other memorywire is, and which tenant is meant there; shown without the token."""
 
     scheme: str
     host: str
@@ -33,7 +33,7 @@ class Place:
 
     @property
     def headers(self) -> dict[str, str]:
-        """Who asks, and for whom."""
+        """The headers that say who asks, and for which tenant."""
         known = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
         return known if self.tenant is None else {**known, "Memorywire-Tenant": self.tenant}
 

@@ -124,11 +124,11 @@ _FIXES = {
     "Memorywire-Tenant": "name a tenant of the token in the URL: https://TOKEN@HOST?tenant=NAME",
     "agent_id": "use a token of this agent, or name an agent of the token",
 }
-"""What to do about a token that is a good one, and somebody else's, by what it was refused for."""
+"""What to do about a valid token of somebody else, by what it was refused for."""
 
 
 async def _ask(link: Link, verb: str, *arguments: object) -> Any:
-    """The answer as a value; every verb may be asked twice, for a change is known by its id."""
+    """The answer as a value; every verb can safely be repeated, because a change is known by its id."""
     try:
         answer = await link.post(f"{PATH}/{verb}", [dump(argument) for argument in arguments])
         return load(VERBS[verb].gives, answer["answer"])
@@ -139,7 +139,7 @@ async def _ask(link: Link, verb: str, *arguments: object) -> Any:
 
 
 def _as_store_error(error: MemorywireError) -> MemorywireError:
-    """What a store may raise: a conflict, what it cannot do, or that it cannot answer."""
+    """The error as one that a store may raise: a conflict, a missing ability, or no answer."""
     if isinstance(error, Conflict | CapabilityUnsupported | StoreError):
         return error
     if isinstance(error, RateLimited):

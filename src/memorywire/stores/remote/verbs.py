@@ -28,7 +28,7 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """The type hints of the arguments in order, and of the answer."""
+    """The types of a verb's arguments, in order, and of its answer."""
 
     takes: tuple[Any, ...]
     gives: Any

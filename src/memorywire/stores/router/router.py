@@ -67,7 +67,7 @@ class Router:
 
     @property
     def features(self) -> frozenset[Feature]:
-        """What holds wherever a request lands: erasing needs every child, the rest one that can."""
+        """What holds for every request: for some features one child is enough, the others need all."""
         each = [mount.store.features for mount in self.mounts.values()]
         return (frozenset.union(*each) & _BY_ANY) | frozenset.intersection(*each)
 
@@ -86,7 +86,7 @@ class Router:
         return [Written(store=one.store, error=one.error, elapsed=one.elapsed) for one in told]
 
     async def search_each(self, query: Query, limit: int) -> list[Found]:
-        """Every child; with a route those of one kind, and others only when these find nothing."""
+        """Search every child; with a route those of one kind, and the others only when these find nothing."""
         if self._route is None:
             return await self._ask(self.mounts, query, limit, self._deadline)
         now = asyncio.get_running_loop().time
@@ -123,7 +123,7 @@ class Router:
         return await self._first(lambda store: store.count(where))
 
     async def search(self, query: Query, limit: int) -> list[Scored]:
-        """The ranking of the first child that answers: fusing rankings is for whoever can check them."""
+        """The ranking of the first child that answers; fusing is left to callers that can check answers."""
         wanted = Feature.AS_OF if query.where.as_of is not None else None
         return await self._first(lambda store: store.search(query, limit), wanted)
 
@@ -153,7 +153,7 @@ class Router:
         return await self._past(lambda past: past.changes(scope, limit))
 
     async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
-        """One child keeps count, the first that can: the one that is asked how often."""
+        """Count the recall on the first child that can; the same child is asked for the counts."""
         await self._first(
             lambda store: cast(Tracker, store).touch(scope, ids, at), Feature.RECALL_TRACKING, Tracker
         )
@@ -169,7 +169,7 @@ class Router:
     async def _first(
         self, ask: Callable[[Store], Awaitable[T]], wanted: Feature | None = None, ability: type = object
     ) -> T:
-        """The answer of the first child that can and does; its refusal is an answer too."""
+        """The answer of the first child that has the ability and answers; a refusal is an answer, too."""
         able = [
             store
             for store in map(self.child, self._order())

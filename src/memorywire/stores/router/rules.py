@@ -16,7 +16,7 @@ from memorywire.stores.ranking import cosine, floats
 
 
 class Kind(StrEnum):
-    """What a question is after: how memories hang together, what they mean, what they say to the letter."""
+    """What a question looks for: relations between memories, their meaning, or their exact words."""
 
     RELATIONSHIP = "relationship"
     SEMANTIC = "semantic"
@@ -57,7 +57,7 @@ _SIGNS: dict[Kind, tuple[str, str]] = {
 
 
 def by_rules(query: Query) -> Kind:
-    """The kind that most speaks for; of two, a relationship before the letter before the meaning."""
+    """The kind that most words speak for; on a tie relations come first, then exact words, then meaning."""
     weights = {kind: _weight(kind, query.text) for kind in _SIGNS}
     best = max(weights, key=lambda kind: weights[kind])
     return best if weights[best] else FALLBACK[0]

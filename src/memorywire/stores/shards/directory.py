@@ -29,7 +29,7 @@ class Shard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Map:
-    """Where every bucket is, as of an edition; `targets` are the buckets on their way, and where to."""
+    """Where every bucket is, as of an edition; `targets` are the buckets being moved, and where to."""
 
     edition: int
     shards: Mapping[int, Shard]
@@ -109,11 +109,11 @@ class Directory:
         return Shard(number=number, name=name, url=url), not known
 
     async def set_out(self, bucket: int, target: int | None) -> None:
-        """A bucket is on its way to a shard, or, with None, it stays."""
+        """Note that a bucket is being moved to a shard; with None, that it stays."""
         await self._changed("set_out", {"bucket": bucket, "target": target})
 
     async def arrive(self, bucket: int) -> None:
-        """A bucket is where it was on its way to."""
+        """Note that a bucket has arrived at its target."""
         await self._changed("arrive", {"bucket": bucket})
 
     async def _changed(self, query: str, bindings: dict[str, Any]) -> None:

@@ -39,9 +39,9 @@ class Moved:
 
 
 async def add(directory: Directory, name: str, url: str, space: Space) -> Shard:
-    """A new shard: tables, its own range of positions, and a fence for what it does not keep.
+    """Prepare a new shard: tables, its own range of positions, and a fence for what it does not keep.
 
-    The first one keeps every bucket; what others are to keep is moved there.
+    The first shard keeps every bucket; others get theirs by moving.
     """
     location = locate(url)
     schemas = {locate(other.url).schema for other in (await directory.read()).shards.values()}
@@ -58,7 +58,7 @@ async def add(directory: Directory, name: str, url: str, space: Space) -> Shard:
 
 
 async def move(directory: Directory, bucket: int, name: str, clock: Callable[[], float]) -> Moved:
-    """Bring a bucket to the shard of that name; when it was interrupted before, it begins anew."""
+    """Move a bucket to the shard of that name; an interrupted move begins anew."""
     current = await directory.read()
     source, target = current.shard_of(bucket), current.named(name)
     if source == target:
@@ -122,7 +122,7 @@ class _Trip:
         self._named = {"name": sql.Identifier(self._channel)}
 
     async def clear(self) -> None:
-        """What an earlier attempt left behind, and a fence at the new place."""
+        """Remove what an earlier attempt left behind, and fence the new place."""
         await self._new.run("mark_elsewhere", self._bucket)
         await self._let_go()
         await self._empty(self._new)
@@ -139,7 +139,7 @@ class _Trip:
         await _until(lambda: self._arrives("copied", new, self._name))
 
     async def close(self) -> int:
-        """No more writes at the old place; the new one has everything, and it is the same."""
+        """Stop writes at the old place, wait until the new one has everything, and compare both."""
         old, new = self._old, self._new
         async with old.db.transaction():
             await old.run("close_bucket")
@@ -164,14 +164,14 @@ class _Trip:
         return versions
 
     async def arrive(self) -> None:
-        """Point to the new place; it takes writes once nobody believes an older map."""
+        """Point the directory to the new place; it takes writes once no process uses an older map."""
         await self._directory.arrive(self._number)
         await asyncio.sleep(LEASE)
         await self._new.run("open_bucket", self._bucket)
         await self._empty(self._old)
 
     async def turn_back(self) -> None:
-        """Everything stays where it was."""
+        """Give the move up: everything stays where it was."""
         await self._directory.set_out(self._number, None)
         await self._let_go()
         await self._old.run("open_bucket", self._bucket)
@@ -198,7 +198,7 @@ class _Trip:
                 await place.run("drop_rows", None, table=sql.Identifier(table), **self._sql)
 
     async def _arrives(self, query: str, place: _Place, bindings: dict[str, Any]) -> bool:
-        """Whether it has; what the new place cannot take would be tried for ever."""
+        """Whether the data has arrived; raises for what the new place can never take."""
         if await self._holds(self._new, "troubled", self._name):
             raise Conflict(
                 f"bucket {self._number} has rows that its new shard cannot take, such as an id taken there",

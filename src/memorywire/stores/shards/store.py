@@ -155,7 +155,7 @@ class ShardedStore:
         return (await self._current()).shard_of(bucket_of(agent)).number == shard.number
 
     async def _at(self, agent: str, act: Callable[[PostgresStore], Awaitable[T]]) -> T:
-        """What the agent's shard gives. A write to a bucket on its way waits until it has arrived."""
+        """The answer of the agent's shard; a write to a bucket that is being moved waits for its arrival."""
         deadline = time.monotonic() + _PATIENCE
         while True:
             shard = (await self._current()).shard_of(bucket_of(agent))
@@ -173,7 +173,7 @@ class ShardedStore:
         return self._map
 
     async def _refresh(self) -> None:
-        """Read the map again. Without the directory the last one goes on: the fences of shards still hold."""
+        """Read the map again; without the directory the last one stays in use, for the fences still hold."""
         asked_at = time.monotonic()
         try:
             self._map = await self.directory.read()

@@ -58,7 +58,7 @@ def apply(db: apsw.Connection, prepared: Prepared) -> int:
 
 
 def _known(db: apsw.Connection, row: Bindings) -> int:
-    """The sequence of a change that is committed already; else its key is what is taken."""
+    """The sequence of a change that is committed already; IdempotencyConflict if only its key is."""
     known = db.execute(QUERIES["change_by_id"], row).get
     if known is None:
         raise IdempotencyConflict("the idempotency key is already used", field="idempotency_key")
@@ -101,7 +101,7 @@ def _put(db: apsw.Connection, change: Change, sequence: int, put: Put, version: 
 
 
 def chain_row(change: Change, sequence: int, put: Put, version: Bindings) -> Row:
-    """What `begin_chain` wants to know: the version, and what must not be there yet."""
+    """The values of the statement `begin_chain`: the version, and what must not be there yet."""
     same = (version["tenant"], version["agent"], version["digest"], version["user"], change.at)
     return (*version.values(), sequence, put.unique, *same)
 
@@ -112,19 +112,19 @@ def is_brief(change: Change) -> bool:
 
 
 def begins_chain(change: Change, put: Put) -> bool:
-    """Whether nothing but the file itself can be in the way of this put."""
+    """Whether this put begins a new record, which only the file's constraints can refuse."""
     fresh = put.base is Base.NOTHING and put.record.version == 1 and put.like is None
     return fresh and change.scope.covers(put.record.scope)
 
 
 def follows(change: Change, put: Put) -> bool:
-    """Whether nothing but another live version can be in the way of this put."""
+    """Whether this put replaces a live version, and is refused only when another version is live."""
     next_one = put.base is Base.LIVE and put.like is None and not put.unique
     return next_one and change.scope.covers(put.record.scope)
 
 
 def _replaced(db: apsw.Connection, sequence: int, put: Put) -> bool:
-    """Whether the version before this one was live, and has ended now."""
+    """End the version before this one; False when it was not live."""
     record = put.record
     name: Bindings = {"id": record.id, "before": record.version - 1, "seq": sequence}
     db.execute(QUERIES["replace_live"], scope_row(record.scope) | name)
@@ -132,7 +132,7 @@ def _replaced(db: apsw.Connection, sequence: int, put: Put) -> bool:
 
 
 def _check_base(db: apsw.Connection, change: Change, put: Put) -> None:
-    """Whether what stands under the id is what the put expects."""
+    """Raise Conflict unless what stands under the id is what the put expects."""
     record = put.record
     newest = _newest(db, record.scope.tenant, record.id)
     if not change.scope.covers(record.scope) or (put.base is Base.NOTHING and newest is not None):

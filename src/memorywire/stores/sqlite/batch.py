@@ -62,14 +62,14 @@ class Entries:
     count: Array
 
     def by_term(self) -> "Entries":
-        """Sorted by term, as a pack has them: what is sorted in parts is soon sorted altogether."""
+        """The entries sorted by term, as a pack keeps them: sorted parts are quickly sorted as a whole."""
         order = np.argsort(self.term, kind="stable")
         return Entries(term=self.term[order], document=self.document[order], count=self.count[order])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """One of rows has their ids and vectors; one of a pack has no ids, and its vectors are rounded."""
+    """Rows on their way to a shelf: from the file with ids and exact vectors, from a pack with neither."""
 
     columns: Columns
     entries: Entries

@@ -10,14 +10,14 @@ Places: TypeAlias = NDArray[np.signedinteger[Any]]
 Mask: TypeAlias = NDArray[np.bool_]
 
 FEW = 256
-"""So many are looked at one by one sooner than it is found out which of them need not be."""
+"""Up to this many values it is faster to look at all than to find out which can be left out."""
 
 _NOBODY = -1.0
 _GROUP = 64
 
 
 def best(weights: Floats, among: Mask | None, wanted: int, slack: float) -> Places:
-    """The places of the best, with all that are nearer than `slack` to the last of them."""
+    """The places of the `wanted` largest weights, and of all that are within `slack` of the last of them."""
     values = weights if among is None else np.where(among, weights, _NOBODY)
     if len(values) <= wanted:
         return np.flatnonzero(values > _NOBODY)
@@ -28,14 +28,14 @@ def best(weights: Floats, among: Mask | None, wanted: int, slack: float) -> Plac
 
 
 def _edge(values: Floats, wanted: int) -> float:
-    """The last of the largest `wanted`; of fewer, none."""
+    """The smallest of the `wanted` largest values; _NOBODY when there are fewer."""
     if len(values) < wanted:
         return _NOBODY
     return float(np.partition(values, len(values) - wanted)[len(values) - wanted])
 
 
 def _largest_of_each_group(values: Floats, wanted: int) -> Floats:
-    """So many groups that the last of their `wanted` largest is no larger than that of all values."""
+    """The largest value of each group: the smallest of the best `wanted` of these is a safe lower bound."""
     groups = max(wanted, len(values) // _GROUP)
     whole = len(values) // groups * groups
     largest: Floats = values[:whole].reshape(-1, groups).max(axis=0)

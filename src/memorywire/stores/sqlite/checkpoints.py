@@ -1,4 +1,4 @@
-"""The log's way into the file, taken beside the commits that make the log grow."""
+"""Moves the write-ahead log into the file beside the commits, so that no commit has to wait for it."""
 
 import threading
 from collections.abc import Callable
@@ -17,15 +17,15 @@ _TIMES_TOO_LONG = 4
 
 
 class Checkpoints:
-    """Moves what is in the log by a thread and a connection of its own, without the interpreter.
+    """Moves pages of the log on a thread and connection of its own, without holding the interpreter.
 
-    A log begins anew only when all of it was moved and nobody wrote meanwhile, so whoever writes moves the
-    last few pages; and all of them when the log became too long, because the thread cannot keep up or cannot
-    work at all. What a reader still needs stays in the log until it is asked for again.
+    The log starts over only when all of it was moved and nobody wrote meanwhile. So the writer moves the last
+    few pages itself; and all of them when the log has grown too long, because the thread cannot keep up or
+    cannot work at all. Pages that a reader still needs stay in the log until the next time.
     """
 
     def __init__(self, watched: apsw.Connection, connect: Callable[[], apsw.Connection]) -> None:
-        """Hear of the commits of one connection, in which the engine would move the pages otherwise."""
+        """Watch the commits of one connection, in place of SQLite's own automatic checkpoints."""
         self._connect = connect
         self._most: int = watched.execute("PRAGMA wal_autocheckpoint").get
         self._often = min(_FIRST, self._most)
@@ -41,7 +41,7 @@ class Checkpoints:
 
     @property
     def due(self) -> bool:
-        """Whether whoever writes should `finish`; it takes a moment."""
+        """Whether the writer should call `finish`, which takes a moment."""
         if self._pages < self._often:
             return False
         return self._pages - self._moved <= _FEW or self._pages >= _TIMES_TOO_LONG * self._most

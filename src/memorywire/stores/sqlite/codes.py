@@ -21,9 +21,9 @@ _DEVIATIONS = 4.0
 
 
 class Codes:
-    """Rows of bytes, each with the length of one unit of it.
+    """Vectors as rows of bytes, each row with the length of one unit.
 
-    A few new rows stay as they are until somebody asks: a search among few rows never does.
+    A few new rows are kept unrounded until somebody asks: a search among few rows never does.
     """
 
     def __init__(self, dimension: int) -> None:
@@ -64,9 +64,9 @@ class Codes:
         self._units.values[rows] = 0
 
     def near(self, asked: Floats, among: Selection) -> tuple[Floats, float]:
-        """About the cosine of each row beside the selection, and by how much they may be off.
+        """The approximate cosine of each selected row, and the largest error it may have.
 
-        The bound is certain for few dimensions; for many it is beyond what rounding does in practice.
+        The bound is certain for few dimensions; for many it is more than rounding does in practice.
         """
         self._settle()
         codes, units = among.pick(self._codes.values), among.pick(self._units.values)

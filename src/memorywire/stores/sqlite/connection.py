@@ -106,7 +106,7 @@ def _create(path: Path) -> None:
 
 
 def log_ahead(db: apsw.Connection, location: Location) -> None:
-    """Readers and the writer of a file stay out of each other's way from now on."""
+    """Switch the file to a write-ahead log: readers and the writer no longer block each other."""
     if db.readonly("main"):
         return  # there is no writer
     if db.execute("PRAGMA journal_mode = WAL").get != "wal":
@@ -226,7 +226,7 @@ def writing(db: apsw.Connection, patience: Patience | None) -> _Transaction:
 
 
 def _begin_at_once(db: apsw.Connection) -> None:
-    """Whoever else holds the file is not waited for, not even by the engine: it is busy then."""
+    """Begin without waiting for other holders of the file; the engine reports busy instead."""
     db.set_busy_timeout(0)
     try:
         db.execute("BEGIN IMMEDIATE")
@@ -235,13 +235,12 @@ def _begin_at_once(db: apsw.Connection) -> None:
 
 
 def concerns_all(error: BaseException) -> bool:
-    """Whether an error is everybody's in the transaction, as what the engine itself reports (a full disk, a
-    broken file); a broken constraint is not."""
+    """Whether an error concerns the whole transaction: the engine's own, but not a broken constraint."""
     return isinstance(error, apsw.Error) and not isinstance(error, apsw.ConstraintError)
 
 
 class Savepoint:
-    """What is done inside is undone when it fails, and `error` says so; what concerns all is raised."""
+    """Undoes what is done inside when it fails, and keeps the `error`; errors that concern all are raised."""
 
     __slots__ = ("_db", "error")
 
@@ -266,7 +265,7 @@ class Savepoint:
 
 
 class _Loan:
-    """A connection out of a queue, and back into it."""
+    """Takes a connection out of the pool, and puts it back at the end."""
 
     __slots__ = ("_idle", "_lent", "_wait")
 

@@ -8,10 +8,9 @@ from memorywire.stores.sqlite.sql import QUERIES
 
 
 class Corner(Shelf):
-    """It takes no longer to fill, to bring up to date and to search, however much others of the agent have.
+    """A small shelf for one user: what others of the agent have makes it no slower to fill or to search.
 
-    A search looks at what it selects and at nothing else, so it finds here what it would find on the
-    agent's shelf.
+    A search looks only at the rows it selects, so it finds here what it would find on the agent's shelf.
     """
 
     def __init__(self, tenant: str, agent: str, user: str, dimension: int) -> None:
@@ -22,8 +21,7 @@ class Corner(Shelf):
     def catch_up(self, db: apsw.Connection, most: int | None = None) -> bool:
         """Show exactly the user's versions that are current in the caller's snapshot.
 
-        Whether it does: when they are more than a small shelf holds, or more than `most` differ, it stays as
-        it is.
+        False, and nothing changes, when there are more than a small shelf holds, or more than `most` differ.
         """
         head = int(db.execute(QUERIES["head"]).get)
         if head == self.seen:

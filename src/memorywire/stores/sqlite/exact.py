@@ -25,7 +25,7 @@ class Vectors:
     matrix: NDArray[np.floating[Any]]
 
     def cosines(self, asked: NDArray[np.float32] | None) -> NDArray[np.float64]:
-        """Row by row in double precision; rounded, so that equal vectors tie wherever they stand."""
+        """The cosine of each row with `asked`, in double precision; rounded, so that equal vectors tie."""
         if asked is None:
             return np.zeros(len(self.ids))
         wide = asked.astype(np.float64)
@@ -50,7 +50,7 @@ def vectors_at(db: apsw.Connection, positions: Sequence[int], dimension: int) ->
 
 
 class Exact:
-    """Kept for a shelf as long as it is small, so that a search need not read them again."""
+    """The ids and vectors of a small shelf, kept so that a search need not read them from the file."""
 
     def __init__(self, dimension: int) -> None:
         self._ids: list[str] = []
@@ -78,9 +78,9 @@ class Exact:
 
 
 class Recent:
-    """The vectors that searches of a large shelf computed with lately, until there are too many.
+    """Vectors that recent searches of a large shelf have read, kept until there are too many.
 
-    They are what a search among few of many rows, as those of one user, would read again and again.
+    A user with few rows among many would otherwise read the same vectors for every question.
     """
 
     def __init__(self, dimension: int, most: int) -> None:
@@ -94,7 +94,7 @@ class Recent:
         return self._matrix.nbytes
 
     def forget(self) -> None:
-        """Rows ended, or were numbered anew."""
+        """Drop everything, because rows have ended or were renumbered."""
         self._places, self._ids = {}, []
         self._matrix.clear()
 

@@ -7,6 +7,7 @@ import apsw
 
 from memorywire.model.record import Json
 from memorywire.stores.sqlite.location import Location
+from memorywire.stores.sqlite.migrate import words_of
 from memorywire.stores.sqlite.sql import QUERIES
 
 _SYNCHRONOUS = {0: "off", 1: "normal", 2: "full", 3: "extra"}
@@ -28,6 +29,7 @@ def examine(db: apsw.Connection, location: Location) -> dict[str, Json]:
         "records": records,
         "versions": versions,
         "embedded_anew": embedded_anew,
+        "words": words_of(db),
         "erase_pending": db.execute(QUERIES["scrub_owed"]).get is not None,
         **_on_disk(location.path),
     }

@@ -95,7 +95,7 @@ class SqliteFile:
         return self._patience.try_for("open the store", attempt)
 
     def _keep_books(self, db: apsw.Connection) -> None:
-        """What every file has: a log written ahead, and a place for debts that outlive a process."""
+        """Prepare what every file has: a write-ahead log, and a table for scrubs that outlive a process."""
         if self.location.path is not None:
             log_ahead(db, self.location)
         if not db.execute(QUERIES["has_meta"]).get:
@@ -124,7 +124,7 @@ class SqliteFile:
             raise StoreUnavailable(f"{self.location} is closed") from None
 
     def run_here(self, work: Work[T]) -> T | None:
-        """As `run`, on this thread and at once; None when anybody would have to be waited for."""
+        """As `run`, on this thread; None when it would have to wait for somebody."""
         try:
             with fence(self.location), self.readers.borrow(wait=False) as db:
                 return work(db)
@@ -136,11 +136,12 @@ class SqliteFile:
     ) -> T:
         """The answer of `work`, which makes so many changes, once what it wrote is on the disk.
 
-        Works are queued and done one after the other by one thread, several to a transaction. One that
-        raises is undone alone, and its caller gets the error; when the transaction fails, all do. When one of
-        them raises all are done again, so a work may be asked twice; `alone` is asked then instead, if there
-        is one. A caller that gives up does not take back what is on its way to the disk. A `brief` work, of a
-        few statements that erase nothing, may be done on the event loop's thread when nobody else writes.
+        Works are queued and done one after the other by one thread, several to a transaction. A work that
+        raises is undone alone, and its caller gets the error; when the transaction fails, all callers do.
+        When one work raises, all of them are done again, so a work may be called twice; `alone`, if given, is
+        called instead the second time. A caller that gives up does not take back what is on its way to the
+        disk. A `brief` work, of a few statements that erase nothing, may be done on the event loop's thread
+        when nobody else writes.
         """
         if self.read_only:
             raise unwritable(self.location)
@@ -152,7 +153,7 @@ class SqliteFile:
         self._writer.defer(deferred)
 
     def later(self, collect: Callable[[], None]) -> None:
-        """Let one of the deferred collect more; StoreUnavailable when the file is closed or read only."""
+        """Let a deferred part collect more; raises StoreUnavailable when the file is closed or read-only."""
         if self.read_only:
             raise unwritable(self.location)
         self._writer.later(collect)

@@ -14,7 +14,7 @@ _FIX = "write sqlite:///absolute/path, sqlite:///./relative/path, sqlite:///~/pa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
-    """A file, or (None) a private database in memory; `synchronous=normal` gives up durability by name."""
+    """A file, or None for a database in memory; `synchronous=normal` gives up durability by name."""
 
     path: Path | None
     synchronous: str = "full"

@@ -13,6 +13,7 @@ from memorywire.model.space import Space
 from memorywire.stores.sqlite.connection import Patience, log_ahead, writing
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.sql import QUERIES
+from memorywire.stores.text import EDITION
 
 APPLICATION_ID = 0x4D656D77  # "Memw"
 Scripts: TypeAlias = tuple[tuple[int, str], ...]
@@ -97,7 +98,8 @@ def _settle_space(db: apsw.Connection, location: Location, space: Space, patienc
     kept = kept_space(db)
     if kept is None:
         with writing(db, patience):
-            db.executemany(QUERIES["keep_meta"], [(key, str(value)) for key, value in asdict(space).items()])
+            told = {**asdict(space), "words": EDITION}
+            db.executemany(QUERIES["keep_meta"], [(key, str(value)) for key, value in told.items()])
             kept = kept_space(db)
     if kept != space:
         raise SpaceMismatch(
@@ -117,6 +119,11 @@ def kept_space(db: apsw.Connection) -> Space | None:
         dimension=int(kept["dimension"]),
         normalised=kept["normalised"] == "True",
     )
+
+
+def words_of(db: apsw.Connection) -> int:
+    """The edition of the rules by which all words of the file are indexed."""
+    return int(db.execute(QUERIES["words_of"]).get or 1)
 
 
 def refuse_if_reembedded(db: apsw.Connection, space: Space) -> None:

@@ -17,9 +17,10 @@ ALL_LENT = sum(share for _, share in STEPS)
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """`order` has the places of rows that belong to a session, in session order; `session` runs beside it.
+    """Which selected rows stand beside each other in a session.
 
-    `size` is how many places there are in all; it also stands for a neighbour that is not there.
+    `order` has the places of the rows that belong to a session, in session order, `session` the number of
+    each one's session. `size` is the number of places in all, and stands for a neighbour that is not there.
     """
 
     order: Places
@@ -35,7 +36,7 @@ class Neighbourhood:
         return self.order[first:last]
 
     def lent(self, own: Floats) -> Floats:
-        """What each of `order` borrows from its neighbours."""
+        """What each row of `order` borrows from its neighbours."""
         given = own[self.order]
         lent = np.zeros_like(given)
         for distance, share in NEIGHBOURS:

@@ -1,4 +1,4 @@
-"""Sees in the background that what agents have is packed, so that no process has to read it row by row."""
+"""Packs the search index in the background, so that no process has to read it row by row."""
 
 import asyncio
 from collections import Counter
@@ -23,7 +23,7 @@ _PAUSE_SECONDS = 0.25  # since many were written together: who is still at it wo
 
 
 class Packer:
-    """Begins when many rows had to be read for an index, and when many are written at once."""
+    """Starts when an index had to be read from many rows, or when many rows were written at once."""
 
     def __init__(self, file: SqliteFile, shelves: Shelves, space: Space) -> None:
         self._file = file
@@ -35,13 +35,15 @@ class Packer:
         self._written_at = -inf
 
     def loaded(self, tenant: str, agent: str) -> None:
-        """An index was used: if many of its rows came without a pack, the next one to load it finds packs."""
+        """Called when an index was used: if many of its rows were not packed, pack them."""
         if self._shelves.loose(tenant, agent) >= LEAST:
             self._begin(tenant, agent)
 
     def writing(self, changes: Sequence[Change]) -> None:
-        """Many changes are on their way into the file: once that is over they are packed, so that it does not
-        happen while somebody searches."""
+        """Called with changes that are being written: many rows of one agent are packed afterwards.
+
+        Packing waits until the writing is over, so that it does not happen while somebody searches.
+        """
         self._written_at = asyncio.get_running_loop().time()
         if len(self._written) > _MOST_AGENTS:
             self._written.clear()
@@ -80,7 +82,7 @@ class Packer:
             del self._at_work[tenant, agent]
 
     async def _must_end(self) -> bool:
-        """Whether the store is closed; asked again and again while much is being written."""
+        """Whether the store is closing; answers only once nothing has been written for a moment."""
         while (since := asyncio.get_running_loop().time() - self._written_at) < _PAUSE_SECONDS:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), _PAUSE_SECONDS - since)

@@ -18,18 +18,18 @@ if TYPE_CHECKING:  # arrays are loaded by whoever makes or reads a pack
     from memorywire.stores.sqlite.batch import Batch
 
 FORMAT = 1
-"""The form of a pack; one of another form is as good as none."""
+"""The format of packs; a pack of another format is ignored."""
 
 ROWS = 1024
-"""So many rows make a pack at the end of an agent's past; fewer than that are read one by one."""
+"""This many rows make a pack at the end of an agent's past; fewer are read one by one."""
 
 LEAST = 256
-"""So many make one where a pack was deleted."""
+"""This many rows make a pack in a gap, where another pack was deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """What the changes after `since` up to `upto` began, as it was current after the change `seen`."""
+    """The versions begun by the changes after `since` up to `upto`, those current after change `seen`."""
 
     since: int
     upto: int
@@ -51,7 +51,7 @@ def packs(db: apsw.Connection, name: Bindings) -> Iterator[Pack]:
 
 
 def stretches(db: apsw.Connection, name: Bindings) -> list[Row]:
-    """Since when and up to when each of the agent's packs goes, in order."""
+    """The commit sequences (since, up to) that each of the agent's packs covers, in order."""
     found: list[Row] = db.execute(QUERIES["pack_stretches"], name | {"format": FORMAT}).fetchall()
     return found
 

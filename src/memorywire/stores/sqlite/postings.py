@@ -1,4 +1,4 @@
-"""Which documents hold a term, and how often: runs sorted by term, and a short unsorted tail."""
+"""The text index of a shelf: which rows hold a term, and how often; sorted runs and an unsorted tail."""
 
 from collections.abc import Sequence
 from typing import Self, TypeAlias
@@ -68,7 +68,7 @@ class Postings:
         return sum(run.nbytes for run in self._runs) + sum(column.nbytes for column in tail)
 
     def add(self, terms: Ints, documents: Documents, counts: Counts) -> None:
-        """More entries, of documents that come behind all others."""
+        """Add entries; their documents must come after all that are there."""
         self._tail_terms.extend(terms)
         self._tail_documents.extend(documents)
         self._tail_counts.extend(counts)
@@ -89,8 +89,10 @@ class Postings:
         return np.concatenate(documents), np.concatenate(counts)
 
     def glance(self, terms: Sequence[int]) -> tuple[NDArray[np.intp], Documents, Counts] | None:
-        """As `holding`, for all terms at one go, while the index is short: for one term after the other which
-        of them it is, a document that holds it, and how often. None once the index is long."""
+        """As `holding`, for all terms at once, while the index is short; None once it is long.
+
+        Parallel arrays, term after term: the index of the term, a document that holds it, and how often.
+        """
         if self._runs or len(self._tail_terms) > _SHORTEST_TAIL:
             return None
         tail = self._tail_terms.values
@@ -99,7 +101,7 @@ class Postings:
         return which, self._tail_documents.values[at], self._tail_counts.values[at]
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
-        """Drop the other documents and number the rest anew, in the same order."""
+        """Drop all other documents, and number the kept ones anew in the same order."""
         self._settle()
         terms, documents, counts = _joined(self._runs)
         stays = kept[documents]
@@ -107,7 +109,7 @@ class Postings:
         self._runs = [_Run.of(terms[stays], numbers[documents[stays]], counts[stays])]
 
     def _settle(self) -> None:
-        """Make a run of the tail, and one of runs that are of a size."""
+        """Turn the tail into a run, and join runs of similar size."""
         tail = (self._tail_terms.values, self._tail_documents.values, self._tail_counts.values)
         self._runs.append(_Run.of(*tail))
         self._new_tail()

@@ -62,7 +62,7 @@ class Conditions:
 
     @property
     def id(self) -> str:
-        """The id to compare a page's start with: no index leads through an agent's past in order of id."""
+        """The SQL for ids in paging; `+id` keeps the engine from an index that the past cannot use."""
         return "+id" if self.past else "id"
 
 
@@ -88,7 +88,7 @@ def conditions(where: Where, head: int | None) -> Conditions:
 
 
 def needs_rows(where: Where) -> bool:
-    """Whether a condition reads more of a record than the in-memory index knows."""
+    """Whether the condition reads fields that the in-memory index does not have."""
     return where.filter != EVERYTHING or where.idle_since is not None or where.confidence_below is not None
 
 

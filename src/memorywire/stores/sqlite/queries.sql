@@ -378,3 +378,18 @@ SELECT value FROM meta WHERE key = 'reembedded';
 
 -- name: reembed_done
 DELETE FROM reembed;
+
+-- name: reword_total
+SELECT count(*) FROM version WHERE content IS NOT NULL;
+
+-- name: reword_next
+SELECT record.* FROM record
+WHERE record.position > :after AND record.content IS NOT NULL
+ORDER BY record.position LIMIT :limit;
+
+-- name: reword_keep
+UPDATE version SET length = ?1, terms = ?2
+WHERE position = ?3 AND content IS NOT NULL AND (length IS NOT ?1 OR terms IS NOT ?2);
+
+-- name: words_of
+SELECT value FROM meta WHERE key = 'words';

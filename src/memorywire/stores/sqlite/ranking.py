@@ -1,19 +1,20 @@
-"""Ranks the rows of a shelf as stores/ranking.py says, with arrays: exact for every row that could win.
+"""Ranks the rows of a shelf with arrays, to the same result as the plain Python of stores/ranking.py.
 
-The contenders are chosen by what the shelf knows nearly; what they are ranked by is computed from
-their vectors in the file.
+Rounded vectors held in memory choose the rows that could win; their exact vectors, from the file, decide the
+order.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from itertools import compress
+from itertools import compress, takewhile
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memorywire.model.query import Query
-from memorywire.model.values import dataclass, maker
+from memorywire.stores.amounts import amount_of
+from memorywire.stores.contract import Enough
 from memorywire.stores.newest import put_newest_ahead
 from memorywire.stores.relevance import (
     AGO,
@@ -34,39 +35,18 @@ from memorywire.stores.relevance import (
     idf,
 )
 from memorywire.stores.sqlite.best import FEW, Floats, Mask, Places, best
-from memorywire.stores.sqlite.columns import floats, shortened, spread, standing_at, within
+from memorywire.stores.sqlite.columns import floats, shorten, shortened, spread, standing_at, telling, within
 from memorywire.stores.sqlite.neighbourhood import ALL_LENT, STEPS
-from memorywire.stores.sqlite.runner import Gathered, Runner, made, put_best_first
+from memorywire.stores.sqlite.runner import Gathered, Ranked, Runner, made, put_best_first, rated
 from memorywire.stores.sqlite.selection import Rows, Selection, held, holding
 from memorywire.stores.sqlite.shelf import Shelf, Source
-from memorywire.stores.sqlite.wording import worded
+from memorywire.stores.sqlite.wording import Statistics, worded
 from memorywire.stores.text import ASKED, name_words, query_terms, spoken_by
 
 # How far evidence computed in single precision may be from the exact one.
 _SLACK = 1e-5
 _NOWHERE = np.empty(0, np.intp)
 _NOBODY = np.empty(0, np.int32)
-
-
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """A place in the file, its relevance and what that was made of."""
-
-    position: int
-    score: float
-    signals: Mapping[str, float]
-
-
-_ranked: Callable[..., Ranked] = maker(Ranked)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statistics:
-    """How common terms are, by their keys, in a crowd of which the selected are only a few."""
-
-    documents: int
-    average: float
-    containing: Mapping[int, int]
 
 
 def rank(
@@ -78,35 +58,42 @@ def rank(
     crowd: Statistics | None = None,
     ask: Callable[[], Query] | None = None,
     *,
-    untold: bool = False,
+    enough: Enough | None = None,
 ) -> list[Ranked]:
-    """The best `limit` of the selected rows, best first; if it is `untold` why, with no signal but the best
-    one's `rest`.
+    """The best `limit` of the selected rows, best first.
 
-    Statistics are taken over the selected only, unless those of a crowd are given. If the query's vectors are
-    still to come, `ask` is asked for it again when they are needed.
+    Statistics are taken over the selected rows, unless those of a larger `crowd` are given. If the query has
+    no vectors yet, `ask` completes it when they are needed. Where fewer are `enough`, only those come, and of
+    the signals only `rest` of the best row.
     """
     if not selection.size or limit < 1:
         return []
     field = _Field(db, shelf, selection, query, crowd)
     field.compare(ask() if ask else query)
-    runners, contested = field.runners(limit)
+    wanted = limit if enough is None else min(limit, enough.most)
+    runners, contested = field.runners(wanted)
     contest = runners[:CONTEST]
     if contested:
         field.put_newest_ahead(contest)
         if any(runner.newest or runner.fuller for runner in contest):
             put_best_first(contest)
-    ranked = (contest + runners[CONTEST:])[:limit]
-    told = [{} for _ in ranked] if untold else field.signals(ranked)
-    field.compare_the_rest(ranked[:1] if untold else ranked, told)
+    ranked = (contest + runners[CONTEST:])[:wanted]
+    if enough is None:
+        told = field.signals(ranked)
+        field.compare_the_rest(ranked, told)
+    else:
+        told = [{} for _ in ranked]
+        field.compare_the_rest(ranked[:1], told)
+        level = enough.level(ranked[0].score, told[0], bool(shelf.sessions))
+        ranked = [*takewhile(lambda runner: runner.score >= level, ranked)]
     return [
-        _ranked(position, runner.score, signals)
-        for position, runner, signals in zip(field.positions(ranked), ranked, told, strict=True)
+        rated(position, runner.score, signals)
+        for position, runner, signals in zip(field.positions(ranked), ranked, told, strict=False)
     ]
 
 
 class _Field:
-    """What is known of all selected rows, as arrays that run beside the selection."""
+    """What is known of all selected rows, as arrays with one place for each of them."""
 
     def __init__(
         self, db: Source, shelf: Shelf, selection: Selection, query: Query, crowd: Statistics | None
@@ -128,7 +115,7 @@ class _Field:
             self._all = self._gathered(selection.places)
 
     def compare(self, query: Query) -> None:
-        """What is left of the ranking is by the vectors of the query."""
+        """Take the query's vectors, by which the rest of the ranking goes."""
         named = len(self._spoken) > 0
         self._asked = floats(query.nameless if query.nameless and named else query.vector)
         self._rest = None if named else floats(query.nameless)
@@ -143,11 +130,14 @@ class _Field:
         self._earned = np.array([word not in query.aside for word in words], bool)
         keys = [self._shelf.key(word) for word in words]
         names = [self._shelf.key(spoken_by(word)) for name in query.names for word in name_words(name)]
-        told = [*keys, *names, self._shelf.key(ASKED)]
+        amounts = [self._shelf.key(amount_of(term)) for term in query.amounts]
+        told = [*keys, *names, *amounts, self._shelf.key(ASKED)]
         found = self._found = worded(self._shelf.postings, self._selection, told)
-        # So many entries are of words, and so many of words and names; the rest is what asks.
-        asked, named = found.which.searchsorted((len(keys), len(told) - 1)).tolist()
-        self._asks = spread(found.places[named:], found.often[named:] / 10, self._selection.width)
+        # Entries of words end here, of names there, of amounts behind them; the rest is what asks.
+        ends = (len(keys), len(keys) + len(names), len(told) - 1)
+        asked, named, counted = found.which.searchsorted(ends).tolist()
+        self._asks = spread(found.places[counted:], found.often[counted:] / 10, self._selection.width)
+        self._telling = telling(found.places[named:counted], self._selection.width) if amounts else None
         which, places, often = found.which[:asked], found.places[:asked], found.often[:asked]
         if crowd:
             self._weights = [idf(crowd.documents, crowd.containing[key]) for key in keys]
@@ -163,16 +153,16 @@ class _Field:
 
     @cached_property
     def _holding(self) -> list[tuple[float, Rows]]:
-        """The weight of each term of the query, and the rows that hold it, if it can be earned."""
+        """The weight of each term of the query, and the rows that hold it; none if it earns nothing."""
         return [
             (weight, self._found.rows(term) if earned else _NOBODY)
             for term, (weight, earned) in enumerate(zip(self._weights, self._earned, strict=True))
         ]
 
     def runners(self, limit: int) -> tuple[list[Runner], bool]:
-        """The best, in order, each with its exact evidence; and whether any may contend for being the newest.
+        """The best rows in order, with exact evidence; and whether some may yet be reordered by being newer.
 
-        They are `limit`, or as many more as contend.
+        At least `limit` of them, and as many more as could be reordered.
         """
         wanted = max(limit, CONTEST)
         gathered = self._all or self._gathered(self._contenders(wanted))
@@ -193,7 +183,7 @@ class _Field:
         return made(self._vectors.ids, columns, order[: wanted if contested else limit]), contested
 
     def _standing(self, chosen: Places, rows: Rows) -> tuple[Places | None, Rows | None]:
-        """The places and the rows of the chosen; nothing where they are just numbered."""
+        """The places and rows of the chosen; None for both where they are simply 0, 1, 2 and so on."""
         return (None, None) if len(chosen) == len(self._shelf) else (chosen, rows)
 
     def _gathered(self, chosen: Places) -> Gathered:
@@ -230,7 +220,7 @@ class _Field:
         return here, rows, cosines, weights, lent
 
     def _weighed(self, gathered: Gathered, cosines: Floats) -> Floats:
-        """What the known earn by themselves."""
+        """The evidence of each gathered row by itself, before neighbours lend to it."""
         rows, own = gathered.rows, np.maximum(cosines, 0.0) ** COSINE_POWER + gathered.told
         if self._shelf.machines:
             own[self._shelf.machine_said[rows]] *= MACHINE_SAID
@@ -238,15 +228,17 @@ class _Field:
             own[within(self._shelf.occurred[rows], self._times)] *= self._in_time
         if len(self._spoken):
             own[np.isin(gathered.known, self._spoken, assume_unique=True)] *= SPOKE
+        if self._telling is not None:
+            own *= standing_at(self._telling, gathered.known)
         return own
 
     def positions(self, runners: Sequence[Runner]) -> list[int]:
-        """Where they stand in the file."""
+        """Where the versions of these runners stand in the file."""
         at = self._shelf.positions.item
         return [at(runner.row) for runner in runners]
 
     def signals(self, runners: Sequence[Runner]) -> list[dict[str, float]]:
-        """What the weight of each was made of."""
+        """What the weight of each runner was made of, by the names that `explain` shows."""
         rows, places = [runner.row for runner in runners], [runner.place for runner in runners]
         shares = self._share[places].tolist()
         told = [
@@ -270,7 +262,7 @@ class _Field:
         return told
 
     def compare_the_rest(self, runners: Sequence[Runner], told: Sequence[dict[str, float]]) -> None:
-        """Note how near each is to what the query asks beside the names."""
+        """Note as `rest` how near each runner is to the query without its names."""
         if self._rest is not None:
             near = self._vectors.matrix.take([runner.at for runner in runners], axis=0)
             near = near.astype(np.float64, copy=False)
@@ -285,13 +277,14 @@ class _Field:
             "machine_said": self._shelf.machine_said[rows].tolist() if self._shelf.machines else nobody,
             "in_time": within(self._shelf.occurred[rows], self._times).tolist() if self._times else nobody,
             "spoke": np.isin(places, self._spoken).tolist() if len(self._spoken) else nobody,
+            "untold": nobody if self._telling is None else (self._telling[places] < 1).tolist(),
             "demoted": [runner.demoted for runner in runners],
             "newest": [runner.newest for runner in runners],
             "fuller": [runner.fuller for runner in runners],
         }
 
     def _contenders(self, wanted: int) -> Places:
-        """Which could be among the best, ties at the edge included; demoted ones run by themselves."""
+        """The places that could be among the best, ties included; demoted rows compete among themselves."""
         if self._selection.size <= max(wanted, FEW):
             return self._selection.places
         weights, slack = self._near_weights()
@@ -305,7 +298,7 @@ class _Field:
         return chosen if self._asked is not None else self._without_the_silent(chosen, weights, wanted)
 
     def _without_the_silent(self, chosen: Places, weights: Floats, wanted: int) -> Places:
-        """Of rows with no evidence the first by id are enough, as far as the rows are in that order."""
+        """Drop rows without any evidence, but for the first few by id, which win their ties."""
         silent = (weights[chosen] == 0) & (self._selection.numbers(chosen) < self._shelf.rising)
         demoted = np.zeros(len(chosen), bool) if self._demoted is None else self._demoted[chosen]
         for kind in (True, False):
@@ -314,7 +307,7 @@ class _Field:
         return np.asarray(chosen[~silent])
 
     def _near_weights(self) -> tuple[Floats, float]:
-        """What each weighs, nearly, and by how much the difference of two may be wrong."""
+        """The approximate weight of each row, and by how much the difference of two may be wrong."""
         near, error = self._cosines()
         np.maximum(near, 0.0, out=near)
         steepest = COSINE_POWER * (float(near.max()) + error)
@@ -330,18 +323,18 @@ class _Field:
         if len(self._spoken):
             weights[self._spoken] *= SPOKE
             error *= SPOKE
+        if self._telling is not None:
+            weights *= self._telling
         if self._near:
             error *= 1 + self._lend(weights, machine)
         if self._shelf.longest > BRIEF:
-            lengths = self._selection.pick(self._shelf.lengths)
-            long = np.flatnonzero(lengths > BRIEF)
-            weights[long] *= shortened(lengths[long])
+            shorten(weights, self._selection.pick(self._shelf.lengths))
         if self._asks is not None:
             weights *= 1 - ASKING * self._asks
         return weights, 2 * steepest * error + _SLACK
 
     def _lend(self, weights: Floats, machine: Mask) -> float:
-        """Add what neighbours lend; says which part of their errors is lent with it at most."""
+        """Add what neighbours lend to the weights; gives the largest share of their errors it adds."""
         lends, most = weights, ALL_LENT
         if self._shelf.machines:
             lends = np.where(machine, MACHINE_LENDS * weights, weights)
@@ -369,10 +362,11 @@ class _Field:
             sessions=sessions.astype(np.int64),
             covered=self._covered,
             settled=self._settled,
+            telling=None if self._telling is None else self._telling[[one.place for one in contest]] == 1,
         )
 
     def _may_contend(self, places: Places | list[int], rows: Rows | list[int]) -> bool:
-        """Whether one of these could be put ahead of another: mostly nobody holds enough of the terms."""
+        """Whether one of these could be put ahead of another; mostly none holds enough of the terms."""
         in_session = bool(self._near) and self._shelf.sessions.codes.values[rows].max() >= 0
         return in_session or len(self._covering(places, rows)) > 1
 
@@ -384,7 +378,7 @@ class _Field:
         return held / total if total else 0.0
 
     def _covering(self, places: Places | list[int], rows: Rows | list[int]) -> list[int]:
-        """Who may hold enough of the terms: of each that it holds a row earns at least a certain part."""
+        """The indexes of those that may hold enough of the query's terms, judged by the share they earn."""
         if self._enough is not None:
             enough = self._enough[places]
         else:

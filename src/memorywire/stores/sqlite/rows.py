@@ -16,11 +16,12 @@ from memorywire.model.kv import saying
 from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.space import Space
 from memorywire.model.values import maker
+from memorywire.stores.amounts import amount_of, counted
 from memorywire.stores.text import ASKED, name_words, spelled, spoken_by, tenths_asked, word_terms
 
 Row: TypeAlias = tuple[Any, ...]  # as the engine gives it; the decoders below know each column's type
 Columns: TypeAlias = list[Row]
-"""Rows turned over: all values of the first column, of the second, and so on."""
+"""Rows transposed: all values of the first column, then of the second, and so on."""
 Bindings: TypeAlias = dict[str, str | int | float | bytes | None]
 
 # One index entry of a version: the hash of a term, and how often it occurs, the least byte first.
@@ -64,7 +65,7 @@ def _hash(term: str) -> bytes:
 
 
 def digest_of(record: Record) -> bytes | None:
-    """As a row holds it: what nobody repeats has none."""
+    """The digest a row keeps for finding duplicates; None for the entry of a key."""
     said = saying(record)
     return None if said is None else bytes.fromhex(said)
 
@@ -81,7 +82,7 @@ def version_columns(puts: Sequence[Put], space: Space) -> Columns:
 
 def _version(put: Put, space: Space) -> Row:
     record, scope = put.record, put.record.scope
-    length, terms = _indexed(record)
+    length, terms = indexed(record)
     structured = not isinstance(record.content, str)
     return (
         scope.tenant,
@@ -150,11 +151,11 @@ def _scope(tenant: str, agent: str, user: str | None) -> Scope:
 
 
 Seen: TypeAlias = Callable[[Scope, str, int | None], int | None]
-"""When a record of that scope and id was last recalled, given what its row says."""
+"""Gives the time a record was last recalled, from its scope, its id and the time in its row."""
 
 
 def as_written(scope: Scope, id: str, recalled_at: int | None) -> int | None:
-    """What the row says is all that is known."""
+    """The last recall as the row has it, where nothing else waits to be written."""
     return recalled_at
 
 
@@ -236,7 +237,7 @@ def _entries(word: str) -> tuple[bytes, ...]:
     return tuple([_hash(term) + _ONCE for term in word_terms(word)])
 
 
-def _indexed(record: Record) -> tuple[int, bytes]:
+def indexed(record: Record) -> tuple[int, bytes]:
     """How many terms a record has, and its index entries."""
     found = told = [*chain.from_iterable(map(_entries, spelled(record.text)))]
     if len(set(found)) < len(found):
@@ -244,7 +245,11 @@ def _indexed(record: Record) -> tuple[int, bytes]:
         for entry in found:
             counts[entry] = counts[entry] + 1 if entry in counts else 1
         told = [entry if count == 1 else _counted(entry, count) for entry, count in counts.items()]
-    return len(found), b"".join(told if record.person is None else [*told, *_said(record)])
+    if record.person is not None:
+        told = [*told, *_said(record)]
+    if amounts := counted(record.words):
+        told = [*told, *map(_amount, sorted(amounts))]
+    return len(found), b"".join(told)
 
 
 def _counted(once: bytes, count: int) -> bytes:
@@ -252,9 +257,15 @@ def _counted(once: bytes, count: int) -> bytes:
 
 
 def _said(record: Record) -> Sequence[bytes]:
-    """Index entries that tell who spoke, and how much of it asks."""
+    """Index entries that tell who spoke, and how much of the text is questions."""
     spoken, asked = _spoken(record.person or ""), tenths_asked(record)
     return (*spoken, _counted(_hash(ASKED), asked)) if asked else spoken
+
+
+@lru_cache(maxsize=4096)
+def _amount(term: str) -> bytes:
+    """The index entry that tells that an amount of this is said; no word either."""
+    return _hash(amount_of(term)) + _ONCE
 
 
 @lru_cache(maxsize=4096)
@@ -289,7 +300,7 @@ def _names(listed: str) -> tuple[str, ...]:
 
 
 def _well_formed(row: Bindings) -> Bindings:
-    """What the engine cannot hold is refused here, before it could break a transaction others share."""
+    """Refuse what the engine cannot hold here, before it breaks a transaction that others share."""
     for name, value in row.items():
         if type(value) in _SOUND:
             continue

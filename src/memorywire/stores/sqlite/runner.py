@@ -1,13 +1,13 @@
-"""One row on its way through a ranking, and who comes before whom."""
+"""One row on its way through a ranking, and the order in which rows are compared."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
 from numpy.typing import NDArray
 
 from memorywire.model.record import DEMOTED_FACTOR
-from memorywire.model.values import dataclass
+from memorywire.model.values import dataclass, maker
 from memorywire.stores.relevance import relevance
 from memorywire.stores.sqlite.best import Floats, Places
 from memorywire.stores.sqlite.exact import Vectors
@@ -16,8 +16,11 @@ from memorywire.stores.sqlite.selection import Rows
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """Who may win, their neighbours, and of all of these, the known, what can be told without the query's
-    vectors: their rows, their vectors, and what the words earn each."""
+    """The rows that may win and their neighbours, with all that is known before the query's vectors are.
+
+    `chosen` may win, `around` are their neighbours step by step, `known` is both together. `rows`, `vectors`
+    and `told` (what the words earn) have one place for each of the known.
+    """
 
     chosen: Places
     around: Sequence[Places]
@@ -29,7 +32,7 @@ class Gathered:
 
 @dataclass(slots=True)
 class Runner:
-    """One row on its way through the ranking; `at` is its number among the known, `place` in the field."""
+    """One row in the ranking; `at` is its index among the known rows, `place` among the selected ones."""
 
     at: int
     place: int
@@ -55,8 +58,20 @@ class Runner:
         return -self.score, -self.weight, self.id
 
 
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """The position of a version in the file, its relevance, and the signals that made it."""
+
+    position: int
+    score: float
+    signals: Mapping[str, float]
+
+
+rated: Callable[..., Ranked] = maker(Ranked)
+
+
 def put_best_first(runners: list[Runner]) -> None:
-    """By their standing. Relevance rises with weight, so it is only worked out where demotion changes it."""
+    """Sort by score, weight and id. Without demotion the weight alone gives that order, with less work."""
     if any(runner.demoted for runner in runners):
         runners.sort(key=lambda runner: runner.standing)
         return
@@ -65,7 +80,7 @@ def put_best_first(runners: list[Runner]) -> None:
 
 
 def made(ids: Sequence[str], columns: Sequence[NDArray[Any] | None], which: NDArray[Any]) -> list[Runner]:
-    """Runners, of what stands in the columns; one that is None has just their numbers, or what is usual."""
+    """Runners from columns of values; a column that is None stands for 0, 1, 2, … or for the default."""
     numbers = which.tolist()
     *known, borrowed, demoted = [None if column is None else column[which].tolist() for column in columns]
     at, place, row, weight, cosine = [numbers if values is None else values for values in known]

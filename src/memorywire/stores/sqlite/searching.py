@@ -52,10 +52,11 @@ def search_here(
     wanted: tuple[int, Enough | None],
     seen: Seen,
 ) -> list[Scored] | None:
-    """As `search` of now, for what `ask` makes of the question when its vectors are needed.
+    """As `search` for the present, on this thread; `ask` completes the question when vectors are needed.
 
-    So many are `wanted`, or what is enough of a shelf whose rows are alike. None when it would take too long
-    while somebody waits on this thread: the shelf is far behind, or what matches is much, or has to be read.
+    `wanted` is the limit, and what is enough of a shelf whose rows are alike. None when it would take too
+    long while somebody waits on this thread: the shelf is far behind, or too much matches, or rows must be
+    read.
     """
 
     def asked() -> Query:
@@ -95,11 +96,7 @@ def _answer(
     enough: Enough | None = None,
 ) -> list[Scored]:
     selection = _selection(db, shelf, query.where)
-    if enough is None:
-        ranked = rank(db, shelf, selection, query, limit, ask=ask)
-    else:  # then only what will be handed over is read
-        ranked = rank(db, shelf, selection, query, min(limit, enough.most), ask=ask, untold=True)
-        ranked = ranked[: enough.admitted(ranked, bool(shelf.sessions))]
+    ranked = rank(db, shelf, selection, query, limit, ask=ask, enough=enough)
     records = at_positions(db, [hit.position for hit in ranked], seen)
     hits = [_scored(records[hit.position], hit.score, hit.signals) for hit in ranked]
     if query.where.as_of is None and not needs_rows(query.where):  # then the shelf knows

@@ -1,4 +1,4 @@
-"""The rows of a shelf that a query may see: few by their numbers, or many by a mask."""
+"""The rows of a shelf that a query may see: a list of row numbers where few, a mask where many."""
 
 from typing import Any, Self
 
@@ -16,9 +16,9 @@ _FEW = 4
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """`rows` in ascending order, or else a `mask` over the whole shelf; `size` is how many they are.
+    """The selected rows: `rows` in ascending order, or, when that is None, a `mask` over the whole shelf.
 
-    Arrays that run beside a selection have one place for each of `rows`, or for each row of the shelf.
+    An array "beside" a selection has one place for each of `rows`, or one for each row of the shelf.
     """
 
     size: int
@@ -41,12 +41,12 @@ class Selection:
 
     @property
     def width(self) -> int:
-        """How long an array is that runs beside this selection."""
+        """The length of an array beside this selection."""
         return len(self.mask) if self.rows is None else len(self.rows)
 
     @property
     def whole(self) -> bool:
-        """Whether every place of such an array is of a selected row."""
+        """Whether each place of such an array belongs to a selected row."""
         return self.size == self.width
 
     @property
@@ -55,7 +55,7 @@ class Selection:
         return np.arange(self.size) if self.whole else self.mask.nonzero()[0]
 
     def pick(self, column: NDArray[Any]) -> NDArray[Any]:
-        """The part of a column that runs beside this selection; not to be written to."""
+        """The part of a column beside this selection; do not write to it."""
         if self.rows is None:
             return column
         if self.picked is None or column.base is None:
@@ -69,11 +69,11 @@ class Selection:
         return sum(part.nbytes for _, part in (self.picked or {}).values())
 
     def numbers(self, places: NDArray[Any]) -> Rows:
-        """The rows at these places."""
+        """The row numbers at these places."""
         return places.astype(np.int32) if self.rows is None else self.rows[places]
 
     def where(self, holds: Mask) -> "Selection":
-        """Those of which it holds; `holds` runs beside this selection."""
+        """The selected rows for which `holds`, an array beside this selection, is true."""
         if self.rows is not None:
             kept = self.rows[holds]
             return Selection(len(kept), kept, self.mask)
@@ -84,9 +84,9 @@ class Selection:
         return Selection(size, None, mask)
 
     def among(self, found: Rows, *, rising: bool = True) -> tuple[NDArray[Any], NDArray[Any] | slice]:
-        """The places of those of `found` that are selected, and which of `found` they are.
+        """The places of the rows of `found` that are selected, and the indexes of these in `found`.
 
-        Whether `found` is `rising` matters only for the time it takes.
+        Whether `found` is `rising`, in ascending order, matters only for the time it takes.
         """
         if self.rows is None:
             if self.whole:
@@ -101,7 +101,7 @@ class Selection:
 
 
 def holding(wanted: Rows, sorted_: Rows) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Which of `wanted` are in the sorted rows, and where there each of them stands."""
+    """The indexes of `wanted` that are in the sorted rows, and their indexes there."""
     if not len(sorted_):
         return np.empty(0, np.intp), np.empty(0, np.intp)
     at = np.minimum(np.searchsorted(sorted_, wanted), len(sorted_) - 1)

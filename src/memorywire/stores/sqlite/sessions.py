@@ -19,7 +19,7 @@ _FEW = 64
 
 
 class Sessions:
-    """Kept in order as rows are added, so that a new row costs no sorting.
+    """The rows of sessions, kept in order as rows are added, so that a new row costs no sorting.
 
     Rows below `rising` stand in order of id, so that an id is only read where it decides.
     """
@@ -48,13 +48,13 @@ class Sessions:
     def extend(
         self, names: Sequence[tuple[str | None, str]], which: NDArray[Any], moments: NDArray[np.int64]
     ) -> None:
-        """Add rows: `names` are user and session, `which` the number of each row's in it, or -1."""
+        """Add rows: `names` are (user, session) pairs, `which` the index into them for each row, or -1."""
         codes = [self._names.setdefault(name, len(self._names)) for name in names]
         self.codes.extend(np.array([*codes, -1])[which])
         self.moments.extend(moments)
 
     def forget_order(self) -> None:
-        """The rows were numbered anew."""
+        """Drop the order, because the rows were numbered anew."""
         self._order, self._sorted, self._placed = self._order[:0], self._sorted[:0], 0
 
     def neighbourhood(self, selection: Selection, rising: int, ids: Ids) -> Neighbourhood:

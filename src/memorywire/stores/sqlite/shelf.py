@@ -30,20 +30,20 @@ from memorywire.stores.sqlite.sessions import Sessions
 from memorywire.stores.sqlite.sql import QUERIES
 
 Source: TypeAlias = Any
-"""What a shelf reads the rest from: a connection here; each kind of shelf knows its own."""
+"""What a shelf reads the rest from: here a connection; each kind of shelf has its own."""
 
 _BATCH = 4096
 _MOST_GAPS = 1024
 _CORNER, _MOST_CORNERS = 2048, 8
 
 SMALL = 1024
-"""So many rows are searched at once: their vectors are held as they are."""
+"""Up to this many rows the exact vectors are held in memory, and a search reads nothing from the file."""
 
 _DEMOTED = STANDINGS[Standing.DEMOTED.value]
 
 
 class Shelf:
-    """Rows of one (tenant, agent); its caller sees to it that one thread uses it at a time."""
+    """The rows of one (tenant, agent). Not safe for two threads: its caller takes care of that."""
 
     def __init__(self, tenant: str, agent: str, dimension: int) -> None:
         self._name: Bindings = {"tenant": tenant, "agent": agent}
@@ -91,12 +91,12 @@ class Shelf:
 
     @property
     def small(self) -> bool:
-        """Whether it is filled, with so little that a search reads no vector."""
+        """Whether it is filled, and small enough that a search reads no vector from the file."""
         return self.seen > 0 and self._exact is not None
 
     @property
     def alike(self) -> bool:
-        """Whether nothing is demoted, and all or none are turns of sessions."""
+        """Whether one rule admits all rows: none is demoted, and all or none are turns of sessions."""
         return _DEMOTED not in self._standings and self.sessions.all_or_none
 
     @property
@@ -115,7 +115,7 @@ class Shelf:
 
     @property
     def occurred(self) -> NDArray[np.int64]:
-        """When each happened, as somebody said; before all time where nobody did."""
+        """When each memory happened, as it was told; the smallest number where it was not."""
         return self._occurred.values
 
     @property
@@ -127,13 +127,13 @@ class Shelf:
         return self._machine.values
 
     def demoted(self, among: Selection) -> NDArray[np.bool_] | None:
-        """Which of the selected are demoted; it runs beside them. None when nobody ever was."""
+        """Which of the selected rows are demoted, as an array beside them; None when no row ever was."""
         return among.pick(self._standing.values) == _DEMOTED if _DEMOTED in self._standings else None
 
     def catch_up(self, db: apsw.Connection, most: int | None = None) -> bool:
         """Show exactly the versions that are current in the caller's snapshot.
 
-        Whether it does: behind by more than `most` changes, it stays as it is.
+        With `most`, a shelf that is more than so many changes behind stays as it is, and False is given.
         """
         head = int(db.execute(QUERIES["head"]).get)
         if head == self.seen:
@@ -150,7 +150,7 @@ class Shelf:
         return True
 
     def _load(self, db: apsw.Connection, head: int) -> None:
-        """All that is current: from packs, as far as there are any, and from the rows."""
+        """Load everything that is current: from packs where there are any, else from rows."""
         self._expect(self._about(db))
         reached, oldest = 0, head
         for pack in packs(db, self._name):
@@ -166,7 +166,7 @@ class Shelf:
         self._remove([position for (position,) in ended])
 
     def _about(self, db: apsw.Connection) -> int:
-        """How many rows there will be; where there are packs, as many as fit into them and came since."""
+        """An estimate of how many rows will be loaded: what the packs can hold, and what came since."""
         packed = stretches(db, self._name)
         if not packed:
             return int(db.execute(QUERIES["index_size"], self._name).get)
@@ -178,7 +178,7 @@ class Shelf:
         self._fill(db.execute(QUERIES["index_at"], {"positions": json.dumps(positions)}))
 
     def matching(self, where: Where) -> Selection:
-        """Which rows match, as far as the shelf can tell: all but filter, idleness and confidence."""
+        """The rows that match, as far as the shelf can tell: it knows no filter, idleness or confidence."""
         found = self._of(where.scope.user)
         if self._gaps or self._soonest <= where.alive_at:
             found = found.where(
@@ -195,7 +195,7 @@ class Shelf:
         return found
 
     def is_at_hand(self, where: Where) -> bool:
-        """Whether a search of now has little to look at, and all of it in memory."""
+        """Whether a search of the present has few rows to look at, and all of them in memory."""
         if self.small:
             return True
         rows = self.matching(where).rows
@@ -205,7 +205,7 @@ class Shelf:
         return bool(in_order) and self._recent.has(rows)
 
     def key(self, term: str) -> int:
-        """The number under which the text index has a term."""
+        """The number of a term in the text index."""
         return term_hash(term)
 
     def ids(self, db: Source, rows: NDArray[Any]) -> Sequence[str]:
@@ -273,7 +273,7 @@ class Shelf:
         self._keep_exact(batch)
 
     def _note(self, columns: Columns) -> None:
-        """What is known of all rows together, so that a search need not look at each."""
+        """Note what holds for all rows together, so that a search need not look at each."""
         self._soonest = min(self._soonest, int(columns.expires.min()))
         self.longest = max(self.longest, int(columns.length.max()))
         self.machines = self.machines or bool(columns.machine.any())
@@ -286,13 +286,13 @@ class Shelf:
             self._exact.extend(batch.ids, batch.halves)
 
     def _rise(self, batch: Batch) -> None:
-        """Note as far as the rows stand in order of id."""
+        """Note how far the rows stand in order of id."""
         if self.rising == len(self) and batch.first_id > self._last_id:
             self.rising += len(batch)
             self._last_id = batch.last_id
 
     def _remove(self, positions: Sequence[int]) -> None:
-        """Leave gaps where these stood, without their vectors; too many gaps are closed."""
+        """Mark these rows as gaps and clear their vectors; when there are many gaps, close them."""
         if not positions:
             return
         self._corners.clear()

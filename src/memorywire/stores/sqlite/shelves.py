@@ -1,4 +1,4 @@
-"""The shelves of a store: filled on first use, the least recently used ones leave when memory is short."""
+"""The shelves of a store: filled on first use; the least recently used leave when memory is short."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -41,10 +41,10 @@ class _Place:
 
 
 class Shelves:
-    """At most `memory` bytes of shelves, beyond the one in use and a few small ones.
+    """Keeps at most `memory` bytes of shelves, not counting the one in use and a few small ones.
 
-    An agent has a shelf; a user who has little of much has another, so that neither finding nor loading it
-    takes longer than if the agent had nothing else.
+    Every agent has a shelf. A user with few memories of a large agent has one of its own, a corner, so that
+    finding or loading them takes no longer than if the agent had nothing else.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Shelves:
 
     @contextmanager
     def take(self, tenant: str, agent: str, user: str | None = None) -> Iterator["Shelf"]:
-        """The shelf of the agent, or of one of its users, for this thread alone.
+        """Lend the shelf of the agent, or of one of its users, to this thread alone.
 
         Take it before the snapshot begins: then no snapshot is older than what the shelf has seen.
         """
@@ -92,24 +92,24 @@ class Shelves:
         return _corner(tenant, agent, user, self._dimension)
 
     def whose(self, scope: Scope) -> Whose:
-        """Whose shelf answers for a scope: the user's own, unless the agent has little or the user much."""
+        """Which shelf answers for a scope: the user's own, unless the agent is small or the user is large."""
         agent, user = (scope.tenant, scope.agent, None), (scope.tenant, scope.agent, scope.user)
         whole = self._places.get(agent)
         return agent if user in self._crowds or (whole is not None and whole.shelf.small) else user
 
     def note_crowd(self, user: Whose) -> None:
-        """This user has too much for a shelf of its own."""
+        """Note that this user has too many memories for a shelf of its own."""
         with self._lock:
             self._crowds.add(user)
             self._places.pop(user, None)
 
     def seen(self, tenant: str, agent: str) -> int:
-        """After which change what is held of the agent was current; 0 when nothing is."""
+        """The last change that the agent's shelf shows; 0 when the agent has none."""
         place = self._places.get((tenant, agent, None))
         return 0 if place is None else place.shelf.seen
 
     def at_hand(self, scope: Scope) -> bool:
-        """Whether the scope's shelf is filled, small or asked for one user, and in nobody's hands."""
+        """Whether the scope's shelf could answer at once: free, filled, and small or asked for one user."""
         place = self._places.get(self.whose(scope))
         if place is None or place.lock.locked():
             return False
@@ -121,7 +121,7 @@ class Shelves:
         return 0 if place is None else place.shelf.loose
 
     def tied(self, tenant: str, agent: str) -> None:
-        """What is worth a pack is in one now."""
+        """Note that all rows of the agent that are worth a pack are in one now."""
         place = self._places.get((tenant, agent, None))
         if place is not None:
             place.shelf.loose = 0
@@ -137,7 +137,7 @@ class Shelves:
             self._shrink(self._memory, small=False)
 
     def _shrink(self, memory: int, *, small: bool) -> None:
-        """Let shelves of a kind leave while all need more than there is, and their kind more than this."""
+        """Drop shelves of one kind, oldest first, until all fit into memory or this kind into its share."""
         kind = [key for key, place in self._places.items() if place.small is small]
         total = sum(place.nbytes for place in self._places.values())
         theirs = sum(self._places[key].nbytes for key in kind)

@@ -251,18 +251,18 @@ class SqliteStore:
         return search_here(db, self._shelves, self._space, question, ask, wanted, seen)
 
     def _is_at_hand(self, where: Where) -> bool:
-        """Whether what matches may be known without reading the file."""
+        """Whether the matching rows are known in memory, so that the file need not be read."""
         return self._shelves.at_hand(where.scope) and not needs_rows(where)
 
     async def _let_others(self) -> None:
-        """A turn of the event loop now and then: who only searches here would never wait for anything."""
+        """Give other tasks a turn now and then: a caller that only searches here would never wait."""
         now = asyncio.get_running_loop().time()
         if not 0 <= now - self._last_turn < _TURN_SECONDS:
             self._last_turn = now
             await asyncio.sleep(0)
 
     async def _settle_touches(self, where: Where) -> None:
-        """Idleness is decided in the file, so what is pending must be there first."""
+        """Write pending recalls first where idleness matters, because that is decided in the file."""
         if where.idle_since is not None and self._touches.unsettled:
             await self.file.write(_nothing)
 

@@ -1,4 +1,4 @@
-"""Many changes by few statements: what each of them needs is the same, so it is said once for all."""
+"""Writes many simple changes with few statements, each executed once for all of them."""
 
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -23,15 +23,15 @@ Settled: TypeAlias = list[int | Exception]
 
 
 class Unsettled(Exception):
-    """Not all of these changes find what they expect: each has to be tried alone."""
+    """Some of these changes did not find what they expect, so each has to be tried alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Changes as columns of their rows, each of which begins one version and does nothing else.
+    """Changes as columns of rows; each change begins one version and does nothing else.
 
-    `replaced` are the versions that make room: the place of their change, and what they must be. `said` asks
-    for what nobody else may say, if that matters.
+    `replaced` are the versions that end: the index of the change, and the version that must be live. `said`
+    is JSON with the words that no other live memory may say, if that has to be checked.
     """
 
     count: int
@@ -42,7 +42,7 @@ class Group:
 
 
 def prepare_each(changes: Sequence[Change], space: Space) -> Group | None:
-    """Everything slow is done here; None when a change does more or cannot be held, or two may meet."""
+    """The group of these changes, with everything slow done; None when they cannot be written as one."""
     unique = {put.unique for change in changes for put in change.put}
     if len(unique) > 1 or not all(map(_is_plain, changes)):
         return None
@@ -64,8 +64,11 @@ def prepare_each(changes: Sequence[Change], space: Space) -> Group | None:
 
 
 def apply_each(db: apsw.Connection, group: Group) -> Settled:
-    """Write all of them and give their commit sequences; raises Unsettled, or a broken constraint, when one
-    of them is not as it was expected, and leaves it to its caller to undo the rest."""
+    """Write the whole group, and give the commit sequence of each change.
+
+    Raises Unsettled, or a broken constraint, when one of them did not find what it expects; the caller undoes
+    the rest.
+    """
     if group.said is not None and db.execute(QUERIES["same_contents"], {"said": group.said}).get:
         raise Unsettled
     heads: tuple[int, int] | None = db.execute(QUERIES["heads"]).fetchone()
@@ -83,7 +86,7 @@ def apply_each(db: apsw.Connection, group: Group) -> Settled:
 
 
 def tried(db: apsw.Connection, work: Work[int]) -> int | Exception:
-    """What a work gives or raises; what it raises undoes nobody else's."""
+    """What a work gives, or the error it raised; an error undoes this work alone."""
     with Savepoint(db) as attempt:
         return work(db)
     if not isinstance(attempt.error, Exception):  # somebody wants the process to end

@@ -1,4 +1,4 @@
-"""Recalls that are not written yet: kept in memory, so that reading never waits for the disk."""
+"""Recalls that are not written yet, kept in memory so that reading never waits for the disk."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -15,7 +15,8 @@ from memorywire.stores.sqlite.rows import Bindings, Seen, as_written, scope_row
 from memorywire.stores.sqlite.sql import QUERIES
 
 _Pending: TypeAlias = dict[str, tuple["Touch", ...]]
-"""By id, one for each scope; a tuple is replaced and never changed, so it may be read at any time."""
+"""Touches by id, one for each scope; a tuple is never changed, only replaced, so that readers need no
+lock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Touch:
 
 
 class Touches:
-    """Collected by readers, written by the writer, seen by readers until they are in the file."""
+    """Recalls on their way to the file: readers add and see them, the writer writes them."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -44,7 +45,7 @@ class Touches:
 
     @property
     def unsettled(self) -> bool:
-        """Whether anything is not on the disk yet, also if it is on its way."""
+        """Whether anything is not on the disk yet, or still on its way there."""
         return bool(self._new or self._taken)
 
     def add(self, touches: Iterable[Touch]) -> None:
@@ -71,10 +72,10 @@ class Touches:
             return sum(touch.count for touch in _of((self._new, self._taken), record.scope, record.id))
 
     def seen(self) -> Seen:
-        """Tells when a record was last recalled, as if everything pending were written.
+        """A function that tells when a record was last recalled, as if all that waits were written.
 
-        Ask for it before the snapshot that records are read in: what is written between the two is in neither
-        the snapshot nor, afterwards, among the pending.
+        Ask for it before the snapshot that records are read in: a recall that is written in between is in
+        neither the snapshot nor, later, among those that wait.
         """
         with self._lock:
             pending = (self._new, self._taken)  # which are replaced when they are written, and never emptied
@@ -97,7 +98,7 @@ def _seen_at(pending: Sequence[_Pending], scope: Scope, id: str, written: int | 
 
 
 def _of(pending: Sequence[_Pending], own: Scope, id: str) -> list[Touch]:
-    """What waits for a record: who recalled for one user, or for all of them, has recalled it."""
+    """The touches that count for a record: recalls for its user, and recalls for all users."""
     return [touch for touches in pending for touch in touches.get(id, ()) if touch.scope.covers(own)]
 
 

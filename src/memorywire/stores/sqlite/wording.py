@@ -1,6 +1,6 @@
 """Where the terms of a query stand among the rows that it may see."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,10 @@ _NOWHERE, _NEVER = np.empty(0, np.int32), np.empty(0, np.uint16)
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """An entry for each term and selected row that holds it, term after term.
+    """Parallel arrays with an entry for each pair of a term and a selected row that holds it, term by term.
 
-    `which` term it is, at what place beside the selection, and how often. `rows` of a term are all that hold
-    it, selected or not, in ascending order.
+    `which` is the index of the term, `places` the place of the row beside the selection, `often` the count.
+    `rows(term)` are all rows that hold a term, selected or not, in ascending order.
     """
 
     which: NDArray[np.intp]
@@ -27,8 +27,17 @@ class Wording:
     rows: Callable[[int], Rows]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistics:
+    """How common each term is (by its key) among all rows of which the selected are only a part."""
+
+    documents: int
+    average: float
+    containing: Mapping[int, int]
+
+
 def worded(postings: Postings, selection: Selection, terms: Sequence[int]) -> Wording:
-    """Where these terms stand, given by their keys."""
+    """Where these terms, given by their keys, stand among the selected rows."""
     glance = postings.glance(terms)
     if glance is not None:
         which, documents, counts = glance

@@ -1,5 +1,7 @@
-"""The one thread that writes: it commits whatever waits for it in one transaction. What comes alone and is
-brief is written by the thread that asks."""
+"""Commits what is written: one thread takes all that waits into one transaction.
+
+A short write that comes alone is committed by the thread that asks.
+"""
 
 import asyncio
 import threading
@@ -46,7 +48,7 @@ _ALONE_SECONDS = 0.005  # after the last sign of a second caller: whoever comes 
 
 
 class Deferred(Protocol):
-    """What is collected in memory, to be written with the next work, after an idle moment, or at the end."""
+    """Something collected in memory, written with the next work, after an idle moment, or at the end."""
 
     def __bool__(self) -> bool:
         """Whether anything waits to be written."""
@@ -57,11 +59,11 @@ class Deferred(Protocol):
         ...
 
     def settle(self) -> None:
-        """What was written is on the disk."""
+        """Called once what was written is on the disk."""
         ...
 
     def give_back(self) -> None:
-        """What was written is not on the disk: it waits again."""
+        """Called when the transaction failed: what was written waits again."""
         ...
 
 
@@ -75,11 +77,11 @@ class _Job:
 
 
 class _Refused(Exception):
-    """One of the works of a transaction was: each has to be tried so that it fails alone."""
+    """A work of the transaction was refused: do all of them again, so that it fails alone."""
 
 
 class _Answerable:
-    """Whoever waits for one of these jobs is to be told, whatever happens to the thread's work."""
+    """Sees to it that whoever waits for one of these jobs gets an answer, whatever goes wrong."""
 
     def __init__(self, jobs: Sequence[_Job]) -> None:
         self.replies = [job.reply for job in jobs]
@@ -98,13 +100,13 @@ class _Answerable:
 class Writer:
     """Commits works in the order they came, several to a transaction when several wait.
 
-    Nothing is answered before COMMIT returned. A work that is refused is rolled back alone; a
-    transaction that fails, fails for every work in it. Savepoints cost much in a large transaction, and most
-    works are accepted: so they are tried without, and only when one is refused all are done again with.
+    Nothing is answered before COMMIT has returned. A work that is refused is rolled back alone; a transaction
+    that fails, fails for every work in it. Savepoints are expensive in a large transaction, and most works
+    are accepted. So works are tried without them, and done again with them only when one is refused.
 
-    A brief work that comes alone is done on the thread of its event loop: the way to another and back takes
-    half as long as a commit. Where others write too, somebody holds the file, or its disk is slow, the thread
-    does it.
+    A short work that comes alone is done on the event loop's own thread, because handing it to another and
+    back takes half as long as the commit. The writer's thread does it when others write too, when somebody
+    else holds the file, or when the disk is slow.
     """
 
     def __init__(
@@ -132,8 +134,8 @@ class Writer:
     ) -> Any:
         """The answer of a work; from here on it is done even if nobody waits for it.
 
-        What coroutines ask for in one turn of their event loop the first of them hands over together: were
-        the thread woken at once, the two would get into each other's way over the interpreter all along.
+        Works of one turn of an event loop are handed over together by the first of them. Waking the thread at
+        once would have both compete for the interpreter all along.
         """
         loop = asyncio.get_running_loop()
         job = maker(_Job)(work, Reply(), changes, brief, alone or work)
@@ -163,7 +165,7 @@ class Writer:
             self._waiting.put(job)
 
     def _is_lone(self, jobs: Sequence[_Job]) -> bool:
-        """Whether there is one job, nobody to share a commit with, and nothing that takes long."""
+        """Whether there is one short job, nobody to share its commit with, and nothing that takes long."""
         now = self._patience.clock()
         if self._under_way or len(jobs) != 1:
             self._crowded_at = now
@@ -173,9 +175,9 @@ class Writer:
         return alone and quick and jobs[0].brief
 
     def _served_here(self, job: _Job) -> bool:
-        """Whether the job is done and answered; not when anybody would have to be waited for.
+        """Do the job on this thread; False when it would have to wait for somebody.
 
-        The door is held meanwhile: were it closed in between, nobody would be left to do the job.
+        The door stays locked meanwhile, so that the writer cannot be closed before the job is done.
         """
         with job.reply as reply, fence(self._location), self._pool.borrow(wait=False) as db:
             owed = self._commit(db, [job], None)
@@ -189,7 +191,7 @@ class Writer:
         return True
 
     def defer(self, deferred: Deferred) -> None:
-        """Look after this from now on."""
+        """Write this from now on, whenever it has collected something."""
         self._deferred.append(deferred)
 
     def later(self, collect: Callable[[], None]) -> None:
@@ -225,7 +227,7 @@ class Writer:
                 self._tidy()
 
     def _next_group(self) -> tuple[list[_Job], bool]:
-        """What waits, at most a group of it, and whether anybody called: else it is time for what is due."""
+        """The jobs that wait, at most a group of them; and whether any came before the idle time was over."""
         due = any(self._deferred) or self._owed is not None
         jobs: list[_Job] = []
         room = _GROUP
@@ -254,7 +256,7 @@ class Writer:
                 self._checkpoints.finish(db)
 
     def _commit(self, db: apsw.Connection, jobs: Sequence[_Job], patience: Patience | None) -> int | None:
-        """Do these and what is deferred; gives what is owed then, as `_scrub` wants to know it."""
+        """Do these jobs and what is deferred; gives the erasure that the log must still be scrubbed of."""
         began = self._patience.clock()
         try:
             owed = self._transact(db, jobs, patience, _do_together)

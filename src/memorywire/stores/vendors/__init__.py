@@ -1,4 +1,4 @@
-"""What the rooms of other people's products share: a room is a Product, and VendorStore makes it a store."""
+"""What the adapters to other products share: an adapter is a Product, and VendorStore makes it a store."""
 
 from memorywire.stores.vendors.labels import agent_label, key_of, spelled, user_label
 from memorywire.stores.vendors.place import Place, locate, need

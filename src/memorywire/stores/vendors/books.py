@@ -1,7 +1,7 @@
-"""What no product keeps for us, in a small SQLite file beside it: who took which id, and which change did.
+"""The small SQLite file beside a product, with what no product keeps for us.
 
-The books hold no content: ids, versions, digests, the product's own ids, and what is still to be removed
-from the product. A transaction here is the moment at which a change is committed.
+It holds who has which id, which change did what, and the product's own ids; but no content. Also what is
+still to be removed from the product. A transaction here is the moment at which a change is committed.
 """
 
 import json
@@ -105,12 +105,12 @@ class Books:
         }
 
     def announce(self, refs: Iterable[Ref]) -> None:
-        """Note what is about to be kept: unless a commit says otherwise, it is litter."""
+        """Note entries before they are kept: unless a commit follows, they are litter to be removed."""
         with writing(self._db, self._patience):
             self._drop_later(refs)
 
     def commit(self, change: Change, lines: Iterable[Line], retired: Iterable[Ref]) -> int:
-        """Make these lines true, and litter of what they retire."""
+        """Write the change and these lines; what they retire becomes litter."""
         scope = change.scope
         with writing(self._db, self._patience):
             for line in lines:
@@ -124,13 +124,13 @@ class Books:
             return int(written.get)
 
     def amend(self, lines: Iterable[Line]) -> None:
-        """Make these lines true without a change: somebody else did what they say."""
+        """Write these lines without a change: they say what somebody else did, such as an edit by hand."""
         with writing(self._db, self._patience):
             for line in lines:
                 self._ask("keep", **_row(line))
 
     def agents(self) -> list[Scope]:
-        """Everybody the books know."""
+        """All agents that the books know."""
         return [Scope(tenant=tenant, agent=agent) for tenant, agent in self._ask("agents")]
 
     def edition(self) -> int:
@@ -161,7 +161,7 @@ class Books:
         ]
 
     def keep_vectors(self, vectors: Iterable[tuple[str | None, bytes | None]]) -> None:
-        """For entries that hold no vector themselves; a fingerprint is of one version, and of one only."""
+        """Keep vectors of entries that hold none themselves, by the fingerprint of a version."""
         with writing(self._db, self._patience):
             for fingerprint, half in vectors:
                 if fingerprint is not None and half is not None:
@@ -176,7 +176,7 @@ class Books:
             self._ask("drop_vectors", kept=json.dumps(sorted(fingerprints)))
 
     def scrub(self) -> None:
-        """Leave nothing in the log of the file, which holds what was deleted."""
+        """Truncate the log of the file, which still holds what was deleted."""
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A change tried out beside what is known of the memories: it is refused, or says what they become.
+"""Tries a change on what is known of the memories: it is refused, or gives what they become.
 
 The same rules as stores/memory.py has for chains, for stores that know only the last version of each memory.
 """
@@ -22,7 +22,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """What the books say of one memory: whose it is, its last version, and how that stands."""
+    """What the books say of one memory: its scope, its last version, and whether that is live."""
 
     id: str
     scope: Scope

@@ -14,7 +14,7 @@ _STRANGE = re.compile(r"[^A-Za-z0-9-]")
 
 
 def spelled(name: str) -> str:
-    """Readable where the name is plain, unmistakable always, and never too long."""
+    """The name in safe characters: readable where it is plain, always unambiguous, never too long."""
     plain = _STRANGE.sub(_escaped, name)
     if len(plain) <= _LONGEST:
         return plain
@@ -23,12 +23,12 @@ def spelled(name: str) -> str:
 
 
 def agent_label(scope: Scope) -> str:
-    """The tenant's agent; no user has such a label."""
+    """A label for the agent of a tenant; no user has such a label."""
     return f"a-{spelled(scope.tenant)}__{spelled(scope.agent)}"
 
 
 def user_label(scope: Scope) -> str:
-    """The user, or that there is none; no agent has such a label, and no user is called NOBODY."""
+    """A label for the user, or for there being none; no agent has such a label."""
     return NOBODY if scope.user is None else f"u-{spelled(scope.user)}"
 
 

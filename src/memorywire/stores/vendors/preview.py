@@ -1,4 +1,4 @@
-"""Rooms of products that could not be examined here: whoever uses one says so."""
+"""Adapters to products that could not be tried here: using one needs an explicit option."""
 
 from memorywire.model.errors import CapabilityUnsupported
 from memorywire.stores.vendors.place import Place
@@ -8,7 +8,7 @@ PREVIEW = "preview"
 
 
 def refuse_unless_asked_for(place: Place, store: str) -> None:
-    """Nothing is kept in a product nobody has proven before the user has agreed to that."""
+    """Refuse to use an unproven adapter until the user has agreed, by `preview=1`."""
     if place.options.get(PREVIEW) != "1":
         raise CapabilityUnsupported(
             f"the store {store} is a preview: it was written from the published interface of the service, "

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """What lies in a product as one string of JSON beside the text: the record and its vector in 16 bits."""
+    """What a product keeps as one JSON string beside the text: the record, and its vector in 16 bits."""
 
     record: Record
     vector: bytes | None = None
@@ -63,9 +63,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ref:
-    """An entry by name: our key, and the product's own where `keep` answered with one (else None).
+    """An entry by our key, and by the product's own handle if `keep` gave one.
 
-    Without a handle the product has to look for the key itself, or there is nothing to be found.
+    Without a handle the product looks for the key itself, or finds nothing.
     """
 
     key: str
@@ -82,7 +82,7 @@ class Seen:
 
 
 class Product(Protocol):
-    """A vendor's product, wrapped so that it speaks of entries. Every call may be repeated."""
+    """A vendor's product, wrapped to work with entries. Every call may be repeated."""
 
     name: str
     """The scheme of its URL."""
@@ -138,7 +138,7 @@ def _unreadable() -> StoreCorrupt:
 
 
 async def answered(product: Product, call: Awaitable[T]) -> T:
-    """What the product answers. It is foreign code: what it raises leaves as ours."""
+    """The product's answer. It is foreign code: whatever it raises becomes an error of ours."""
     try:
         return await call
     except MemorywireError:

@@ -1,4 +1,4 @@
-"""Importing products that take over more than their own room."""
+"""Imports products that would otherwise configure the whole process, such as its logging."""
 
 import contextlib
 import logging

@@ -1,4 +1,4 @@
-"""A store made of a product, which keeps the words, and of books, which keep the promises."""
+"""A store made of a product, which keeps the words, and of books, which keep our promises about them."""
 
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
@@ -41,11 +41,11 @@ from memorywire.stores.vendors.turn import Turn
 T = TypeVar("T")
 
 POOL = 500
-"""So many of the nearest in a scope are looked at: in a scope no larger than that, the ranking is exact."""
+"""How many of the nearest are looked at; in a scope with no more than that the ranking is exact."""
 
 _PAGE = 200
 VENDOR_FEATURES = frozenset({Feature.VECTOR, Feature.FTS, Feature.HARD_DELETE, Feature.RECALL_TRACKING})
-"""What books and our own ranking make of anything that keeps entries."""
+"""The features that books and our own ranking give to anything that keeps entries."""
 
 
 class VendorStore:
@@ -99,7 +99,7 @@ class VendorStore:
             return known
 
     async def _clear_away(self, for_good: bool) -> None:
-        """What has ended is not seen any more and may leave later; what is erased has left, files and all."""
+        """Remove ended entries from the product, later if it fails; `for_good` insists, files and all."""
         try:
             await self._sweep(for_good=for_good)
             if for_good and isinstance(self._product, Scrubber):
@@ -137,7 +137,7 @@ class VendorStore:
         return [_ref(line) for line in lines.values() if line.key is not None]
 
     async def _sweep(self, *, for_good: bool = False) -> None:
-        """Remove from the product what no line of the books speaks of; `for_good` looks if it is gone."""
+        """Remove entries that no line of the books mentions; `for_good` checks that they are gone."""
         litter = await self._desk.do(self._books.litter)
         if litter:
             await self._ask(self._product.drop(litter))
@@ -188,7 +188,7 @@ class VendorStore:
         return rank([_candidate(kept) for kept in candidates], asked, query, limit)
 
     async def _candidates(self, query: Query, limit: int) -> list[Kept]:
-        """The product's nearest; everything in the scope when those are not enough to answer with."""
+        """The product's nearest entries, or everything in the scope when those are too few."""
         where = query.where
         size = await self._desk.do(lambda: self._books.size(where.scope))
         if query.vector is not None and size:
@@ -201,7 +201,7 @@ class VendorStore:
         return [kept async for kept in self._matching(where)]
 
     async def _believed(self, tenant: str, seen: Sequence[Seen]) -> list[Kept]:
-        """Those entries that are the current versions of their memories, each once."""
+        """The entries that are current versions of their memories, each once."""
         read = {one.key: Kept.read(one.payload) for one in seen}
         ids = [kept.record.id for kept in read.values()]
         lines = await self._desk.do(lambda: self._books.lines(tenant, ids))

@@ -23,5 +23,5 @@ class OneThread:
             raise StoreUnavailable(f"the store {self._name} is closed") from error
 
     def end(self) -> None:
-        """After what waits is done; blocks while it is."""
+        """End the thread once everything that waits is done; blocks until then."""
         self._crew.dismiss()

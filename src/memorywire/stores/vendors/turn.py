@@ -14,7 +14,7 @@ _BUDGET = 30.0
 
 
 class Turn:
-    """`async with turn:` waits for it. A process that dies gives its turn back."""
+    """A lock across tasks and processes (`async with turn:`); a process that dies gives it back."""
 
     def __init__(self, path: Path | None) -> None:
         self._here = asyncio.Lock()

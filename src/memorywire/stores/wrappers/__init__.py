@@ -1,4 +1,4 @@
-"""Policy around a store: each wrapper is itself a store with the abilities of what it wraps."""
+"""Policy around a store: each wrapper is a store itself, with the abilities of the one inside."""
 
 from memorywire.stores.wrappers.absent import absent
 from memorywire.stores.wrappers.around import with_name

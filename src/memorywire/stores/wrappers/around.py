@@ -1,4 +1,4 @@
-"""A store around a store: every verb goes through one door, and only the abilities inside show outside."""
+"""A store around a store: every verb goes through one method, and abilities are those of the store inside."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar
@@ -13,7 +13,7 @@ from memorywire.stores.contract import Chronicler, Historian, RecallCounter, Sto
 T = TypeVar("T")
 
 READS = frozenset({"get", "find", "count", "search", "duplicate", "history", "footprint", "committed"})
-"""Verbs that may be asked twice at once without any harm, and are answered soon: pages of a log are not."""
+"""Verbs that can safely be asked twice and are quickly answered; pages of a log are not."""
 
 Call: TypeAlias = Callable[[], Awaitable[T]]
 

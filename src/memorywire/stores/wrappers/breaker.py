@@ -11,6 +11,10 @@ FAILURES = 3
 REST_MS = 5_000
 
 
+class Resting(StoreUnavailable):
+    """The store is left alone for a moment: it was not asked, so nothing is known about how it is now."""
+
+
 class Breaker:
     """Counts failures in a row. Once there are too many nobody is let through, and after the rest one is.
 
@@ -42,7 +46,7 @@ class Breaker:
             return
         left = self._closed_until - self._clock()
         if left > 0:
-            raise StoreUnavailable(
+            raise Resting(
                 f"not asked to {verb}: it failed {self._failed} times in a row",
                 fix=f"it is asked again in {left / 1000:g} s",
             )

@@ -1,4 +1,4 @@
-"""A store that misbehaves on purpose, so that what stands above it can be proven."""
+"""A store that misbehaves on purpose, to prove that what stands above it copes."""
 
 import asyncio
 import math
