@@ -1,9 +1,14 @@
 """What the documents say is true: examples run, references are current, links lead somewhere."""
 
+import fcntl
 import os
 import re
+import socket
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,6 +18,7 @@ from tests.gates.source import ROOT
 
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#]+)")
+_PORT = re.compile(r"--port (\d+)")
 _PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 _RUNNABLE = [
     ROOT / "README.md",
@@ -38,15 +44,33 @@ def desk(tmp_path: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("page", _RUNNABLE, ids=lambda page: page.stem)
 def test_the_examples_of_a_page_run_from_top_to_bottom(page: Path, tmp_path: Path, desk: dict[str, str]):
-    for language, code in _FENCE.findall(page.read_text(encoding="utf-8")):
-        if language == "python":
-            command = [sys.executable, "-c", code]
-        elif language == "console":
-            command = ["bash", "-euo", "pipefail", "-c", _typed(code)]
-        else:
-            continue
-        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=desk)
-        assert done.returncode == 0, f"{code}\n{done.stdout}\n{done.stderr}"
+    said = page.read_text(encoding="utf-8")
+    with _alone_at(*map(int, _PORT.findall(said))):
+        for language, code in _FENCE.findall(said):
+            if language == "python":
+                command = [sys.executable, "-c", code]
+            elif language == "console":
+                command = ["bash", "-euo", "pipefail", "-c", _typed(code)]
+            else:
+                continue
+            done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=desk)
+            assert done.returncode == 0, f"{code}\n{done.stdout}\n{done.stderr}"
+
+
+@contextmanager
+def _alone_at(*ports: int) -> Iterator[None]:
+    """A page names the ports it serves on, and another checkout may be tested on this machine: it waits."""
+    with Path(f"/tmp/memorywire-pages-{os.getuid()}.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX if ports else fcntl.LOCK_UN)
+        for port in ports:
+            while _is_served(port):  # by a server that was told to end, and has not yet
+                time.sleep(0.1)
+        yield
+
+
+def _is_served(port: int) -> bool:
+    with socket.socket() as caller:
+        return caller.connect_ex(("127.0.0.1", port)) == 0
 
 
 def _typed(session: str) -> str:
