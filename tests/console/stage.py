@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 
 from memorywire.dreaming.tending import Tending
 from memorywire.house import House
@@ -20,6 +20,8 @@ from tests.http.server import Server, serving
 
 DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
+PATIENCE = 60_000
+"""Milliseconds: a machine that is busy with other tests is no fault of a page."""
 MOST_BYTES = 150_000
 """What a page may weigh, with all it refers to."""
 
@@ -76,6 +78,7 @@ def browsing() -> Iterator[Browser]:
             [ROOT / "scripts" / "chromium"], capture_output=True, check=True, text=True
         ).stdout.strip()
     )
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
         try:
@@ -88,7 +91,7 @@ def browsing() -> Iterator[Browser]:
 def visiting(browser: Browser, **options: Any) -> Iterator["Watched"]:
     """A page in a browser of its own, which notices every violation and error."""
     context = browser.new_context(**{"viewport": DESKTOP, **options})
-    context.set_default_timeout(60_000)
+    context.set_default_timeout(PATIENCE)
     try:
         yield Watched(context)
     finally:
@@ -131,6 +134,11 @@ class Watched:
         self.open(url)
         self.page.remove_listener("response", note)
         return self.page, sum(len(one.body()) for one in seen if one.ok and "/events" not in one.url)
+
+
+def shows(place: Locator, words: str) -> None:
+    """These words are seen there once the page is whole: a click waits until it begins to come, no longer."""
+    expect(place).to_contain_text(words, use_inner_text=True)
 
 
 def wide(page: Page) -> int:

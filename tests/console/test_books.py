@@ -2,13 +2,13 @@
 
 import re
 
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from memorywire.journal.contract import Act
 from memorywire.model.change import Change
 from memorywire.model.proposal import Debt
 from memorywire.model.record import Scope
-from tests.console.stage import Stage, staged, visiting
+from tests.console.stage import Stage, shows, staged, visiting
 
 
 def _busy(stage: Stage) -> None:
@@ -27,7 +27,7 @@ def test_the_ledger_is_read_narrowed_and_an_entry_shows_before_and_after(browser
         assert page.locator("tbody tr").count() == 3
         page.locator("select[name=operation]").select_option("recall")
         page.get_by_role("button", name="Filter").click()
-        assert page.locator("tbody tr").count() == 1
+        expect(page.locator("tbody tr")).to_have_count(1)
         page = visit.open(f"{stage.url}/activity/entry?seq=2")
         assert page.locator("del").inner_text().endswith("Graz")
         assert page.locator("ins").inner_text().endswith("Linz")
@@ -39,7 +39,7 @@ def test_a_change_is_undone_from_the_ledger(browser: Browser) -> None:
         _busy(stage)
         page = visit.open(f"{stage.url}/activity")
         page.get_by_role("button", name="Undo entry 2").click()
-        assert "Taken back" in page.locator("#notes").inner_text()
+        shows(page.locator("#notes"), "Taken back")
         assert stage.call("get", agent_id="a", id="home")["content"] == "Ana lives in Graz."
 
 
@@ -51,7 +51,7 @@ def test_an_earlier_edition_of_the_rules_is_put_in_force_again(browser: Browser)
         page = visit.open(f"{stage.url}/policy")
         page.get_by_text("Edition 1,").click()
         page.get_by_role("button", name="Put the rules of edition 1 in force again").click()
-        assert "edition 1 are in force again" in page.locator("#notes").inner_text()
+        shows(page.locator("#notes"), "edition 1 are in force again")
         assert stage.call("rules")["given"] == [rule]
         told = visit.open(f"{stage.url}/activity").locator("tbody tr").all_inner_texts()
         assert ["edition 3: salaries" in told[0], "edition 2: no rules" in told[1]] == [True, True]
@@ -75,7 +75,7 @@ def test_verifying_says_that_all_holds_and_a_checkpoint_and_a_proof_are_files(
         _busy(stage)
         page = visit.open(f"{stage.url}/activity")
         page.get_by_role("link", name="Verify").click()
-        assert "All 3 entries are in place" in page.locator("#verdict").inner_text()
+        shows(page.locator("#verdict"), "All 3 entries are in place")
         with page.expect_download() as signed:
             page.get_by_role("link", name="Download checkpoint").click()
         assert signed.value.path().read_text().startswith("memorywire")
@@ -112,15 +112,15 @@ def test_a_rule_is_added_tried_moved_switched_off_and_removed(browser: Browser) 
         )
         page.get_by_label("Agent to try it on").fill("a")
         page.get_by_role("button", name="Back-test").click()
-        assert "1 of 2 changes" in page.locator("#trial").inner_text()
+        shows(page.locator("#trial"), "1 of 2 changes")
         page.get_by_role("button", name="Put in force").click()
-        assert "linz" in page.get_by_role("region", name="Your rules").inner_text()
+        shows(page.get_by_role("region", name="Your rules"), "linz")
         held = stage.call("remember", agent_id="a", type="semantic", content="Ben lives in Linz.")
         assert (held["status"], held["rule"]) == ("staged", "linz")
         page.get_by_role("button", name="Switch off linz").click()
         page.get_by_role("button", name="Remove linz").click()
-        assert page.get_by_text("No rule of your own yet").is_visible()
-        assert page.locator("details").count() == 3
+        expect(page.get_by_text("No rule of your own yet")).to_be_visible()
+        expect(page.locator("details")).to_have_count(3)
 
 
 def test_a_rule_that_cannot_be_meant_is_refused_with_a_reason(browser: Browser) -> None:
@@ -128,7 +128,7 @@ def test_a_rule_that_cannot_be_meant_is_refused_with_a_reason(browser: Browser) 
         page = visit.open(f"{stage.url}/policy/rule")
         page.get_by_label("The rule").fill('{"name": "x", "verdict": "perhaps", "everything": true}')
         page.get_by_role("button", name="Put in force").click()
-        assert "verdict" in page.locator("main").inner_text()
+        shows(page.locator("main"), "verdict")
         assert stage.call("rules")["given"] == []
 
 
@@ -140,9 +140,9 @@ def test_health_shows_stores_growth_latency_and_looks_for_secrets(browser: Brows
         assert "recall" in page.get_by_role("region", name="Latency").inner_text()
         assert page.locator(".chart rect").count() == 30
         page.get_by_role("link", name="Check the stores now").click()
-        assert "fit for use" in page.locator("#check").inner_text()
+        shows(page.locator("#check"), "fit for use")
         page.get_by_role("button", name="Look for secrets").click()
-        assert "memories were read" in page.locator("main").inner_text()
+        shows(page.locator("main"), "memories were read")
         assert visit.complaints == []
 
 
@@ -155,7 +155,7 @@ def test_a_change_that_two_stores_are_owed_is_written_off_for_the_one_beside_it(
         page = visit.open(f"{stage.url}/health")
         page.get_by_label("Why").last.fill("it was sold")
         page.get_by_role("button", name="Write off").last.click()
-        assert "right is not owed that change any more" in page.locator("#notes").inner_text()
+        shows(page.locator("#notes"), "right is not owed that change any more")
         assert [debt.store for debt in stage.server.run(journal.debts())] == ["left"]
 
 
@@ -177,13 +177,13 @@ def test_an_operator_who_cannot_be_named_stays_on_the_page_with_what_is_wrong(br
             page.get_by_label(label).and_(page.locator("input:visible")).fill(text)
         page.get_by_label("Role").select_option("reviewer")
         page.get_by_role("button", name="Add", exact=True).click()
-        assert "without spaces" in page.get_by_role("alert").inner_text()
+        shows(page.get_by_role("alert"), "without spaces")
         for label, text in typed.items():
             assert page.get_by_label(label).and_(page.locator("input:visible")).input_value() == text
         assert page.get_by_label("Role").input_value() == "reviewer"
         page.get_by_label("Name", exact=True).fill("ana")
         page.get_by_role("button", name="Add", exact=True).click()
-        assert "acme beta" in page.locator("tbody").inner_text()
+        shows(page.locator("tbody"), "acme beta")
 
 
 def test_an_operator_is_named_and_the_token_is_shown_once(browser: Browser) -> None:
@@ -202,6 +202,6 @@ def test_an_operator_is_named_and_the_token_is_shown_once(browser: Browser) -> N
             assert seen.get_by_role("link", name="Operators").count() == 0
             assert other.open(f"{stage.url}/operators").locator("h1").inner_text() != "Operators"
         page.get_by_role("button", name="Revoke ana").click()
-        assert "revoked" in page.locator("tbody").inner_text()
+        shows(page.locator("tbody"), "revoked")
         told = visit.open(f"{stage.url}/activity").locator("tbody tr").all_inner_texts()
         assert [row.split()[-2:] for row in told] == [["*", "ana"], ["*", "ana"]]

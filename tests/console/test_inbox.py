@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.console.stage import Stage, Watched, visiting
+from tests.console.stage import Stage, Watched, shows, visiting
 
 
 def _waiting(stage: Stage) -> list[str]:
@@ -112,7 +112,7 @@ def test_everything_works_without_scripts(four: Stage, browser: Browser):
     with visiting(browser, java_script_enabled=False) as visit:
         page = visit.open(four.url)
         page.get_by_role("link", name=re.compile("Ben likes rain")).click()
-        assert "Ben likes rain" in page.locator("#detail").inner_text()
+        shows(page.locator("#detail"), "Ben likes rain")
         page.get_by_role("button", name="Approve", exact=True).click()
         _note(page, "Approved.")
         assert "Ben likes rain" in _kept(four)
@@ -128,7 +128,7 @@ def test_everything_works_without_scripts(four: Stage, browser: Browser):
         _note(page, "Rejected: 2.")
         page.locator("#theme").select_option("dark")
         page.get_by_role("button", name="Set").click()
-        assert page.locator("html").get_attribute("data-theme") == "dark"
+        expect(page.locator("html")).to_have_attribute("data-theme", "dark")
         assert len(_waiting(four)) == 1
 
 
@@ -147,7 +147,7 @@ def test_all_that_matches_is_decided_at_once_and_taken_back_at_once(four: Stage,
     with visiting(browser) as visit:
         page = visit.open(f"{four.url}/inbox?q=BLUE")
         page.get_by_role("link", name="Decide all 30 matching…").click()
-        assert "and 18 more" in page.get_by_role("main").inner_text()
+        shows(page.get_by_role("main"), "and 18 more")
         page.get_by_role("button", name="Approve 30").click()
         _note(page, "Approved: 30.")
         assert len(_kept(four, "b")) == 30
@@ -259,7 +259,7 @@ def test_a_plan_that_memory_has_overtaken_is_told_and_shown_anew(stage: Stage, b
         page.keyboard.press("a")
         _note(page, "memory has moved since this was planned")
         expect(page.locator("#detail")).to_contain_text("It can only be rejected")
-        assert page.get_by_role("button", name="Approve", exact=True).count() == 0
+        expect(page.get_by_role("button", name="Approve", exact=True)).to_have_count(0)
 
 
 def test_keys_can_be_turned_off(four: Stage, browser: Browser):
@@ -302,7 +302,7 @@ def test_decisions_alike_suggest_a_rule_that_can_be_put_in_force(stage: Stage, b
         page = visit.open(f"{stage.url}/inbox/all")
         page.get_by_role("button", name="Approve 5").click()
         page.get_by_text("5 decisions speak for it").click()
-        assert page.locator("details[open] li").count() == 5
+        expect(page.locator("details[open] li")).to_have_count(5)
         page.get_by_role("button", name="Put it in force").click()
         _note(page, "is in force")
         assert [rule["learned"] for rule in stage.call("rules")["given"]] == [True]

@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from memorywire.model.requests import Fusion
-from tests.console.stage import DESKTOP, Stage, staged, visiting, wide
+from tests.console.stage import DESKTOP, Stage, shows, staged, visiting, wide
 
 MACHINE = {
     "name": "refund",
@@ -44,9 +44,9 @@ def test_memories_are_narrowed_by_facets_that_stay_in_the_address(browser: Brows
         page = visit.open(f"{stage.url}/memories?agent=a")
         assert page.locator(".memories li").count() == 2
         page.get_by_role("region", name="Source").get_by_role("link", name="agent").click()
-        assert "source=agent" in page.url
+        page.wait_for_url("**source=agent**")
+        expect(page.locator(".memories li")).to_have_count(1)
         assert page.locator(".memories li").all_inner_texts()[0].startswith("Ana drinks green tea.")
-        assert page.locator(".memories li").count() == 1
 
 
 def test_words_find_what_is_relevant_and_nothing_else(browser: Browser) -> None:
@@ -79,7 +79,7 @@ def test_a_memory_shows_its_versions_and_an_older_one_is_restored(browser: Brows
         assert page.locator("#compared del").inner_text().endswith("Graz")
         page.get_by_role("button", name="Restore version 1 as a new version").click()
         assert stage.call("get", agent_id="a", id="home")["content"] == "Ana lives in Graz."
-        assert page.locator(".timeline li").count() == 3
+        expect(page.locator(".timeline li")).to_have_count(3)
         page.get_by_role("button", name="Undo").click()
         assert stage.call("get", agent_id="a", id="home")["content"] == "Ana lives in Linz."
 
@@ -89,7 +89,7 @@ def test_a_memory_is_forgotten_and_brought_back(browser: Browser) -> None:
         _furnished(stage)
         page = visit.open(f"{stage.url}/record?agent=a&id=tea")
         page.get_by_role("button", name="Forget").click()
-        assert "forgotten" in page.locator("main").inner_text()
+        shows(page.locator("main"), "forgotten")
         page.get_by_role("button", name="Bring it back").click()
         assert stage.call("get", agent_id="a", id="tea")["content"] == "Ana drinks green tea."
 
@@ -99,7 +99,7 @@ def test_an_erase_is_previewed_must_be_meant_and_leaves_no_word(browser: Browser
         _furnished(stage)
         page = visit.open(f"{stage.url}/record?agent=a&id=home")
         page.get_by_role("link", name="Erase").click()
-        assert "2 versions" in page.locator("#cascade").inner_text()
+        shows(page.locator("#cascade"), "2 versions")
         page.get_by_label("This cannot be undone").check()
         page.get_by_role("button", name="Erase for good").click()
         page = visit.open(f"{stage.url}/record?agent=a&id=home")
@@ -124,11 +124,11 @@ def test_the_playground_shows_signals_near_misses_and_the_block(browser: Browser
         page.get_by_label("Question").fill("where does Ana live?")
         page.get_by_label("At most").fill("1")
         page.get_by_role("button", name="Recall").click()
-        assert "Linz" in page.locator(".hits").inner_text()
-        assert "vector" in page.locator(".signals").first.inner_text()
-        assert page.get_by_role("region", name="Near misses").locator("tbody tr").count() == 1
-        assert "<memory id=" in page.locator("#block").inner_text()
-        assert "await memory.recall('where does Ana live?'" in page.locator("main").inner_text()
+        shows(page.locator(".hits"), "Linz")
+        shows(page.locator(".signals").first, "vector")
+        expect(page.get_by_role("region", name="Near misses").locator("tbody tr")).to_have_count(1)
+        shows(page.locator("#block"), "<memory id=")
+        shows(page.locator("main"), "await memory.recall('where does Ana live?'")
         assert visit.complaints == []
 
 
@@ -142,11 +142,11 @@ def test_the_playground_offers_every_fusion_there_is(browser: Browser) -> None:
         offered.select_option("legs")
         page.get_by_label("Question").fill("where does Ana live?")
         page.get_by_role("button", name="Recall").click()
-        assert "Linz" in page.locator(".hits").inner_text()
-        assert "rank 1 by vector · rank 1 by text" in page.locator(".hits").inner_text()
+        shows(page.locator(".hits"), "Linz")
+        shows(page.locator(".hits"), "rank 1 by vector · rank 1 by text")
         assert page.get_by_label("Fusion").input_value() == "legs"
-        assert page.get_by_label("Fusion").is_visible()
-        assert "--fusion legs" in page.locator("[data-copy='Copy as CLI']").inner_text()
+        expect(page.get_by_label("Fusion")).to_be_visible()
+        shows(page.locator("[data-copy='Copy as CLI']"), "--fusion legs")
         assert visit.complaints == []
 
 
@@ -157,10 +157,10 @@ def test_why_a_memory_was_recalled_is_frozen_in_time_and_takes_feedback(browser:
         _remember(stage, "Ana lives in Wels.", id="home", if_version=2)
         page = visit.open(f"{stage.url}/record?agent=a&id=home")
         page.get_by_role("region", name="Recalls").get_by_role("link").click()
-        assert "Ana lives in Linz." in page.locator(".hits").inner_text()
-        assert "changed since" in page.locator(".hits").inner_text()
+        shows(page.locator(".hits"), "Ana lives in Linz.")
+        shows(page.locator(".hits"), "changed since")
         page.get_by_role("button", name="It was outdated").click()
-        assert "outdated" in page.locator(".hits .chip").all_inner_texts()
+        expect(page.locator(".hits .chip").get_by_text("outdated", exact=True)).to_be_visible()
         assert stage.call("why", recall_id=recall)["feedback"][0]["helped"] == "outdated"
 
 

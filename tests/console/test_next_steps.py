@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, expect
 
 from memorywire.cli.demo_world import Calendar
 from memorywire.model.clock import DAY_MS, system_clock
-from tests.console.stage import PHONE, Stage, staged, visiting
+from tests.console.stage import PHONE, Stage, shows, staged, visiting
 
 
 def _remember(stage: Stage, content: str, **fields: object) -> dict[str, object]:
@@ -24,7 +24,7 @@ def test_who_looks_after_several_agents_chooses_one_of_theirs(stage: Stage, brow
         assert page.locator(".choices a").all_inner_texts() == ["shop-ana", "shop-ben"]
         assert page.get_by_role("link", name="Inbox").inner_text() == "Inbox 2"
         page.get_by_role("link", name="shop-ben").click()
-        assert "News of shop-ben." in page.locator(".items").inner_text()
+        shows(page.locator(".items"), "News of shop-ben.")
         page.get_by_role("button", name="Approve", exact=True).click()
         page.get_by_text("Nothing that waits matches").wait_for()
         page = visit.open(f"{stage.url}/activity")
@@ -51,13 +51,13 @@ def test_what_was_outdated_leads_to_the_memory_where_it_is_corrected(stage: Stag
     with visiting(browser, java_script_enabled=False) as visit:
         page = visit.open(f"{stage.url}/playground?recall={recall}")
         page.get_by_role("button", name="It was useful").click()
-        assert page.get_by_role("link", name="Open the memory").count() == 0
+        expect(page.get_by_role("link", name="Open the memory")).to_have_count(0)
         page.get_by_role("button", name="It was outdated").click()
         page.get_by_role("link", name="Open the memory").click()
         page.get_by_text("Correct…").click()
         page.get_by_label("What is right").fill("Ana lives in Linz.")
         page.get_by_role("button", name="Keep this instead").click()
-        assert "Corrected" in page.locator("#notes").inner_text()
+        shows(page.locator("#notes"), "Corrected")
     kept = stage.call("get", agent_id="a", id="home")
     assert (kept["content"], kept["version"], kept["tags"]) == ("Ana lives in Linz.", 2, ["home"])
 
@@ -173,7 +173,7 @@ def test_what_is_chosen_on_a_phone_is_what_the_phone_shows(stage: Stage, browser
         page = visit.open(f"{stage.url}/inbox")
         page.locator(".item", has_text="News number 10.").locator(".open").click()
         page.locator("#detail .said", has_text="News number 10.").wait_for()
-        expect(page.locator("#detail h2").first).to_be_in_viewport(timeout=60_000)
+        expect(page.locator("#detail h2").first).to_be_in_viewport()
     with visiting(browser) as visit:
         page = visit.open(f"{stage.url}/inbox")
         page.locator(".item", has_text="News number 17.").locator(".open").click()

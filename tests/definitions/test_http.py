@@ -139,10 +139,7 @@ def test_a_backend_that_is_asked_how_it_is_says_so(server: Server, tmp_path: Pat
     assert "healthy" not in made.json
     server.client.put(at("bindings", "bot"), {"definition": "files"})
     server.client.remember("kept there", agent="bot")
-    for _ in range(600):
-        (found,) = server.client.get("/v0/backends").json["definitions"]
-        if "healthy" in found:
-            break
+    while "healthy" not in (found := server.client.get("/v0/backends").json["definitions"][0]):
         time.sleep(0.01)
     assert (found["healthy"], fits("backend_get.response", found)) == (True, True)
 

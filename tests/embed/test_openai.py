@@ -210,7 +210,7 @@ def test_a_slow_endpoint_is_not_waited_for():
 
     class Slow(Endpoint):
         def answer(self, question: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
-            waiting.wait(5)
+            waiting.wait(60)
             return 200, {}, b""
 
     with serving(Slow()) as slow:

@@ -56,15 +56,15 @@ class Crowd:
             content = f"worker {number} wrote line {turn}"
             try:
                 id = self.client.remember(content)["id"]
-                self.receipts[id] = content
                 if turn % 3 == 2:
                     self._forget(id)
+                else:
+                    self.receipts[id] = content
             except (OSError, HTTPException, AssertionError):  # the server ended, perhaps amid an answer
                 return
 
     def _forget(self, id: str) -> None:
-        """While no receipt says so, it may be there and it may be gone."""
-        del self.receipts[id]
+        """While no receipt says so, it may be there and it may be gone: it is not written down before."""
         reply = self.client.post("/v0/forget", {"agent_id": "a", "ids": [id]})
         assert reply.json["forgotten_ids"] == [id]
         self.receipts[id] = None

@@ -113,7 +113,8 @@ def test_a_procedure_takes_a_step(client: Client):
 
 
 def test_the_ledger_is_shown_proven_and_signed(client: Client):
-    client.remember("written down")
+    for content in ("written down before", "written down"):
+        client.remember(content)
     page = client.get("/v0/audit", limit=1, agent_id="a", operation="remember").json
     assert faults("audit.response", page) == []
     assert (len(page["entries"]), page["next"]) == (1, page["entries"][0]["seq"])

@@ -43,7 +43,7 @@ def spans(exporter: InMemorySpanExporter) -> Iterator[InMemorySpanExporter]:
 def finished(spans: InMemorySpanExporter, count: int) -> tuple[ReadableSpan, ...]:
     while len(spans.get_finished_spans()) < count:  # a span may end a moment after the answer
         time.sleep(0.01)
-    return spans.get_finished_spans()
+    return tuple(sorted(spans.get_finished_spans(), key=lambda span: span.start_time or 0))
 
 
 def said(span: ReadableSpan, name: str) -> object:

@@ -11,7 +11,7 @@ from memorywire.model.answers import Recalled, Verdict
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest, StoreUnavailable
 from memorywire.stores.wrappers import Fault
 from memorywire.wire.codec import encode
-from tests.router.desk import FACTS, SHORT, Scene, Ward, play
+from tests.router.desk import FACTS, LONG, SHORT, Scene, Ward, play
 from tests.spec.schemas import faults
 
 QUERY = "what does Ana like to drink?"
@@ -69,7 +69,7 @@ def test_a_sick_store_is_named_and_costs_no_answer(fault: Fault, file: Path | No
         assert set(found.degraded) - {"majority"} == expected
         _schema_is_met(found)
 
-    play(story, file=file)
+    play(story, file=file, deadline=SHORT if fault is Fault.HANGS else LONG)
 
 
 def test_when_every_store_fails_the_answer_is_a_problem_and_not_empty() -> None:

@@ -15,8 +15,9 @@ from memorywire.model.errors import (
     StoreUnavailable,
 )
 from memorywire.stores.wrappers import Fault
+from memorywire.stores.wrappers.breaker import REST_MS
 from tests.engine.stage import HandClock
-from tests.router.desk import FACTS, Scene, Ward, kept, play
+from tests.router.desk import FACTS, SHORT, Scene, Ward, kept, play
 
 
 @pytest.fixture(params=["anchor", "no anchor"])
@@ -53,6 +54,24 @@ def test_what_a_store_misses_is_owed_to_it_and_paid_when_it_is_back(fault: Fault
         assert await memory.debts() == ()
         assert await kept(scene.ward.stores["right"]) == await kept(scene.ward.stores["left"])
         assert len(await kept(scene.ward.stores["right"])) == 3
+
+    play(story, file=file)
+
+
+def test_asking_for_payment_while_a_store_is_left_alone_is_no_try(file: Path | None) -> None:
+    async def story(scene: Scene) -> None:
+        memory, sick = scene.memory, scene.ward.faults["right"]
+        sick.now = Fault.RAISES
+        await memory.remember(FACTS[0])
+        for _ in range(3):
+            assert not await memory.pay_debts()
+        sick.now = Fault.NONE
+        before = await memory.debts()
+        for _ in range(3):
+            assert not await memory.pay_debts()
+        assert await memory.debts() == before
+        scene.clock.now += REST_MS
+        assert await memory.pay_debts()
 
     play(story, file=file)
 
@@ -97,7 +116,7 @@ def test_a_store_that_hangs_is_owed_the_write_too(tmp_path: Path) -> None:
         assert receipt.degraded == ("right",)
         assert (await scene.memory.recall("what does Ana drink?")).hits[0].id == receipt.id
 
-    play(story, file=tmp_path / "memory.db", writing=0.2)
+    play(story, file=tmp_path / "memory.db", writing=SHORT, deadline=SHORT)
 
 
 def test_debts_are_paid_in_order_also_after_a_restart(tmp_path: Path, file: Path | None) -> None:

@@ -33,7 +33,7 @@ def _turn(scope: Scope, number: int, dice: random.Random) -> Record:
     words = " ".join(dice.choices(_WORDS, k=dice.choice([1, 2, 3, 4, 5, 200])))
     return a_record(
         replace(scope, user=dice.choice([None, "u"])),
-        dice.choice(["{}", "{}?", "3 {}", "Snow. {}?", "Where is the copper? Two {}."]).format(words),
+        dice.choice(["{}", "{}?", "Snow. {}?", "Where is the copper? {}."]).format(words),
         id=f"m{number:04}",
         session_id=dice.choice([None, "one", "two", "three", "four"]),
         occurred_at=NOW - dice.randint(0, 40),
@@ -52,8 +52,7 @@ def _asked(scope: Scope, dice: random.Random) -> Query:
     aside = frozenset(dice.choice([(), query.text.split()[:1]]))
     times = dice.choice([(), ((NOW - 30, NOW - 10),)])
     asked = replace(query, names=names, nameless=nameless, aside=aside, times=times)
-    amounts = frozenset(dice.choice([(), dice.sample(["river", "snow", "lamp", "stone"], k=2)]))
-    return replace(asked, amounts=amounts, ago=dice.random() < 0.5, settled=dice.random() < 0.3)
+    return replace(asked, ago=dice.random() < 0.5, settled=dice.random() < 0.3)
 
 
 def _agreed(path: Path, scope: Scope, puts: Sequence[Put], queries: Sequence[Query]) -> set[str]:
@@ -83,8 +82,7 @@ def test_conversations_are_ranked_as_the_oracle_ranks_them(tmp_path: Path, seed:
     puts = [beginning(_turn(scope, number, dice), _random_vector(dice)) for number in range(150)]
     queries = [_asked(dice.choice([scope, replace(scope, user="u")]), dice) for _ in range(40)]
     seen = _agreed(tmp_path / "m.db", scope, puts, queries)
-    assert {"spoke", "rest", "newest", "neighbours", "machine_said", "brevity", "in_time"} <= seen
-    assert {"asks", "untold"} <= seen
+    assert {"spoke", "rest", "newest", "neighbours", "machine_said", "brevity", "in_time", "asks"} <= seen
 
 
 @pytest.mark.parametrize("seed", range(2))
