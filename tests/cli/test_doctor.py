@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import apsw
+
 from tests.cli.shell import COMMAND, Shell, needs_mounts
 
 
@@ -103,3 +105,29 @@ def test_a_variable_that_is_nearly_a_setting_is_advice(shell: Shell):
     )
     assert told["ok"]
     assert shell("doctor", "--json").json["findings"] == []
+
+
+def _kept_words(file: Path) -> list[object]:
+    db = apsw.Connection(str(file))
+    try:
+        return db.execute("SELECT length, terms FROM version ORDER BY position").fetchall()
+    finally:
+        db.close()
+
+
+def test_what_an_earlier_release_wrote_is_advice_and_one_command_indexes_it_anew(shell: Shell):
+    for fact in ("Ana drinks tea", "Ben: where is the camera?"):
+        shell.remember(fact)
+    file = shell.home / "memory.db"
+    right = _kept_words(file)
+    db = apsw.Connection(str(file))
+    db.execute("UPDATE version SET terms = x'', length = 0; DELETE FROM meta WHERE key = 'words'")
+    db.close()
+    [found] = shell("doctor", "--json").json["findings"]
+    assert found["serious"] is False
+    assert found["fix"].startswith("memorywire reembed")
+    [done] = shell("reembed", "--json").json["stores"]
+    assert (done["reindexed"], done["reembedded"]) == (2, 0)
+    assert _kept_words(file) == right
+    assert shell("doctor", "--json").json["findings"] == []
+    assert "nothing to do" in shell("reembed").out

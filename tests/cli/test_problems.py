@@ -102,7 +102,7 @@ def test_a_file_that_is_no_database_exits_with_4(shell: Shell, tmp_path: Path):
 
 def test_a_folder_that_cannot_be_made_exits_with_4(shell: Shell, tmp_path: Path):
     (tmp_path / "file").write_text("", encoding="utf-8")
-    assert shell("list", "--store", f"sqlite://{tmp_path}/file/memory.db").code == 4
+    assert shell("remember", "tea", "--store", f"sqlite://{tmp_path}/file/memory.db").code == 4
 
 
 def test_an_embedder_that_does_not_answer_exits_with_4(shell: Shell):

@@ -17,14 +17,60 @@ def test_what_one_process_remembers_another_recalls(shell: Shell):
     assert answer["verdict"] == "match"
 
 
-def test_who_reads_a_store_that_was_not_there_is_told_so(shell: Shell, tmp_path: Path):
-    def typed(*words: str) -> str:
-        return shell(*words, "--store", f"sqlite://{tmp_path}/{words[0]}.db").err
+_READING = (["recall", "tea"], ["list"], ["kv", "get", "tea"], ["review", "list"], ["why", "1"])
 
-    for verb in (["recall", "tea"], ["list"], ["kv", "get", "tea"]):
-        assert f"note: {tmp_path}/{verb[0]}.db was not there: it is made now, and empty" in typed(*verb)
-        assert "note:" not in typed(*verb)
-    assert typed("remember", "tea") == ""
+
+def test_who_reads_the_usual_store_before_its_first_use_is_told_so(tmp_path: Path):
+    for verb in _READING:
+        shell = Shell(tmp_path / verb[0])
+        assert f"note: {shell.home}/memory.db was not there: it is made now, and empty" in shell(*verb).err
+        assert "note:" not in shell(*verb).err
+
+
+def test_who_reads_a_store_that_is_misspelt_is_told_so_and_none_is_made(shell: Shell, tmp_path: Path):
+    file = tmp_path / "folder" / "memory.db"
+    for verb in _READING:
+        done = shell(*verb, "--store", f"sqlite://{file}", "--json")
+        assert (done.code, done.problem["field"], done.problem["code"]) == (3, "store", "not_found")
+        assert not file.parent.exists()
+    assert shell("remember", "tea", "--store", f"sqlite://{file}").code == 0
+    assert shell("recall", "tea", "--store", f"sqlite://{file}").code == 0
+
+
+def test_an_export_into_a_folder_that_is_not_there_makes_none(shell: Shell, tmp_path: Path):
+    shell.remember("tea")
+    for format_ in ("bundle", "csv"):
+        done = shell("export", str(tmp_path / "typo" / "file"), "--format", format_, "--json")
+        assert (done.code, done.problem["field"]) == (4, "file")
+    assert not (tmp_path / "typo").exists()
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        '[[rule]]\nname = "x"\nverdikt = "hold"\n',
+        '[[rule]]\nname = "x"\nverdict = "perhaps"\n',
+        '[[rule]]\nname = "x"\nverdict = "hold"\nsource = 3\n',
+        '[[rule]]\nname = "x"\nverdict = "hold"\n',
+        "[[rule]\n",
+        "rule = 3\n",
+    ],
+)
+def test_a_fault_of_a_policy_is_told_in_the_same_words_before_and_when_it_is_set(
+    shell: Shell, tmp_path: Path, rule: str
+):
+    file = tmp_path / "policy.toml"
+    file.write_text(rule)
+    checked, refused = (shell("policy", verb, str(file), "--json") for verb in ("check", "set"))
+    assert (checked.code, checked.problem) == (refused.code, refused.problem)
+
+
+@pytest.mark.parametrize("verb", ["serve", "backup", "restore", "reembed"])
+def test_a_verb_about_everybody_does_not_ask_whose_memory(shell: Shell, verb: str):
+    shown = shell(verb, "--help").out
+    assert "--store" in shown
+    assert not [option for option in ("--agent", "--user", "--tenant") if f"{option} " in shown]
+    assert "No such option" in shell(verb, "--agent", "ana").err
 
 
 def test_who_finds_nothing_is_told_which_agents_have_memories(shell: Shell):
@@ -105,8 +151,11 @@ def test_explain_shows_the_signals_and_the_near_misses(shell: Shell):
     done = shell("recall", "what does Ana like to drink?", "--explain")
     assert "SIGNALS" in done.out
     assert "vector" in done.out
-    missed = shell("recall", "which telescope discovered the ninth planet?", "--explain", "--json").json
-    assert missed["near_misses"]
+    asked = ("recall", "which telescope discovered the ninth planet?", "--explain")
+    assert shell(*asked, "--json").json["near_misses"]
+    shown = shell(*asked).out
+    assert "below the relevance floor" in shown
+    assert "     Ana prefers green tea to coffee" in shown
 
 
 def test_zero_is_a_value_and_reaches_the_wire(shell: Shell):
@@ -306,7 +355,7 @@ def test_a_restore_says_where_the_replaced_file_went(shell: Shell, tmp_path: Pat
         (("kv", "list"), "nothing is kept under keys here"),
         (("backends", "list"), "no backend is defined"),
         (("webhook", "list"), "nobody is told of changes"),
-        (("dream", "--dry-run"), "1 memories: nothing to do"),
+        (("dream", "--dry-run"), "1 memory: nothing to do"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

@@ -100,6 +100,14 @@ def test_nothing_is_asked_twice_even_after_a_cut(plan, reader, tmp_path):
     assert len(lines.read_text(encoding="utf-8").splitlines()) == 2
 
 
+def test_another_grid_leaves_the_document_of_the_first(plan, reader, tmp_path):
+    plan = replace(plan, split="dev")
+    for budget in (1024, 512, 1024):
+        _answer(plan, _grid(reader, budget=budget))
+    documents = [json.loads(file.read_bytes()) for file in (tmp_path / "results").rglob("*-answers-*.json")]
+    assert sorted(document["run"]["budget"] for document in documents) == [512, 1024]
+
+
 def test_what_would_cost_too_much_is_refused_before_the_first_call(plan):
     with pytest.raises(TooManyAffected, match="up to 20 calls"):
         _answer(plan, _grid("cmd:/does/not/exist", most_calls=19))

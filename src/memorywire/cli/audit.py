@@ -12,6 +12,7 @@ from memorywire.cli.book import left_out, opened, other_tenants
 from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.inputs import PAST, ago
 from memorywire.cli.screen import moment, safe, table, terminal_width
+from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
 
@@ -67,7 +68,7 @@ def log(desk: Desk, subject: str | None, before: int | None, limit: int, **wante
 def _entries(
     desk: Desk, subject: str | None, before: int | None, limit: int, **wanted: Json
 ) -> list[dict[str, Json]]:
-    """What the ledger says, next to us or at the server."""
+    """The entries of the ledger here, or of the server's."""
     from memorywire.journal import ledger
 
     if desk.server is not None:
@@ -209,7 +210,7 @@ def _examined(
 
 
 def _told(server: "BlockingClient", kept: Sequence[Path]) -> Answer:
-    """What a server found in its ledger, which must agree with the checkpoints that were kept elsewhere."""
+    """What a server found in its ledger; it must agree with checkpoints that were kept elsewhere."""
     checkpoints = "\n".join(path.read_text(encoding="utf-8") for path in kept)
     with server as client:
         found = client.audit_verify(checkpoint=checkpoints or None)
@@ -256,18 +257,18 @@ def _verdict(answer: Answer) -> Iterator[str]:
             else f"entries {fault['entry']} to {fault['until']}"
         )
         yield f"the ledger is broken: {place}: {safe(fault['reason'])}"
-        proven = _counted(answer["entries"], "entry", "entries")
+        proven = counted(answer["entries"], "entry")
         yield f"proven before that: {proven}, {answer['sealed']} of them signed"
         return
     if answer.get("changed"):
         yield f"these memories are not what the ledger says they were: {', '.join(answer['changed'])}"
-    checkpoints = _counted(answer["checkpoints"], "checkpoint", "checkpoints")
-    yield f"the ledger is sound: {_counted(answer['entries'], 'entry', 'entries')}, {checkpoints}"
+    checkpoints = counted(answer["checkpoints"], "checkpoint")
+    yield f"the ledger is sound: {counted(answer['entries'], 'entry')}, {checkpoints}"
     if answer["exposed"]:
-        newer = _counted(answer["exposed"], "entry is", "entries are")
+        newer = counted(answer["exposed"], "entry is", "entries are")
         yield f"{newer} newer than the last checkpoint, and not proven yet"
     if answer.get("unreadable"):
-        broken = _counted(answer["unreadable"], "checkpoint", "checkpoints")
+        broken = counted(answer["unreadable"], "checkpoint")
         yield f"{broken} cannot be read, as when a process ended while it wrote one"
     if answer["key"]:
         yield f"public key: {answer['key']}"
@@ -291,7 +292,7 @@ def _log_lines(answer: Answer, desk: Desk, limit: int, **wanted: Json) -> Iterat
 
 
 def _known(desk: Desk, **wanted: Json) -> Iterator[str]:
-    """Which names there are among the newest entries, for one that was given and is not among them."""
+    """The names among the newest entries, to suggest one for a name that is not known."""
     for name in _NAMED:
         if wanted[name] is not None:
             others = _entries(desk, None, None, _LOOKED_AT, **{**wanted, **dict.fromkeys(_NAMED)})
@@ -300,12 +301,8 @@ def _known(desk: Desk, **wanted: Json) -> Iterator[str]:
                 yield f"  no {name} {safe(str(wanted[name]))}; there are: {safe(', '.join(known))}"
 
 
-def _counted(number: int, one: str, several: str) -> str:
-    return f"{number} {one if number == 1 else several}"
-
-
 def _options(asked: Mapping[str, Json]) -> Iterator[str]:
-    """What was asked for, as it is typed."""
+    """The options that were asked for, as one would type them."""
     for name, value in asked.items():
         if value not in (None, False):
             yield f"--{name.replace('_', '-')}"
@@ -345,4 +342,6 @@ def _deliver(desk: Desk, lines: Iterator[str], output: Path | None) -> None:
     from memorywire.journal.export import write_lines
 
     count = write_lines(lines, output)
-    desk.show({"output": str(output), "lines": count}, lambda said: [f"wrote {count} lines to {output}"])
+    desk.show(
+        {"output": str(output), "lines": count}, lambda said: [f"wrote {counted(count, 'line')} to {output}"]
+    )

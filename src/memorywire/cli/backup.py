@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.desk import Answer, Desk, of_everybody
 from memorywire.cli.house import file_of
+from memorywire.model.counting import counted
 from memorywire.model.errors import CapabilityUnsupported
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
@@ -16,7 +17,7 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
 
 @click.command("backup")
 @click.argument("file", type=click.Path(path_type=Path))
-@shared
+@of_everybody
 def command(desk: Desk, file: Path) -> None:
     """Copy the store, its ledger and the ledger's key to FILE.
 
@@ -52,8 +53,10 @@ def copied(result: "Copied") -> Answer:
 def _sentences(answer: Answer) -> Iterator[str]:
     yield f"kept {summary(answer)}"
     if answer["exposed"]:
-        yield f"the newest {answer['exposed']} of them are not signed: nothing proves them yet"
+        unsigned = counted(answer["exposed"], "entry is", "entries are")
+        yield f"the newest {unsigned} not signed: nothing proves more yet"
 
 
 def summary(answer: Answer) -> str:
-    return f"{answer['bytes']} bytes with {answer['entries']} entries of the ledger in {answer['file']}"
+    entries = counted(answer["entries"], "entry")
+    return f"{answer['bytes']} bytes with {entries} of the ledger in {answer['file']}"

@@ -107,7 +107,7 @@ class _Outcome:
         self.reports: list[Report] = []
 
     def check(self) -> None:
-        """Before hours are spent on what cannot be written."""
+        """Fail now, rather than after hours, if the files cannot be written."""
         for file, _ in self._files:
             if file is not None and not Path(file).parent.is_dir():
                 raise InvalidRequest(f"there is no folder {Path(file).parent}", fix="make it first")

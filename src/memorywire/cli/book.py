@@ -31,14 +31,14 @@ class Book:
     notary: "Notary"
 
     def read(self, work: "Callable[[apsw.Connection], T]") -> T:
-        """The answer of `work` on one moment of the database."""
+        """The answer of `work`, in one snapshot of the database."""
         from memorywire.stores.sqlite.connection import fence, snapshot
 
         with fence(self.location), snapshot(self.db):
             return work(self.db)
 
     def lines(self, work: "Callable[[apsw.Connection], Iterator[str]]") -> Iterator[str]:
-        """The same, line by line, so that trouble with the reader of them is not blamed on the database."""
+        """As `read`, line by line, so that an error of the reader is not taken for one of the database."""
         from memorywire.stores.sqlite.connection import fence, snapshot
 
         with snapshot(self.db):
@@ -73,13 +73,13 @@ class DistantBook:
     notary: "Notary"
 
     def read(self, work: "Callable[[apsw.Connection], T]") -> T:
-        """The answer of `work` on one moment of the database."""
+        """The answer of `work`, in one snapshot of the database."""
         from memorywire.cli.house import in_journal
 
         return in_journal(self.settings, lambda journal: journal.file.read(work))
 
     def lines(self, work: "Callable[[apsw.Connection], Iterator[str]]") -> Iterator[str]:
-        """The same, all lines of one moment."""
+        """As `read`, with all lines of one snapshot."""
         return iter(self.read(lambda db: list(work(db))))
 
     def signed(self, *, rotate: bool = False) -> str:
@@ -131,7 +131,7 @@ def other_tenants(desk: Desk) -> list[str]:
 
 
 def left_out(tenants: Sequence[str]) -> Iterator[str]:
-    """What a reader should know who may have meant everybody."""
+    """A note for a reader who may have meant every tenant."""
     if tenants:
         yield f"  not among them: those of {', '.join(map(safe, tenants))}; name each with --tenant"
 

@@ -11,6 +11,7 @@ from memorywire.cli.calibrate_pairs import show as show_pairs
 from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.inputs import json_lines, lines_of
 from memorywire.cli.screen import Progress, table, terminal_width
+from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
 
@@ -100,7 +101,7 @@ def _calibrated(memory: "Memory", questions: list[Question]) -> Answer:
                 unfound += 1
             else:
                 (answerable if question.answerable else others).append(relevance)
-            progress.reached(done, f"{done} questions")
+            progress.reached(done, counted(done, "question"))
     _separable(answerable, others, unfound)
     floor = calibrate.fit(answerable, others)
     match = calibrate.fit_match(floor, answerable)
@@ -152,7 +153,8 @@ def sentences(answer: Answer) -> Iterator[str]:
     rows = [_row(cut, note if cut["floor"] == floor else "") for cut in answer["table"]]
     headers = ["FLOOR", "ANSWERABLE KEPT", "OTHERS CUT", "NOTE"]
     yield from table(headers, rows, elastic="NOTE", width=terminal_width())
-    yield f"{answer['answerable']} answerable questions and {answer['others']} others, in {answer['space']}"
+    answerable = counted(answer["answerable"], "answerable question")
+    yield f"{answerable} and {answer['others']} others, in {answer['space']}"
     if answer["unfound"]:
         yield f"{answer['unfound']} more name a memory that is not among the first {_DEPTH}: no floor helps"
     if min(answer["answerable"], answer["others"]) < _FEW:

@@ -80,7 +80,7 @@ BRIEF = frozenset(
         "hook",
     )
 )
-"""Verbs that end before garbage could be in the way: looking for it takes longer than all they do."""
+"""Verbs that end so soon that looking for garbage would take longer than all they do."""
 
 
 _NO_COMMAND: tuple[type[click.ClickException], ...] = tuple(
@@ -150,7 +150,7 @@ def run() -> None:
 
 
 def _leave(code: int) -> NoReturn:
-    """At once: whoever pressed Ctrl-C does not wait for a thread that waits for the network."""
+    """Exit at once: after a Ctrl-C nobody should wait for a thread that waits for the network."""
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     os._exit(code)
@@ -174,7 +174,7 @@ def _exit_code() -> int:
 
 
 def _failed(error: OSError) -> dict[str, str]:
-    """What the system said no to: a file that has a name, or else standard output."""
+    """Show what the system refused: a named file, or else standard output."""
     reason = error.strerror or str(error)
     if error.filename is None:
         return {"code": "store_unavailable", "detail": f"the answer could not be written: {reason}"}
@@ -186,12 +186,12 @@ def _failed(error: OSError) -> dict[str, str]:
 
 
 def _silence() -> None:
-    """What could not be written is not tried again when the process ends."""
+    """Drop what could not be written, so that Python does not try again when the process ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _show_usage(error: click.ClickException) -> None:
-    """As a problem, so that wrong options and wrong requests read the same."""
+    """Show wrong options as a problem, so that they read like wrong requests."""
     if isinstance(error, _NO_COMMAND):
         click.echo(error.format_message())  # what there is to choose from is no error
         return

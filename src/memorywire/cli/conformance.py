@@ -78,7 +78,7 @@ command.params += [_form("json", "JSON"), _form("junit", "JUnit XML"), _form("ht
 
 
 def _refuse_lost(places: Iterable[str | Path | None]) -> None:
-    """A report with no place to go to is refused before the minutes that it takes to make."""
+    """Refuse a report that cannot be written, before the minutes that it takes to make."""
     for place in places:
         if place not in (None, _STDOUT) and not Path(str(place)).absolute().parent.is_dir():
             raise InvalidRequest(

@@ -59,7 +59,7 @@ def demo_desk(desk: Desk) -> Iterator[Desk]:
 
 
 async def _made(settings: "Settings") -> str:
-    """Let it all happen; what there is to be told of it."""
+    """Make the world; gives what there is to tell about it."""
     from memorywire.journal.contract import Wanted
     from memorywire.model.proposal import WAITING
     from memorywire.model.record import DEFAULT_TENANT

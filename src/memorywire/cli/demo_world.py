@@ -27,7 +27,7 @@ class Calendar:
 
 
 async def tell(house: "House", calendar: Calendar) -> None:
-    """Let everything happen that happened: real calls, by those who made them, on their days."""
+    """Let everything happen: real calls, each by its caller and on its day."""
     from memorywire.dreaming.night import Night, dream
     from memorywire.dreaming.steps import DREAM
     from memorywire.facades.dispatch import dispatch
@@ -64,7 +64,7 @@ async def name_operators(house: "House") -> str:
 
 
 def _filled(value: Json, known: Mapping[str, Json]) -> Json:
-    """With `$name` replaced by what an earlier answer said."""
+    """The value with `$name` replaced by what an earlier answer gave."""
     if isinstance(value, str) and value.startswith("$"):
         return known[value[1:]]
     if isinstance(value, dict):

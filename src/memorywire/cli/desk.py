@@ -3,7 +3,7 @@
 import json
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, partial, wraps
@@ -31,15 +31,18 @@ Render = Callable[[Answer], Iterable[str]]
 
 _READING = frozenset({"recall", "get", "history", "changes"})
 
-_SHARED = (
-    click.option(
-        "--store", "stores", multiple=True, metavar="URL", help="Where memories are kept; repeatable."
-    ),
+_WHOSE = (
     click.option("--agent", metavar="ID", help="Whose memory."),
     click.option(
         "--user", metavar="ID", help="The one user of the agent who is meant; default: all of them."
     ),
     click.option("--tenant", metavar="NAME", help="Whose, where several tenants share a store or a server."),
+)
+_SHARED = (
+    click.option(
+        "--store", "stores", multiple=True, metavar="URL", help="Where memories are kept; repeatable."
+    ),
+    *_WHOSE,
     click.option("--json", "as_json", is_flag=True, help="Print the wire response as one JSON document."),
     click.option(
         "--config",
@@ -51,7 +54,7 @@ _SHARED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """Where a verb stands: the settings it works under and the form its answer takes."""
+    """Where a verb works: its settings, and the form of its answer."""
 
     read: Callable[[], "Settings"]
     as_json: bool
@@ -94,7 +97,7 @@ class Desk:
         return tenant_named(far) or otherwise
 
     def of(self, agent: str) -> "Desk":
-        """The same desk, whose commands to type next name the agent."""
+        """The same desk; the commands it suggests name this agent."""
         if agent == self.settings.agent:
             return self
         pairs = zip(self.typed[::2], self.typed[1::2], strict=True)
@@ -122,9 +125,14 @@ class Desk:
 
     @contextmanager
     def reading(self) -> Iterator["Memory"]:
-        """The memory for a verb that changes nothing; a person is told what is odd about its stores."""
-        from memorywire.cli.house import remarks
+        """The memory for a verb that changes nothing; a person is told what is odd about its stores.
 
+        A store that was typed and is not there was misspelt; the usual one is made by its first use.
+        """
+        from memorywire.cli.house import must_be_there, remarks
+
+        for url in self.settings.stores if "--store" in self.typed else ():
+            must_be_there(url)
         odd = [] if self.as_json or self.server is not None else remarks(self.settings.stores)
         with self.memory() as memory:
             for line in odd:
@@ -140,9 +148,9 @@ class Desk:
         return BlockingClient(address, agent, token=token, user_id=user, tenant=tenant)
 
     def call(self, operation: str, **fields: Json) -> Answer:
-        """One request in this scope; a field that was not given is not sent.
+        """Send one request in this scope; fields that were not given are left out.
 
-        For a reader, a change comes with whether the stores here could take it back.
+        For a reader, a change also says whether the stores here could take it back.
         """
         with self.reading() if operation in _READING else self.memory() as memory:
             answer = memory.call(operation, self.payload(**fields))
@@ -164,7 +172,7 @@ class Desk:
         return {name: value for name, value in named.items() if value is not None}
 
     def show(self, answer: Answer, render: Render) -> None:
-        """The wire response itself, or what it means to a reader."""
+        """Print the wire response itself, or what it means to a reader."""
         if self.as_json:
             self.print_json(answer)
             return
@@ -180,7 +188,7 @@ class Desk:
             click.echo(f"(not everything that was asked for could be done: {', '.join(answer['degraded'])})")
 
     def again(self, *words: str) -> str:
-        """A command to type next, about the same memory as this one; no password of an address is shown."""
+        """A command to suggest next, about the same memory; a password in an address is not shown."""
         from memorywire.cli.screen import without_secrets
 
         return shlex.join(["memorywire", *words, *map(without_secrets, self.typed)])
@@ -193,14 +201,24 @@ class Desk:
 
 def shared(function: Callable[..., None]) -> Callable[..., None]:
     """Give a verb the options all verbs have, a desk to work at, and problems instead of tracebacks."""
+    return _with(_SHARED, function)
 
+
+def of_everybody(function: Callable[..., None]) -> Callable[..., None]:
+    """As `shared`, for a verb about a store with all that are in it: whose memory is not asked."""
+    return _with([option for option in _SHARED if option not in _WHOSE], function)
+
+
+def _with(
+    options: Sequence[Callable[..., Callable[..., None]]], function: Callable[..., None]
+) -> Callable[..., None]:
     @wraps(function)
     def at_a_desk(
         *,
         stores: tuple[str, ...],
-        agent: str | None,
-        user: str | None,
-        tenant: str | None,
+        agent: str | None = None,
+        user: str | None = None,
+        tenant: str | None = None,
         as_json: bool,
         config: Path | None,
         **rest: Json,
@@ -212,7 +230,7 @@ def shared(function: Callable[..., None]) -> Callable[..., None]:
             desk = Desk(read=read, as_json=as_json, server=server, typed=typed, named=tenant)
             function(desk, **rest)
 
-    for option in reversed(_SHARED):
+    for option in reversed(options):
         option(at_a_desk)
     return at_a_desk
 
@@ -220,7 +238,7 @@ def shared(function: Callable[..., None]) -> Callable[..., None]:
 def _settings(
     config: Path | None, stores: tuple[str, ...], agent: str | None, user: str | None
 ) -> "Settings":
-    """What was typed wins over the environment and the file."""
+    """The settings, with typed options over the environment and the file."""
     from memorywire.house.settings import load_settings
 
     settings = load_settings(env=os.environ, config=config)
@@ -239,7 +257,7 @@ def _typed(stores: tuple[str, ...], others: Mapping[str, Json]) -> tuple[str, ..
 
 
 def _given(value: Json) -> bool:
-    """Zero is a value; an option that was left out is not."""
+    """Whether an option was given; zero is a value."""
     return value is not None and value is not False and value != []
 
 

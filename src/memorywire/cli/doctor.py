@@ -1,6 +1,7 @@
 """`memorywire doctor`: what is installed, where the data is, whether it is healthy, what would be fixed."""
 
 import os
+import shlex
 import shutil
 import sys
 import time
@@ -16,6 +17,7 @@ from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.house import is_there
 from memorywire.cli.problems import STORE_FAILURE
 from memorywire.cli.screen import safe, without_secrets
+from memorywire.model.counting import counted
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Json
 
@@ -148,13 +150,14 @@ def _store_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
     path = store.get("path")
     if path and Path(path).is_file():
         yield from _file_findings(Path(path))
+    yield from _word_findings(store)
     if store.get("erase_pending"):
         what = f"{store['url']}: erased content is still in the write-ahead log"
         yield _finding(what, "close the other processes that read it and run doctor again", serious=False)
 
 
 def _file_findings(path: Path) -> Iterator[dict[str, Json]]:
-    """Whether the file is its owner's alone, and whether the next write has a place to go to."""
+    """Findings: others can read the file, or there is no room for the next write."""
     from memorywire.stores.sqlite.location import Location
 
     if path.stat().st_mode & 0o777 & ~_PRIVATE:
@@ -169,18 +172,26 @@ def _file_findings(path: Path) -> Iterator[dict[str, Json]]:
 
 def _debt_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
     if store.get("debts"):
-        what = f"{store['url']}: {store['debts']} changes wait to be written"
+        what = f"{store['url']}: {counted(store['debts'], 'change waits', 'changes wait')} to be written"
         yield _finding(what, "see them with: memorywire debts", serious=False)
 
 
+def _word_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
+    from memorywire.stores.text import EDITION
+
+    if store.get("versions") and store.get("words", EDITION) < EDITION:
+        what = f"{store['url']}: memories of an earlier release are not found by all their words"
+        yield _finding(what, f"memorywire reembed --store {shlex.quote(store['url'])}", serious=False)
+
+
 def _broken_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
-    """Files of a folder that are left as they are: whoever wrote one believes that it is remembered."""
+    """Files of a folder that hold no memory, which their writers may believe to be remembered."""
     broken = store.get("broken") or ()
     for one in broken[:_MOST]:
         what = f"{store['url']}: {one['file']} is not read: {one['detail']}"
         yield _finding(what, "mend it, or move it out of the folder", serious=False)
     if len(broken) > _MOST:
-        what = f"{store['url']}: {len(broken) - _MOST} more files are not read"
+        what = f"{store['url']}: {counted(len(broken) - _MOST, 'more file is', 'more files are')} not read"
         yield _finding(what, "see them all with: memorywire doctor --json", serious=False)
 
 

@@ -13,6 +13,7 @@ from memorywire.cli.dream_options import of_a_night, sleep_of
 from memorywire.cli.dream_session import at_memory, dream_session, dream_watch, rules
 from memorywire.cli.inputs import json_lines
 from memorywire.cli.screen import moment, safe, table, terminal_width
+from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json, Scope
 
@@ -158,18 +159,18 @@ def _sentences(answer: Answer, desk: Desk) -> Iterator[str]:
     told = ", ".join(f"{count} {name}" for name, count in counts.items())
     idle = answer["result"] == "rehearsed" and not answer["steps"]
     result = _RESULTS["calm" if idle else answer["result"]]
-    yield f"{answer['memories']} memories: {result}" + (f": {told}" if told else "")
+    yield f"{counted(answer['memories'], 'memory')}: {result}" + (f": {told}" if told else "")
     yield from _steps(answer["steps"])
     for proposed in answer["proposed"]:
         yield f"  proposed {proposed['proposal_id']}: {', '.join(proposed['ids'])} {proposed['why']}"
     for refused in answer["refused"]:
         yield f"  left to rule {refused['rule']}: {', '.join(refused['ids'])} {refused['why']}"
     if answer["left"]:
-        yield f"{answer['left']} more steps are left for another run"
+        yield f"{counted(answer['left'], 'more step is', 'more steps are')} left for another run"
     if "probes" in answer:
         asked = answer["probes"]
         before, after = asked["recall_before"], asked["recall_after"]
-        yield f"recall of {asked['questions']} questions: {before} before, {after} after"
+        yield f"recall of {counted(asked['questions'], 'question')}: {before} before, {after} after"
     yield from _thought(answer["model"])
     if "run" in answer:
         yield f"  undo with: {desk.again('dream', 'undo', answer['run'])}"
@@ -182,9 +183,10 @@ def _thought(answer: Answer) -> Iterator[str]:
         return
     costs = f", {answer['cost']:.4f}" if "cost" in answer else ""
     spent = f"{answer['tokens']} tokens{costs}, {answer['left']} left"
-    yield f"asked {answer['model']} {answer['asked']} times: {spent}"
+    yield f"asked {answer['model']} {counted(answer['asked'], 'time')}: {spent}"
     for made in answer["proposed"]:
-        yield f"  proposed {made['proposal_id']}: a {made['pass']} of {len(made['derived_from'])} memories"
+        origins = counted(len(made["derived_from"]), "memory")
+        yield f"  proposed {made['proposal_id']}: a {made['pass']} of {origins}"
     if "problem" in answer:
         yield f"  {answer['problem']}"
 

@@ -107,14 +107,14 @@ def _with(options: Sequence[Callable[[F], F]], command: F) -> F:
 
 
 def tended(sleep: "Sleep", **given: Any) -> "Sleep":
-    """The settings, with what was typed about the background over them."""
+    """The settings for background work, with typed options over them."""
     said: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     off: dict[str, Any] = dict.fromkeys(name for name, value in said.items() if value == OFF)
     return replace(sleep, **(said | off))
 
 
 def sleep_of(sleep: "Sleep", given: dict[str, Any]) -> "Sleep":
-    """The settings, with what was typed over them."""
+    """The settings of a night, with typed options over them."""
     return replace(
         sleep,
         retention=_retention(sleep.retention, given),

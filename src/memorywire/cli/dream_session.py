@@ -55,7 +55,7 @@ def dream_watch(desk: Desk, every: float) -> None:
 
 
 def at_memory(desk: Desk, act: "Callable[[Scope, Tools], Awaitable[Answer]]") -> Answer:
-    """What the act answers, on the memory of the settings, in the name of the person at this machine."""
+    """The answer of `act` on the memory of the settings, in the name of this machine's user."""
 
     async def work(scope: Scope, house: "House") -> Answer:
         return await act(scope, await house.as_caller(PERSON).serving(scope))

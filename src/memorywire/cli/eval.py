@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from memorywire.evals.run import Plan
 
 _FEW = 20
-"""So many cases of a set are put into one shared memory when every set is measured."""
+"""How many cases of each set are put into one shared memory when every set is measured."""
 
 
 class Sets(click.Group):
@@ -127,7 +127,7 @@ def _measure_one(plan: "Plan", as_json: bool) -> None:
 
 
 def _measure_all(plans: "list[Plan]", as_json: bool) -> None:
-    """Every set that is in the folder, a few cases of some in one shared memory, and what is asked for."""
+    """Measure every set in the folder, check some cases in one shared memory, and show all figures."""
     runs, shared = [], []
     for plan in plans:
         with _passing_over(plan.kind):
@@ -141,7 +141,7 @@ def _measure_all(plans: "list[Plan]", as_json: bool) -> None:
 
 
 def _show_figures(runs: list[dict[str, Any]], shared: list[dict[str, Any]], as_json: bool) -> None:
-    """All that is to be reached in one table, or everything as one document."""
+    """Print all figures to reach in one table, or everything as one document."""
     from memorywire.evals.tables import FIGURES, figures, reached
 
     lines = reached(runs, shared)

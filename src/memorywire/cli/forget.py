@@ -9,9 +9,9 @@ from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.inputs import json_object
 from memorywire.cli.misread import note_misread
 from memorywire.cli.problems import REFUSED
-from memorywire.cli.recall import content_words
+from memorywire.cli.recall import contents_of
 from memorywire.cli.screen import safe, shortened
-from memorywire.model.errors import NotFound
+from memorywire.model.counting import counted
 from memorywire.model.record import Json
 
 _SAMPLE = 5
@@ -54,7 +54,7 @@ def command(
     if filter_ is not None and not dry_run and not yes and max_affected is None:
         max_affected = _confirmed(desk, request)
     answer = desk.call("forget", **request, dry_run=dry_run, max_affected=max_affected)
-    contents = _contents(desk, answer["forgotten_ids"]) if dry_run and not desk.as_json else {}
+    contents = contents_of(desk, answer["forgotten_ids"][:_SAMPLE]) if dry_run and not desk.as_json else {}
     desk.show(answer, lambda said: sentences(said, contents))
     if not answer["forgotten_ids"]:
         raise click.exceptions.Exit(REFUSED)
@@ -69,25 +69,13 @@ def _confirmed(desk: Desk, request: dict[str, Json]) -> int:
 
 
 def agreed(desk: Desk, deed: str, ids: Sequence[str]) -> int:
-    """How many there are, once the person at the terminal has seen some of them and said yes."""
-    for id, content in _contents(desk, ids).items():
+    """How many memories to touch, after the person at the terminal has seen some and said yes."""
+    for id, content in contents_of(desk, ids[:_SAMPLE]).items():
         click.echo(_line(id, content), err=True)
     if len(ids) > _SAMPLE:
         click.echo(f"  and {len(ids) - _SAMPLE} more", err=True)
-    click.confirm(f"{deed} {len(ids)} memories?", abort=True, err=True)
+    click.confirm(f"{deed} {counted(len(ids), 'memory')}?", abort=True, err=True)
     return len(ids)
-
-
-def _contents(desk: Desk, ids: Sequence[str]) -> dict[str, str]:
-    """What the first of these memories say; one that only its history still knows is left out."""
-    found = {}
-    with desk.memory() as memory:
-        for id in ids[:_SAMPLE]:
-            try:
-                found[id] = content_words(memory.call("get", desk.payload(id=id))["content"])
-            except NotFound:
-                continue
-    return found
 
 
 def sentences(answer: Answer, contents: Mapping[str, str]) -> Iterator[str]:

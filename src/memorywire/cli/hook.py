@@ -61,7 +61,7 @@ def _answered(call: Call, desk: Desk, sessions: Sessions) -> Answer:
 
 
 def _opening(desk: Desk, sessions: Sessions) -> Briefing:
-    """As it was made beforehand while that is good, else made now."""
+    """The briefing prepared for this session while it is good, or else a new one."""
     found = kept(sessions.opening, under=circumstances(os.environ, desk.typed), now=system_clock())
     return found or _prepare(desk, sessions)
 
@@ -128,7 +128,7 @@ def _add(memory: "Memory", spooled: Spooled) -> int:
 
 
 def _keep_rules(memory: "Memory", turn: Answer, session: str) -> None:
-    """What the user said to know, do or never do; what a rule of the policy refuses is not kept."""
+    """Keep what the user said to know, do or never do, unless a rule of the policy refuses it."""
     from memorywire.dreaming.session import rules_in, source_of
 
     for kind, sentence in rules_in(turn["content"]) if turn["role"] == "user" else ():

@@ -82,7 +82,7 @@ def is_there(url: str) -> bool:
 
 
 def must_be_there(url: str) -> None:
-    """For verbs that take memories out: a name that is misspelt is not a store that is empty."""
+    """Raise NotFound for a store that does not exist: a misspelt name must not look like an empty store."""
     if not is_there(url):
         raise NotFound(
             f"there is no store at {file_of(url)}",

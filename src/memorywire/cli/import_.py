@@ -13,6 +13,7 @@ from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.house import opened_house
 from memorywire.cli.problems import REFUSED, problem_lines
 from memorywire.cli.screen import Progress
+from memorywire.model.counting import counted
 from memorywire.model.errors import NotFound
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ async def _taken_back(desk: Desk, batch: str) -> Answer:
 
 def sentences(desk: Desk, answer: Answer) -> Iterator[str]:
     would = "would bring in" if answer["dry_run"] else "brought in"
-    yield f"{would} {answer['memories']} memories by {answer['changes']} changes"
+    yield f"{would} {counted(answer['memories'], 'memory')} by {counted(answer['changes'], 'change')}"
     for name, words in _REST.items():
         if answer[name]:
             yield f"  {answer[name]} {words}"
@@ -165,7 +166,8 @@ _REST = {
 
 
 def _undone(desk: Desk, answer: Answer) -> Iterator[str]:
-    yield f"took back: {answer['ended']} memories ended, {answer['restored']} are as they were before"
+    ended = counted(answer["ended"], "memory")
+    yield f"took back: {ended} ended, {answer['restored']} as before"
     if answer["moved"]:
         yield f"  {len(answer['moved'])} were changed since and stay: {', '.join(answer['moved'])}"
     yield from (f"  undo with: {desk.again('undo', id)}" for id in answer["change_ids"])

@@ -16,6 +16,7 @@ from memorywire.cli.inputs import TYPES, decoded
 from memorywire.cli.problems import INTERRUPTED, REFUSED, STORE_FAILURE, problem_lines
 from memorywire.cli.screen import Progress
 from memorywire.model.answers import Remembered, Status
+from memorywire.model.counting import counted
 from memorywire.model.errors import EmbedderFailed, MemorywireError, StoreError
 
 if TYPE_CHECKING:
@@ -108,12 +109,12 @@ def _import(memory: "Memory", file: BinaryIO, defaults: Answer, tally: Tally, pr
         with _unbroken():
             _remember(memory, batch, defaults, tally)
         position += sum(len(line) for _, line in batch)
-        progress.reached(position, f"{tally.done} lines")
+        progress.reached(position, counted(tally.done, "line"))
 
 
 @contextmanager
 def _unbroken() -> Iterator[None]:
-    """Ctrl-C is heard when the batch in hand is done, so that what was kept is known; twice, at once."""
+    """Delay a Ctrl-C until the batch in hand is kept, so that the count is right; a second acts at once."""
     heard = False
 
     def hear(number: int, frame: FrameType | None) -> None:

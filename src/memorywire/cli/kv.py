@@ -7,6 +7,7 @@ import click
 
 from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.screen import moment, safe, table, terminal_width
+from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidJson, InvalidRequest, NotFound
 from memorywire.model.kv import SHARED, OwnerKind
 from memorywire.model.record import Json
@@ -171,11 +172,11 @@ def reembed(desk: Desk, of: str) -> None:
 
     with desk.memory() as memory:
         done = _shelf(desk, memory, of).reembed()
-    desk.show(encode(done), lambda answer: [f"{answer['entries']} entries have a vector now"])
+    desk.show(encode(done), _with_vectors)
 
 
 def _shelf(desk: Desk, memory: "Memory", kind: str) -> "BlockingKeyValue":
-    """The keys that were meant; a user's need a user, and nobody else's have one."""
+    """The keys that are meant; a user's keys need a user, and others have none."""
     if kind != OwnerKind.USER and "--user" in desk.typed:
         raise InvalidRequest(
             f"the keys of the {kind} are of no user: they would not be kept apart, nor erased with the user",
@@ -183,7 +184,7 @@ def _shelf(desk: Desk, memory: "Memory", kind: str) -> "BlockingKeyValue":
             fix="say --of user for the keys of that user, or leave --user out",
         )
     if kind == "agent":
-        return memory.kv
+        return memory.kv.of(kind, desk.settings.agent)
     if kind == "tenant":
         return memory.kv.of(kind, desk.tenant)
     if desk.settings.user is None:
@@ -192,7 +193,7 @@ def _shelf(desk: Desk, memory: "Memory", kind: str) -> "BlockingKeyValue":
 
 
 def _owner(desk: Desk, kind: str) -> Desk:
-    """The desk at which an undo finds what was done to those keys."""
+    """A desk whose undo hint finds what was done to these keys."""
     return desk if kind == "agent" else desk.of(SHARED[OwnerKind(kind)])
 
 
@@ -241,7 +242,11 @@ def _entries(answer: Answer) -> Iterator[str]:
         yield f"there are more: --after {safe(answer['next'])}"
 
 
+def _with_vectors(answer: Answer) -> Iterator[str]:
+    yield f"{counted(answer['entries'], 'entry has', 'entries have')} a vector now"
+
+
 def _stats(answer: Answer) -> Iterator[str]:
-    yield f"{answer['entries']} entries, {answer['value_bytes']} of {answer['quota_bytes']} bytes"
+    yield f"{counted(answer['entries'], 'entry')}, {answer['value_bytes']} of {answer['quota_bytes']} bytes"
     for model in answer["models"]:
         yield f"{model['entries']} with vectors of {model['model']}, {model['dimension']} dimensions"

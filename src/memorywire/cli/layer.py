@@ -8,6 +8,7 @@ import click
 from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.inputs import json_lines, lines_of
 from memorywire.cli.screen import safe
+from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.layer import Kind
 from memorywire.model.record import Json
@@ -83,7 +84,8 @@ def _message(number: int, document: Json) -> dict[str, Json]:
 
 
 def _event(answer: Answer) -> Iterator[str]:
-    yield f"{answer['status']}: {len(answer['memories'])} memories, {len(answer['held'])} held for a person"
+    memories = counted(len(answer["memories"]), "memory")
+    yield f"{answer['status']}: {memories}, {len(answer['held'])} held for a person"
     yield f"  event {answer['event_id']}"
     if "error" in answer:
         yield f"  {safe(answer['error'])}"

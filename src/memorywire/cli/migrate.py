@@ -13,6 +13,7 @@ from memorywire.cli.house import file_of, must_be_there, opened_house
 from memorywire.cli.import_ import where_taken
 from memorywire.cli.problems import REFUSED, problem_lines
 from memorywire.cli.screen import Progress, without_secrets
+from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest
 
 
@@ -61,7 +62,9 @@ async def _moved(desk: Desk, source: str, target: str, on_conflict: str, dry_run
                 dry_run=dry_run,
             )
             with Progress("moving", None) as progress:
-                return await move(asked, house.tools, lambda done: progress.reached(done, f"{done} changes"))
+                return await move(
+                    asked, house.tools, lambda done: progress.reached(done, counted(done, "change"))
+                )
         finally:
             await origin.close()
 
@@ -70,7 +73,7 @@ def sentences(answer: Answer, target: str, tenant: str | None = None) -> Iterato
     for loss in answer["losses"]:
         yield f"lost: {loss['field']} of {loss['count']} ({loss['why']})"
     would = "would move" if answer["dry_run"] else "moved"
-    yield f"{would} {answer['memories']} memories by {answer['changes']} changes"
+    yield f"{would} {counted(answer['memories'], 'memory')} by {counted(answer['changes'], 'change')}"
     yield from left_out(answer["other_tenants"])
     for name in ("already", "conflicts", "held", "ended", "refused", "redacted"):
         if answer[name]:

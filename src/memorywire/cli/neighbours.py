@@ -10,7 +10,7 @@ _NAMED = 5
 
 
 def tell_of_others(desk: Desk) -> None:
-    """A note to a person: which agents have memories, where the one that was asked has none at all."""
+    """Tell a person which agents have memories, if the one that was asked has none."""
     if desk.as_json:
         return
     try:

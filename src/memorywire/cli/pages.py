@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from memorywire.cli.desk import Answer
 from memorywire.cli.recall import content_words
 from memorywire.cli.screen import entries, moment, safe, styled, terminal_width
+from memorywire.model.counting import counted
 from memorywire.model.record import Json
 
 _SPANS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s"))
@@ -24,7 +25,7 @@ def queue(answer: Answer, show: str | None) -> Iterator[str]:
             moment(one["at"]),
             one["agent_id"],
             one["rule"],
-            one.get("preview") or f"{len(one['memories'])} memories",
+            one.get("preview") or counted(len(one["memories"]), "memory"),
         ]
         for one in answer["items"]
     ]
@@ -71,7 +72,7 @@ def _decision(decision: Mapping[str, Json] | None) -> Iterator[str]:
 
 
 def _difference(diff: Mapping[str, Json]) -> Iterator[str]:
-    """A sign before every line says what it means, whether or not there are colours."""
+    """The difference as lines; a sign before each says what it means, with or without colours."""
     for one in diff["added"]:
         yield styled(f"+ {one['id']} (new)", colour="green")
         yield from _fields("+", one["fields"])
@@ -87,7 +88,7 @@ def _difference(diff: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _step(current: int, planned: int) -> str:
-    """From which version to which; a plan that memory overtook leads nowhere."""
+    """From which version to which; a plan that memory has overtaken leads nowhere."""
     if planned > current:
         return f"version {current} to {planned}"
     return f"version {planned} was planned, and memory is at version {current} already"

@@ -10,6 +10,7 @@ import click
 from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.inputs import json_object
 from memorywire.cli.screen import moment, safe, table, terminal_width
+from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.record import Json
 
@@ -35,7 +36,7 @@ def show(desk: Desk) -> None:
 @shared
 def check(desk: Desk, file: Path) -> None:
     """Read the policy FILE and say what is wrong with it, if anything is; nothing changes."""
-    from memorywire.governance.policy import policy_to_dict
+    from memorywire.governance.documents import policy_to_dict
     from memorywire.house.open import load_policy
 
     answer = policy_to_dict(load_policy(str(file)))
@@ -140,11 +141,14 @@ def _call(desk: Desk, operation: str, **fields: Json) -> Answer:
 
 
 def _tables(file: Path) -> list[Json]:
+    from memorywire.governance.documents import rules_from
+
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidRequest(f"{file} is not TOML: {error}", field="file") from error
-    if set(document) - {"rule"} or not isinstance(document.get("rule", []), list):
+        raise InvalidRequest(f"the policy is not TOML: {error}", field="policy") from error
+    rules_from(document.get("rule", []))  # in the words of `check`, before anything is sent
+    if set(document) - {"rule"}:
         raise InvalidRequest(
             f"{file} holds more than [[rule]] tables",
             field="file",
@@ -173,7 +177,7 @@ def _page(answer: Answer) -> Iterator[str]:
     ]
     headers = ["RULE", "VERDICT", "STATE", "FROM", "WHEN"]
     yield from table(headers, rows, elastic="WHEN", width=terminal_width())
-    yield f"held changes wait {answer['pending_days']} days"
+    yield f"held changes wait {counted(answer['pending_days'], 'day')}"
     yield from (f"secrets in {safe(scope)}: {action}" for scope, action in answer["secrets"].items())
     for subject, budget in answer["budget"].items():
         limits = " and ".join(f"{limit} {name.replace('_', ' ')}" for name, limit in budget.items())

@@ -77,7 +77,7 @@ def problems(*, as_json: bool) -> Iterator[None]:
 
 
 def bug(error: BaseException) -> dict[str, str]:
-    """An error nobody foresaw, as a problem."""
+    """An unforeseen error as a problem."""
     return {
         "code": "internal",
         "detail": f"{type(error).__name__}: {error}",

@@ -9,7 +9,8 @@ from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.inputs import PAST, TYPES, ago, json_object, min_relevance, text_from
 from memorywire.cli.misread import note_misread
 from memorywire.cli.neighbours import tell_of_others
-from memorywire.cli.screen import entries, moment, safe, styled, terminal_width
+from memorywire.cli.screen import entries, moment, safe, shortened, styled, terminal_width
+from memorywire.model.errors import NotFound
 from memorywire.model.record import Json, Trust
 from memorywire.model.requests import DedupMode, Fusion
 
@@ -18,6 +19,7 @@ _DOUBTS = {
     "weak": ["(a weak match: none of these clearly answers it)"],
     "no_match": ["(nothing in memory answers that: these are below the floor)"],
 }
+_WIDTH = 100  # columns of what a near miss says
 _FUSIONS = click.Choice([fusion.value for fusion in Fusion])
 
 
@@ -76,7 +78,9 @@ def command(
         dedup=_dedup(dedup, dedup_threshold),
         **fields,
     )
-    desk.show(answer, sentences)
+    missed = () if desk.as_json else answer.get("near_misses") or ()
+    contents = contents_of(desk, [miss["id"] for miss in missed])
+    desk.show(answer, lambda said: sentences(said, contents))
     if not answer["results"]:
         tell_of_others(desk)
     if not desk.as_json and (fields["explain"] or terminal_width() is not None):
@@ -89,7 +93,21 @@ def _dedup(mode: str | None, threshold: float | None) -> Json:
     return {"mode": mode, **({} if threshold is None else {"threshold": threshold})}
 
 
-def sentences(answer: Answer) -> Iterator[str]:
+def contents_of(desk: Desk, ids: Sequence[str]) -> dict[str, str]:
+    """What these memories say, by id; one that only its history still knows is left out."""
+    found: dict[str, str] = {}
+    if not ids:
+        return found
+    with desk.memory() as memory:
+        for id in ids:
+            try:
+                found[id] = content_words(memory.call("get", desk.payload(id=id))["content"])
+            except NotFound:
+                continue
+    return found
+
+
+def sentences(answer: Answer, contents: Mapping[str, str]) -> Iterator[str]:
     match bool(answer["results"]), answer["verdict"]:
         case True, verdict:
             yield from _hits(answer)
@@ -104,7 +122,7 @@ def sentences(answer: Answer) -> Iterator[str]:
         for hit in answer["results"]
         if hit["supporting"]
     )
-    yield from _near_misses(answer)
+    yield from _near_misses(answer, contents)
 
 
 def _hits(answer: Answer) -> list[str]:
@@ -127,11 +145,13 @@ def _hits(answer: Answer) -> list[str]:
     return entries(headers, rows, lead=2, width=terminal_width())
 
 
-def _near_misses(answer: Answer) -> Iterator[str]:
+def _near_misses(answer: Answer, contents: Mapping[str, str]) -> Iterator[str]:
     if answer.get("floor") is not None:
         yield f"floor {answer['floor']:.3f}"
     for miss in answer.get("near_misses") or ():
         yield f"cut  {miss['score']:.3f}  {miss['id']}  {safe(miss['reason'])}  {_signals(miss['signals'])}"
+        if miss["id"] in contents:
+            yield f"     {shortened(safe(contents[miss['id']]), _WIDTH)}"
 
 
 def _signals(signals: Mapping[str, float]) -> str:

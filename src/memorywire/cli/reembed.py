@@ -7,9 +7,10 @@ from time import perf_counter
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.desk import Answer, Desk, of_everybody
 from memorywire.cli.house import as_sqlite
 from memorywire.cli.screen import Progress
+from memorywire.model.counting import counted
 from memorywire.model.errors import CapabilityUnsupported
 
 _TOKEN = 4  # characters, about
@@ -21,9 +22,11 @@ _TOKEN = 4  # characters, about
 @click.option(
     "--price", type=click.FloatRange(0), metavar="AMOUNT", help="What a million tokens cost at the embedder."
 )
-@shared
+@of_everybody
 def command(desk: Desk, to: str | None, dry_run: bool, price: float | None) -> None:
     """Make new vectors for every memory, so that another embedder can serve the store.
+
+    What an earlier release wrote is indexed by its words anew, too, if it was not yet; `doctor` says so.
 
     They are made beside the old ones and swapped in at once; interrupted, it goes on where it stopped.
     Meanwhile the store may be used. Whoever has it open is refused after the swap, until they open it with
@@ -59,7 +62,21 @@ async def _reembedded(desk: Desk, url: str, name: str) -> Answer:
             )
     finally:
         await embedder.close()
-    return {"store": url, "embedding": str(embedder.space), "reembedded": count}
+    return {"store": url, "embedding": str(embedder.space), "reembedded": count, **await _reworded(url)}
+
+
+async def _reworded(url: str) -> Answer:
+    """How many versions are indexed by other words than before; nothing where no file keeps them."""
+    address = as_sqlite(url)
+    if address is None:
+        return {}
+    from memorywire.stores.sqlite.reword import reword
+
+    with Progress("indexing", None) as progress:
+        count = await reword(
+            address, lambda done, total: progress.reached(done, f"{done} of {total}", of=total)
+        )
+    return {"reindexed": count}
 
 
 class _Enough(Exception):
@@ -115,8 +132,9 @@ def _reembed_of(url: str) -> Callable[..., Awaitable[int]]:
 
 def _ahead(foreseen: Answer) -> str:
     cost = f", cost about {foreseen['cost']:g}" if "cost" in foreseen else ""
+    versions = counted(foreseen["versions"], "version")
     return (
-        f"{foreseen['store']}: {foreseen['versions']} versions, {foreseen['left']} left to embed: about"
+        f"{foreseen['store']}: {versions}, {foreseen['left']} left to embed: about"
         f" {foreseen['seconds']:g} s, {foreseen['characters']} characters, {foreseen['tokens']} tokens{cost}"
     )
 
@@ -125,7 +143,12 @@ def sentences(answer: Answer) -> Iterator[str]:
     for store in answer["stores"]:
         if "seconds" in store:
             yield _ahead(store)
-        elif store["reembedded"]:
-            yield f"{store['store']}: {store['reembedded']} versions are now of {store['embedding']}"
-        else:
+            continue
+        if store.get("reindexed"):
+            words = counted(store["reindexed"], "version is", "versions are")
+            yield f"{store['store']}: {words} found by other words than before"
+        if store["reembedded"]:
+            made = counted(store["reembedded"], "version is", "versions are")
+            yield f"{store['store']}: {made} now of {store['embedding']}"
+        elif not store.get("reindexed"):
             yield f"{store['store']}: nothing to do, its vectors are of {store['embedding']}"

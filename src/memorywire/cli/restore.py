@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from memorywire.cli.backup import copied, store_path, summary
-from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.desk import Answer, Desk, of_everybody
 from memorywire.model.clock import system_clock
 
 
@@ -15,7 +15,7 @@ from memorywire.model.clock import system_clock
 @click.option(
     "--replace", is_flag=True, help="Put it in the place of a store that exists; that one is renamed."
 )
-@shared
+@of_everybody
 def command(desk: Desk, file: Path, replace: bool) -> None:
     """Put the backup FILE in the place of the store.
 

@@ -13,6 +13,7 @@ from memorywire.cli.inputs import json_object, text_from
 from memorywire.cli.pages import page_of, queue
 from memorywire.cli.problems import REFUSED
 from memorywire.cli.recall import content_words
+from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.proposal import WAITING, State
 from memorywire.model.record import Json
@@ -51,7 +52,7 @@ def command() -> None:
 @shared
 def list_(desk: Desk, states: tuple[str, ...], rule: str | None) -> None:
     """Show what waits, oldest first."""
-    with desk.memory() as memory:
+    with desk.reading() as memory:
         found = _found(desk, memory, states or sorted(WAITING), rule)
     answer = {"items": found, "total": len(found)}
     desk.show(
@@ -74,7 +75,7 @@ def _elsewhere(desk: Desk) -> Iterator[str]:
 @shared
 def show(desk: Desk, id_: str) -> None:
     """Show what PROPOSAL would do, word by word, and what is similar."""
-    with desk.memory() as memory:
+    with desk.reading() as memory:
         answer = _ask(desk, memory, "proposal", proposal_id=id_)
     approve = desk.again("review", "approve", id_, "--seen", answer["seen"])
     desk.show(answer, lambda said: page_of(said, approve))
@@ -221,7 +222,7 @@ def _confirm(found: Sequence[Mapping[str, Json]], verb: str) -> None:
         click.echo(line, err=True)
     if len(found) > _SAMPLE:
         click.echo(f"  and {len(found) - _SAMPLE} more", err=True)
-    click.confirm(f"{verb} {len(found)} proposals?", abort=True, err=True)
+    click.confirm(f"{verb} {counted(len(found), 'proposal')}?", abort=True, err=True)
 
 
 def _batches(found: Sequence[Answer]) -> Iterator[list[str]]:

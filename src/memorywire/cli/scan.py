@@ -8,6 +8,7 @@ import click
 
 from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.screen import safe, table, terminal_width
+from memorywire.model.counting import counted
 
 _FOUND = 1
 
@@ -43,7 +44,7 @@ def _fixed(ids: Sequence[str], cleared: Sequence[Answer]) -> list[Answer]:
 
 
 def _sentences(answer: Answer) -> Iterator[str]:
-    yield f"read {answer['memories']} memories"
+    yield f"read {counted(answer['memories'], 'memory')}"
     for kind in ("secrets", "instructions"):
         found = answer[kind]
         counts = Counter(one["what"] for one in found)

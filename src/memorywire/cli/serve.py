@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from memorywire.cli.desk import Desk, shared
+from memorywire.cli.desk import Desk, of_everybody
 from memorywire.cli.dream_options import of_the_background, tended
 from memorywire.cli.house import opened_house, remarks
 
@@ -76,7 +76,7 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
 @of_the_background
 @click.option("--demo", is_flag=True, help="Serve a small world made up for the purpose, to look around in.")
 @click.option("--quiet", is_flag=True, help="Do not write a line for each request to standard error.")
-@shared
+@of_everybody
 def command(
     desk: Desk,
     host: str,

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.desk import Answer, Desk, of_everybody
 from memorywire.cli.screen import table, terminal_width
+from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest
 
 if TYPE_CHECKING:  # the driver is loaded by the verb that runs, not to show --help
@@ -27,7 +28,7 @@ def command() -> None:
 @command.command("add")
 @click.argument("name")
 @click.argument("url")
-@shared
+@of_everybody
 def add(desk: Desk, name: str, url: str) -> None:
     """Add the database at URL as shard NAME; the first one keeps every agent."""
 
@@ -48,7 +49,7 @@ def add(desk: Desk, name: str, url: str) -> None:
 @command.command("move")
 @click.argument("buckets", metavar="BUCKET...", nargs=-1, required=True, type=click.IntRange(0, 1023))
 @click.option("--to", "name", metavar="NAME", required=True, help="The shard that is to keep them.")
-@shared
+@of_everybody
 def move(desk: Desk, buckets: tuple[int, ...], name: str) -> None:
     """Move buckets of agents to another shard while they are read and written.
 
@@ -68,7 +69,7 @@ def move(desk: Desk, buckets: tuple[int, ...], name: str) -> None:
 
 
 @command.command("status")
-@shared
+@of_everybody
 def status(desk: Desk) -> None:
     """Show the shards, how many buckets each keeps, and what is on its way."""
 
@@ -89,7 +90,7 @@ def status(desk: Desk) -> None:
 
 @command.command("bucket")
 @click.argument("agents", metavar="AGENT...", nargs=-1, required=True)
-@shared
+@of_everybody
 def bucket(desk: Desk, agents: tuple[str, ...]) -> None:
     """Show in which bucket, and so in which shard, an agent is."""
 
@@ -143,7 +144,7 @@ def _in_directory(desk: Desk, work: "Callable[[Directory], Awaitable[T]]") -> T:
 def _moved(answer: Answer) -> Iterator[str]:
     for one in answer["moved"]:
         yield (
-            f"bucket {one['bucket']} is in {answer['to']}: {one['versions']} versions,"
+            f"bucket {one['bucket']} is in {answer['to']}: {counted(one['versions'], 'version')},"
             f" writes waited {one['closed']:.1f} s"
         )
 

@@ -14,7 +14,7 @@ from memorywire.cli.screen import entries, moment, safe, terminal_width
 @shared
 def command(desk: Desk, recall_id: str) -> None:
     """Show what RECALL answered, with the memories as they were then."""
-    with desk.memory() as memory:
+    with desk.reading() as memory:
         answer = memory.call("why", {**desk.reach(), "recall_id": recall_id})
     desk.show(answer, sentences)
 

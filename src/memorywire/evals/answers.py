@@ -77,6 +77,12 @@ class Grid:
     spending: Spending | None = None
     questions: int | None = None
 
+    @property
+    def mark(self) -> str:
+        """A hash that tells this grid from every other."""
+        asked = [f"{cell.name} {cell.reader.mark}" for cell in self.cells]
+        return hashed(*asked, self.judge.mark, f"{self.budget} {self.questions}")
+
     def asked(self, case: Case) -> list[Question]:
         """Of the questions whose right answer is known."""
         known = _judgeable(case)
@@ -151,7 +157,8 @@ async def answer_all(plan: Plan, grid: Grid, *, date: str, command: str, tell: T
         "date": date,
     }
     text = json.dumps(document, sort_keys=True, indent=1) + "\n"
-    await asyncio.to_thread(place.with_suffix(".json").write_text, text, encoding="utf-8")
+    target = place.with_name(f"{place.stem}-{grid.mark}.json")  # the next grid keeps this one's document
+    await asyncio.to_thread(target.write_text, text, encoding="utf-8")
     entry = {name: document[name] for name in ("run", "answers", "spent", "machine", "date")}
     await asyncio.to_thread(record, plan.out, {**entry, "command": command})
     return document
@@ -162,7 +169,7 @@ def _judgeable(case: Case) -> list[Question]:
 
 
 def _gate(cases: Iterable[Case], grid: Grid) -> tuple[int, int]:
-    """How many questions are judged and how many nobody can; refuses what none can, or costs too much."""
+    """How many questions can be judged, and how many cannot; raises if none can, or it costs too much."""
     left_out = judged = told_first = 0
     answerable = False
     for case in cases:
@@ -227,7 +234,7 @@ async def _answered(
     folder: Path | None,
     asking: _Asking,
 ) -> Answered:
-    """What was answered and judged before, or is now; either is written down."""
+    """The answer and verdict from an earlier run, or new ones; either way they are written down."""
     judge = asking.grid.judge
     prompt = answer_prompt(question, list(shown.values()) if cell.memory else None)
     terms = _terms(question, cell, judge, folder)
@@ -265,7 +272,7 @@ def answer_prompt(question: Question, memories: Sequence[str] | None) -> str:
 
 
 def _terms(question: Question, cell: Cell, judge: Reader, folder: Path | None) -> str:
-    """Who answers, who judges by what, and what the agent was told: when one changes, it is asked anew."""
+    """A hash of who answers, who judges, and what the agent was told: if it changes, it is asked anew."""
     told_as = "" if folder is None else folder.name
     return hashed(cell.reader.mark, judge.mark, _judging(question, ""), told_as)
 

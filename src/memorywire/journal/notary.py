@@ -158,7 +158,7 @@ def _read_key(path: Path) -> Signer:
 
 
 def _create(path: Path, line: str) -> None:
-    """A file for its owner alone, whole or not at all."""
+    """Create a file for its owner alone, whole or not at all."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     handle = os.open(fresh, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, _PRIVATE)
@@ -179,7 +179,7 @@ def _append(handle: int, note: str) -> None:
 
 
 def _write(handle: int, data: bytes) -> None:
-    """All of it, and on the disk before this returns."""
+    """Write all of it, and flush it to the disk."""
     while data:
         data = data[os.write(handle, data) :]
     os.fsync(handle)

@@ -294,7 +294,7 @@ def _place_beside(path: Path | None, store: PostgresStore) -> Path | None:
 
 
 async def _prepared(db: Connection, file: PostgresFile) -> None:
-    """The tables, up to date; many processes may open them at once."""
+    """Bring the tables up to date; many processes may do so at once."""
     [(there,)], _ = await _fetched(db, OWN["has_tables"], {})
     if there and await file.done(db, is_up_to_date, writing=False):
         return
