@@ -11,7 +11,7 @@ if TYPE_CHECKING:  # proofs are loaded by those who ask for one
 
 
 async def entries(door: Door, wanted: Mapping[str, Any]) -> tuple[dict[str, Json], ...]:
-    """Entries as the ledger spells them; whose tenant they are is the server's to know."""
+    """Entries as the ledger spells them, without the tenant, which only the server knows."""
     answer = await door.ask("GET", "audit", **wanted)
     return tuple(map(_entry, answer["entries"]))
 

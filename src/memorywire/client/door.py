@@ -1,4 +1,4 @@
-"""The addresses of a server that are no operation of the wire, asked as one tenant."""
+"""The addresses of a server beside the wire's operations, asked in the name of one tenant."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from memorywire.stores.remote.link import Link
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """Asks over a link; a server that was told no tenant takes the one of the token."""
+    """Asks over a link; without a tenant the server takes the token's."""
 
     link: Link
     tenant: str | None
@@ -20,7 +20,7 @@ class Door:
     async def ask(
         self, method: str, *parts: str, body: Mapping[str, Any] | None = None, **query: Any
     ) -> dict[str, Json]:
-        """The answer of the address that the parts name; what is None was not said."""
+        """The answer of the address made of these parts; fields that are None are left out."""
         path = "/v0/" + "/".join(quote(part, safe="") for part in parts)
         said = urlencode(given(query))
         address = f"{path}?{said}" if said else path
@@ -29,12 +29,12 @@ class Door:
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that were said."""
+    """The options that are not None."""
     return {name: value for name, value in options.items() if value is not None}
 
 
 async def nowhere() -> NoReturn:
-    """The house that a client does not have."""
+    """Stands in for the house, which a client does not have: raises CapabilityUnsupported."""
     raise CapabilityUnsupported(
         "this needs the store itself, and only the server has it",
         field="store",

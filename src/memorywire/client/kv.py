@@ -29,10 +29,14 @@ from memorywire.stores.remote.problems import error_of
 class RemoteKeyValue(KeyValue):
     """As `KeyValue`, within the server's limits."""
 
-    def __init__(self, door: Door, owner: Owner) -> None:
-        super().__init__(nowhere, owner, Limits())
+    def __init__(self, door: Door, owner: Owner, *, user: str | None = None) -> None:
+        super().__init__(nowhere, owner, Limits(), user=user)
         self._door = door
-        self._of = (owner.kind.value, owner.id)
+
+    @property
+    def _of(self) -> tuple[str, str]:
+        self.refuse_unsaid()
+        return self.owner.kind.value, self.owner.id
 
     def of(self, kind: str, id: str) -> "RemoteKeyValue":
         return RemoteKeyValue(self._door, replace(self.owner, kind=owner_kind(kind), id=id))
@@ -98,7 +102,7 @@ def _kept(document: dict[str, Json]) -> Kept:
 
 
 def _entry(document: Mapping[str, Json]) -> Entry:
-    """With the value as it came: whatever it looks like, it is nobody's but the caller's."""
+    """The entry with its value exactly as it came."""
     entry: Entry = load(Entry, {**document, "value": None})
     return replace(entry, value=document["value"])
 

@@ -12,7 +12,7 @@ from memorywire.model.record import Json, Scope
 
 
 class RemoteLayer(Layer):
-    """As `Layer`; the server reads what waits, so there is nothing to `work` at here."""
+    """As `Layer`; the server reads what waits, so there is no `work` here."""
 
     def __init__(self, door: Door, scope: Scope) -> None:
         super().__init__(nowhere, scope)

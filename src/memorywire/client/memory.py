@@ -29,17 +29,16 @@ if TYPE_CHECKING:  # each is loaded by those who use it
 A = TypeVar("A")
 
 _AT_ONCE = 32
-"""Memories in one request: so many of the longest still fit into it."""
+"""Memories in one request: that many of the longest still fit into it."""
 
 
 class Client(Memory):
-    """An agent's memory behind the address of `memorywire serve`, opened by nobody but the server.
+    """An agent's memory at a server: `memorywire serve` opens it, and this client only asks.
 
     The verbs answer as `Memory` answers, and so do `kv` and `layer`. All operations of the wire are there as
-    plain JSON, through `call`; what waits for a person is read so alone. What needs the store itself raises
-    CapabilityUnsupported.
-    The token decides about the tenant; one of several tenants chooses with `tenant`, or with
-    `?tenant=` in the address.
+    plain JSON, through `call`; reviewing is there in that form only. What needs the store itself raises
+    CapabilityUnsupported. The token decides about the tenant; one of several tenants chooses with `tenant`,
+    or with `?tenant=` in the address.
     """
 
     def __init__(
@@ -81,7 +80,9 @@ class Client(Memory):
         **filters: Unpack[AuditOptions],
     ) -> tuple[dict[str, Json], ...]:
         """As `Memory` answers, without the tenant; takes the right to review."""
-        wanted: dict[str, Any] = {"user_id": self.user_id, **moments(**filters)}
+        wanted: dict[str, Any] = moments(**filters)
+        if wanted.get("user_id") is None:
+            wanted["user_id"] = self.user_id
         if not wanted.pop("all_agents", False):
             wanted["agent_id"] = self.agent_id
         asked = {**wanted, "before": before, "limit": limit} if subject is None else {"subject": subject}
@@ -107,7 +108,8 @@ class Client(Memory):
     def kv(self) -> "RemoteKeyValue":
         from memorywire.client.kv import RemoteKeyValue
 
-        return RemoteKeyValue(self._door, Owner(kind=OwnerKind.AGENT, id=self.agent_id, tenant=self.tenant))
+        owner = Owner(kind=OwnerKind.AGENT, id=self.agent_id, tenant=self.tenant)
+        return RemoteKeyValue(self._door, owner, user=self.user_id)
 
     @property
     def layer(self) -> "RemoteLayer":
@@ -181,7 +183,7 @@ class BlockingClient(BlockingMemory):
 
 
 def _unfit(payload: Mapping[str, Json]) -> MemorywireError | None:
-    """Why this cannot be kept: it would take the others of its request with it, and need not be sent."""
+    """Why this item cannot be sent: as a part of one request it would fail the others, too."""
     try:
         validate.check("remember", payload)
     except MemorywireError as problem:

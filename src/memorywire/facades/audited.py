@@ -95,9 +95,10 @@ class Audited(ABC):
             raise InvalidRequest(
                 f"{name} is not a field here", field=name, fix=f"there are: {', '.join(known)}"
             )
-        named: dict[str, Any] = {"user_id": self.user_id, "all_agents": False, **moments(**filters)}
+        named: dict[str, Any] = {"user_id": None, "all_agents": False, **moments(**filters)}
         agent = None if named.pop("all_agents") else self.agent_id
-        return Filters(tenant=self.tenant, agent=agent, user=named.pop("user_id"), **named)
+        user = named.pop("user_id")
+        return Filters(tenant=self.tenant, agent=agent, user=self.user_id if user is None else user, **named)
 
     async def _ledger(self) -> SqliteJournal:
         """The journal, once everything that was noted is in it."""

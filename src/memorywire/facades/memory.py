@@ -90,9 +90,9 @@ class Memory(Audited, Overseeing, Contracts):
 
     Nothing is opened before the first call. Without `stores`, memories are kept in one SQLite file
     under MEMORYWIRE_HOME or the platform's data folder. `user_id` narrows every call to one user
-    unless the call names another. `floor` is what `min_relevance="auto"` means and `match` the relevance from
-    which the verdict is a match, as `memorywire calibrate` fitted them; without them, what was fitted for the
-    default embedder.
+    unless the call names another; None names nobody. `floor` is what `min_relevance="auto"` means and `match`
+    the relevance from which the verdict is a match, as `memorywire calibrate` fitted them; without them, what
+    was fitted for the default embedder.
 
     `policy` is a profile (`open`, `balanced`, `strict`), the path of a TOML file, or None: then nothing is
     judged, redacted or written down. `secrets` are values by label that must never be kept. `caller` is
@@ -274,7 +274,8 @@ class Memory(Audited, Overseeing, Contracts):
         return await recover(asked, await self._tools())
 
     def _scope(self, **options: Unpack[ScopeOption]) -> Scope:
-        return Scope(tenant=self.tenant, agent=self.agent_id, user=options.get("user_id", self.user_id))
+        user = options.get("user_id")
+        return Scope(tenant=self.tenant, agent=self.agent_id, user=self.user_id if user is None else user)
 
     async def _tools(self) -> Tools:
         """The tools, with the store that keeps this agent's memories."""
