@@ -21,6 +21,7 @@ HELD_WHEN_BALANCED = {
     "untrusted-procedure": a_case(untrusted(type=MemoryType.PROCEDURAL)),
     "instruction": a_case(a_memory(), instructions=(("persistence", "content"),)),
     "destructive-filter": a_case(operation="forget", ended=1, by_filter=True),
+    "erasure": a_case(operation="forget", caller="agent:ana", erased=1, ending=(a_memory(),)),
 }
 PLEASANT = {
     "a remember without a source": a_case(a_memory()),
@@ -28,7 +29,9 @@ PLEASANT = {
     "a procedure of one's own": a_case(a_memory(type=MemoryType.PROCEDURAL)),
     "a remember that supersedes": a_case(a_memory(), ended=1, ending=(untrusted(id="old"),)),
     "a forget by id": a_case(operation="forget", ended=1, ending=(a_memory(),)),
-    "a hard delete by id": a_case(operation="forget", erased=1, ending=(untrusted(),)),
+    "a hard delete by a program": a_case(operation="forget", caller="local", erased=1, ending=(untrusted(),)),
+    "a hard delete by an operator": a_case(operation="forget", caller="operator:olga", erased=1),
+    "a forget by an agent": a_case(operation="forget", caller="agent:ana", ended=1, ending=(a_memory(),)),
     "a merge": a_case(a_memory(), operation="merge", ended=2),
     "an undo": a_case(untrusted(), operation="undo"),
     "a filter that matches nothing": a_case(operation="forget", by_filter=True),

@@ -124,3 +124,17 @@ def test_an_approval_is_of_the_call_it_was_asked_for():
             assert not done.is_error, text(done)
 
     asyncio.run(story())
+
+
+def test_what_an_agent_would_erase_for_good_waits_and_what_it_forgets_does_not():
+    async def story() -> None:
+        async with a_house(policy="balanced") as house, Client(server_of(house)) as client:
+            kept = {"type": "semantic", "content": "Ana pays by invoice"}
+            id = (await client.call_tool("remember", kept)).structured_content["id"]
+            held = (await client.call_tool("forget", {"ids": [id], "hard_delete": True})).structured_content
+            assert (held["status"], held["rule"]) == ("staged", "erasure")
+            assert (await client.call_tool("get", {"id": id})).structured_content["id"] == id
+            gone = (await client.call_tool("forget", {"ids": [id]})).structured_content
+            assert gone["status"] == "committed"
+
+    asyncio.run(story())

@@ -170,7 +170,7 @@ def _hex(run: str) -> bytes:
 
 
 def _legible(data: bytes) -> Iterator[str]:
-    """The bytes as text; None if they are not text."""
+    """The bytes as text; nothing if they are not text."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
