@@ -89,6 +89,20 @@ def test_of_what_is_past_no_session_has_a_newer_word(url: str) -> None:
     assert not any("newest" in hit.signals for hit in hits)
 
 
+def test_what_is_near_to_the_newest_only_does_not_take_its_place(url: str) -> None:
+    scope = a_scope()
+    kept = [
+        (said(scope, "a bike", "old", occurred_at=NOW - 9), ASKED),
+        (said(scope, "the bike", "new", occurred_at=NOW - 5), a_vector(1, 1)),
+        (said(scope, "our bike", "beside", occurred_at=NOW - 1), a_vector(1, 2)),
+    ]
+    query = a_query(scope, "bike", ASKED)
+    assert ids(found(url, kept[1:], query)) == ["beside", "new"]
+    hits = found(url, kept, query)
+    assert ids(hits) == ["new", "old", "beside"]
+    assert ["newest" in hit.signals for hit in hits] == [True, False, False]
+
+
 def test_of_a_time_that_is_counted_back_more_is_made(url: str) -> None:
     scope = a_scope()
     kept = [

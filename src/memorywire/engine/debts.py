@@ -23,7 +23,6 @@ from memorywire.model.errors import (
 )
 from memorywire.model.proposal import Debt
 from memorywire.stores.contract import Fanned, Store
-from memorywire.stores.wrappers.breaker import Resting
 
 # A change that was owed so recently is probably on its way in some process; it is not ours to repay.
 _ON_ITS_WAY_MS = 30_000
@@ -140,10 +139,10 @@ async def _repay(debt: Debt, store: Store, tools: Tools) -> bool:
     try:
         await store.write(await with_vectors(debt.change, tools))
         entry = entry_of(debt.change, "paid", tools)
-    except Resting:  # no try, so the next one does not wait twice as long
-        return False
     except (StoreError, EmbedderFailed) as error:
-        await journal.write(Act(debts=(tried(debt, error.detail, tools),)))
+        # What was not asked was not tried, so the next try does not wait twice as long.
+        if not isinstance(error, StoreError) or error.asked:
+            await journal.write(Act(debts=(tried(debt, error.detail, tools),)))
         return False
     except MemorywireError as refusal:  # the store has moved on: what was promised cannot be done any more
         entry = replace(entry_of(debt.change, "lapsed", tools, why=refusal.code), contents=())

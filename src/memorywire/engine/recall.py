@@ -17,7 +17,6 @@ from memorywire.model.requests import Fusion, Recall
 from memorywire.model.values import replaced
 from memorywire.model.where import Where
 from memorywire.retrieval.admit import Admission, admit, level
-from memorywire.retrieval.amounts import amounts
 from memorywire.retrieval.aside import aside, asks_of_the_past, counts_back
 from memorywire.retrieval.hops import follow, linked
 from memorywire.retrieval.joined import things
@@ -79,7 +78,6 @@ def _query(request: Recall, now: int) -> Query:
         aside=aside(request.query),
         ago=counts_back(request.query),
         settled=asks_of_the_past(request.query),
-        amounts=amounts(request.query),
     )
 
 

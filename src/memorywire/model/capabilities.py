@@ -21,7 +21,7 @@ class Feature(StrEnum):
 
 
 def working(features: frozenset[Feature], space: Space) -> frozenset[Feature]:
-    """What of a store's features works beside an embedder of this space: without one it gets no vectors."""
+    """The features of a store that work with an embedder of this space: without one there are no vectors."""
     return features - {Feature.VECTOR} if space == NO_SPACE else features
 
 
@@ -33,10 +33,10 @@ class StoreCapabilities:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """`overseen` when a journal is wired, so that people can review, rule and ask why.
+    """What is wired. `overseen` when there is a journal, so that people can review, rule and ask why.
 
-    `together` is what several stores can do as one, when somebody has joined them. `extracts` when
-    conversations can be read for facts, `hosting` when an OpenWOP host is open over it.
+    `together` is what several stores can do as one, if several are joined. `extracts` when conversations can
+    be read for facts, `hosting` when an OpenWOP host is open over it.
     """
 
     stores: tuple[StoreCapabilities, ...]
@@ -48,7 +48,7 @@ class Capabilities:
 
     @property
     def features(self) -> frozenset[Feature]:
-        """What is advertised: it holds wherever a request lands."""
+        """What is advertised: it holds for whichever store a request reaches."""
         if self.together is not None:
             return self.together
         return frozenset.intersection(*(store.features for store in self.stores))

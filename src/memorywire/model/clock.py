@@ -11,7 +11,7 @@ END_OF_CALENDAR = 253_402_300_800_000
 """The year 10,000: no date can say this moment, nor any after it."""
 
 SECONDS = range(100_000_000, 4_102_444_800)
-"""Epoch seconds of the years 1973 to 2099: as milliseconds, six weeks of 1970, which nobody means."""
+"""A number in this range was meant in seconds: read as milliseconds it would be in early 1970."""
 
 
 def system_clock() -> int:

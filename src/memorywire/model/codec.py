@@ -39,7 +39,7 @@ def dump(value: Any) -> Json:
 
 @cache
 def _way(kind: type) -> Callable[[Any], Json]:
-    """How values of a kind are written; found out once."""
+    """How values of a kind are written; worked out once."""
     if issubclass(kind, Enum):
         return attrgetter("value")
     if is_dataclass(kind):
@@ -95,7 +95,7 @@ def _load_value(kind: type, data: Mapping[str, Json]) -> Any:
 
 
 def _named(hint: Any, name: Json) -> type | None:
-    """The class of that name, or of none, among those the hint allows; free-form JSON has none."""
+    """The class of that name among those the hint allows; free-form JSON names none."""
     choices = [kind for kind in (hint, *get_args(hint)) if isinstance(kind, type)]
     fitting = (kind for kind in choices if is_dataclass(kind) and name in (None, kind.__name__))
     return next(fitting, None)

@@ -214,6 +214,8 @@ class EmbedderNotConfigured(CapabilityUnsupported):
 
 class StoreError(MemorywireError):
     code = "store_error"
+    asked = True
+    """Whether the store was asked at all; one that is left alone for a while was not."""
 
 
 class StoreUnavailable(StoreError):

@@ -27,7 +27,7 @@ def _written(bits: int) -> str:
 
 
 def part_of(whole: str, place: int) -> str:
-    """The id of what stands at a place in something that was minted: always the same, and in its order."""
+    """The id for the part at this place of something minted: always the same, and sorted by place."""
     head = int(whole.replace("-", ""), 16) >> 62 << 62
     tail = int.from_bytes(hashlib.blake2b(whole.encode(), digest_size=8).digest(), "big") & _REST
     return _written(head | place << _PLACES | tail)
@@ -58,7 +58,7 @@ class IdMint:
         return _minted(moment, counter, self._entropy(_TAIL_BYTES))
 
     def many(self, count: int) -> list[str]:
-        """So many of one moment, for which the lots are drawn at once."""
+        """That many ids of one moment, with one draw of random bits."""
         drawn = BytesIO(self._entropy(_TAIL_BYTES * count))
         now = self._clock()
         with self._lock:

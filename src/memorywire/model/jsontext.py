@@ -1,4 +1,4 @@
-"""JSON as text and back, by what is made once: for a short text the library's own ways take longer."""
+"""JSON as text and back, by encoders made once: for short texts the library's functions take longer."""
 
 import json
 import json.encoder

@@ -37,7 +37,7 @@ _listed = encoder(ensure_ascii=True, spaced=True)
 _FORM, _FORM_AT = "8", 14  # RFC 9562: the digit of an id that is made by a rule of one's own, and its place
 
 SHARED = {OwnerKind.USER: "kv:user", OwnerKind.TENANT: "kv:tenant"}
-"""The agents under which entries live that belong to no single agent."""
+"""The agents that hold the entries of users and tenants, which belong to no single agent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,7 +229,7 @@ def is_entry(record: Record) -> bool:
 
 
 def is_mark(mark: Json) -> bool:
-    """Whether this is how an entry is marked: anybody may put something of that name into metadata."""
+    """Whether this is the mark of an entry: anybody may put something else under that name."""
     return (
         (type(mark) is dict or isinstance(mark, Mapping))  # the second takes long to ask
         and isinstance(mark.get("of"), str)
@@ -241,15 +241,15 @@ def is_mark(mark: Json) -> bool:
 
 
 def saying(record: Record) -> str | None:
-    """The digest by which a repetition of a memory is known; None of an entry, which is known by its key.
+    """The digest by which a repeated memory is recognised; None for an entry, which its key identifies.
 
-    A memory that says the same as an entry is another one: it must not go when the key does.
+    A memory that says the same as an entry is another one: it must stay when the key is deleted.
     """
     return None if MARK in record.metadata and is_entry(record) else record.digest
 
 
 def entry_of(record: Record) -> Entry:
-    """The entry that a record keeps. A person may have edited a held one to plain words: then they are it."""
+    """The entry that a record keeps; if a person edited a held entry to plain words, those are its value."""
     mark = record.metadata[MARK]
     key = mark["key"]
     held = record.content

@@ -5,5 +5,5 @@ from pathlib import Path
 
 
 def folder(package: str) -> Path:
-    """Where they are. `importlib.resources` knows it too, but takes longer to load than they to read."""
+    """The folder of the package; `importlib.resources` knows it too, but takes longer to load."""
     return Path(next(iter(import_module(package).__path__)))

@@ -1,4 +1,4 @@
-"""Texts that are longer than a memory may be, in parts that are not."""
+"""Splits a text that is too long for one memory into parts that are not."""
 
 from collections.abc import Iterator
 

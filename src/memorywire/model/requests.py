@@ -20,7 +20,7 @@ class Fusion(StrEnum):
 
 
 class Order(StrEnum):
-    """Ids rise with time, so that one order is the other backwards."""
+    """Ids rise with time, so `newest` is simply the order of ids reversed."""
 
     OLDEST = "oldest"
     NEWEST = "newest"

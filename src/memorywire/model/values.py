@@ -20,7 +20,7 @@ _NOT_GIVEN = object()
 
 
 def _dataclass(*, kw_only: bool = False, **options: bool) -> Callable[[type[T]], type[T]]:
-    """The decorator: of frozen classes with slots the methods wait, of others they are written at once."""
+    """The decorator: methods of frozen classes with slots are written when first called, others at once."""
     if options == {"frozen": True, "slots": True}:
         return partial(_value, kw_only=kw_only)
     return dataclasses.dataclass(kw_only=kw_only, **options)
@@ -43,7 +43,7 @@ def _value(kind: type[T], *, kw_only: bool) -> type[T]:
 
 
 def _waiting(kind: type, name: str) -> Callable[..., Any]:
-    """Stands in for a method until it is called, and has it written then."""
+    """A stand-in for a method, which has the real one written when it is first called."""
 
     def method(self: object, *args: Any, **kwargs: Any) -> Any:
         _write_init(kind) if name == "__init__" else _write_comparing(kind)
@@ -53,7 +53,7 @@ def _waiting(kind: type, name: str) -> Callable[..., Any]:
 
 
 def _write_comparing(kind: Any) -> None:
-    """By the standard library, for a twin from which they are taken over."""
+    """Write the comparing methods: the standard library makes them for a twin, and they are taken over."""
     fields = {field.name: field for field in dataclasses.fields(kind)}
     hints = {name: field.type for name, field in fields.items()}
     same = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
@@ -64,7 +64,7 @@ def _write_comparing(kind: Any) -> None:
 
 
 def _write_init(kind: Any) -> None:
-    """As the standard library does, but a slot is set by itself and not looked up by its name again."""
+    """Write `__init__` as the standard library does, but set slots directly, without a lookup by name."""
     fields = [field for field in dataclasses.fields(kind) if field.init]
     made = [field for field in fields if field.default_factory is not dataclasses.MISSING]
     known = {f"set_{field.name}": getattr(kind, field.name).__set__ for field in fields}
@@ -94,7 +94,7 @@ def _text_of_value(field: dataclasses.Field[Any]) -> str:
 
 
 def replaced(value: T, **changes: Any) -> T:
-    """As `dataclasses.replace`, in less time, for values that are as they were given."""
+    """As `dataclasses.replace`, but faster, for values whose `__init__` only stores its arguments."""
     kind: Any = type(value)
     copied: T = _copier(kind)(value, changes)
     return copied

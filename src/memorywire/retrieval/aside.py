@@ -6,7 +6,6 @@ English only, and deliberately modest: what is not understood is simply not used
 import re
 from functools import lru_cache
 
-from memorywire.retrieval.amounts import asks_a_past_amount
 from memorywire.stores.text import terms
 
 _AGO = r"(?:how many|couple of|\w+) (?:days?|weeks?|months?) ago"
@@ -45,6 +44,5 @@ def counts_back(text: str) -> bool:
 
 
 def asks_of_the_past(text: str) -> bool:
-    """Whether the text asks when, why or how much something was: later mentions do not change that answer."""
-    asks = _PAST.match(text) is not None or asks_a_past_amount(text)
-    return asks and not _LATEST.search(text)
+    """Whether the text asks when or why something happened: later mentions do not change that answer."""
+    return _PAST.match(text) is not None and not _LATEST.search(text)

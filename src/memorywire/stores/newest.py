@@ -51,12 +51,10 @@ def put_newest_ahead(
     sessions: Ints,
     covered: Covered,
     settled: bool,
-    telling: Mask | None,
 ) -> None:
     """Raise the weight of contenders that supersede others; their order may change by it.
 
     Where the question is about something `settled`, a newer session does not supersede an older one.
-    `telling` says who tells an amount of what the question asks one of: two that do speak of the same thing.
     """
     _pass(contest, _facts(_weights(contest), moments, vectors, holding, sessions))
     if not (leaders := _leaders(contest, sessions)):
@@ -65,9 +63,7 @@ def put_newest_ahead(
     its, other = int(sessions[first]), int(sessions[second])
     _put_fuller_ahead(contest[first], contest[second], lambda: covered(other) - covered(its))
     if not settled:
-        first, second = _leaders(contest, sessions)
-        told = telling is not None and bool(telling[first] and telling[second])
-        _pass(contest, _sessions(_weights(contest), moments, holding, first, second, told=told))
+        _pass(contest, _sessions(_weights(contest), moments, holding, *_leaders(contest, sessions)))
 
 
 def _put_fuller_ahead(first: Contender, second: Contender, fuller: Callable[[], float]) -> None:
@@ -117,19 +113,20 @@ def _facts(
     after = weights.copy()
     some = np.flatnonzero(passes.any(axis=1))
     for newer in some[np.argsort(moments[some], kind="stable")]:
-        after[newer] = max(after[newer], after[passes[newer]].max() + A_NOSE)
+        passed = after[passes[newer]]  # who has passed another stands for it, with its evidence
+        passed = passed[weights[newer] >= NEAR_TIE * passed]
+        if len(passed):
+            after[newer] = max(after[newer], passed.max() + A_NOSE)
     return after
 
 
-def _sessions(
-    weights: Floats, moments: Ints, holding: Holding, first: int, second: int, *, told: bool
-) -> Floats:
+def _sessions(weights: Floats, moments: Ints, holding: Holding, first: int, second: int) -> Floats:
     """The weights after the second session has passed the first, if it is newer and answers the same."""
     two = [(weight, held[[first, second]]) for weight, held in holding]
     if (
         moments[second] > moments[first]
         and LEADERS_TIE * weights[first] <= weights[second] <= weights[first]
-        and (told or _same_terms(two, LEADERS, LEADERS_SAME_TERMS)[0, 1])
+        and _same_terms(two, LEADERS, LEADERS_SAME_TERMS)[0, 1]
     ):
         weights = weights.copy()
         weights[second] = weights[first] + A_NOSE

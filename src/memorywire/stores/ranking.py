@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
 from memorywire.model.values import dataclass
-from memorywire.stores.amounts import counted
 from memorywire.stores.relevance import (
     A_NOSE,
     AGO,
@@ -27,7 +26,6 @@ from memorywire.stores.relevance import (
     SAME_TERMS,
     SPOKE,
     TERMS_COVERED,
-    UNTOLD,
     brevity,
     evidence,
     idf,
@@ -115,7 +113,7 @@ def rank(candidates: Sequence[Candidate], asked: Vector | None, query: Query, li
     _put_fuller_session_ahead(contest, runners, sought)
     contest.sort(key=lambda runner: runner.place)
     if not query.settled:
-        _put_newer_session_ahead(contest, sought, query)
+        _put_newer_session_ahead(contest, sought)
     ranked = sorted(contest, key=lambda runner: runner.place) + runners[CONTEST:]
     return [Scored(record=r.record, score=r.score, signals=r.signals) for r in ranked[:limit]]
 
@@ -194,9 +192,6 @@ def _priors(record: Record, query: Query, named: frozenset[str], signals: dict[s
     if record.occurred_at is not None and any(a <= record.occurred_at < b for a, b in query.times):
         signals["in_time"] = 1.0
         factor *= AGO if query.ago else IN_TIME
-    if query.amounts and query.amounts.isdisjoint(counted(record.words)):
-        signals["untold"] = 1.0
-        factor *= UNTOLD
     if record.standing is Standing.DEMOTED:
         signals["demoted"] = 1.0
     return factor
@@ -227,9 +222,9 @@ def _steps() -> list[tuple[int, float]]:
 def _put_newest_ahead(contest: Sequence[_Runner], sought: _Sought) -> None:
     """Among near ties that answer the same question, let the newer pass the older by a small margin.
 
-    Two turns of conversations are left to their sessions: talking about something again does not correct it.
+    An older one that has itself passed another stands for it, with its evidence. Two turns of conversations
+    are left to their sessions: talking about something again does not correct it.
     """
-    before = {runner.record.id: runner.weight for runner in contest}
     by_age = sorted(contest, key=lambda runner: (runner.record.moment, runner.record.id))
     for at, newer in enumerate(by_age):
         passed = [
@@ -237,7 +232,7 @@ def _put_newest_ahead(contest: Sequence[_Runner], sought: _Sought) -> None:
             for older in by_age[:at]
             if older.record.moment < newer.record.moment
             and None in (older.session, newer.session)
-            and before[newer.record.id] >= NEAR_TIE * before[older.record.id]
+            and newer.weight >= NEAR_TIE * older.weight
             and _same_terms(older, newer, sought, SAME_TERMS)
             and cosine(older.candidate.vector, newer.candidate.vector) >= ALIKE
         ]
@@ -277,7 +272,7 @@ def _covered(leader: _Runner, everybody: Sequence[_Runner], sought: _Sought) -> 
     return held / (sought.total or 1.0)
 
 
-def _put_newer_session_ahead(ranked: Sequence[_Runner], sought: _Sought, query: Query) -> None:
+def _put_newer_session_ahead(ranked: Sequence[_Runner], sought: _Sought) -> None:
     """Let the second leader pass the first if it is newer and answers by nearly the same terms."""
     if not (leaders := _leaders(ranked)):
         return
@@ -285,15 +280,10 @@ def _put_newer_session_ahead(ranked: Sequence[_Runner], sought: _Sought, query: 
     if (
         second.record.moment > first.record.moment
         and LEADERS_TIE * first.weight <= second.weight <= first.weight
-        and (_both_tell(leaders, query) or _same_terms(first, second, sought, LEADERS_SAME_TERMS))
+        and _same_terms(first, second, sought, LEADERS_SAME_TERMS)
     ):
         second.weight = first.weight + A_NOSE
         second.signals["newest"] = 1.0
-
-
-def _both_tell(leaders: Sequence[_Runner], query: Query) -> bool:
-    """Whether each tells an amount of what the query asks one of: then they speak of the same thing."""
-    return bool(query.amounts) and not any("untold" in leader.signals for leader in leaders)
 
 
 def _same_terms(one: _Runner, other: _Runner, sought: _Sought, same: float) -> bool:

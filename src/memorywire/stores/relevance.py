@@ -36,9 +36,6 @@ ASKING = 0.5
 """A question among people tells little, but stands beside its answer: a turn that only asks counts this share
 less, and lends this share more."""
 
-UNTOLD = 0.7
-"""A memory that tells no amount of what the query asks the number or the amount of."""
-
 IN_TIME = 1.3
 AGO = 2.0
 """`IN_TIME` is the factor for a memory of the time that the query names. `AGO` is that factor where the query

@@ -10,7 +10,7 @@ from memorywire.stores.postgres.filters import Conditions
 from memorywire.stores.postgres.queries import QUERIES
 from memorywire.stores.postgres.rows import halves, scope_row, term_key
 from memorywire.stores.relevance import CONTEST, K1, NEIGHBOURS, idf
-from memorywire.stores.sqlite.wording import Statistics
+from memorywire.stores.sqlite.ranking import Statistics
 from memorywire.stores.text import name_words, query_terms, spoken_by
 
 # For each place in the answer so many contenders of each kind.

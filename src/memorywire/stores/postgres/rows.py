@@ -17,7 +17,6 @@ from memorywire.model.kv import saying
 from memorywire.model.record import Json, MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.space import Space
 from memorywire.model.where import FIELDS
-from memorywire.stores.amounts import amount_of, counted
 from memorywire.stores.postgres.database import Row
 from memorywire.stores.text import ASKED, name_words, spoken_by, tenths_asked, terms
 
@@ -94,7 +93,6 @@ def version_row(put: Put, space: Space) -> dict[str, Any]:
     record = put.record
     found = terms(record.text)
     aside = {spoken_by(word): 1 for word in name_words(record.person or "")} | {ASKED: tenths_asked(record)}
-    aside |= {amount_of(term): 1 for term in sorted(counted(record.words))}
     entries = [*found.items(), *((term, count) for term, count in aside.items() if count)]
     structured = not isinstance(record.content, str)
     row = scope_row(record.scope) | {

@@ -22,12 +22,11 @@ from memorywire.stores.postgres.reading import asked_for, at_positions, position
 from memorywire.stores.postgres.rows import floats, kept, record_of, scope_row, some
 from memorywire.stores.postgres.shelf import INDEXED, PostgresShelf, Since
 from memorywire.stores.sqlite.pushdown import needs_rows
-from memorywire.stores.sqlite.ranking import rank
+from memorywire.stores.sqlite.ranking import Statistics, rank
 from memorywire.stores.sqlite.runner import Ranked
 from memorywire.stores.sqlite.selection import Selection
 from memorywire.stores.sqlite.shelf import Shelf
 from memorywire.stores.sqlite.shelves import Shelves
-from memorywire.stores.sqlite.wording import Statistics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

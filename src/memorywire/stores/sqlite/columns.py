@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memorywire.stores.relevance import BRIEF, LENGTHY, UNTOLD
+from memorywire.stores.relevance import BRIEF, LENGTHY
 from memorywire.stores.sqlite.best import Floats, Mask, Places
 
 
@@ -19,13 +19,6 @@ def spread(places: Places, values: Floats, width: int) -> Floats | None:
     return column
 
 
-def telling(places: Places, width: int) -> Floats:
-    """A column of this width with 1 at these places, of what tells an amount, and UNTOLD elsewhere."""
-    column = np.full(width, UNTOLD)
-    column[places] = 1.0
-    return column
-
-
 def standing_at(column: Floats, places: Places) -> Floats:
     """The values at these ascending places; the column itself if they are all of its places."""
     return column if len(places) == len(column) else column[places]
@@ -33,12 +26,6 @@ def standing_at(column: Floats, places: Places) -> Floats:
 
 def shortened(lengths: NDArray[Any]) -> Floats:
     return 1 / (1 + np.clip((lengths.astype(np.float64) - BRIEF) / LENGTHY, 0, 1))
-
-
-def shorten(weights: NDArray[Any], lengths: NDArray[Any]) -> None:
-    """Lower the weights of long memories."""
-    long = np.flatnonzero(lengths > BRIEF)
-    weights[long] *= shortened(lengths[long])
 
 
 def floats(vector: bytes | None) -> NDArray[np.float32] | None:

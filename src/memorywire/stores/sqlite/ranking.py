@@ -4,7 +4,7 @@ Rounded vectors held in memory choose the rows that could win; their exact vecto
 order.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import compress, takewhile
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memorywire.model.query import Query
-from memorywire.stores.amounts import amount_of
+from memorywire.model.values import dataclass
 from memorywire.stores.contract import Enough
 from memorywire.stores.newest import put_newest_ahead
 from memorywire.stores.relevance import (
@@ -35,18 +35,27 @@ from memorywire.stores.relevance import (
     idf,
 )
 from memorywire.stores.sqlite.best import FEW, Floats, Mask, Places, best
-from memorywire.stores.sqlite.columns import floats, shorten, shortened, spread, standing_at, telling, within
+from memorywire.stores.sqlite.columns import floats, shortened, spread, standing_at, within
 from memorywire.stores.sqlite.neighbourhood import ALL_LENT, STEPS
 from memorywire.stores.sqlite.runner import Gathered, Ranked, Runner, made, put_best_first, rated
 from memorywire.stores.sqlite.selection import Rows, Selection, held, holding
 from memorywire.stores.sqlite.shelf import Shelf, Source
-from memorywire.stores.sqlite.wording import Statistics, worded
+from memorywire.stores.sqlite.wording import worded
 from memorywire.stores.text import ASKED, name_words, query_terms, spoken_by
 
 # How far evidence computed in single precision may be from the exact one.
 _SLACK = 1e-5
 _NOWHERE = np.empty(0, np.intp)
 _NOBODY = np.empty(0, np.int32)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistics:
+    """How common each term is (by its key) among all rows of which the selected are only a part."""
+
+    documents: int
+    average: float
+    containing: Mapping[int, int]
 
 
 def rank(
@@ -130,14 +139,11 @@ class _Field:
         self._earned = np.array([word not in query.aside for word in words], bool)
         keys = [self._shelf.key(word) for word in words]
         names = [self._shelf.key(spoken_by(word)) for name in query.names for word in name_words(name)]
-        amounts = [self._shelf.key(amount_of(term)) for term in query.amounts]
-        told = [*keys, *names, *amounts, self._shelf.key(ASKED)]
+        told = [*keys, *names, self._shelf.key(ASKED)]
         found = self._found = worded(self._shelf.postings, self._selection, told)
-        # Entries of words end here, of names there, of amounts behind them; the rest is what asks.
-        ends = (len(keys), len(keys) + len(names), len(told) - 1)
-        asked, named, counted = found.which.searchsorted(ends).tolist()
-        self._asks = spread(found.places[counted:], found.often[counted:] / 10, self._selection.width)
-        self._telling = telling(found.places[named:counted], self._selection.width) if amounts else None
+        # So many entries are of words, and so many of words and names; the rest is what asks.
+        asked, named = found.which.searchsorted((len(keys), len(told) - 1)).tolist()
+        self._asks = spread(found.places[named:], found.often[named:] / 10, self._selection.width)
         which, places, often = found.which[:asked], found.places[:asked], found.often[:asked]
         if crowd:
             self._weights = [idf(crowd.documents, crowd.containing[key]) for key in keys]
@@ -228,8 +234,6 @@ class _Field:
             own[within(self._shelf.occurred[rows], self._times)] *= self._in_time
         if len(self._spoken):
             own[np.isin(gathered.known, self._spoken, assume_unique=True)] *= SPOKE
-        if self._telling is not None:
-            own *= standing_at(self._telling, gathered.known)
         return own
 
     def positions(self, runners: Sequence[Runner]) -> list[int]:
@@ -277,7 +281,6 @@ class _Field:
             "machine_said": self._shelf.machine_said[rows].tolist() if self._shelf.machines else nobody,
             "in_time": within(self._shelf.occurred[rows], self._times).tolist() if self._times else nobody,
             "spoke": np.isin(places, self._spoken).tolist() if len(self._spoken) else nobody,
-            "untold": nobody if self._telling is None else (self._telling[places] < 1).tolist(),
             "demoted": [runner.demoted for runner in runners],
             "newest": [runner.newest for runner in runners],
             "fuller": [runner.fuller for runner in runners],
@@ -323,12 +326,12 @@ class _Field:
         if len(self._spoken):
             weights[self._spoken] *= SPOKE
             error *= SPOKE
-        if self._telling is not None:
-            weights *= self._telling
         if self._near:
             error *= 1 + self._lend(weights, machine)
         if self._shelf.longest > BRIEF:
-            shorten(weights, self._selection.pick(self._shelf.lengths))
+            lengths = self._selection.pick(self._shelf.lengths)
+            long = np.flatnonzero(lengths > BRIEF)
+            weights[long] *= shortened(lengths[long])
         if self._asks is not None:
             weights *= 1 - ASKING * self._asks
         return weights, 2 * steepest * error + _SLACK
@@ -362,7 +365,6 @@ class _Field:
             sessions=sessions.astype(np.int64),
             covered=self._covered,
             settled=self._settled,
-            telling=None if self._telling is None else self._telling[[one.place for one in contest]] == 1,
         )
 
     def _may_contend(self, places: Places | list[int], rows: Rows | list[int]) -> bool:

@@ -16,7 +16,6 @@ from memorywire.model.kv import saying
 from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.space import Space
 from memorywire.model.values import maker
-from memorywire.stores.amounts import amount_of, counted
 from memorywire.stores.text import ASKED, name_words, spelled, spoken_by, tenths_asked, word_terms
 
 Row: TypeAlias = tuple[Any, ...]  # as the engine gives it; the decoders below know each column's type
@@ -245,11 +244,7 @@ def indexed(record: Record) -> tuple[int, bytes]:
         for entry in found:
             counts[entry] = counts[entry] + 1 if entry in counts else 1
         told = [entry if count == 1 else _counted(entry, count) for entry, count in counts.items()]
-    if record.person is not None:
-        told = [*told, *_said(record)]
-    if amounts := counted(record.words):
-        told = [*told, *map(_amount, sorted(amounts))]
-    return len(found), b"".join(told)
+    return len(found), b"".join(told if record.person is None else [*told, *_said(record)])
 
 
 def _counted(once: bytes, count: int) -> bytes:
@@ -260,12 +255,6 @@ def _said(record: Record) -> Sequence[bytes]:
     """Index entries that tell who spoke, and how much of the text is questions."""
     spoken, asked = _spoken(record.person or ""), tenths_asked(record)
     return (*spoken, _counted(_hash(ASKED), asked)) if asked else spoken
-
-
-@lru_cache(maxsize=4096)
-def _amount(term: str) -> bytes:
-    """The index entry that tells that an amount of this is said; no word either."""
-    return _hash(amount_of(term)) + _ONCE
 
 
 @lru_cache(maxsize=4096)

@@ -1,6 +1,6 @@
 """Where the terms of a query stand among the rows that it may see."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,15 +25,6 @@ class Wording:
     places: NDArray[Any]
     often: NDArray[np.uint16]
     rows: Callable[[int], Rows]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statistics:
-    """How common each term is (by its key) among all rows of which the selected are only a part."""
-
-    documents: int
-    average: float
-    containing: Mapping[int, int]
 
 
 def worded(postings: Postings, selection: Selection, terms: Sequence[int]) -> Wording:

@@ -11,10 +11,6 @@ FAILURES = 3
 REST_MS = 5_000
 
 
-class Resting(StoreUnavailable):
-    """The store is left alone for a moment: it was not asked, so nothing is known about how it is now."""
-
-
 class Breaker:
     """Counts failures in a row. Once there are too many nobody is let through, and after the rest one is.
 
@@ -46,10 +42,12 @@ class Breaker:
             return
         left = self._closed_until - self._clock()
         if left > 0:
-            raise Resting(
+            left_alone = StoreUnavailable(
                 f"not asked to {verb}: it failed {self._failed} times in a row",
                 fix=f"it is asked again in {left / 1000:g} s",
             )
+            left_alone.asked = False
+            raise left_alone
         # Whoever comes while this one is on its way waits for the next turn.
         self._closed_until = self._clock() + self._rest_ms
 
