@@ -46,6 +46,18 @@ def test_the_log_is_of_the_agent_unless_all_are_meant(memory):
     assert (len(memory.audit_log()), len(memory.audit_log(all_agents=True))) == (1, 2)
 
 
+def test_none_names_no_user_so_the_memory_of_one_user_stays_with_that_one(tmp_path):
+    store = [IN_A_FILE.format(tmp_path)]
+    with Memory("agent", store, policy="open") as everybody:
+        everybody.remember("Ben likes coffee", user_id="ben")
+    with Memory("agent", store, policy="open", user_id="ana") as ana:
+        ana.remember("Ana likes tea")
+        assert len(ana.audit_log(user_id=None)) == len(ana.audit_log()) == 1
+        assert ana.scan(user_id=None).memories == ana.scan().memories == 1
+        assert [record.content for record in ana.list(user_id=None)] == ["Ana likes tea"]
+        assert len(ana.audit_log(user_id="ben")) == 1
+
+
 def test_the_log_is_of_a_span_that_a_datetime_may_say_and_never_seconds(memory):
     memory.remember("Ana likes tea")
     began = datetime.now(UTC) - timedelta(hours=1)

@@ -1,11 +1,14 @@
 """Every shipped check that a store of words has to pass, on a folder of Markdown."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from memorywire.conformance.checks import CHECKS, Check
+from memorywire.conformance.samples import SPACE
 from memorywire.stores.markdown import MarkdownStore
+from memorywire.stores.registry import open_store
 from tests.markdown.files import with_store
 
 APPLICABLE = [check for check in CHECKS if check.requires <= MarkdownStore.features]
@@ -18,3 +21,20 @@ def test_the_store_honours_the_contract(check: Check, tmp_path: Path) -> None:
 
 def test_most_checks_apply() -> None:
     assert len(APPLICABLE) >= 130
+
+
+def test_a_folder_that_is_made_is_for_its_owner_alone_and_one_that_is_there_stays_as_it_is(
+    tmp_path: Path,
+) -> None:
+    theirs = tmp_path / "vault"
+    theirs.mkdir(0o755)
+
+    for folder in (theirs, tmp_path / "made"):
+        asyncio.run(_opened_and_closed(folder))
+    assert (tmp_path / "made").stat().st_mode & 0o777 == 0o700
+    assert theirs.stat().st_mode & 0o777 == 0o755
+
+
+async def _opened_and_closed(folder: Path) -> None:
+    store = await open_store(f"markdown://{folder}", space=SPACE)
+    await store.close()

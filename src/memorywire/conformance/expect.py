@@ -112,7 +112,8 @@ def _apart(ours: Record, theirs: Record) -> Iterator[str]:
 def _records(value: object) -> list[Record]:
     """The records this is made of, if it is made of nothing else."""
     items = list(value) if isinstance(value, list | tuple) else [value]
-    return items if all(isinstance(item, Record) for item in items) else []
+    found = [item for item in items if isinstance(item, Record)]
+    return found if len(found) == len(items) else []
 
 
 def _shown(value: object) -> str:

@@ -17,7 +17,7 @@ _SURER = 0.15
 
 
 def conflicts(wordings: Sequence[Wording], retention: Retention) -> Iterator[Step]:
-    """A step for each pair that contradicts itself; of several, each against the one said last."""
+    """A step for each two that contradict each other; of several, each against the one said last."""
     facts = [wording for wording in wordings if wording[0].type is MemoryType.SEMANTIC]
     ended: set[str] = set()
     for older, later, found in sorted(_contradictions(facts), key=_latest_first):

@@ -70,7 +70,7 @@ def frame(record: Record) -> Frame | None:
 
 
 def contrast(one: Frame, other: Frame) -> Contrast:
-    """Whether both can hold at once; a statement that only says more than the other can."""
+    """How sure it is that both cannot hold at once; one that only says more than the other can."""
     mine, yours = (set(a.value.said) - set(b.value.said) for a, b in ((one, other), (other, one)))
     if not mine or not yours:
         return Contrast.NONE

@@ -1,4 +1,4 @@
-"""A memory of the agent's own: it is told a case's sessions one by one, before it is asked about them."""
+"""An agent with a memory of its own: it is told the sessions of a case one by one, then asked."""
 
 import asyncio
 import json

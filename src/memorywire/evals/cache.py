@@ -1,4 +1,4 @@
-"""An embedder that embeds a text once, however many haystacks hold it, and remembers it between runs."""
+"""An embedder that embeds each text once, however many haystacks hold it, and caches it between runs."""
 
 import asyncio
 import hashlib

@@ -94,7 +94,7 @@ async def slept_in(embedder: str, clock: Clock) -> AsyncIterator[Tools]:
 
 
 async def fill(tools: Tools, known: Sequence[Mapping[str, str]]) -> None:
-    """All records in one change, a day between a family's first and last, as an import would bring them."""
+    """Keep all records in one change, as an import would, a day between a family's first and last."""
     now = tools.clock() - 60 * DAY_MS
     await keep(
         tools,
@@ -107,7 +107,7 @@ async def fill(tools: Tools, known: Sequence[Mapping[str, str]]) -> None:
 
 
 async def keep(tools: Tools, records: Sequence[Record]) -> None:
-    """All of them in one change."""
+    """Keep all of them in one change."""
     puts = tuple(Put(record=one, base=Base.NOTHING) for one in records)
     change = Change(id=tools.mint(), operation="import", scope=SCOPE, at=tools.clock(), put=puts)
     await tools.store.write(await with_vectors(change, tools))

@@ -19,7 +19,7 @@ from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.wrappers import absent, with_breaker, with_hedge, with_patience, with_seal
 
 _SHARE = 0.75
-"""Of the deadline that one store may take, so that its failure is seen before the deadline cuts it off."""
+"""The share of the deadline that one store may take, so that its failure shows before the deadline."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ def anchor_store(store: Store) -> Store:
 
 
 def _refuse_twins(stores: Sequence[str | Store]) -> None:
-    """Two stores of one name: nobody could tell their receipts and debts apart."""
+    """Refuse two stores of one name: their receipts and debts could not be told apart."""
     given = [name_in(store)[1] if isinstance(store, str) else store.name for store in stores]
     names = Counter(name for name in given if name is not None)
     twins = [name for name, times in names.items() if times > 1]
@@ -97,7 +97,7 @@ async def _mount(store: str | Store, backend: str, space: Space) -> Mount:
 
 
 def _anchor(mounts: Sequence[Mount]) -> Mount | None:
-    """The first embedded store; one that forgets with the process only when all of them do."""
+    """The first embedded store; one in memory only if all of them are."""
     embedded = [mount for mount in mounts if isinstance(mount.store, SqliteStore)]
     lasting = [mount for mount in embedded if Feature.DURABLE in mount.store.features]
     forgetful = not any(Feature.DURABLE in mount.store.features for mount in mounts)
@@ -105,7 +105,7 @@ def _anchor(mounts: Sequence[Mount]) -> Mount | None:
 
 
 def _guarded(mount: Mount, several: Several, clock: Clock) -> Mount:
-    """A store that may be far away: asked again when slow, given up when too slow, spared when it fails."""
+    """A store that may be far away: asked again when slow, given up in time, left alone after failures."""
     store = mount.store
     if mount.name in several.seals:
         store = with_seal(store, several.seals[mount.name].encode())

@@ -7,7 +7,7 @@ _PAGE = 1_000
 
 
 async def every_entry(memory: Memory, prefix: str) -> list[Entry]:
-    """In the order of their keys."""
+    """All entries with this prefix, in the order of their keys."""
     found: list[Entry] = []
     after: str | None = None
     while True:

@@ -106,7 +106,7 @@ class MemorywireStore(BaseStore):
 
     @staticmethod
     def _most(op: SearchOp) -> int:
-        """As many as can be asked for when some will be left out, else as many as are wanted."""
+        """How many to ask for: the most possible if some will be left out, else as many as wanted."""
         return _MOST_FOUND if op.filter else min(_MOST_FOUND, op.offset + op.limit)
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:

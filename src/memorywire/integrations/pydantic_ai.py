@@ -66,7 +66,7 @@ def memory_toolset(memory: Memory, *, id: str = "memorywire") -> FunctionToolset
 
 @contextmanager
 def _way_out() -> Iterator[None]:
-    """A problem goes back to the model, with what to do about it."""
+    """Hand a problem back to the model, with what to do about it."""
     try:
         yield
     except MemorywireError as problem:

@@ -102,7 +102,7 @@ async def _with_vectors(changes: Sequence[Change], store: Chronicler) -> list[Ch
 
 
 async def _present(store: Store, scope: Scope) -> AsyncIterator[Change]:
-    """Each memory as it is now, as if just kept; the change has the memory's id, so that a retry is known."""
+    """Each memory as it is now, as a change whose id is derived from it, so that a repetition is known."""
     async for page in current(store, scope):
         for record in page:
             yield kept_so(record)

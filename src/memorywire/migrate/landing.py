@@ -137,7 +137,7 @@ class _Lander:
         return named, await owners_of(named, self._tools.store)
 
     async def _settle(self, change: Change) -> None:
-        """A change about memories that are in the way, as it can be done here, if at all."""
+        """Apply a change about memories that are in the way, as far as it can be done here."""
         await self.settled()  # it is decided by what is there
         settled = await self._settling.settle(change)
         if settled is None:
@@ -206,7 +206,7 @@ class _Lander:
         self._writing = asyncio.create_task(self._sent(allowed, self._before))
 
     async def _sent(self, allowed: Sequence[Clean], before: asyncio.Task[None] | None) -> None:
-        """All of them embedded at once, then written behind those before them, in their order."""
+        """Embed all of them at once, then write them behind the group before, in order."""
         async with self._embedder:
             ready = await embedded([clean.change for clean in allowed], self._tools)
         if before is not None:

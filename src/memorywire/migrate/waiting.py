@@ -71,7 +71,7 @@ class Waiting:
         change, office, now = proposal.change, tools.governance, tools.clock()
         if change is None or self._alive(proposal.id) - proposal.touched:
             return  # it is asked about on behalf of another memory with the same words
-        ended = {put.record.id: why for put in change.put if (why := self._ended(put.record.id)) is not None}
+        ended = {id: end for put in change.put if (end := self._ended(id := put.record.id)) is not None}
         if not ended:
             return
         puts = tuple(put for put in change.put if put.record.id not in ended)

@@ -180,7 +180,7 @@ def _names(row: _Row, key: str) -> tuple[str, ...]:
 
 
 def _refuse_bound_names(rows: list[_Row], found: Iterable[Transition], states: Iterable[str]) -> None:
-    """A trigger or a fact called like what pytransitions binds itself would mean something else there."""
+    """Refuse triggers and facts with names that pytransitions uses itself: there they mean something else."""
     triggers = {way.trigger for way in found}
     bound = _BOUND | {f"{prefix}_{state}" for state in states for prefix in ("is", "to")}
     bound |= {f"may_{trigger}" for trigger in triggers}

@@ -57,7 +57,7 @@ class Floor:
             ]
 
     def write(self) -> None:
-        """The rows of the next memory, in a transaction of their own."""
+        """Write the rows of the next memory, in a transaction of their own."""
         statements = next(self._rows)
         self._db.execute("BEGIN IMMEDIATE")
         for statement, bindings in statements:

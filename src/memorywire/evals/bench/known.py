@@ -68,7 +68,7 @@ class Known:
         return (lambda: known) if known else self._inner.begin(texts)
 
     def _all(self, texts: Sequence[str]) -> list[bytes]:
-        """Their vectors if it has learned all of them, else none."""
+        """The vectors, if it has learned all of these texts; else None."""
         known = [self._vectors[text] for text in texts if text in self._vectors]
         return known if len(known) == len(texts) else []
 

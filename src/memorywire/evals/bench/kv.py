@@ -116,7 +116,7 @@ def _value(number: int) -> dict[str, object]:
 
 @asynccontextmanager
 async def bare(home: Path) -> AsyncIterator[Rival]:
-    """One table, one row a key."""
+    """A rival with one table and one row for each key."""
     file = SqliteFile(Location(path=home / "bare.db"), _add_table)
 
     async def set_(number: int) -> None:
@@ -136,7 +136,7 @@ async def bare(home: Path) -> AsyncIterator[Rival]:
 
 @asynccontextmanager
 async def committing(home: Path) -> AsyncIterator[Rival]:
-    """The same table on a thread of its own, each set on the disk before the next begins."""
+    """A rival with the same table on a thread of its own; each set is on the disk before the next begins."""
     location = Location(path=home / "committing.db")
     await SqliteFile(location, _add_table).close()
     db, crew = connect(location), Crew(1, "bare table")
@@ -162,12 +162,12 @@ def _row(number: int) -> tuple[str, str]:
 
 
 def governed(home: Path) -> AbstractAsyncContextManager[Rival]:
-    """As it comes: judged, screened, redacted, written down."""
+    """Our store as it comes: values are screened, judged, committed and written into the ledger."""
     return _ours(home, "memorywire", Governance())
 
 
 def ungoverned(home: Path) -> AbstractAsyncContextManager[Rival]:
-    """With versions, and nothing else."""
+    """Our store with versions alone: no policy, redaction or ledger."""
     return _ours(home, "memorywire without a policy", Governance(on=False))
 
 

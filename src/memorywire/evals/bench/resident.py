@@ -16,7 +16,7 @@ _QUESTIONS = 5
 
 
 async def resident(stage: Stage) -> list[Resident]:
-    """Of the size on the stage; nothing where the system does not tell."""
+    """What a process holds at the size on the stage; empty where the system does not tell."""
     if not _told():
         return []
     asked = json.dumps([stage.url, *stage.asked(_QUESTIONS)])

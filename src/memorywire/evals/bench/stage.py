@@ -90,7 +90,7 @@ def mint() -> IdMint:
 
 
 def kept(receipt: Result) -> None:
-    """A memory that was not kept would make a remember look fast."""
+    """Raise unless the memory was kept: one that was not would make a remember look fast."""
     if isinstance(receipt, MemorywireError):
         raise receipt
     if not isinstance(receipt, Remembered) or receipt.status is not Status.COMMITTED:
@@ -162,7 +162,7 @@ class _Spent:
 
 
 async def _keep(stage: Stage, first: int, chunk: Sequence[Fact], spent: _Spent) -> None:
-    """The same memories with the same vectors into both stores."""
+    """Keep the same memories with the same vectors in both stores."""
     texts = [fact.content for fact in chunk]
     users = [user_of(at, stage.size) for at in range(first, first + len(chunk))]
     moments = [time.perf_counter()]

@@ -38,7 +38,7 @@ def load(kind: Kind, data: Path, *, split: str = "test", roles: str = "all") -> 
 
 @contextmanager
 def _shaped(kind: Kind) -> Iterator[None]:
-    """Readers trust their data; what they stumble over is data of another shape."""
+    """Turn errors of a reader into a problem: the data has another shape than it should."""
     try:
         yield
     except MemorywireError:

@@ -122,7 +122,7 @@ def _item(line: dict[str, Json], where: str) -> Item:
 
 
 def _allowed(where: str, operation: str, fields: Mapping[str, Json]) -> None:
-    """As the wire itself will say, but with the line, and not in the middle of a run."""
+    """Check the fields as the wire will, but name the line, and before the run begins."""
     try:
         validate.check(operation, {"agent_id": "eval", **fields})
     except InvalidRequest as error:

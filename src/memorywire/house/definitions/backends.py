@@ -38,7 +38,7 @@ def name_of(edition: Edition) -> str:
 
 @dataclass(slots=True)
 class _Open:
-    """A backend in use by a tenant: its store, what works for it in the background, and how it was lately."""
+    """A backend that a tenant uses: its store, its background work, and its last known health."""
 
     store: Store
     tasks: tuple[asyncio.Task[Any], ...]
@@ -125,7 +125,7 @@ class Backends:
         return None if found is None else found.healthy
 
     def wake(self) -> None:
-        """See in the background that what backends are owed is repaid, also when nobody asks for them."""
+        """Work in the background on what backends are owed, even when nobody uses them."""
         if self._attending is None:
             self._attending = asyncio.create_task(self._attend())
 
@@ -143,7 +143,7 @@ class Backends:
         self._open.clear()
 
     async def _attend(self) -> None:
-        """Open those that are owed something, now and then: an open store is repaid."""
+        """Open backends that are owed something, now and then: an open store is repaid."""
         while True:
             for edition in await self._creditors():
                 with suppress(MemorywireError):  # it is away: there is another look
@@ -199,7 +199,7 @@ class Backends:
     async def _write(
         self, work: Any, kind: str, tenant: str, by: str, digest: str | None, agent: str = ""
     ) -> None:
-        """Do it and write it down, in one transaction."""
+        """Do the work and write it into the ledger, in one transaction."""
         entry = Entry(
             at=self._tools.clock(),
             operation="backend",

@@ -15,16 +15,15 @@ T = TypeVar("T")
 
 
 Owed: TypeAlias = Callable[[], Awaitable[Sequence[Change]]]
-"""The changes that the store has not been told yet."""
+"""Gives the changes that the store has not received yet."""
 
 
 def with_fallback(store: Store, here: Store, owed: Owed) -> Store:
-    """The store, whose reads `here` answers when it fails; an answer of its own always stands.
+    """The store, with `here` answering its reads when it fails; its own answers always stand.
 
-    It satisfies FallsBack, so that a recall can say who answered.
-
-    What is deleted or replaced there is deleted here first, also while the store is only owed the change, so
-    that falling back brings nothing back: `here` may know less than the backend, and never more.
+    It satisfies FallsBack, so that a recall can say who answered. What is deleted or replaced is deleted in
+    `here` first, even while the store is only owed the change. So falling back brings nothing back: `here`
+    may know less than the backend, and never more.
     """
     kind = type("WithFallback", (_WithFallback,), {})
     return cast("Store", kind(store, here, owed))
@@ -85,7 +84,7 @@ class _WithFallback:
         self._ended.add(change.id)
 
     async def _touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
-        """Whoever answered a recall is the one whose memories were recalled."""
+        """Count a recall in the store that answered it."""
         try:
             await cast("Tracker", self._inner).touch(scope, ids, at)
         except StoreError:
@@ -100,13 +99,13 @@ class _WithFallback:
             return await here.recalls(records) if isinstance(here, RecallCounter) else [0] * len(records)
 
     def __getattr__(self, name: str) -> Any:
-        """What only some stores can do shows here when the store inside can."""
+        """Abilities of the store inside, for those it has."""
         found = getattr(self._inner, name)
         return {"touch": self._touch, "recalls": self._recalls}.get(name, found)
 
 
 def _farewell(change: Change, known: Sequence[Record]) -> Change:
-    """What the change takes away, and nothing of what it brings."""
+    """The part of the change that takes away, without what it brings."""
     reasons = {end.id: end.reason for end in change.end}
     ends = [
         End(id=record.id, version=record.version, reason=reasons.get(record.id, EndReason.REPLACED))

@@ -37,7 +37,7 @@ class Hosts:
     resolve: Resolve
 
     def check(self, url: str) -> None:
-        """Raise before a URL is kept that could never be used. Every answer is checked again when it is."""
+        """Raise for a URL that could never be used; its addresses are checked again on each use."""
         try:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port
@@ -57,7 +57,7 @@ class Hosts:
             )
 
     def pinned(self, url: str) -> str:
-        """The URL of a Postgres database with the address that is admitted now: nobody resolves it again."""
+        """The URL of a Postgres database with the admitted address, so that nobody resolves it again."""
         parts = urlsplit(url)
         if parts.hostname is None or parts.hostname in self.named:
             return url
@@ -80,7 +80,7 @@ class Hosts:
 
 
 def addresses(host: str, port: int) -> list[str]:
-    """What the resolver says."""
+    """The addresses that the system's resolver gives."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -99,7 +99,7 @@ def _is_public(address: str) -> bool:
 
 
 def _inside(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    """The older address that a newer one stands for, where a gateway would go there."""
+    """The IPv4 address that an IPv6 address stands for, where a gateway would translate it."""
     if address in _TRANSLATED:
         return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
     return address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
@@ -122,7 +122,7 @@ class GuardedLink(Link):
 
 
 class _Pinned(HTTPConnection):
-    """Speaks to one address, under the name it was asked for."""
+    """A connection to one fixed address, under the name that was asked for."""
 
     def __init__(self, address: str, host: str, port: int, timeout: float) -> None:
         super().__init__(host, port, timeout=timeout)
@@ -133,7 +133,7 @@ class _Pinned(HTTPConnection):
 
 
 class _Secured(HTTPSConnection):
-    """The same with TLS, whose certificate is for the name and not for the address."""
+    """As `_Pinned`, with TLS; the certificate must be for the name."""
 
     def __init__(self, address: str, host: str, port: int, timeout: float) -> None:
         self._tls = ssl.create_default_context()

@@ -12,10 +12,10 @@ Resolve: TypeAlias = Callable[[str, int], Sequence[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """Variables with keys, hosts that are not public, adapters in preview; none of them without a word.
+    """What definitions may use: variables with keys, hosts that are not public, adapters in preview.
 
-    Our own variables are never a backend's key, whatever is allowed. `env` is where keys are looked up,
-    `resolve` how hosts are, when not by the system.
+    Nothing is allowed unless it is named. Our own variables are never a backend's key. `env` is where keys
+    are looked up, `resolve` resolves hosts where the system does not.
     """
 
     keys: tuple[str, ...] = ()

@@ -30,7 +30,7 @@ def with_prefix(store: Store, tenant: str, prefix: str) -> Store:
 
 
 class _Renamed:
-    """Any verb of the store inside, with the scopes of its arguments and of its answer renamed."""
+    """Any verb of the store inside, with scopes renamed in its arguments and in its answer."""
 
     def __init__(self, inner: Store, outward: Rename, homeward: Rename) -> None:
         self._inner = inner
@@ -49,7 +49,7 @@ class _Renamed:
 
 
 def _mapped(value: Any, rename: Rename) -> Any:
-    """The value with every scope in it renamed, however deep; what has none is left as it is."""
+    """The value with every scope in it renamed, at any depth."""
     if isinstance(value, Scope):
         return rename(value)
     if is_dataclass(value) and not isinstance(value, type):

@@ -36,7 +36,7 @@ def opening(pinned: Sequence[Record], *, total: int, waiting: int) -> Briefing:
 
 
 def _urgency(record: Record) -> int:
-    """What is never to be done comes first, then what is to be done: a budget cuts the end."""
+    """Sorts prohibitions first, then instructions: a budget cuts the end."""
     return next((at for at, tag in enumerate(_FIRST) if tag in record.tags), len(_FIRST))
 
 

@@ -16,7 +16,7 @@ _FRESH = frozenset({"startup", "clear", "compact"})
 
 
 class Moment(StrEnum):
-    """When a hook is called: a session begins, somebody asks, or something was said."""
+    """When a hook is called: a session starts, a prompt is sent, or a turn has ended."""
 
     START = "start"
     PROMPT = "prompt"

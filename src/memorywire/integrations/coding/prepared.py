@@ -16,7 +16,7 @@ _GOOD_FOR_MS = 6 * 3_600_000
 
 
 def circumstances(env: Mapping[str, str], typed: Sequence[str]) -> str:
-    """What decides which memory is meant, as one digest: the settings of the environment and of the line."""
+    """A digest of what decides which memory is meant: the environment's settings and typed options."""
     named = sorted((name, value) for name, value in env.items() if name.startswith("MEMORYWIRE_"))
     return hashlib.blake2b(json.dumps([named, list(typed)]).encode(), digest_size=16).hexdigest()
 
@@ -35,7 +35,7 @@ def files_of(stores: Sequence[str], config: Path) -> list[Path] | None:
 
 
 def keep(path: Path, briefing: Briefing, *, files: Sequence[Path], under: str, now: int) -> None:
-    """Keep one that shows no memory."""
+    """Keep a briefing for the next session; it must show no memory."""
     document = {
         "under": under,
         "until": now + _GOOD_FOR_MS,

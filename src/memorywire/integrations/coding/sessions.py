@@ -1,7 +1,7 @@
 """What is known between two calls of a hook: how far a session's log was read, and what was shown.
 
-New lines of a log are copied into a spool before the cursor moves, so they are there until they were taken
-in, whatever becomes of the log or of this process.
+New lines of a log are copied into a spool before the cursor moves. So they are safe until they were taken in,
+whatever happens to the log or to this process.
 """
 
 import hashlib
@@ -103,7 +103,7 @@ class Sessions:
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
-        """Whether nobody else takes in the spool just now."""
+        """Whether nobody else is taking in the spool right now; a lock, for the time of a `with`."""
         import fcntl  # there is none on Windows, where the embedded journal does not run
 
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -120,7 +120,7 @@ class Sessions:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """All of it or nothing, on the disk, for nobody else to read."""
+    """Write all of it or nothing, flushed to the disk, readable by its owner alone."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:

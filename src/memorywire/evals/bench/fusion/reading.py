@@ -29,7 +29,7 @@ _PATIENCE = 60.0
 
 
 class _Words(MemoryStore):
-    """Knows no meanings."""
+    """A store that searches by words alone."""
 
     name = "markdown"
 
@@ -38,7 +38,7 @@ class _Words(MemoryStore):
 
 
 class _Meanings(MemoryStore):
-    """Knows no words."""
+    """A store that searches by vectors alone."""
 
     name = "vectors"
 

@@ -18,7 +18,7 @@ from memorywire.retrieval.embed import open_embedder
 async def bench_fusion(
     *, queries: int, seed: int, rounds: int, folder: Path, clock: Clock, watch: Callable[[str], None]
 ) -> FusionReport:
-    """The cost first, while nothing else runs."""
+    """The whole benchmark; the cost of the router is measured first, while nothing else runs."""
     with TemporaryDirectory(prefix="memorywire-fusion-", dir=folder) as place:
         watch("what the router costs")
         cost = await overhead(Path(place), rounds=rounds, clock=clock)
