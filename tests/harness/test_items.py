@@ -260,11 +260,11 @@ def test_rules_and_what_was_learned_route_a_search_behind_the_same_signature(tmp
         return {text: (await memory.harness.search(text))[0].item.backends for text in questions}
 
     stores = [f"{kind}://{tmp_path}/{kind}" for kind in ("sqlite", "graph", "markdown")]
-    told = play(story, stores, several=Several(route=by_rules))
+    told = play(story, stores, several=Several(route=by_rules, deadline=60))
     assert list(told.values()) == [("graph",), ("markdown",), ("sqlite",)]
     (vector,) = asyncio.run(open_embedder("minilm").embed(["why?"]))
     always = learned([(vector, Kind.RELATIONSHIP)])
-    again = play(story, stores, several=Several(route=always))
+    again = play(story, stores, several=Several(route=always, deadline=60))
     assert set(again.values()) == {("graph",)}
 
 

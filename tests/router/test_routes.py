@@ -13,6 +13,7 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.router import Kind, Mount, Route, Router, by_rules, learned
 from memorywire.stores.wrappers import Fault, Faults, with_faults, with_name
+from tests.router.desk import LONG
 
 QUESTIONS = {
     "how is the outage related to the deploy?": Kind.RELATIONSHIP,
@@ -84,7 +85,8 @@ def test_when_it_fails_or_finds_nothing_the_others_are_asked_in_turn() -> None:
 def test_a_recall_by_a_route_names_the_stores_it_asked_and_finds_the_answer() -> None:
     async def run() -> tuple[Recalled, Recalled]:
         stores = ["sqlite://", "graph://"]
-        async with Memory("agent", stores, policy="open", several=Several(route=by_rules)) as memory:
+        several = Several(route=by_rules, deadline=LONG)
+        async with Memory("agent", stores, policy="open", several=several) as memory:
             await memory.remember("The deploy caused the outage of March")
             await memory.remember("Ana prefers green tea")
             return await memory.recall("what led to the outage?"), await memory.recall("why tea?")
