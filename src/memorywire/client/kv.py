@@ -35,7 +35,7 @@ class RemoteKeyValue(KeyValue):
 
     @property
     def _of(self) -> tuple[str, str]:
-        self.refuse_unsaid()
+        self._refuse_unsaid()
         return self.owner.kind.value, self.owner.id
 
     def of(self, kind: str, id: str) -> "RemoteKeyValue":

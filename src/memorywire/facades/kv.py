@@ -135,7 +135,7 @@ class KeyValue:
         """See that every entry has a vector."""
         return await kv.reembed(await self._keys())
 
-    def refuse_unsaid(self) -> None:
+    def _refuse_unsaid(self) -> None:
         """Raise InvalidRequest while the keys may be meant as one user's, and are the agent's for all."""
         if self.user is not None:
             raise InvalidRequest(
@@ -147,7 +147,7 @@ class KeyValue:
             )
 
     async def _keys(self) -> kv.Keys:
-        self.refuse_unsaid()
+        self._refuse_unsaid()
         house = await self._house()
         tools = await house.tools.serving(self._scope)
         last = self._last
