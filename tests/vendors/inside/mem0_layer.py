@@ -67,23 +67,24 @@ async def what_mem0_reads_waits_for_a_person_where_the_policy_says_so(folder: Pa
 
 async def a_value_under_a_key_is_faithful_and_has_an_end(folder: Path) -> None:
     async with _memory(folder, "http://127.0.0.1:9") as memory:
+        kv = memory.kv.of("agent", "agent")
         value = {"a": [1, None, 1.5, "ä"], "": {}}
-        assert (await memory.kv.set("k", value)).status is Status.COMMITTED
-        await memory.kv.set("k2", "Ana likes green tea", embed=True, ttl=60)
-        (one, two) = (await memory.kv.list()).entries
+        assert (await kv.set("k", value)).status is Status.COMMITTED
+        await kv.set("k2", "Ana likes green tea", embed=True, ttl=60)
+        (one, two) = (await kv.list()).entries
         assert (one.value, two.expires_at is None) == (value, False)
-        assert [match.entry.key for match in await memory.kv.search("green tea", top_k=1)] == ["k2"]
+        assert [match.entry.key for match in await kv.search("green tea", top_k=1)] == ["k2"]
         try:
-            await memory.kv.set("k", _TOKEN)
+            await kv.set("k", _TOKEN)
         except SecretLeakage:
             pass
         else:
             raise AssertionError("a secret was kept")
-        assert (await memory.kv.incr("n", 2)).value == 2
-        assert (await memory.kv.incr("n", 2)).value == 4
-        assert (await memory.kv.delete("k")).existed
-        assert await memory.kv.get("k") is None
-        await memory.kv.set("k", 7)
-        found = await memory.kv.get("k")
+        assert (await kv.incr("n", 2)).value == 2
+        assert (await kv.incr("n", 2)).value == 4
+        assert (await kv.delete("k")).existed
+        assert await kv.get("k") is None
+        await kv.set("k", 7)
+        found = await kv.get("k")
         assert found is not None
         assert found.value == 7
