@@ -163,7 +163,8 @@ def settings_page() -> Iterator[str]:
     yield (
         "What is typed as an option comes first, then the environment, then a TOML file, then the default. "
         f"The file is `--config FILE`, else `MEMORYWIRE_CONFIG`, else `{settings.CONFIG_NAME}` in the home "
-        "folder when there is one. A file with an unknown key is refused."
+        "folder when there is one. A file with an unknown key is refused. A URL in the file may hold "
+        "`${NAME}`, which stands for the value of that variable: a password has no place in a file."
     )
     yield (
         "Commands, servers and hooks go by these. In Python `Memory(...)` goes by its arguments, and reads "

@@ -327,7 +327,7 @@ def test_a_command_to_type_next_shows_no_password():
     typed = ("--store", "postgresql://ana:secret@db/memories", "--agent", "a@b", "--user", "ann e")
     desk = Desk(read=Settings, as_json=False, typed=typed)
     assert desk.again("undo", "x") == (
-        "memorywire undo x --store postgresql://db/memories --agent a@b --user 'ann e'"
+        "memorywire undo x --store postgresql://ana@db/memories --agent a@b --user 'ann e'"
     )
 
 

@@ -104,7 +104,7 @@ def _document(edition: "Edition") -> Answer:
     from memorywire.wire.codec import encode
 
     told: Answer = encode(edition)
-    return {**told, "definition": edition.definition.document()}
+    return {**told, "definition": edition.definition.masked_document()}
 
 
 def _rows(answer: Answer) -> Iterator[str]:

@@ -5,7 +5,7 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -53,6 +53,7 @@ def _examined(desk: Desk) -> Answer:
     sqlite, embedder = _sqlite(), asyncio.run(_embedder(desk))
     stores = [_store(desk, url) for url in desk.settings.stores]
     findings = [*_engine_findings(sqlite), *_findings("embedder", embedder), *_variable_findings()]
+    findings += _config_findings(desk.settings.sources)
     findings += [finding for store in stores for finding in _store_findings(store)]
     return {
         "ok": not any(finding["serious"] for finding in findings),
@@ -138,6 +139,18 @@ def _variable_findings() -> Iterator[dict[str, Json]]:
 
     for name, meant in misspelt(os.environ).items():
         yield _finding(f"{name} is no setting: nobody reads it", f"did you mean {meant}?", serious=False)
+
+
+def _config_findings(sources: Iterable[str]) -> Iterator[dict[str, Json]]:
+    """Findings: a settings file holds a password or key in clear."""
+    from memorywire.house.settings import literal_secrets
+
+    for path in filter(Path.is_file, map(Path, sources)):
+        for name in literal_secrets(path):
+            what = f"{path}: {name} holds a password or key in clear"
+            yield _finding(
+                what, "write ${NAME} in its place and set that environment variable", serious=False
+            )
 
 
 def _store_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:

@@ -9,7 +9,7 @@ import click
 
 from memorywire.cli.desk import Answer, Desk, of_everybody
 from memorywire.cli.house import as_sqlite
-from memorywire.cli.screen import Progress
+from memorywire.cli.screen import Progress, without_secrets
 from memorywire.model.counting import counted
 from memorywire.model.errors import CapabilityUnsupported
 
@@ -62,7 +62,12 @@ async def _reembedded(desk: Desk, url: str, name: str) -> Answer:
             )
     finally:
         await embedder.close()
-    return {"store": url, "embedding": str(embedder.space), "reembedded": count, **await _reworded(url)}
+    return {
+        "store": without_secrets(url),
+        "embedding": str(embedder.space),
+        "reembedded": count,
+        **await _reworded(url),
+    }
 
 
 async def _reworded(url: str) -> Answer:
@@ -87,7 +92,7 @@ async def _foreseen(desk: Desk, url: str, name: str) -> Answer:
     from memorywire.retrieval.embed import open_embedder
 
     embedder = open_embedder(name, api_key=desk.settings.embedder_key)
-    seen: Answer = {"store": url, "embedding": str(embedder.space), "versions": 0, "left": 0}
+    seen: Answer = {"store": without_secrets(url), "embedding": str(embedder.space), "versions": 0, "left": 0}
 
     async def embed(texts: Sequence[str]) -> list[bytes]:
         began = perf_counter()

@@ -30,11 +30,10 @@ def _visible(line: str) -> str:
 
 
 def without_secrets(url: str) -> str:
-    """A URL as it may be shown: without user and password."""
-    from urllib.parse import urlsplit
+    """Return a URL as it may be shown or typed again: without password or token, with keys masked."""
+    from memorywire.model.urls import MASK, mask_url
 
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl() if "@" in parts.netloc else url
+    return mask_url(url).replace(f":{MASK}@", "@").replace(f"//{MASK}@", "//")
 
 
 def styled(text: str, *, colour: str | None = None, dim: bool | None = None) -> str:

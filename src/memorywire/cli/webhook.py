@@ -9,7 +9,7 @@ import click
 
 from memorywire.cli.desk import Answer, Desk, shared
 from memorywire.cli.house import in_journal, which_agents
-from memorywire.cli.screen import moment, safe, table, terminal_width
+from memorywire.cli.screen import moment, safe, table, terminal_width, without_secrets
 from memorywire.model.clock import system_clock
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
@@ -54,7 +54,7 @@ def add(desk: Desk, url: str, agents: tuple[str, ...]) -> None:
         return webhook
 
     made = in_journal(desk.here, work)
-    desk.show({"id": made.id, "url": made.url, "secret": made.secret}, _added)
+    desk.show({"id": made.id, "url": without_secrets(made.url), "secret": made.secret}, _added)
 
 
 @command.command("list")
@@ -115,7 +115,7 @@ def _added(answer: Answer) -> Iterator[str]:
 def _shown(webhook: "Webhook") -> Answer:
     return {
         "id": webhook.id,
-        "url": webhook.url,
+        "url": without_secrets(webhook.url),
         "tenant": webhook.tenant,
         "agents": list(webhook.agents),
         "told": webhook.position,

@@ -14,6 +14,7 @@ from memorywire.evals.rows import Examined, from_json, to_json
 from memorywire.evals.sets import KINDS
 from memorywire.model.errors import Conflict, InvalidRequest
 from memorywire.model.record import Json
+from memorywire.model.urls import mask_url
 
 _ASIDE = ("address", "code", "version")
 """Conditions of a run that are no part of what it found."""
@@ -177,8 +178,9 @@ def code(package: Path) -> str:
 
 
 def without_login(text: str) -> str:
-    """URLs in a text, without the user, password or token in front of the host."""
-    return re.sub(r"://[^\s\0]*@", "://", text)
+    """URLs in a text, without the user, password or token in front of the host; key options are masked."""
+    plain = re.sub(r"://[^\s\0]*@", "://", text)
+    return re.sub(r"[\w+.-]+://[^\s\0'\"]+", lambda url: mask_url(url[0]), plain)
 
 
 def machine() -> dict[str, Json]:

@@ -18,6 +18,7 @@ from memorywire.house.several import Several
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.model.sleep import Sleep
+from memorywire.model.urls import expand_variables, find_literal_secret
 from memorywire.model.values import dataclass
 from memorywire.stores.addresses import path_of
 from memorywire.stores.contract import Store
@@ -51,6 +52,7 @@ _KEYS = {
 }
 
 _TABLES = frozenset({"router", "dream"})
+_URLS = ("stores", "journal", "embedder", "extractor")
 _NUMBERS = frozenset({"floor", "match", "extractor_calls"})
 
 
@@ -59,21 +61,21 @@ class Settings:
     """Everything a memory needs to be opened; `sources` says what was read to know it."""
 
     home: Path
-    stores: tuple[str, ...]
+    stores: tuple[str, ...] = field(repr=False)
     agent: str = DEFAULT_AGENT
     user: str | None = None
     tenant: str | None = None
     embedder: str = DEFAULT_EMBEDDER
-    embedder_key: str | None = None
+    embedder_key: str | None = field(default=None, repr=False)
     floor: float | None = None
     match: float | None = None
     policy: str = DEFAULT_POLICY
     journal: str | None = None
-    secrets: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     console: str | None = None
     several: Several = field(default_factory=Several)
     extractor: str = DEFAULT_EXTRACTOR
-    extractor_key: str | None = None
+    extractor_key: str | None = field(default=None, repr=False)
     extractor_calls: int = CALLS_A_DAY
     sleep: Sleep = field(default_factory=Sleep)
     sources: tuple[str, ...] = ()
@@ -109,11 +111,12 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
     The file is `config`, else MEMORYWIRE_CONFIG, else `memorywire.toml` in the home folder when
     there is one. The keys of endpoints are read from the environment only, and `secrets` names
     the variables whose values must never be kept: a secret has no place in a file that people copy around.
+    A URL in the file may hold `${NAME}`, which stands for the value of that variable.
     """
     home = data_home(env)
     named = config or (Path(env["MEMORYWIRE_CONFIG"]) if "MEMORYWIRE_CONFIG" in env else None)
     path = named or home / CONFIG_NAME
-    document = _read_toml(path) if named or path.is_file() else {}
+    document = _with_variables(_read_toml(path), env) if named or path.is_file() else {}
     given = {**document, **_from_env(env)}
     variables = tuple(sorted(name for name in env if name.startswith("MEMORYWIRE_")))
     stores = given.get("stores") or [default_store(env)]
@@ -220,6 +223,24 @@ def _read_toml(path: Path) -> dict[str, Json]:
         elif not isinstance(value, str) and not (key == "store" and _is_texts(value)) and key not in _NUMBERS:
             raise InvalidRequest(f"{key} in {path} must be text", field=key)
     return {_KEYS[key]: value for key, value in document.items()}
+
+
+def _with_variables(document: dict[str, Json], env: Mapping[str, str]) -> dict[str, Json]:
+    """The document with the environment variables that its URLs name put in."""
+
+    def expand(value: Json, field: str) -> Json:
+        if isinstance(value, list):
+            return [expand(one, field) for one in value]
+        return expand_variables(value, env, field=field) if isinstance(value, str) else value
+
+    return {name: expand(value, name) if name in _URLS else value for name, value in document.items()}
+
+
+def literal_secrets(path: Path) -> list[str]:
+    """The keys of a settings file whose URL holds a password, token or key in clear."""
+    document = _read_toml(path)
+    urls = {name: value if isinstance(value, list) else [value] for name, value in document.items()}
+    return [name for name in _URLS if any(map(find_literal_secret, urls.get(name, ())))]
 
 
 def _share(given: Mapping[str, Json], name: str) -> float | None:

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
+from memorywire.model.urls import mask_url
 from memorywire.model.values import dataclass
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
@@ -79,6 +80,10 @@ class Definition:
             "description": self.description,
         }
         return said if self.key_env is None else {**said, "key_env": self.key_env}
+
+    def masked_document(self) -> dict[str, Json]:
+        """As JSON for display: an older release accepted a key in the URL, and it is masked."""
+        return {**self.document(), "url": mask_url(self.url)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

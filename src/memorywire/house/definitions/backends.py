@@ -13,6 +13,7 @@ import apsw
 from memorywire.engine.debts import keep_repaying
 from memorywire.engine.tools import Tools
 from memorywire.house.definitions.rules import Rules
+from memorywire.house.definitions.secrets import refuse_secrets
 from memorywire.journal import definitions, ledger
 from memorywire.journal.entries import Entry, draft
 from memorywire.journal.sqlite import SqliteJournal
@@ -64,10 +65,15 @@ class Backends:
     async def create(
         self, tenant: str, document: Mapping[str, Json], by: str, parent: str | None = None
     ) -> Edition:
-        """Keep a definition; the same one made again is the same edition."""
+        """Keep a definition; the same one made again is the same edition.
+
+        Raises SecretLeakage for a definition with a key in clear: it is kept for good and shown to operators.
+        """
         from memorywire.house.definitions.opening import check  # needed by few, and slow to load
 
         made = definition_of(document)
+        office = self._tools.office
+        refuse_secrets(made, None if office is None else office.redactor)
         await asyncio.to_thread(check, made, self.rules)
         edition = Edition(
             definition=made,

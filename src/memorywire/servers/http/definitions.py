@@ -37,7 +37,7 @@ def edition_document(edition: Edition, book: Backends) -> dict[str, Json]:
     told: dict[str, Json] = {
         "digest": edition.digest,
         "edition": edition.number,
-        "definition": edition.definition.document(),
+        "definition": edition.definition.masked_document(),
         "made_at": edition.made_at,
         "made_by": edition.made_by,
         "agents": list(edition.agents),

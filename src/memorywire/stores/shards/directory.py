@@ -1,5 +1,6 @@
 """The directory: which shards there are, and which of them keeps which bucket of agents."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -9,6 +10,7 @@ from psycopg import sql
 from psycopg_pool import AsyncConnectionPool
 
 from memorywire.model.errors import Conflict, NotFound
+from memorywire.model.urls import expand_variables
 from memorywire.stores.documents import Document
 from memorywire.stores.postgres.database import Connection, fence
 from memorywire.stores.postgres.location import Location, locate
@@ -20,11 +22,22 @@ SCHEMA = "memorywire_shards"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shard:
-    """One database, or a group of them of which one takes writes."""
+    """One database, or a group of them of which one takes writes.
+
+    `url` may name environment variables, `${NAME}`, so that the directory holds no password.
+    """
 
     number: int
     name: str
     url: str
+
+    @property
+    def location(self) -> Location:
+        """Where the database is; raises InvalidRequest when a variable of its URL is not set."""
+        return locate(expand_variables(self.url, os.environ, field="url"))
+
+    def __repr__(self) -> str:
+        return f"Shard({self.number}, {self.name})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

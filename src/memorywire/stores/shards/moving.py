@@ -14,10 +14,11 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from memorywire.model.errors import Conflict, InvalidRequest, StoreCorrupt
+from memorywire.model.errors import Conflict, InvalidRequest, SecretLeakage, StoreCorrupt
 from memorywire.model.space import Space
+from memorywire.model.urls import find_literal_secret
 from memorywire.stores.postgres.database import Connection, Row, fence
-from memorywire.stores.postgres.location import Location, locate
+from memorywire.stores.postgres.location import Location
 from memorywire.stores.postgres.migrate import extension_of
 from memorywire.stores.postgres.store import PostgresStore
 from memorywire.stores.shards.buckets import BUCKETS, in_bucket
@@ -43,8 +44,9 @@ async def add(directory: Directory, name: str, url: str, space: Space) -> Shard:
 
     The first shard keeps every bucket; others get theirs by moving.
     """
-    location = locate(url)
-    schemas = {locate(other.url).schema for other in (await directory.read()).shards.values()}
+    _refuse_password(url)
+    location = Shard(number=0, name=name, url=url).location
+    schemas = {other.location.schema for other in (await directory.read()).shards.values()}
     if schemas - {location.schema}:
         raise InvalidRequest("all shards have the same schema", field="url", fix=f"?schema={schemas.pop()}")
     await (await PostgresStore.opened(location, space)).close()
@@ -55,6 +57,17 @@ async def add(directory: Directory, name: str, url: str, space: Space) -> Shard:
         if not first:
             await place.run("all_elsewhere", {"last": BUCKETS - 1})
     return shard
+
+
+def _refuse_password(url: str) -> None:
+    """Raise SecretLeakage for a password in clear: the directory keeps the URL for good."""
+    part = find_literal_secret(url)
+    if part is not None:
+        raise SecretLeakage(
+            f"{part} in the URL is written in clear",
+            field="url",
+            fix="write ${NAME} in its place and set that environment variable wherever the shards are used",
+        )
 
 
 async def move(directory: Directory, bucket: int, name: str, clock: Callable[[], float]) -> Moved:
@@ -97,7 +110,7 @@ class _Place:
 
 @asynccontextmanager
 async def _at(shard: Shard) -> AsyncIterator[_Place]:
-    location = locate(shard.url)
+    location = shard.location
     with fence(location):
         async with await psycopg.AsyncConnection.connect(
             location.primary, autocommit=True, prepare_threshold=None
@@ -135,7 +148,7 @@ class _Trip:
             await old.run("whole_rows", table=sql.Identifier(table))
         await old.run("publish", None, **self._named, **self._sql)
         await old.run("make_slot", self._name)
-        await new.run("subscribe", None, **self._named, source=sql.Literal(locate(source.url).primary))
+        await new.run("subscribe", None, **self._named, source=sql.Literal(source.location.primary))
         await _until(lambda: self._arrives("copied", new, self._name))
 
     async def close(self) -> int:

@@ -13,7 +13,6 @@ from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
 from memorywire.model.where import Where
 from memorywire.stores.postgres.database import AgentElsewhere
-from memorywire.stores.postgres.location import locate
 from memorywire.stores.postgres.store import PostgresStore
 from memorywire.stores.shards.buckets import bucket_of
 from memorywire.stores.shards.directory import Directory, Map, Shard
@@ -184,7 +183,7 @@ class ShardedStore:
     async def _store(self, shard: Shard) -> PostgresStore:
         async with self._opening:
             if shard.number not in self._opened:
-                self._opened[shard.number] = await PostgresStore.opened(locate(shard.url), self._space)
+                self._opened[shard.number] = await PostgresStore.opened(shard.location, self._space)
         return self._opened[shard.number]
 
 
