@@ -1,6 +1,7 @@
 """The blocking client: the async one, run on a loop of its own in one background thread."""
 
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from datetime import datetime
 from os import PathLike
 from types import TracebackType
@@ -249,6 +250,16 @@ class Memory:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def asynchronous(memory: Memory) -> AsyncMemory:
+    """The async client behind a blocking one, for coroutines that `send` runs."""
+    return memory._memory
+
+
+def send(memory: Memory, work: Coroutine[Any, Any, A]) -> "Future[A]":
+    """A future for what the coroutine gives; it runs in the background thread of the memory."""
+    return memory._portal.send(work)
 
 
 async def _following(feed: AsyncGenerator[A, None]) -> A:

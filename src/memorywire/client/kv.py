@@ -8,10 +8,11 @@ from typing import Unpack
 from memorywire.client.door import Door, given, nowhere
 from memorywire.facades.kv import KeyValue, Result, SearchOptions, SetOptions, owner_kind
 from memorywire.model.codec import load
-from memorywire.model.errors import NotFound
+from memorywire.model.errors import CapabilityUnsupported, NotFound
 from memorywire.model.kv import (
     Deleted,
     Entry,
+    Indexing,
     Kept,
     Limits,
     Listing,
@@ -41,6 +42,10 @@ class RemoteKeyValue(KeyValue):
     def of(self, kind: str, id: str) -> "RemoteKeyValue":
         return RemoteKeyValue(self._door, replace(self.owner, kind=owner_kind(kind), id=id))
 
+    def area(self, prefix: str, limits: Limits) -> "RemoteKeyValue":
+        """The same keys: a server has limits of its own."""
+        return self
+
     async def get(self, key: str) -> Entry | None:
         try:
             return _entry(await self._door.ask("GET", "kv", *self._of, key))
@@ -64,6 +69,9 @@ class RemoteKeyValue(KeyValue):
     async def delete(self, key: str) -> Deleted:
         deleted: Deleted = load(Deleted, await self._door.ask("DELETE", "kv", *self._of, key))
         return deleted
+
+    async def touch(self, key: str) -> Entry | None:
+        raise CapabilityUnsupported("a server does not prolong entries", fix="set the value again with a ttl")
 
     async def list(self, prefix: str = "", *, limit: int = 100, after: str | None = None) -> Listing:
         found = await self._door.ask("GET", "kv", *self._of, prefix=prefix, limit=limit, after=after)
@@ -92,6 +100,8 @@ def _document(setting: Setting) -> dict[str, Json]:
         "embed_text": setting.text,
         "source": setting.source,
         "if_version": setting.if_version,
+        "index": None if setting.index is Indexing.ALL else setting.index.value,
+        "redact": setting.redact or None,
     }
     return {"key": setting.key, "value": setting.value, **given(options)}
 

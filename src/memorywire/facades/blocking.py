@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar, Unpack
 from memorywire.facades.harness import Found, Harness, MemoryItem, Ranking
 from memorywire.facades.kv import KeyValue, Result, SearchOptions, SetOptions
 from memorywire.facades.layer import AddOptions, AskOptions, Layer
-from memorywire.model.kv import Deleted, Entry, Kept, Listing, Reembedded, Searched, Stats
+from memorywire.model.kv import Deleted, Entry, Kept, Limits, Listing, Reembedded, Searched, Stats
 from memorywire.model.layer import Event, FoundFacts
 from memorywire.model.record import Json
 
@@ -30,6 +30,9 @@ class BlockingKeyValue:
     def of(self, kind: str, id: str) -> "BlockingKeyValue":
         return BlockingKeyValue(self._run, self._inner.of(kind, id))
 
+    def area(self, prefix: str, limits: Limits) -> "BlockingKeyValue":
+        return BlockingKeyValue(self._run, self._inner.area(prefix, limits))
+
     def get(self, key: str) -> Entry | None:
         return self._run(self._inner.get(key))
 
@@ -44,6 +47,9 @@ class BlockingKeyValue:
 
     def delete(self, key: str) -> Deleted:
         return self._run(self._inner.delete(key))
+
+    def touch(self, key: str) -> Entry | None:
+        return self._run(self._inner.touch(key))
 
     def list(self, prefix: str = "", *, limit: int = 100, after: str | None = None) -> Listing:
         return self._run(self._inner.list(prefix, limit=limit, after=after))

@@ -13,6 +13,7 @@ from memorywire.model.kv import (
     LONGEST_TTL,
     Deleted,
     Entry,
+    Indexing,
     Kept,
     Limits,
     Listing,
@@ -37,13 +38,19 @@ _PAGE_MOST = 1_000
 
 
 class SetOptions(TypedDict, total=False):
-    """`ttl` is in seconds; `embed_text` is what an embedded entry is also found by."""
+    """`ttl` is in seconds; `embed_text` is what an embedded entry is also found by.
+
+    `index` says what may find the entry: `all` of it, the `text` of `embed_text` alone, or `none`: then only
+    its key does, in `get` and `list`. With `redact` a secret is replaced by its marker instead of refused.
+    """
 
     ttl: float | None
     embed: bool
     embed_text: str | None
     source: str | None
     if_version: int | None
+    index: str
+    redact: bool
 
 
 class SearchOptions(TypedDict, total=False):
@@ -60,8 +67,9 @@ class SearchOptions(TypedDict, total=False):
 class KeyValue:
     """The entries of one owner; `of` gives those of another.
 
-    A value that holds a secret is refused, never changed. Every set and delete is judged by the policy and
-    stands in the ledger; a set that waits for a person says `staged`, and the old value stays until then.
+    A value that holds a secret is refused, never changed, unless `redact` asks for markers. Every set and
+    delete is judged by the policy and stands in the ledger; a set that waits for a person says `staged`, and
+    the old value stays until then.
     """
 
     def __init__(
@@ -71,8 +79,10 @@ class KeyValue:
         limits: Limits,
         *,
         user: str | None = None,
+        area: str = "",
     ) -> None:
         """`user` is the one whose memory it was asked of: then `of` has to say whose keys are meant."""
+        self.area_prefix = area
         self.owner = owner
         self.user = user
         self.limits = limits
@@ -83,6 +93,10 @@ class KeyValue:
     def of(self, kind: str, id: str) -> "KeyValue":
         """The entries of an `agent`, of a `user` whichever agent asks, or of the `tenant`."""
         return KeyValue(self._house, replace(self.owner, kind=owner_kind(kind), id=id), self.limits)
+
+    def area(self, prefix: str, limits: Limits) -> "KeyValue":
+        """The keys that begin with `prefix`, with limits of their own: they do not count in other quotas."""
+        return KeyValue(self._house, self.owner, limits, user=self.user, area=prefix)
 
     async def get(self, key: str) -> Entry | None:
         """The entry, or None when there is none or its time has passed."""
@@ -116,6 +130,11 @@ class KeyValue:
         """End the entry; it stays in the history of the record until it is erased."""
         _refuse_unnamed(key)
         return await kv.delete(await self._keys(), key)
+
+    async def touch(self, key: str) -> Entry | None:
+        """Count the time to live of an entry from now on; the entry, or None when there is none."""
+        _refuse_unnamed(key)
+        return await kv.touch(await self._keys(), key)
 
     async def list(self, prefix: str = "", *, limit: int = 100, after: str | None = None) -> Listing:
         """A page of entries in the order of their keys."""
@@ -152,7 +171,9 @@ class KeyValue:
         tools = await house.tools.serving(self._scope)
         last = self._last
         if last is None or last.tools is not tools or last.usage is not house.usage:
-            last = kv.Keys(owner=self.owner, tools=tools, limits=self.limits, usage=house.usage)
+            last = kv.Keys(
+                owner=self.owner, tools=tools, limits=self.limits, usage=house.usage, area=self.area_prefix
+            )
             self._last = last
         return last
 
@@ -176,7 +197,22 @@ def setting(key: str, value: Json, **options: Unpack[SetOptions]) -> Setting:
             f"ttl is a number of seconds up to {LONGEST_TTL}", field="ttl", fix="leave it out for no end"
         )
     rest: dict[str, Any] = dict(options)
-    return maker(Setting)(key=key, value=value, text=rest.pop("embed_text", None), **rest)
+    text = rest.pop("embed_text", None)
+    index = _indexing(rest.pop("index")) if "index" in rest else Indexing.ALL
+    if index is Indexing.TEXT and not text:
+        raise InvalidRequest("index=text needs an embed_text", field="embed_text", fix="use index=none")
+    if index is Indexing.NONE and rest.get("embed"):
+        raise InvalidRequest("an entry cannot be embedded and kept out of the index", field="index")
+    return maker(Setting)(key=key, value=value, text=text, index=index, **rest)
+
+
+def _indexing(name: str) -> Indexing:
+    try:
+        return Indexing(name)
+    except ValueError:
+        raise InvalidRequest(
+            f"unknown index {name!r}", field="index", fix=f"one of: {', '.join(Indexing)}"
+        ) from None
 
 
 def _refuse_unnamed(key: object) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
@@ -372,6 +372,11 @@ class Memory(Audited, Overseeing, Contracts):
         owner = {"agent_id": self.agent_id, "user_id": self.user_id}
         said = {**owner, **{name: value for name, value in options.items() if value is not None}, **named}
         return {name: plain(name, value) for name, value in said.items() if value is not None}
+
+
+async def run_bound(memory: Memory, work: Coroutine[Any, Any, A]) -> A:
+    """What the work gives, run on the event loop that the memory is bound to, whichever runs here."""
+    return await memory._mooring.run(work)
 
 
 def _named(stores: str | Sequence[str | Store]) -> Sequence[str | Store]:

@@ -2,9 +2,14 @@
 
 import asyncio
 import os
+import threading
 import warnings
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
+
+A = TypeVar("A")
 
 
 class Mooring:
@@ -17,6 +22,7 @@ class Mooring:
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._process: int | None = None
+        self._thread: int | None = None
 
     def hold(self) -> None:
         """Bind to the loop that runs now; raises where that cannot work."""
@@ -30,7 +36,15 @@ class Mooring:
                 "this memory is in use on another event loop, in another thread",
                 fix="share a memorywire.sync.Memory among threads, or open a Memory on each loop",
             )
-        self._loop, self._process = loop, os.getpid()
+        self._loop, self._process, self._thread = loop, os.getpid(), threading.get_ident()
+
+    async def run(self, work: Coroutine[Any, Any, A]) -> A:
+        """What the work gives, run on the loop that the memory is bound to if that runs in another thread."""
+        home = self._loop
+        here = home is None or home is asyncio.get_running_loop() or self._thread == threading.get_ident()
+        if home is None or here or self.adrift or not home.is_running():
+            return await work
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, home))
 
     @property
     def adrift(self) -> bool:

@@ -34,7 +34,7 @@ class Portal:
     def run(self, work: Coroutine[Any, Any, A]) -> A:
         """What the coroutine gives; one that nobody waits for any more, after a Ctrl-C say, is cancelled."""
         try:
-            return _waited(self._sent(work))
+            return _waited(self.send(work))
         except Exception:
             work.close()  # it was never sent, or has ended
             raise
@@ -66,7 +66,8 @@ class Portal:
         else:
             running.loop.call_soon_threadsafe(_cancel, work)
 
-    def _sent(self, work: Coroutine[Any, Any, A]) -> "Future[A]":
+    def send(self, work: Coroutine[Any, Any, A]) -> "Future[A]":
+        """A future for what the coroutine gives; raises where nobody would run it."""
         if self._running is not None and not self._ended:
             _refuse_callback(self._running)
             if not self._running.thread.is_alive():

@@ -7,30 +7,37 @@ import asyncio
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
-from urllib.parse import unquote
+from typing import Any, Literal
+from urllib.parse import quote, unquote
 
 from langgraph.store.base import (
     BaseStore,
     GetOp,
+    IndexConfig,
     Item,
     ListNamespacesOp,
     MatchCondition,
     PutOp,
     SearchItem,
     SearchOp,
+    TTLConfig,
 )
-from langgraph.store.base.embed import get_text_at_path, tokenize_path
+from langgraph.store.base.embed import get_text_at_path
 
+from memorywire.facades.blocking import BlockingKeyValue
+from memorywire.facades.kv import SetOptions
+from memorywire.integrations.calling import ADAPTER_LIMITS, Caller
+from memorywire.model.errors import Conflict, InvalidRequest
 from memorywire.model.kv import Entry, Limits
 from memorywire.model.record import Json
-from memorywire.sync import Memory
+from memorywire.sync import Memory, asynchronous
 
 _ROOT = "langgraph/"
 _PAGE = 1_000
-_MOST_FOUND = Limits().top_k
 _MINUTE = 60
-_ESCAPED = str.maketrans({"%": "%25", "/": "%2F", "=": "%3D"})
+_QUERY_CHARS_MAX = 8_192
+_SPECIAL = "%/="
+_UTF8 = ("utf-8", "surrogatepass")
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "$gt": operator.gt,
@@ -41,18 +48,36 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 class MemorywireStore(BaseStore):
-    """The items of one agent. Items are found by meaning unless they were put with `index=False`.
+    """The items of one agent.
 
-    A put that a rule holds for a person is not there until they agreed; one that holds a secret is refused.
-    `ttl` is in minutes, counted from the put: reading does not prolong it.
+    `index` names the fields that items are found by, as LangGraph's own stores take it; None stands for the
+    whole item, False for no index. `put(index=...)` overrides it for one item. What is not indexed is found
+    by `get`, by filters and by listing, and never by a query. `ttl` is in minutes and is counted from the
+    last read or write, unless `refresh_ttl` or `refresh_on_read` says that reads do not count.
+
+    A put that a rule holds for a person is not there until they agreed. A put that holds a secret is refused;
+    with `redact` the secret is replaced by a marker instead.
     """
 
     supports_ttl = True
 
-    __slots__ = ("_memory",)
+    __slots__ = ("_fields", "_limits", "_memory", "_redact", "_root", "ttl_config")
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        *,
+        index: IndexConfig | Literal[False] | None = None,
+        ttl: TTLConfig | None = None,
+        redact: bool = False,
+        limits: Limits = ADAPTER_LIMITS,
+    ) -> None:
         self._memory = memory
+        self._fields = _configured_fields(index)
+        self._redact = redact
+        self._limits = limits
+        self._root = Caller(memory).prefix(_ROOT)
+        self.ttl_config = ttl
 
     def batch(self, ops: Iterable[Any]) -> list[Any]:
         """Answer what is asked, then put, as stores of LangGraph do; the last of several puts wins."""
@@ -68,8 +93,8 @@ class MemorywireStore(BaseStore):
 
     def _answer(self, op: Any) -> Any:
         if isinstance(op, GetOp):
-            found = self._memory.kv.get(_address(op.namespace, op.key))
-            return None if found is None else Item(**_fields(found))
+            entry = self._keys.get(self._address(op.namespace, op.key))
+            return None if entry is None else Item(**self._item(self._refreshed(entry, op.refresh_ttl)))
         if isinstance(op, SearchOp):
             return self._search(op)
         if isinstance(op, ListNamespacesOp):
@@ -77,40 +102,61 @@ class MemorywireStore(BaseStore):
         raise ValueError(f"unknown operation {type(op).__name__}")
 
     def _put(self, op: PutOp) -> None:
-        address, keys = _address(op.namespace, op.key), self._memory.kv
-        before = keys.get(address)
+        address, keys = self._address(op.namespace, op.key), self._keys
         if op.value is None:
             keys.delete(address)
             return
-        if before is not None and before.expires_at is not None and op.ttl is None:
+        before = keys.get(address) if op.ttl is None else None
+        if before is not None and before.expires_at is not None:
             keys.delete(address)  # an entry keeps its end, an item that is put without one has none
-        keys.set(
-            address,
-            dict(op.value),
-            embed=op.index is not False,
-            embed_text=_indexed(op),
-            ttl=None if op.ttl is None else op.ttl * _MINUTE,
-        )
+        options = self._indexing(op)
+        options["redact"] = self._redact
+        options["ttl"] = None if op.ttl is None else op.ttl * _MINUTE
+        keys.set(address, _lists(op.value), **options)
+
+    def _indexing(self, op: PutOp) -> SetOptions:
+        """How the item is found: by the fields that the put names, or else the store."""
+        fields = self._fields if op.index is None else op.index
+        if fields is None:
+            return {"embed": True}
+        texts = [text for path in fields or () for text in get_text_at_path(op.value, path)]
+        if not any(text.strip() for text in texts):
+            return {"index": "none"}
+        return {"embed": True, "index": "text", "embed_text": "\n".join(texts)}
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
-        prefix = _prefix(op.namespace_prefix)
-        found: list[SearchItem]
-        if op.query:
-            most = self._memory.kv.search(op.query, prefix=prefix, top_k=self._most(op))
-            found = [SearchItem(**_fields(match.entry), score=match.score) for match in most]
+        scores: dict[str, float] = {}
+        entries: Iterable[Entry]
+        if op.query and op.query.strip():
+            query = op.query[:_QUERY_CHARS_MAX]
+            prefix = self._prefix(op.namespace_prefix)
+            matches = self._keys.search(query, prefix=prefix, top_k=self._most(op)).matches
+            scores = {match.entry.key: match.score for match in matches}
+            entries = [match.entry for match in matches]
         else:
-            newest = sorted(self._entries(prefix), key=lambda entry: (-entry.updated_at, entry.key))
-            found = [SearchItem(**_fields(entry)) for entry in newest]
-        fitting = [item for item in found if _fits(item.value, op.filter or {})]
-        return fitting[op.offset : op.offset + op.limit]
+            listed = self._entries(self._prefix(op.namespace_prefix))
+            entries = sorted(listed, key=lambda entry: (-entry.updated_at, entry.key))
+        fitting = [entry for entry in entries if _fits(entry.value, op.filter or {})]
+        page = fitting[op.offset : op.offset + op.limit]
+        fresh = [self._refreshed(entry, op.refresh_ttl) for entry in page]
+        return [SearchItem(**self._item(entry), score=scores.get(entry.key)) for entry in fresh]
 
-    @staticmethod
-    def _most(op: SearchOp) -> int:
+    def _most(self, op: SearchOp) -> int:
         """How many to ask for: the most possible if some will be left out, else as many as wanted."""
-        return _MOST_FOUND if op.filter else min(_MOST_FOUND, op.offset + op.limit)
+        most = self._limits.top_k
+        return most if op.filter else max(1, min(most, op.offset + op.limit))
+
+    def _refreshed(self, entry: Entry, refresh: bool) -> Entry:
+        """The entry, with its time to live counted from this read if it has one and reads count."""
+        if not refresh or entry.expires_at is None:
+            return entry
+        try:
+            return self._keys.touch(entry.key) or entry
+        except Conflict:  # somebody wrote it at the same moment, which has set its end
+            return entry
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
-        every = {_place(entry.key)[0] for entry in self._entries(_ROOT)}
+        every = {self._place(entry.key)[0] for entry in self._entries(self._root)}
         wanted = {
             space[: op.max_depth]
             for space in every
@@ -121,44 +167,70 @@ class MemorywireStore(BaseStore):
     def _entries(self, prefix: str) -> Iterator[Entry]:
         after: str | None = None
         while True:
-            page = self._memory.kv.list(prefix, limit=_PAGE, after=after)
+            page = self._keys.list(prefix, limit=_PAGE, after=after)
             yield from page
             if page.next is None:
                 return
             after = page.next
 
+    @property
+    def _keys(self) -> BlockingKeyValue:
+        user = asynchronous(self._memory).user_id
+        keys = self._memory.kv if user is None else self._memory.kv.of("user", user)
+        return keys.area(self._root, self._limits)
 
-def _prefix(namespace: tuple[str, ...]) -> str:
-    """What the keys of a namespace and of those below it begin with: every label ends with a slash."""
-    return _ROOT + "".join(f"{label.translate(_ESCAPED)}/" for label in namespace)
+    def _prefix(self, namespace: tuple[str, ...]) -> str:
+        """What the keys of a namespace and of those below it begin with: every label ends with a slash."""
+        return self._root + "".join(f"{_escaped(label)}/" for label in namespace)
+
+    def _address(self, namespace: tuple[str, ...], key: str) -> str:
+        return f"{self._prefix(namespace)}={_escaped(key)}"
+
+    def _place(self, address: str) -> tuple[tuple[str, ...], str]:
+        labels, _, key = address.removeprefix(self._root).rpartition("/=")
+        return tuple(unquote(label, *_UTF8) for label in labels.split("/")), unquote(key, *_UTF8)
+
+    def _item(self, entry: Entry) -> dict[str, Json]:
+        namespace, key = self._place(entry.key)
+        return {
+            "namespace": namespace,
+            "key": key,
+            "value": entry.value,
+            "created_at": datetime.fromtimestamp(entry.created_at / 1000, UTC),
+            "updated_at": datetime.fromtimestamp(entry.updated_at / 1000, UTC),
+        }
 
 
-def _address(namespace: tuple[str, ...], key: str) -> str:
-    return f"{_prefix(namespace)}={key.translate(_ESCAPED)}"
+def _configured_fields(index: IndexConfig | Literal[False] | None) -> list[str] | Literal[False] | None:
+    """The fields that items are indexed by; None stands for the whole item."""
+    if index is None or index is False:
+        return index
+    for name in ("embed", "dims"):
+        if name in index:
+            raise InvalidRequest(
+                f"the memory has an embedder of its own, so that the index takes no {name}",
+                field=f"index.{name}",
+                fix=f"leave {name} out, and name the embedder in Memory(embedder=...)",
+            )
+    fields: list[str] | None = index.get("fields")
+    return fields
 
 
-def _place(address: str) -> tuple[tuple[str, ...], str]:
-    labels, _, key = address.removeprefix(_ROOT).rpartition("/=")
-    return tuple(unquote(label) for label in labels.split("/")), unquote(key)
+def _escaped(label: str) -> str:
+    """The label without what structures a key, and without what a key cannot hold, such as a newline."""
+    return "".join(
+        quote(one, safe="", encoding=_UTF8[0], errors=_UTF8[1])
+        if one in _SPECIAL or not one.isprintable()
+        else one
+        for one in label
+    )
 
 
-def _fields(entry: Entry) -> dict[str, Json]:
-    namespace, key = _place(entry.key)
-    return {
-        "namespace": namespace,
-        "key": key,
-        "value": entry.value,
-        "created_at": datetime.fromtimestamp(entry.created_at / 1000, UTC),
-        "updated_at": datetime.fromtimestamp(entry.updated_at / 1000, UTC),
-    }
-
-
-def _indexed(op: PutOp) -> str | None:
-    """The words at the paths that the put names; none, when it names none."""
-    if not op.index:
-        return None
-    texts = [text for path in op.index for text in get_text_at_path(op.value, tokenize_path(path))]
-    return "\n".join(texts) or None
+def _lists(value: Json) -> Json:
+    """The value with lists for tuples, as every store that writes JSON keeps it."""
+    if isinstance(value, Mapping):
+        return {name: _lists(inner) for name, inner in value.items()}
+    return [_lists(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _fits(value: Mapping[str, Json], wanted: Mapping[str, Json]) -> bool:

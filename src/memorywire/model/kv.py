@@ -7,15 +7,19 @@ from enum import StrEnum
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii as _quoted
 
-from memorywire.model.answers import Status
+from memorywire.model.answers import Redacted, Status
 from memorywire.model.ids import VARIANT
 from memorywire.model.jsontext import encoder
-from memorywire.model.record import Json, Record, Scope
+from memorywire.model.record import ENTRY_FORM, ENTRY_FORM_AT, Json, Record, Scope
 from memorywire.model.requests import Dedup, MinRelevance, RankWeights
 from memorywire.model.values import dataclass, maker
 
 MARK = "kv"
 """Under this name a record's metadata says that it is an entry, and of which key."""
+
+
+AREA = "area"
+"""Under this name the mark of an entry says in which area of keys it counts, if in one."""
 
 
 class OwnerKind(StrEnum):
@@ -26,6 +30,15 @@ class OwnerKind(StrEnum):
 
 _KINDS = frozenset(OwnerKind)
 
+
+class Indexing(StrEnum):
+    """What finds an entry: key, value and text; only the text that was given for it; or no search at all."""
+
+    ALL = "all"
+    TEXT = "text"
+    NONE = "none"
+
+
 DEDUP_THRESHOLD = 0.93
 """As `memorywire calibrate --lookalikes` fits it to the default embedder; see docs/results."""
 
@@ -34,7 +47,6 @@ LONGEST_TTL = 3_153_600_000
 
 _one_line = encoder()
 _listed = encoder(ensure_ascii=True, spaced=True)
-_FORM, _FORM_AT = "8", 14  # RFC 9562: the digit of an id that is made by a rule of one's own, and its place
 
 SHARED = {OwnerKind.USER: "kv:user", OwnerKind.TENANT: "kv:tenant"}
 """The agents that hold the entries of users and tenants, which belong to no single agent."""
@@ -61,7 +73,7 @@ class Owner:
         said = f"{_whose(self.tenant, self.kind.value, self.id)}{_quoted(key)}, {nth}]"
         found = hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
         variant = VARIANT[found[16]]
-        return f"{found[:8]}-{found[8:12]}-{_FORM}{found[13:16]}-{variant}{found[17:20]}-{found[20:]}"
+        return f"{found[:8]}-{found[8:12]}-{ENTRY_FORM}{found[13:16]}-{variant}{found[17:20]}-{found[20:]}"
 
 
 @lru_cache(maxsize=1024)
@@ -86,7 +98,8 @@ class Setting:
     """A value to keep under a key.
 
     `ttl` is in seconds; none, or none above 0, keeps the end that is set, or means no end. `if_version` is
-    the version that must be there, 0 for none. `text` is what the entry is found by, besides key and value.
+    the version that must be there, 0 for none. `text` is what the entry is found by, besides key and value,
+    or instead of them if `index` says so. With `redact` a secret is replaced by its marker, not refused.
     """
 
     key: str
@@ -96,6 +109,8 @@ class Setting:
     text: str | None = None
     source: str | None = None
     if_version: int | None = None
+    index: Indexing = Indexing.ALL
+    redact: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +130,7 @@ class Entry:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
     """The receipt of a set. A `staged` value is not there until a person agreed; `value` is the sum, of an
-    incr."""
+    incr; `redacted` names the secrets that were replaced by markers."""
 
     key: str
     id: str
@@ -127,6 +142,7 @@ class Kept:
     change_id: str | None = None
     proposal_id: str | None = None
     value: float | None = None
+    redacted: tuple[Redacted, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,7 +241,7 @@ def is_entry(record: Record) -> bool:
 
     What comes from a file may have brought a mark with it.
     """
-    return is_mark(record.metadata.get(MARK)) and record.id[_FORM_AT : _FORM_AT + 1] == _FORM
+    return is_mark(record.metadata.get(MARK)) and record.id[ENTRY_FORM_AT : ENTRY_FORM_AT + 1] == ENTRY_FORM
 
 
 def is_mark(mark: Json) -> bool:

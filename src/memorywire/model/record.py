@@ -17,6 +17,12 @@ Json: TypeAlias = Any  # a JSON value; closing the recursion buys nothing that m
 
 DEFAULT_TENANT = "default"
 
+ENTRY_TEXT = ""
+"""No key is empty, so in the content of an entry of a key this name holds the text it is found by."""
+
+ENTRY_FORM, ENTRY_FORM_AT = "8", 14
+"""RFC 9562: the digit of an id that follows a rule of one's own, as those of keys do, and its place."""
+
 _SILENT = frozenset({int, float, bool, type(None)})  # what has no words
 
 _in_order = encoder(sort_keys=True, ensure_ascii=True, spaced=True)
@@ -134,7 +140,7 @@ class Record:
     @property
     def text(self) -> str:
         """The words to index: the content, behind its time and its speaker where they are known."""
-        speaker, said = self.speaker, self.words
+        speaker, said = self.speaker, self._indexed_words
         if speaker:
             said = f"{speaker}: {said}"
         return said if self.occurred_at is None else f"{_spoken(self.occurred_at)}{said}"
@@ -142,8 +148,19 @@ class Record:
     @property
     def meaning(self) -> str:
         """The words to embed: the content, behind the name of who said it. Times and roles blur a vector."""
-        person, said = self.person, self.words
+        person, said = self.person, self._indexed_words
         return f"{person}: {said}" if person else said
+
+    @property
+    def _indexed_words(self) -> str:
+        """The words that searches may use: all of them, unless an entry of a key was set with fewer."""
+        if self.id[ENTRY_FORM_AT : ENTRY_FORM_AT + 1] != ENTRY_FORM or isinstance(self.content, str):
+            return self.words
+        mark = self.metadata.get("kv")
+        limit = mark.get("index") if isinstance(mark, Mapping) else None
+        if limit is None:
+            return self.words
+        return str(self.content.get(ENTRY_TEXT, "")) if limit == "text" else ""
 
     @property
     def digest(self) -> str:

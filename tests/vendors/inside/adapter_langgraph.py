@@ -7,12 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from memorywire.model.errors import SecretLeakage
+from memorywire.model.clock import system_clock
+from memorywire.model.errors import InvalidRequest, SecretLeakage
 from memorywire.sync import Memory
 from tests.vendors.inside.played import example
 
-SPACES = [("a",), ("a", "b"), ("ab",), ("a", "b", "c"), ("x=/%y",)]
-KEYS = ["one", "two", "a/b=c%2F", "schlüssel"]
+MINUTE_MS = 60_000
+TEA = "Ana prefers green tea to coffee"
+SPACES = [("a",), ("a", "b"), ("ab",), ("a", "b", "c"), ("x=/%y",), ("two\nlines", "tab\t", "\u2028")]
+KEYS = ["one", "two", "a/b=c%2F", "schlüssel", "new\nline\r\x7f"]
 FILTERS: list[dict[str, Any] | None] = [
     None,
     {"n": 1},
@@ -23,11 +26,15 @@ FILTERS: list[dict[str, Any] | None] = [
 
 
 @contextmanager
-def _ours(url: str = "memory://") -> Iterator[Any]:
+def _ours(url: str = "memory://", clock: Any = system_clock, **options: Any) -> Iterator[Any]:
     from memorywire.integrations.langgraph import MemorywireStore
 
-    with Memory("graph", [url]) as memory:
-        yield MemorywireStore(memory)
+    with Memory("graph", [url], clock=clock) as memory:
+        yield MemorywireStore(memory, **options)
+
+
+def _scores(store: Any, query: str, **options: Any) -> dict[str, float]:
+    return {item.key: item.score for item in store.search(("a",), query=query, **options)}
 
 
 def _seen(items: Any) -> Any:
@@ -85,6 +92,127 @@ async def what_was_put_is_there_after_opening_again(folder: Path) -> None:
         item = await store.aget(("a",), "k")
         assert item.value == {"n": 2}
         assert item.created_at < item.updated_at
+
+
+async def what_is_kept_out_of_the_index_is_found_by_no_query(folder: Path) -> None:
+    for url in ("memory://", f"sqlite://{folder}/memory.db"):
+        with _ours(url) as store:
+            store.put(("a",), "hidden", {"text": TEA, "n": 1}, index=False)
+            store.put(("a",), "open", {"text": "The staging database runs Postgres"})
+            for query in (TEA, "hidden", "langgraph a hidden"):
+                assert "hidden" not in _scores(store, query)
+                assert "hidden" not in _scores(store, query, filter={"n": 1})
+            assert store._memory.recall(TEA).hits == ()
+            assert store.get(("a",), "hidden").value["text"] == TEA
+            assert {item.key for item in store.search(("a",))} == {"hidden", "open"}
+            assert [item.key for item in store.search(("a",), filter={"n": 1})] == ["hidden"]
+            store.put(("a",), "hidden", {"text": TEA})
+            assert _scores(store, TEA)["hidden"] > 0.9
+
+
+async def an_item_is_found_by_the_fields_that_are_indexed_alone(folder: Path) -> None:
+    value = {"title": "a note on drinks", "text": TEA, "parts": [{"t": "oolong"}, {"t": "sencha"}]}
+    with _ours() as store:
+        store.put(("a",), "k", value, index=["title", "parts[*].t"])
+        assert _scores(store, "a note on drinks")["k"] > 0.5
+        assert _scores(store, "sencha oolong")["k"] > 0.5
+        assert _scores(store, "Ana prefers coffee")["k"] < 0.1
+        store.put(("a",), "k", value, index=["missing"])
+        assert _scores(store, TEA) == {}
+
+
+async def the_store_says_which_fields_are_indexed(folder: Path) -> None:
+    value = {"title": "a note on drinks", "text": TEA}
+    with _ours(index={"fields": ["title"]}) as store:
+        store.put(("a",), "k", value)
+        assert _scores(store, "a note on drinks")["k"] > 0.9
+        assert _scores(store, "Ana prefers coffee")["k"] < 0.1
+        store.put(("a",), "k", value, index=["text"])
+        assert _scores(store, TEA)["k"] > 0.9
+    with _ours(index=False) as store:
+        store.put(("a",), "k", value)
+        assert _scores(store, TEA) == {}
+    with _ours(index={"fields": ["$"]}) as store:
+        store.put(("a",), "k", value)
+        assert _scores(store, TEA)["k"] > 0.9
+    field = None
+    try:
+        with _ours(index={"dims": 3, "embed": len}):
+            pass
+    except InvalidRequest as problem:
+        field = problem.field
+    assert field == "index.embed"
+
+
+async def a_read_prolongs_the_time_to_live_unless_told_otherwise(folder: Path) -> None:
+    for url in ("memory://", f"sqlite://{folder}/memory.db"):
+        now = [1_800_000_000_000]
+        with _ours(url, clock=lambda now=now: now[0], ttl={"default_ttl": 10}) as store:
+            for key in ("got", "searched", "left", "found"):
+                store.put(("a", key), key, {"text": TEA})
+            store.put(("a", "lasting"), "lasting", {"text": TEA}, ttl=None)
+            for _ in range(3):
+                now[0] += 6 * MINUTE_MS
+                assert store.get(("a", "got"), "got").value == {"text": TEA}
+                assert len(store.search(("a", "searched"))) == 1
+                assert len(store.search(("a", "found"), query=TEA)) == 1
+                store.get(("a", "left"), "left", refresh_ttl=False)
+                store.search(("a", "left"), refresh_ttl=False)
+            names = {space[1] for space in store.list_namespaces()}
+            assert names == {"got", "searched", "found", "lasting"}
+    with _ours(ttl={"default_ttl": 10, "refresh_on_read": False}, clock=lambda: now[0]) as store:
+        store.put(("a",), "k", {"n": 1})
+        now[0] += 6 * MINUTE_MS
+        assert store.get(("a",), "k") is not None
+        now[0] += 6 * MINUTE_MS
+        assert store.get(("a",), "k") is None
+
+
+async def a_large_item_is_kept_and_does_not_use_up_the_agents_keys(folder: Path) -> None:
+    with _ours() as store:
+        large = {"text": "word " * 60_000}
+        for number in range(8):
+            store.put(("a",), f"k{number}", large, index=False)
+        assert store.get(("a",), "k7").value == large
+        store._memory.kv.set("mine", "x" * 60_000)
+
+
+async def a_filter_looks_beyond_the_nearest_fifty(folder: Path) -> None:
+    with _ours() as store:
+        for number in range(60):
+            store.put(("a",), f"near{number}", {"text": TEA, "n": 0})
+        store.put(("a",), "far", {"text": "The staging database runs Postgres", "n": 1})
+        assert list(_scores(store, TEA, filter={"n": 1})) == ["far"]
+        assert len(_scores(store, TEA, limit=61)) == 61
+
+
+async def a_query_that_is_long_or_blank_does_not_end_the_run(folder: Path) -> None:
+    with _ours() as store:
+        store.put(("a",), "k", {"text": TEA, "pair": ("x", 1)})
+        assert store.get(("a",), "k").value["pair"] == ["x", 1]
+        assert list(_scores(store, "green tea " * 5_000)) == ["k"]
+        assert list(_scores(store, " \n")) == ["k"]
+
+
+async def the_items_of_a_user_are_the_users(folder: Path) -> None:
+    from memorywire.integrations.langgraph import MemorywireStore
+
+    url = f"sqlite://{folder}/memory.db"
+    for user in ("ana", "ben"):
+        with Memory("graph", [url], user_id=user) as memory:
+            store = MemorywireStore(memory)
+            assert store.search(("a",)) == []
+            store.put(("a",), "k", {"who": user})
+            assert store.get(("a",), "k").value == {"who": user}
+
+
+async def a_secret_is_replaced_if_the_store_is_told_so(folder: Path) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"[:36]
+    with _ours(redact=True) as store:
+        store.put(("a",), "k", {"text": f"mine is {token}", "n": 1})
+        value = store.get(("a",), "k").value
+        assert token not in str(value)
+        assert value["n"] == 1
 
 
 async def an_item_put_without_an_end_has_none(folder: Path) -> None:

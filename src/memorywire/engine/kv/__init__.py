@@ -10,7 +10,7 @@ if TYPE_CHECKING:  # every house has a usage of keys; few doors read and write t
     from memorywire.engine.kv.reading import entries, entry, stats
     from memorywire.engine.kv.searching import search
     from memorywire.engine.kv.together import keep, keep_each
-    from memorywire.engine.kv.writing import add, delete, reembed
+    from memorywire.engine.kv.writing import add, delete, reembed, touch
 
 __all__ = [
     "Keys",
@@ -24,6 +24,7 @@ __all__ = [
     "reembed",
     "search",
     "stats",
+    "touch",
 ]
 
 _ROOMS = {
@@ -31,7 +32,7 @@ _ROOMS = {
     **dict.fromkeys(("entries", "entry", "stats"), "reading"),
     **dict.fromkeys(("search",), "searching"),
     **dict.fromkeys(("keep", "keep_each"), "together"),
-    **dict.fromkeys(("add", "delete", "reembed"), "writing"),
+    **dict.fromkeys(("add", "delete", "reembed", "touch"), "writing"),
 }
 
 

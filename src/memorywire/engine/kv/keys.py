@@ -9,11 +9,13 @@ from memorywire.engine.tools import Tools
 from memorywire.model.change import Base
 from memorywire.model.errors import Conflict
 from memorywire.model.jsontext import decoded
-from memorywire.model.kv import MARK, Limits, Owner, is_entry, is_mark
+from memorywire.model.kv import AREA, MARK, Limits, Owner, is_entry, is_mark
 from memorywire.model.record import Json, Record, Scope, Standing
 from memorywire.model.values import dataclass, maker
 from memorywire.model.where import And, Compare, Filter, Operator, Where
 from memorywire.stores.contract import Glimpse, Historian
+
+_OUTSIDE = Compare(("metadata", MARK, AREA), Operator.EXISTS, False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,24 +41,32 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keys:
-    """The keys of an owner, with the tools and limits to work on them."""
+    """The keys of an owner, with the tools and limits to work on them.
+
+    `area` is a prefix whose keys have a quota of their own; "" stands for the keys outside all areas.
+    """
 
     owner: Owner
     tools: Tools
     limits: Limits
     usage: Usage
+    area: str = ""
     scope: Scope = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scope", self.owner.scope)
 
-    def where(self, prefix: str = "") -> Where:
-        """Selects the owner's entries whose keys have this prefix, also those that no recall would show."""
+    def where(self, prefix: str = "", *, counted: bool = False) -> Where:
+        """Selects the owner's entries whose keys have this prefix, also those that no recall would show.
+
+        `counted` leaves out those of other areas, which may hold much more than the keys outside of them.
+        """
+        mine = self.entries(prefix)
         return Where(
             scope=self.scope,
             alive_at=self.tools.clock(),
             standings=frozenset(Standing),
-            filter=self.entries(prefix),
+            filter=And((mine, _OUTSIDE)) if counted and not self.area else mine,
         )
 
     def entries(self, prefix: str = "") -> Filter:
@@ -66,19 +76,19 @@ class Keys:
             return mine
         return And((mine, Compare(("metadata", MARK, "key"), Operator.PREFIX, prefix)))
 
-    async def every(self, prefix: str = "") -> AsyncIterator[Record]:
-        """The owner's entries whose keys have this prefix, one for each key."""
+    async def every(self, prefix: str = "", *, counted: bool = False) -> AsyncIterator[Record]:
+        """The owner's entries whose keys have this prefix, one for each key; `counted` as in `where`."""
         if isinstance(self.tools.store, Historian):
-            async for record in self._marked(prefix):
+            async for record in self._marked(prefix, counted=counted):
                 yield record
             return
         found = {record.metadata[MARK]["key"]: record for record in await self._by_age(prefix)}
         for record in found.values():
             yield record
 
-    async def _marked(self, prefix: str) -> AsyncIterator[Record]:
+    async def _marked(self, prefix: str, *, counted: bool = False) -> AsyncIterator[Record]:
         """The records that really are entries of keys: other metadata may only look like it."""
-        async for record in self.tools.all_matching(self.where(prefix)):
+        async for record in self.tools.all_matching(self.where(prefix, counted=counted)):
             if is_entry(record):
                 yield record
 
@@ -108,8 +118,9 @@ class Keys:
         return [current, *(one for one in others if one.id != current.id)]
 
     async def held(self) -> int:
-        """The bytes of all values that are alive."""
-        return sum([record.metadata[MARK]["bytes"] async for record in self.every()])
+        """The bytes of all values of the area that are alive."""
+        marks = [record.metadata[MARK] async for record in self.every(self.area, counted=True)]
+        return sum(mark["bytes"] for mark in marks if mark.get(AREA, "") == self.area)
 
     async def find(self, key: str) -> Place:
         """Where the key stands, by one read of its usual id. If nothing is there, the key counts as new."""

@@ -12,13 +12,17 @@ from memorywire.engine.recall import recall
 from memorywire.model.answers import Hit, Recalled
 from memorywire.model.capabilities import Feature
 from memorywire.model.errors import InvalidRequest, VectorUnsupported
-from memorywire.model.kv import Entry, Match, Search, Searched, entry_of, is_entry
+from memorywire.model.kv import MARK, Entry, Match, Search, Searched, entry_of, is_entry
 from memorywire.model.query import Scored
 from memorywire.model.record import Record
 from memorywire.model.requests import DedupMode, RankWeights, Recall
 from memorywire.model.values import dataclass
+from memorywire.model.where import And, Compare, Operator
 from memorywire.retrieval.embed import Embedder
 from memorywire.retrieval.rank import RECALLS, rank
+
+_INDEXED = Compare(("metadata", MARK, "embedded"), Operator.EQ, True)
+"""An entry that was set without `embed` is not in the index, whatever words it holds."""
 
 
 async def search(keys: Keys, wanted: Search) -> Searched:
@@ -31,7 +35,7 @@ async def search(keys: Keys, wanted: Search) -> Searched:
         scope=keys.owner.scope,
         query=wanted.query,
         k=wanted.top_k,
-        filter=keys.entries(wanted.prefix),
+        filter=And((keys.entries(wanted.prefix), _INDEXED)),
         min_relevance=wanted.min_relevance,
         rank=wanted.rank,
         dedup=wanted.dedup,

@@ -66,7 +66,7 @@ async def _keep_together(keys: Keys, settings: Sequence[Setting]) -> list[_Ended
         others = asyncio.gather(*(kept_alone(keys, settings[at]) for at in sorted(apart)))
         mine = {ids[at]: settings[at] for at in range(len(settings)) if at not in apart}
         ended = await _written(keys, mine)
-    # Whoever was moved by a rival, or has a past, is looked at alone.
+    # Those that a rival moved, that have a past, or whose secrets were replaced are written one by one.
     moved = [id for id, one in ended.items() if isinstance(one, Conflict)]
     again = await asyncio.gather(*(kept_alone(keys, mine[id]) for id in moved))
     ended |= zip(moved, again, strict=True)
@@ -131,10 +131,12 @@ def _sound(one: Ready | MemorywireError) -> Ready:
 
 
 def _meant(keys: Keys, one: Ready, place: Place, now: int, change: str) -> _Meant:
-    """The change, of this id, that keeps a setting at its place; Conflict if `if_version` does not fit."""
+    """The change, of this id, that keeps a setting at its place; Conflict if it has to be written alone."""
     wanted = one.setting.if_version
     if wanted is not None and wanted != place.version(now):
         raise Conflict("another version stands there", field="if_version")
+    if one.secrets:
+        raise Conflict("written alone, so that its plan names the secrets", field="value")
     return planned(keys, one, place, now, change)
 
 

@@ -36,7 +36,10 @@ class _Joined:
 
     def takes(self, keys: "Keys") -> bool:
         """Whether settings of these keys may join: same caller, same limits, and there is still room."""
-        same = keys is self.keys or (keys.tools == self.keys.tools and keys.limits == self.keys.limits)
+        mine = self.keys
+        same = keys is mine or (
+            keys.tools == mine.tools and keys.limits == mine.limits and keys.area == mine.area
+        )
         return same and len(self.settings) < MOST_TOGETHER
 
     def answer(self, task: "asyncio.Task[Sequence[Kept | Exception]]") -> None:
@@ -64,7 +67,7 @@ class Usage:
     """
 
     def __init__(self) -> None:
-        self._held: dict[Owner, int] = {}
+        self._held: dict[tuple[Owner, str], int] = {}
         self._counting = asyncio.Lock()
         self._asked: dict[Scope, dict[str, list[Answer]]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -86,7 +89,7 @@ class Usage:
             before = self._writing.get(keys.owner) if isinstance(keys.tools.store, Gatherer) else None
             task = self._writing[keys.owner] = self._begin(self._write(joined, write, before))
             task.add_done_callback(joined.answer)
-            task.add_done_callback(partial(self._written, keys.owner))
+            task.add_done_callback(partial(self._written, joined))
         answer: asyncio.Future[Kept] = loop.create_future()
         joined.settings.append(setting)
         joined.answers.append(answer)
@@ -101,9 +104,12 @@ class Usage:
             del self._joined[joined.keys.owner]
         return await write(joined.keys, joined.settings)
 
-    def _written(self, owner: Owner, task: "asyncio.Task[Any]") -> None:
+    def _written(self, joined: _Joined, task: "asyncio.Task[Any]") -> None:
+        owner = joined.keys.owner
         if self._writing.get(owner) is task:
             del self._writing[owner]
+        if self._joined.get(owner) is joined:  # cancelled before it began: nobody may join it any more
+            del self._joined[owner]
 
     def _begin(self, work: Coroutine[None, None, T]) -> "asyncio.Task[T]":
         task = asyncio.get_running_loop().create_task(work)
@@ -142,28 +148,28 @@ class Usage:
 
     async def reserve_each(self, keys: "Keys", growths: Sequence[int]) -> list[QuotaExceeded | None]:
         """As `reserve`, for many values in order: what is too large is refused, the others are counted."""
-        owner, most = keys.owner, keys.limits.quota_bytes
-        if owner not in self._held:
+        account, most = (keys.owner, keys.area), keys.limits.quota_bytes
+        if account not in self._held:
             async with self._counting:
-                if owner not in self._held:  # else whoever was before us has counted
-                    self._held[owner] = await keys.held()
-        if self._held[owner] + sum(growth for growth in growths if growth > 0) > most:
-            self._held[owner] = await keys.held()
+                if account not in self._held:  # else whoever was before us has counted
+                    self._held[account] = await keys.held()
+        if self._held[account] + sum(growth for growth in growths if growth > 0) > most:
+            self._held[account] = await keys.held()
         refused: list[QuotaExceeded | None] = []
-        held = self._held[owner]
+        held = self._held[account]
         for growth in growths:
             total = held + growth
             fits = growth <= 0 or total <= most
             refused.append(None if fits else _exceeded(total, most))
             held = total if fits else held
-        self._held[owner] = held
+        self._held[account] = held
         return refused
 
     def settle(self, keys: "Keys", change: Change, growth: int, done: Submitted | Exception) -> None:
         """Note what became of a change whose bytes were reserved; what was not kept is given back."""
         id = change.put[0].record.id
         if isinstance(done, Exception) or done.staged:
-            self.give_back(keys.owner, growth)
+            self.give_back(keys.owner, keys.area, growth)
         if isinstance(done, Conflict):
             self.known.wrong(keys.owner, id)
         elif isinstance(done, Exception) or done.status is not Status.COMMITTED:
@@ -171,10 +177,10 @@ class Usage:
         else:
             self.known.set(keys.tools.store, change)
 
-    def give_back(self, owner: Owner, growth: int) -> None:
+    def give_back(self, owner: Owner, area: str, growth: int) -> None:
         """Count these bytes off again: they were not written, or their value was deleted."""
-        if owner in self._held:
-            self._held[owner] -= growth
+        if (owner, area) in self._held:
+            self._held[owner, area] -= growth
 
 
 def _exceeded(total: int, most: int) -> QuotaExceeded:

@@ -1,11 +1,11 @@
 """Writing keys: each set is a planned change that is judged and written down like any other."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from math import isfinite
 from typing import TypeVar
 
-from memorywire.engine.clean import weighed, without_secrets
+from memorywire.engine.clean import Cleaned, weighed, without_secrets
 from memorywire.engine.commit import Plan
 from memorywire.engine.kv.keys import Keys, Place
 from memorywire.engine.kv.planning import (
@@ -18,8 +18,9 @@ from memorywire.engine.kv.planning import (
     text_of,
 )
 from memorywire.engine.remember import draft
+from memorywire.model.answers import Redacted
 from memorywire.model.capabilities import Feature
-from memorywire.model.change import Change, End, EndReason
+from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.errors import (
     Conflict,
     DimensionMismatch,
@@ -30,7 +31,7 @@ from memorywire.model.errors import (
     VectorUnsupported,
     WrongType,
 )
-from memorywire.model.kv import MARK, Deleted, Entry, Kept, Reembedded, Setting, entry_of
+from memorywire.model.kv import AREA, MARK, Deleted, Entry, Indexing, Kept, Reembedded, Setting, entry_of
 from memorywire.model.record import MemoryType, Record
 from memorywire.model.requests import Forget, Remember
 
@@ -38,6 +39,9 @@ T = TypeVar("T")
 
 _ATTEMPTS = 20  # another process may move the same key between two looks
 _FLOAT_BYTES = 4
+_LEAST_GAIN_MS = 1_000  # each prolonging is a version in the ledger, so that reads must not cause many
+_TTL_MS = "ttl_ms"
+"""In the mark of an entry that was touched: how long it lives from each touch on."""
 _BEYOND = 2**63  # whole numbers have 64 bits, on the wire as in a store
 
 
@@ -88,27 +92,76 @@ async def delete(keys: Keys, key: str) -> Deleted:
         request = Forget(scope=scope, ids=tuple(one.id for one in gone))
         done = await keys.tools.submit(Plan(change=change, request=request))
         if not done.staged:
-            keys.usage.give_back(keys.owner, current.metadata[MARK]["bytes"])
+            mark = current.metadata[MARK]
+            keys.usage.give_back(keys.owner, mark.get(AREA, ""), mark["bytes"])
             keys.usage.known.forget(current.id)
         return Deleted(key=key, existed=True, status=done.status, proposal_id=done.proposal_id)
 
     return await _in_turn(keys, key, attempt)
 
 
+async def touch(keys: Keys, key: str) -> Entry | None:
+    """The entry, with its time to live counted from now; None when there is none.
+
+    An entry without an end stays as it is, and so does one whose end would move by less than a second.
+    """
+
+    async def attempt(place: Place) -> Entry | None:
+        now, current = keys.tools.clock(), place.current or (await keys.trace(key)).current
+        if current is None or not current.alive(now):
+            return None
+        following = _prolonged(current, now)
+        if following is None:
+            return entry_of(current)
+        put = Put(record=following, base=Base.LIVE, like=current.version)
+        change = Change(id=keys.tools.mint(), operation="remember", scope=keys.scope, at=now, put=(put,))
+        done = await keys.tools.submit(plan_of(change))
+        keys.usage.known.forget(current.id)
+        return entry_of(current if done.staged else following)
+
+    return await _in_turn(keys, key, attempt)
+
+
+def _prolonged(current: Record, now: int) -> Record | None:
+    """The next version, which ends later; None if there is nothing to gain."""
+    if current.expires_at is None:
+        return None
+    mark = current.metadata[MARK]
+    ttl_ms = mark.get(_TTL_MS) or current.expires_at - current.updated_at
+    if now + ttl_ms - current.expires_at < _LEAST_GAIN_MS:
+        return None
+    metadata = {**current.metadata, MARK: {**mark, _TTL_MS: ttl_ms}}
+    version = current.version + 1
+    return replace(current, version=version, expires_at=now + ttl_ms, metadata=metadata)
+
+
 async def reembed(keys: Keys) -> Reembedded:
-    """See that every entry has a vector; those that have one keep it."""
+    """See that every entry has a vector, but those that are kept out of searches; none is made twice."""
     _refuse_without_vectors(keys)
-    bare = [record async for record in keys.every() if not record.metadata[MARK]["embedded"]]
-    settings = [_again(entry_of(record), record.content) for record in bare]
+    bare = [record async for record in keys.every() if _lacks_vector(record)]
+    settings = [_again(record) for record in bare]
     done = [await kept_alone(keys, setting) for setting in settings]
     told = zip(settings, done, strict=True)
     failed = {setting.key: why for setting, kept in told if (why := _shortfall(kept)) is not None}
     return Reembedded(entries=len(done) - len(failed), failed=failed)
 
 
-def _again(found: Entry, content: object) -> Setting:
-    text = text_of(content)
-    return Setting(key=found.key, value=found.value, embed=True, text=text, if_version=found.version)
+def _lacks_vector(record: Record) -> bool:
+    mark = record.metadata[MARK]
+    return not mark["embedded"] and mark.get("index") != Indexing.NONE
+
+
+def _again(record: Record) -> Setting:
+    entry, mark = entry_of(record), record.metadata[MARK]
+    return Setting(
+        key=entry.key,
+        value=entry.value,
+        embed=True,
+        text=text_of(record.content),
+        source=record.source,
+        if_version=entry.version,
+        index=Indexing(mark.get("index", Indexing.ALL)),
+    )
 
 
 def _shortfall(kept: Kept | MemorywireError) -> str | None:
@@ -139,35 +192,47 @@ async def _in_turn(
 
 async def ready(keys: Keys, setting: Setting) -> Ready:
     """The setting as it may be kept; raises when it may not."""
-    size = fitting(keys, setting)
-    asked = Remember(
-        scope=keys.scope, type=MemoryType.SEMANTIC, content=content_of(setting), source=setting.source
+    fitting(keys, setting)
+    redacted = without_secrets(_request(keys, setting), keys.tools)
+    clean = _without(redacted, setting) if redacted.secrets else setting
+    size = fitting(keys, clean)
+    trust = (await weighed(redacted, keys.tools)).trust
+    vector, warning = await _vector(keys, clean) if clean.embed else (None, None)
+    return Ready(
+        setting=clean,
+        size=size,
+        content=content_of(clean),
+        trust=trust,
+        vector=vector,
+        warning=warning,
+        secrets=redacted.secrets,
     )
-    redacted = without_secrets(asked, keys.tools)
-    if redacted.secrets:
+
+
+def _request(keys: Keys, setting: Setting) -> Remember:
+    content = content_of(setting)
+    return Remember(scope=keys.scope, type=MemoryType.SEMANTIC, content=content, source=setting.source)
+
+
+def _without(redacted: Cleaned, setting: Setting) -> Setting:
+    """The setting with markers for its secrets, if it asked for that; else raises SecretLeakage."""
+    content = redacted.request.content
+    if not setting.redact or not isinstance(content, Mapping) or setting.key not in content:
         kinds = ", ".join(sorted({kind for kind, _ in redacted.secrets}))
         raise SecretLeakage(
             f"the entry holds a secret ({kinds}), and a value is kept as it is or not at all",
             field="value",
             fix="keep the secret where secrets are kept, and its name here",
         )
-    trust = (await weighed(redacted, keys.tools)).trust
-    vector, warning = await _vector(keys, asked) if setting.embed else (None, None)
-    return Ready(
-        setting=setting,
-        size=size,
-        content=content_of(setting),
-        trust=trust,
-        vector=vector,
-        warning=warning,
-    )
+    source = redacted.request.source
+    return replace(setting, value=content[setting.key], text=text_of(content), source=source)
 
 
-async def _vector(keys: Keys, request: Remember) -> tuple[bytes | None, str | None]:
+async def _vector(keys: Keys, setting: Setting) -> tuple[bytes | None, str | None]:
     """The entry's vector, or why there is none now; what cannot work is raised before anything is kept."""
     _refuse_without_vectors(keys)
     try:
-        (vector,) = await keys.tools.embedder.embed([draft(request).meaning])
+        (vector,) = await keys.tools.embedder.embed([_meaning(keys, setting)])
     except DimensionMismatch:
         raise
     except EmbedderFailed as failure:
@@ -182,6 +247,12 @@ async def _vector(keys: Keys, request: Remember) -> tuple[bytes | None, str | No
     return vector, None
 
 
+def _meaning(keys: Keys, setting: Setting) -> str:
+    if setting.index is Indexing.TEXT:
+        return setting.text or ""
+    return draft(_request(keys, setting)).meaning
+
+
 def _refuse_without_vectors(keys: Keys) -> None:
     if Feature.VECTOR not in keys.tools.store.features:
         raise VectorUnsupported(
@@ -194,12 +265,15 @@ async def _write(keys: Keys, ready: Ready, place: Place) -> Kept:
     change, growth = planned(keys, ready, place, now, keys.tools.mint())
     await keys.usage.reserve(keys, growth)
     try:
-        done = await keys.tools.submit(plan_of(change))
+        done = await keys.tools.submit(plan_of(change, ready.secrets))
     except MemorywireError as problem:
         keys.usage.settle(keys, change, growth, problem)
         raise
     keys.usage.settle(keys, change, growth, done)
-    return receipt(change, done, ready.warning)
+    kept = receipt(change, done, ready.warning)
+    if not ready.secrets:
+        return kept
+    return replace(kept, redacted=tuple(Redacted(kind=kind, place=place) for kind, place in ready.secrets))
 
 
 def _refuse_another(keys: Keys, key: str, wanted: int | None, place: Place) -> None:

@@ -1,0 +1,46 @@
+"""Runs the calls of an adapter where its memory lives, whichever event loop or thread the framework uses."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeAlias, TypeVar
+
+from memorywire.facades.kv import KeyValue
+from memorywire.facades.memory import Memory, run_bound
+from memorywire.model.kv import Limits
+from memorywire.sync import Memory as BlockingMemory
+from memorywire.sync import asynchronous, send
+
+A = TypeVar("A")
+AnyMemory: TypeAlias = Memory | BlockingMemory
+
+_KIB, _MIB = 1024, 1024 * 1024
+
+ADAPTER_LIMITS = Limits(value_bytes=16 * _MIB, quota_bytes=1024 * _MIB, top_k=1_000)
+"""Frameworks keep whole documents and conversations, so the limits of keys are too narrow for them."""
+
+INDEXED_BYTES = 64 * _KIB
+"""Larger values are kept out of searches: the index would fill with the letters of images and dumps."""
+
+
+class Caller:
+    """The memory of an adapter. A memory that is bound to another loop that runs is called there."""
+
+    def __init__(self, memory: AnyMemory) -> None:
+        self._blocking = memory if isinstance(memory, BlockingMemory) else None
+        self.memory: Memory = asynchronous(memory) if isinstance(memory, BlockingMemory) else memory
+
+    async def run(self, work: Coroutine[Any, Any, A]) -> A:
+        """What the coroutine gives, which uses `memory`."""
+        if self._blocking is not None:
+            return await asyncio.wrap_future(send(self._blocking, work))
+        return await run_bound(self.memory, work)
+
+    def keys(self, prefix: str, limits: Limits) -> KeyValue:
+        """The keys with this prefix, with limits of their own; a memory of one user has those of the user."""
+        memory = self.memory
+        keys = memory.kv if memory.user_id is None else memory.kv.of("user", memory.user_id)
+        return keys.area(prefix, limits)
+
+    def prefix(self, prefix: str) -> str:
+        """The prefix of an adapter's keys. Agents share the keys of a user, so there it names the agent."""
+        return prefix if self.memory.user_id is None else f"{self.memory.agent_id}:{prefix}"
