@@ -262,6 +262,11 @@ def send(memory: Memory, work: Coroutine[Any, Any, A]) -> "Future[A]":
     return memory._portal.send(work)
 
 
+def run(memory: Memory, work: Coroutine[Any, Any, A]) -> A:
+    """What the coroutine gives, which runs in the background thread of the memory."""
+    return memory._run(work)
+
+
 async def _following(feed: AsyncGenerator[A, None]) -> A:
     """A coroutine, which is what the loop's thread takes; an `anext` is only awaitable."""
     return await anext(feed)

@@ -1,56 +1,142 @@
-"""The files of Anthropic's memory tool, kept by memorywire: `MemoryFiles(memory)` among a runner's tools.
+"""The files of Anthropic's memory tool, kept by memorywire.
 
-A file is an entry of the agent's keys, named by its path: every edit is a version that can be read and taken
-back. A folder is there as long as it has files.
+`MemoryFiles(memory)` goes among the tools of an async runner, `BlockingMemoryFiles(memory)` among those of a
+blocking one. A file is an entry of the agent's keys, named by its path: every edit is a version that can be
+read and taken back. A folder is there as long as it has files.
 """
 
-from collections.abc import Iterator, Sequence
+import posixpath
+from collections.abc import Coroutine, Iterator, Sequence
 from typing import Any
 
-from anthropic.lib.tools import BetaAsyncAbstractMemoryTool, ToolError
+from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
 
-from memorywire.facades.memory import Memory
-from memorywire.integrations.entries import every_entry
-from memorywire.model.errors import MemorywireError
-from memorywire.model.kv import Entry
+from memorywire.facades.kv import KeyValue
+from memorywire.integrations.calling import ADAPTER_LIMITS, INDEXED_BYTES, AnyMemory, Caller
+from memorywire.integrations.entries import entries_of
+from memorywire.model.errors import Conflict, InvalidRequest, MemorywireError
+from memorywire.model.kv import Deleted, Entry, Kept, Limits, size_of
+from memorywire.sync import Memory as BlockingMemory
 
 ROOT = "/memories"
 
 _DEPTH = 2
+_LINES_MAX = 999_999
 _NUMBER_WIDTH = 6
 _AROUND = 2
-_UNITS = ("B", "K", "M")
+_UNITS = ("B", "K", "M", "G")
 _KILO = 1024
 
 
 class MemoryFiles(BetaAsyncAbstractMemoryTool):
-    """What a model reads and writes under /memories; whatever is refused, the model is told why."""
+    """What a model reads and writes under /memories; the model is told why a command is refused."""
 
-    def __init__(self, memory: Memory) -> None:
-        super().__init__()
-        self._memory = memory
+    def __init__(self, memory: AnyMemory, *, limits: Limits = ADAPTER_LIMITS, **options: Any) -> None:
+        super().__init__(**options)
+        self._caller = Caller(memory)
+        self._files = _Files(self._caller, limits)
+
+    async def view(self, command: Any) -> str:
+        return await self._done(self._files.view(command))
+
+    async def create(self, command: Any) -> str:
+        return await self._done(self._files.create(command))
+
+    async def str_replace(self, command: Any) -> str:
+        return await self._done(self._files.str_replace(command))
+
+    async def insert(self, command: Any) -> str:
+        return await self._done(self._files.insert(command))
+
+    async def delete(self, command: Any) -> str:
+        return await self._done(self._files.delete(command))
+
+    async def rename(self, command: Any) -> str:
+        return await self._done(self._files.rename(command))
+
+    async def clear_all_memory(self) -> str:
+        return await self._done(self._files.clear())
+
+    async def _done(self, work: Coroutine[Any, Any, str]) -> str:
+        return await self._caller.run(_told(work))
+
+
+class BlockingMemoryFiles(BetaAbstractMemoryTool):
+    """As `MemoryFiles`, for runners without an event loop; the memory is a `memorywire.sync.Memory`."""
+
+    def __init__(self, memory: BlockingMemory, *, limits: Limits = ADAPTER_LIMITS, **options: Any) -> None:
+        if not isinstance(memory, BlockingMemory):
+            raise InvalidRequest(
+                "a blocking tool needs a blocking memory",
+                field="memory",
+                fix="give a memorywire.sync.Memory, or use MemoryFiles",
+            )
+        super().__init__(**options)
+        self._caller = Caller(memory)
+        self._files = _Files(self._caller, limits)
+
+    def view(self, command: Any) -> str:
+        return self._done(self._files.view(command))
+
+    def create(self, command: Any) -> str:
+        return self._done(self._files.create(command))
+
+    def str_replace(self, command: Any) -> str:
+        return self._done(self._files.str_replace(command))
+
+    def insert(self, command: Any) -> str:
+        return self._done(self._files.insert(command))
+
+    def delete(self, command: Any) -> str:
+        return self._done(self._files.delete(command))
+
+    def rename(self, command: Any) -> str:
+        return self._done(self._files.rename(command))
+
+    def clear_all_memory(self) -> str:
+        return self._done(self._files.clear())
+
+    def _done(self, work: Coroutine[Any, Any, str]) -> str:
+        return self._caller.wait(_told(work))
+
+
+class _Files:
+    """The commands, with the answers of the SDK's own file tool."""
+
+    def __init__(self, caller: Caller, limits: Limits) -> None:
+        self._caller = caller
+        self._limits = limits
+        self._before = caller.prefix("")
 
     async def view(self, command: Any) -> str:
         path = _path(command.path)
-        entry = await self._memory.kv.get(path)
+        entry = await self._get(path)
         if entry is not None:
-            lines = _numbered(entry.value.split("\n"), getattr(command, "view_range", None))
-            return f"Here's the content of {command.path} with line numbers:\n" + "\n".join(lines)
+            lines = entry.value.split("\n")
+            if len(lines) > _LINES_MAX:
+                raise ToolError(f"File {command.path} exceeds maximum line limit of {_LINES_MAX:,} lines.")
+            shown = _numbered(lines, getattr(command, "view_range", None))
+            return f"Here's the content of {command.path} with line numbers:\n" + "\n".join(shown)
         files = await self._below(path)
         if not files and path != ROOT:
-            raise _missing(command.path)
+            raise _missing(command.path, " Please provide a valid path.")
+        sizes = [(self._path_of(entry), len(entry.value.encode())) for entry in files]
         head = (
             f"Here're the files and directories up to {_DEPTH} levels deep in {path}, excluding hidden items:"
         )
-        return "\n".join([head, *_folder(path, files)])
+        return "\n".join([head, *_folder(path, sizes)])
 
     async def create(self, command: Any) -> str:
         path = _path(command.path)
-        if path == ROOT or await self._below(path):
-            raise ToolError(f"{command.path} is a directory")
-        if await self._memory.kv.get(path) is not None:
+        if path == ROOT or await self._get(path) is not None or await self._below(path):
             raise ToolError(f"File {command.path} already exists")
-        await self._keep(path, command.file_text, if_version=0)
+        for parent in _parents(path):
+            if await self._get(parent) is not None:
+                raise ToolError(f"The path {parent} is not a directory.")
+        try:
+            await self._set(path, command.file_text, if_version=0)
+        except Conflict as conflict:
+            raise ToolError(f"File {command.path} already exists") from conflict
         return f"File created successfully at: {command.path}"
 
     async def str_replace(self, command: Any) -> str:
@@ -59,8 +145,8 @@ class MemoryFiles(BetaAsyncAbstractMemoryTool):
         if content.count(old) != 1:
             raise ToolError(_not_once(content, old, command.path))
         place = content.index(old)
-        changed = content.replace(old, command.new_str)
-        await self._keep(entry.key, changed, if_version=entry.version)
+        changed = content.replace(old, getattr(command, "new_str", None) or "")
+        await self._set(self._path_of(entry), changed, if_version=entry.version)
         line = content[:place].count("\n") + 1
         shown = _numbered(changed.split("\n"), [line - _AROUND, line + _AROUND])
         return (
@@ -77,72 +163,106 @@ class MemoryFiles(BetaAsyncAbstractMemoryTool):
                 f"It should be within the range [0, {len(lines)}]."
             )
         lines.insert(command.insert_line, command.insert_text.rstrip("\n"))
-        await self._keep(entry.key, "\n".join(lines) + "\n", if_version=entry.version)
+        await self._set(self._path_of(entry), "\n".join(lines) + "\n", if_version=entry.version)
         return f"The file {command.path} has been edited."
 
     async def delete(self, command: Any) -> str:
-        path = _path(command.path)
-        if path == ROOT:
+        if _path(command.path) == ROOT:
             raise ToolError(f"Cannot delete the {ROOT} directory itself")
         await self._delete(await self._all(command.path))
         return f"Successfully deleted {command.path}"
 
     async def rename(self, command: Any) -> str:
         old, new = _path(command.old_path), _path(command.new_path)
-        if old == ROOT or f"{new}/".startswith(f"{old}/"):
-            raise ToolError(f"Cannot rename {command.old_path} to {command.new_path}")
-        entries = await self._all(command.old_path)
-        if await self._memory.kv.get(new) is not None or await self._below(new):
+        if old == ROOT:
+            raise ToolError(f"Cannot rename the {ROOT} directory itself")
+        if await self._get(new) is not None or new == ROOT or await self._below(new):
             raise ToolError(f"The destination {command.new_path} already exists")
+        if new.startswith(f"{old}/"):
+            raise ToolError(f"Cannot rename {command.old_path} to a path inside of it")
+        entries = await self._all(command.old_path)
         for entry in entries:
-            await self._keep(new + entry.key.removeprefix(old), entry.value, if_version=0)
+            await self._set(new + self._path_of(entry).removeprefix(old), entry.value, if_version=0)
         await self._delete(entries)
         return f"Successfully renamed {command.old_path} to {command.new_path}"
 
-    async def clear_all_memory(self) -> str:
+    async def clear(self) -> str:
         await self._delete(await self._below(ROOT))
         return "All memory cleared"
 
     async def _file(self, path: str) -> Entry:
-        entry = await self._memory.kv.get(_path(path))
-        if entry is None:
-            raise _missing(path)
-        return entry
+        entry = await self._get(_path(path))
+        if entry is not None:
+            return entry
+        if _path(path) == ROOT or await self._below(_path(path)):
+            raise ToolError(f"The path {path} is not a file.")
+        raise _missing(path, " Please provide a valid path.")
 
     async def _all(self, path: str) -> list[Entry]:
         """The file, or the files of the folder."""
-        entry = await self._memory.kv.get(_path(path))
-        found = [entry] if entry is not None else await self._below(_path(path))
-        if not found:
+        entry = await self._get(_path(path))
+        entries = [entry] if entry is not None else await self._below(_path(path))
+        if not entries:
             raise _missing(path)
-        return found
+        return entries
+
+    async def _get(self, path: str) -> Entry | None:
+        return await self._keys.get(self._before + path)
 
     async def _below(self, path: str) -> list[Entry]:
-        return await every_entry(self._memory, f"{path}/")
+        return await entries_of(self._keys, f"{self._before}{path}/")
 
-    async def _keep(self, path: str, content: str, *, if_version: int) -> None:
-        try:
-            kept = await self._memory.kv.set(path, content, if_version=if_version, source="memory-tool")
-        except MemorywireError as problem:
-            raise ToolError(problem.detail) from problem
-        if kept.proposal_id is not None:
-            raise ToolError("A person has to agree first; nothing has changed yet.")
+    async def _set(self, path: str, content: str, *, if_version: int) -> None:
+        index = "all" if size_of(content) <= INDEXED_BYTES else "none"
+        key = self._before + path
+        _refuse_held(
+            await self._keys.set(key, content, if_version=if_version, source="memory-tool", index=index)
+        )
 
     async def _delete(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
-            await self._memory.kv.delete(entry.key)
+            _refuse_held(await self._keys.delete(entry.key))
+
+    def _path_of(self, entry: Entry) -> str:
+        return entry.key.removeprefix(self._before)
+
+    @property
+    def _keys(self) -> KeyValue:
+        return self._caller.keys(f"{self._before}{ROOT}/", self._limits)
+
+
+async def _told(work: Coroutine[Any, Any, str]) -> str:
+    """What the command answers; a problem is told to the model, with what to do about it."""
+    try:
+        return await work
+    except MemorywireError as problem:
+        fix = f"; {problem.fix}" if problem.fix else ""
+        raise ToolError(f"{problem.detail}{fix}") from problem
+
+
+def _refuse_held(receipt: Kept | Deleted) -> None:
+    if receipt.proposal_id is not None:
+        raise ToolError("A person has to agree first; nothing has changed yet.")
 
 
 def _path(path: str) -> str:
-    """The path without a slash at its end, when it stays under the root."""
-    parts = path.removesuffix("/").split("/")
-    if parts[:2] != ROOT.split("/") or any(part in ("", ".", "..") for part in parts[1:]):
-        raise ToolError(f"Path must start with {ROOT} and stay there, got: {path}")
-    return "/".join(parts)
+    """The path without dots, doubled slashes and a slash at its end, when it stays under the root."""
+    if path != ROOT and not path.startswith(f"{ROOT}/"):
+        raise ToolError(f"Path must start with {ROOT}, got: {path}")
+    plain = posixpath.normpath(path)
+    if plain != ROOT and not plain.startswith(f"{ROOT}/"):
+        raise ToolError(f"Path {path} would escape {ROOT} directory")
+    return plain
 
 
-def _missing(path: str) -> ToolError:
-    return ToolError(f"The path {path} does not exist. Please provide a valid path.")
+def _parents(path: str) -> Iterator[str]:
+    """The folders that the path is in, below the root."""
+    parts = path.split("/")
+    return ("/".join(parts[:end]) for end in range(3, len(parts)))
+
+
+def _missing(path: str, advice: str = "") -> ToolError:
+    return ToolError(f"The path {path} does not exist{'.' if advice else ''}{advice}")
 
 
 def _numbered(lines: Sequence[str], span: Sequence[int] | None) -> list[str]:
@@ -163,17 +283,17 @@ def _not_once(content: str, old: str, path: str) -> str:
     )
 
 
-def _folder(path: str, files: Sequence[Entry]) -> Iterator[str]:
+def _folder(path: str, files: Sequence[tuple[str, int]]) -> Iterator[str]:
     """The folder and what is below it, each with its size."""
     sizes: dict[str, int] = {}
-    for entry in files:
-        parts = entry.key.removeprefix(f"{path}/").split("/")
+    for file, size in files:
+        parts = file.removeprefix(f"{path}/").split("/")
         if any(part.startswith(".") for part in parts):
             continue
         for depth in range(1, min(len(parts), _DEPTH) + 1):
             name = "/".join(parts[:depth]) + ("/" if depth < len(parts) else "")
-            sizes[name] = sizes.get(name, 0) + len(entry.value.encode())
-    yield f"{_size(sum(len(entry.value.encode()) for entry in files))}\t{path}"
+            sizes[name] = sizes.get(name, 0) + size
+    yield f"{_size(sum(size for _, size in files))}\t{path}"
     yield from (f"{_size(size)}\t{path}/{name}" for name, size in sorted(sizes.items()))
 
 

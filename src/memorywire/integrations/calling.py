@@ -6,9 +6,10 @@ from typing import Any, TypeAlias, TypeVar
 
 from memorywire.facades.kv import KeyValue
 from memorywire.facades.memory import Memory, run_bound
+from memorywire.model.errors import InvalidRequest
 from memorywire.model.kv import Limits
 from memorywire.sync import Memory as BlockingMemory
-from memorywire.sync import asynchronous, send
+from memorywire.sync import asynchronous, run, send
 
 A = TypeVar("A")
 AnyMemory: TypeAlias = Memory | BlockingMemory
@@ -34,6 +35,12 @@ class Caller:
         if self._blocking is not None:
             return await asyncio.wrap_future(send(self._blocking, work))
         return await run_bound(self.memory, work)
+
+    def wait(self, work: Coroutine[Any, Any, A]) -> A:
+        """What the coroutine gives, for callers without an event loop; the memory is a blocking one."""
+        if self._blocking is None:
+            raise InvalidRequest("this needs a memorywire.sync.Memory", field="memory")
+        return run(self._blocking, work)
 
     def keys(self, prefix: str, limits: Limits) -> KeyValue:
         """The keys with this prefix, with limits of their own; a memory of one user has those of the user."""

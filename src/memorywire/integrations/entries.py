@@ -1,18 +1,18 @@
 """All entries whose keys begin alike, however many pages they fill."""
 
-from memorywire.facades.memory import Memory
+from memorywire.facades.kv import KeyValue
 from memorywire.model.kv import Entry
 
 _PAGE = 1_000
 
 
-async def every_entry(memory: Memory, prefix: str) -> list[Entry]:
+async def entries_of(keys: KeyValue, prefix: str) -> list[Entry]:
     """All entries with this prefix, in the order of their keys."""
-    found: list[Entry] = []
+    entries: list[Entry] = []
     after: str | None = None
     while True:
-        page = await memory.kv.list(prefix, limit=_PAGE, after=after)
-        found.extend(page)
+        page = await keys.list(prefix, limit=_PAGE, after=after)
+        entries.extend(page)
         if page.next is None:
-            return found
+            return entries
         after = page.next

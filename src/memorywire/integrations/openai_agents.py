@@ -1,73 +1,157 @@
 """A session of the OpenAI Agents SDK, kept by memorywire: `MemorywireSession(memory, "a session")`.
 
-Each item is an entry of the agent's keys, in the order it was added.
+Each item is an entry of the agent's keys. Its key begins with the moment it was added, so that writers need
+not agree on a number: however many add at once, in however many processes, every item is kept.
 """
 
-from collections.abc import Mapping, Sequence
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import isfinite
 from typing import Any
 
 from agents import SessionABC
 from agents.memory import SessionSettings
 
-from memorywire.facades.memory import Memory
-from memorywire.integrations.entries import every_entry
-from memorywire.model.errors import InvalidRequest
-from memorywire.model.kv import Entry
+from memorywire.facades.kv import KeyValue, setting
+from memorywire.integrations.calling import ADAPTER_LIMITS, INDEXED_BYTES, AnyMemory, Caller
+from memorywire.integrations.entries import entries_of
+from memorywire.model.errors import InvalidRequest, MemorywireError, QuotaExceeded, ValueTooLarge
+from memorywire.model.kv import Entry, Kept, Limits, Setting, size_of
 from memorywire.model.record import Json
 
-_DIGITS = 12
+SESSION_LIMITS = replace(ADAPTER_LIMITS, quota_bytes=256 * 1024 * 1024)
+"""For one session: sessions do not share a quota."""
+
+_CHARS_MAX = 160
+_MOMENT_DIGITS, _PLACE_DIGITS = 19, 6
+_INTEGER_BOUND = 2**63
+_REPLACEMENT = "\ufffd"
 
 
 class MemorywireSession(SessionABC):
-    """The history of one conversation. An item that holds a secret is refused."""
+    """The history of one conversation.
+
+    A secret in an item is replaced by a marker before it is kept. An item of any size up to `limits` is kept
+    whole; one above 64 KiB is found by no recall. The memory may be async or blocking; a session of a
+    blocking memory works on every event loop.
+    """
 
     def __init__(
-        self, memory: Memory, session_id: str, *, session_settings: SessionSettings | None = None
+        self,
+        memory: AnyMemory,
+        session_id: str,
+        *,
+        session_settings: SessionSettings | None = None,
+        limits: Limits = SESSION_LIMITS,
+        clock_ns: Callable[[], int] = time.time_ns,
     ) -> None:
-        if not session_id or "/" in session_id:
-            raise InvalidRequest("a session has a name without slashes", field="session_id")
+        _check_name(session_id)
         self.session_id = session_id
         self.session_settings = session_settings or SessionSettings()
-        self._memory = memory
+        self._caller = Caller(memory)
+        self._limits = limits
+        self._clock_ns = clock_ns
+        self._prefix = self._caller.prefix(f"sessions/{session_id}/")
+        self._last: int | None = None
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
         """All items, or the last ones, oldest first."""
         most = self.session_settings.limit if limit is None else limit
-        entries = await self._entries()
-        return [
-            entry.value for entry in (entries if most is None else entries[max(0, len(entries) - most) :])
-        ]
+        entries = await self._caller.run(self._entries())
+        shown = entries if most is None else entries[max(0, len(entries) - most) :]
+        return [entry.value for entry in shown]
 
     async def add_items(self, items: Sequence[Mapping[str, Json]]) -> None:
-        """Append them; when one is refused, those behind it are not kept either."""
-        entries = await self._entries()
-        start = _number(entries[-1]) + 1 if entries else 0
-        for number, item in enumerate(items, start=start):
-            await self._memory.kv.set(self._key(number), dict(item), if_version=0, source="agents-session")
+        """Append all of them, or none if one cannot be kept."""
+        if items:
+            await self._caller.run(self._add(items))
 
     async def pop_item(self) -> Any | None:
         """Take the newest item away and give it; None when there is none."""
-        entries = await self._entries()
-        if not entries:
-            return None
-        await self._memory.kv.delete(entries[-1].key)
-        return entries[-1].value
+        return await self._caller.run(self._pop())
 
     async def clear_session(self) -> None:
+        """Take all items away."""
+        await self._caller.run(self._clear())
+
+    async def _add(self, items: Sequence[Mapping[str, Json]]) -> None:
+        if self._last is None:
+            await self._entries()  # the clock of whoever added before may have been ahead of ours
+        self._last = max(self._clock_ns(), (self._last or 0) + 1)
+        batch = f"{self._prefix}{self._last:0{_MOMENT_DIGITS}}-{secrets.token_hex(4)}"
+        settings = [_setting(f"{batch}-{at:0{_PLACE_DIGITS}}", item) for at, item in enumerate(items)]
+        results = await self._set_each(settings)
+        problem = next((one for one in results if isinstance(one, MemorywireError)), None)
+        if problem is None:
+            return
+        for one in results:
+            if isinstance(one, Kept):
+                await self._keys.delete(one.key)
+        raise _explained(problem)
+
+    async def _set_each(self, settings: list[Setting]) -> list[Kept | MemorywireError]:
+        step = self._limits.entries_at_once
+        groups = [settings[at : at + step] for at in range(0, len(settings), step)]
+        return [result for group in groups for result in await self._keys.keep_each(group)]
+
+    async def _pop(self) -> Any | None:
+        while entries := await self._entries():
+            deleted = await self._keys.delete(entries[-1].key)
+            if deleted.existed:  # else another caller has popped it
+                return entries[-1].value
+        return None
+
+    async def _clear(self) -> None:
         for entry in await self._entries():
-            await self._memory.kv.delete(entry.key)
+            await self._keys.delete(entry.key)
 
     async def _entries(self) -> list[Entry]:
-        return await every_entry(self._memory, self._prefix)
+        entries = await entries_of(self._keys, self._prefix)
+        newest = _moment(entries[-1]) if entries else 0
+        self._last = max(self._last or 0, newest)
+        return entries
 
     @property
-    def _prefix(self) -> str:
-        return f"sessions/{self.session_id}/"
-
-    def _key(self, number: int) -> str:
-        """Numbers of one width, so that the order of the keys is that of the items."""
-        return f"{self._prefix}{number:0{_DIGITS}}"
+    def _keys(self) -> KeyValue:
+        return self._caller.keys(self._prefix, self._limits)
 
 
-def _number(entry: Entry) -> int:
-    return int(entry.key.rpartition("/")[2])
+def _check_name(session_id: str) -> None:
+    if not session_id or "/" in session_id:
+        raise InvalidRequest("a session has a name without slashes", field="session_id")
+    if len(session_id) > _CHARS_MAX or not session_id.isprintable():
+        raise InvalidRequest(f"a session id has 1 to {_CHARS_MAX} printable characters", field="session_id")
+
+
+def _setting(key: str, item: Mapping[str, Json]) -> Setting:
+    value = _storable(item)
+    index = "all" if size_of(value) <= INDEXED_BYTES else "none"
+    return setting(key, value, source="agents-session", index=index, redact=True)
+
+
+def _storable(value: Json) -> Json:
+    """The value as JSON that every store can keep: a run must not end because of a NUL in an output."""
+    if isinstance(value, str):
+        if "\0" in value:
+            value = value.replace("\0", _REPLACEMENT)
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, Mapping):
+        return {str(_storable(name)): _storable(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_storable(inner) for inner in value]
+    beyond = type(value) is int and not -_INTEGER_BOUND <= value < _INTEGER_BOUND
+    return str(value) if beyond or (isinstance(value, float) and not isfinite(value)) else value
+
+
+def _moment(entry: Entry) -> int:
+    """When the item was added; sessions of earlier releases numbered their items from 0."""
+    return int(entry.key.rpartition("/")[2].partition("-")[0])
+
+
+def _explained(problem: MemorywireError) -> MemorywireError:
+    """The problem, with what a program that has a session can do about it."""
+    if isinstance(problem, QuotaExceeded | ValueTooLarge):
+        problem.fix = "clear the session, or give MemorywireSession larger limits=Limits(...)"
+    return problem

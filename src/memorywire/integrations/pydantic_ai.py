@@ -1,15 +1,15 @@
 """Memory as tools of a Pydantic AI agent: `memory_toolset(memory)`."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
-from pydantic_ai import ModelRetry
 from pydantic_ai.toolsets import FunctionToolset
 
-from memorywire.facades.memory import Memory
+from memorywire.integrations.calling import AnyMemory, Caller
 from memorywire.model.errors import MemorywireError
 from memorywire.retrieval.render import render
+
+A = TypeVar("A")
 
 _MOST = 20
 
@@ -21,10 +21,10 @@ INSTRUCTIONS = (
 
 
 class _Tools:
-    """What the model can call."""
+    """What the model can call. A problem is an answer: a retry that fails again would end the run."""
 
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
+    def __init__(self, memory: AnyMemory) -> None:
+        self._caller = Caller(memory)
 
     async def remember(self, content: str) -> dict[str, Any]:
         """Keep one fact, as a whole sentence that a stranger understands.
@@ -32,9 +32,10 @@ class _Tools:
         Args:
             content: The fact. Never a password or a key.
         """
-        with _way_out():
-            kept = await self._memory.remember(content)
-        return {"id": kept.id, "status": kept.status.value, "awaits_review": kept.pending_approval}
+        receipt = await self._answer(self._caller.memory.remember(content))
+        if isinstance(receipt, MemorywireError):
+            return receipt.problem()
+        return {"id": receipt.id, "status": receipt.status.value, "awaits_review": receipt.pending_approval}
 
     async def recall(self, question: str, most: int = 5) -> str:
         """Ask memory a question; an empty memory, or one that does not know, says so.
@@ -43,9 +44,12 @@ class _Tools:
             question: What you want to know, in plain words.
             most: How many memories at most.
         """
-        with _way_out():
-            found = await self._memory.recall(question, k=max(1, min(most, _MOST)))
-        return render(found.hits) or "Nothing in memory answers that."
+        recalled = await self._answer(self._caller.memory.recall(question, k=max(1, min(most, _MOST))))
+        if isinstance(recalled, MemorywireError):
+            return f"Memory could not be asked: {recalled.detail}" + (
+                f"; {recalled.fix}" if recalled.fix else ""
+            )
+        return render(recalled.hits) or "Nothing in memory answers that."
 
     async def forget(self, id: str) -> dict[str, Any]:
         """Forget one memory by the id that recall showed; a person can take it back.
@@ -53,22 +57,19 @@ class _Tools:
         Args:
             id: The id of the memory.
         """
-        with _way_out():
-            gone = await self._memory.forget(id)
-        return {"forgotten": list(gone.forgotten_ids), "missing": list(gone.missing_ids)}
+        receipt = await self._answer(self._caller.memory.forget(id))
+        if isinstance(receipt, MemorywireError):
+            return receipt.problem()
+        return {"forgotten": list(receipt.forgotten_ids), "missing": list(receipt.missing_ids)}
+
+    async def _answer(self, work: Coroutine[Any, Any, A]) -> A | MemorywireError:
+        try:
+            return await self._caller.run(work)
+        except MemorywireError as problem:
+            return problem
 
 
-def memory_toolset(memory: Memory, *, id: str = "memorywire") -> FunctionToolset[Any]:
+def memory_toolset(memory: AnyMemory, *, id: str = "memorywire") -> FunctionToolset[Any]:
     """The tools remember, recall and forget on this memory, with instructions when to use them."""
     tools = _Tools(memory)
     return FunctionToolset([tools.remember, tools.recall, tools.forget], id=id, instructions=INSTRUCTIONS)
-
-
-@contextmanager
-def _way_out() -> Iterator[None]:
-    """Hand a problem back to the model, with what to do about it."""
-    try:
-        yield
-    except MemorywireError as problem:
-        fix = f"; {problem.fix}" if problem.fix else ""
-        raise ModelRetry(f"{problem.detail}{fix}") from problem

@@ -1,9 +1,11 @@
 """Our files for Anthropic's memory tool beside its own: the same commands, the same files."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
-from memorywire import Memory
+from memorywire import Memory, sync
+from memorywire.model.errors import InvalidRequest
 from tests.vendors.inside.played import example
 
 FILE = "/memories/notes/ana.md"
@@ -30,6 +32,25 @@ COMMANDS: list[dict[str, Any]] = [
     {"command": "delete", "path": "/memories/people/ana.md"},
     {"command": "delete", "path": "/memories"},
     {"command": "view", "path": "/memories/../etc/passwd"},
+    {"command": "view", "path": "/etc/passwd"},
+    {"command": "create", "path": "/memories/a/b.md", "file_text": "one\n"},
+    {"command": "create", "path": "/memories/a", "file_text": "a folder has this name"},
+    {"command": "str_replace", "path": "/memories/a", "old_str": "x", "new_str": "y"},
+    {"command": "str_replace", "path": "/memories/missing.md", "old_str": "x", "new_str": "y"},
+    {"command": "insert", "path": "/memories/a", "insert_line": 0, "insert_text": "x"},
+    {"command": "insert", "path": "/memories/missing.md", "insert_line": 0, "insert_text": "x"},
+    {"command": "insert", "path": "/memories/a/b.md", "insert_line": -1, "insert_text": "x"},
+    {"command": "view", "path": "/memories/./a/../a//b.md"},
+    {"command": "rename", "old_path": "/memories", "new_path": "/memories/x"},
+    {"command": "rename", "old_path": "/memories/missing.md", "new_path": "/memories/x.md"},
+    {"command": "rename", "old_path": "/memories/missing.md", "new_path": "/memories/a/b.md"},
+    {"command": "delete", "path": "/memories/missing"},
+    {"command": "create", "path": "/memories/large.md", "file_text": "word " * 60_000 + "end\n"},
+    {"command": "str_replace", "path": "/memories/large.md", "old_str": "end", "new_str": "END"},
+    {"command": "view", "path": "/memories/large.md"},
+    {"command": "rename", "old_path": "/memories/large.md", "new_path": "/memories/huge.md"},
+    {"command": "create", "path": "/memories/many.md", "file_text": "\n" * 1_000_000},
+    {"command": "view", "path": "/memories/many.md"},
 ]
 
 
@@ -42,7 +63,16 @@ async def _said(tool: Any, command: dict[str, Any]) -> tuple[bool, str]:
         return False, str(problem.content)
 
 
-async def every_command_does_what_their_own_tool_does(folder: Path) -> None:
+def _answer(tool: Any, command: dict[str, Any]) -> tuple[bool, str]:
+    from anthropic.lib.tools import ToolError
+
+    try:
+        return True, str(tool.call(command))
+    except ToolError as problem:
+        return False, str(problem.content)
+
+
+async def every_command_answers_as_their_own_tool_does(folder: Path) -> None:
     from anthropic.tools import BetaAsyncLocalFilesystemMemoryTool
 
     from memorywire.integrations.anthropic import MemoryFiles
@@ -52,10 +82,67 @@ async def every_command_does_what_their_own_tool_does(folder: Path) -> None:
         ours = MemoryFiles(memory)
         assert ours.to_dict() == theirs.to_dict()
         for command in COMMANDS:
-            (done, words), (also, their_words) = await _said(ours, command), await _said(theirs, command)
-            assert done is also, (command, words, their_words)
-            if done:
-                assert words == their_words
+            assert await _said(ours, command) == await _said(theirs, command), str(command)[:200]
+
+
+async def every_command_of_the_blocking_tool_answers_as_theirs_does(folder: Path) -> None:
+    await asyncio.to_thread(_play_without_a_loop, folder)
+
+
+def _play_without_a_loop(folder: Path) -> None:
+    from anthropic.tools import BetaLocalFilesystemMemoryTool
+
+    from memorywire.integrations.anthropic import BlockingMemoryFiles
+
+    theirs = BetaLocalFilesystemMemoryTool(str(folder))
+    with sync.Memory("files", [f"sqlite://{folder}/memory.db"]) as memory:
+        ours = BlockingMemoryFiles(memory, cache_control={"type": "ephemeral"})
+        assert ours.to_dict() == {**theirs.to_dict(), "cache_control": {"type": "ephemeral"}}
+        for command in COMMANDS:
+            assert _answer(ours, command) == _answer(theirs, command), str(command)[:200]
+        assert ours.clear_all_memory() == theirs.clear_all_memory()
+        memory.kv.set("mine", "x" * 60_000)
+
+
+async def a_blocking_runner_uses_the_blocking_tool(folder: Path) -> None:
+    from anthropic.lib.tools import BetaAsyncBuiltinFunctionTool, BetaBuiltinFunctionTool
+
+    from memorywire.integrations.anthropic import BlockingMemoryFiles, MemoryFiles
+
+    async with Memory("files", ["memory://"]) as memory:
+        assert isinstance(MemoryFiles(memory), BetaAsyncBuiltinFunctionTool)
+        refused = None
+        try:
+            BlockingMemoryFiles(memory)
+        except InvalidRequest as problem:
+            refused = problem.fix
+        assert refused == "give a memorywire.sync.Memory, or use MemoryFiles"
+    with sync.Memory("files", ["memory://"]) as blocking:
+        assert isinstance(BlockingMemoryFiles(blocking), BetaBuiltinFunctionTool)
+
+
+async def a_file_is_no_folder_at_the_same_time(folder: Path) -> None:
+    from memorywire.integrations.anthropic import MemoryFiles
+
+    async with Memory("files", ["memory://"]) as memory:
+        files = MemoryFiles(memory)
+        await files.call({"command": "create", "path": "/memories/a", "file_text": "x"})
+        below = {"command": "create", "path": "/memories/a/b", "file_text": "y"}
+        assert await _said(files, below) == (False, "The path /memories/a is not a directory.")
+
+
+async def the_files_of_a_user_are_the_users(folder: Path) -> None:
+    from memorywire.integrations.anthropic import MemoryFiles
+
+    url = f"sqlite://{folder}/memory.db"
+    for user in ("ana", "ben"):
+        async with Memory("files", [url], user_id=user) as memory:
+            files = MemoryFiles(memory)
+            await files.call({"command": "create", "path": FILE, "file_text": user})
+            assert user in str(await files.call({"command": "view", "path": FILE}))
+            listed = str(await files.call({"command": "view", "path": "/memories"}))
+            assert listed.split("\t")[-1] == FILE
+            await files.call({"command": "rename", "old_path": FILE, "new_path": "/memories/x.md"})
 
 
 async def a_folder_shows_what_is_in_it(folder: Path) -> None:

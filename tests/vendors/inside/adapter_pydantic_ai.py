@@ -1,13 +1,14 @@
 """Our tools in an agent of Pydantic AI, whose model is one of its own stand-ins."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
-from memorywire import Memory
+from memorywire import Memory, sync
 from tests.vendors.inside.played import example
 
 
-async def _played(memory: Memory, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
+async def _played(memory: Any, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
     """What each call of a model returned to it."""
     from pydantic_ai import Agent
     from pydantic_ai.messages import ModelResponse, RetryPromptPart, TextPart, ToolCallPart, ToolReturnPart
@@ -46,6 +47,33 @@ async def a_problem_goes_back_to_the_model_with_the_way_out(folder: Path) -> Non
         )
         assert "content" in str(first)
         assert second["status"] == "committed"
+
+
+async def problems_do_not_end_a_run_however_often_they_come(folder: Path) -> None:
+    async with Memory("tools", ["memory://"]) as memory:
+        blank = [("remember", {"content": " "})] * 6
+        returned = await _played(memory, *blank, ("recall", {"question": " "}), ("forget", {"id": "x"}))
+        assert [problem["code"] for problem in returned[:6]] == ["validation_error"] * 6
+        assert "could not be asked" in returned[6]
+
+
+async def a_secret_is_replaced_and_the_run_goes_on(folder: Path) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    async with Memory("tools", ["memory://"]) as memory:
+        (receipt,) = await _played(memory, ("remember", {"content": f"The deploy token is {token}"}))
+        assert receipt["status"] == "committed"
+        assert token not in str((await memory.get(receipt["id"])).content)
+
+
+async def the_tools_work_on_a_second_event_loop(folder: Path) -> None:
+    fact = ("remember", {"content": "Ana prefers green tea to coffee"})
+    async with Memory("tools", ["memory://"]) as memory:
+        await memory.remember("opened on this loop")
+        (receipt,) = await asyncio.to_thread(asyncio.run, _played(memory, fact))
+        assert receipt["status"] == "committed"
+    with sync.Memory("tools", ["memory://"]) as blocking:
+        (receipt,) = await _played(blocking, fact)
+        assert receipt["status"] == "committed"
 
 
 async def the_tools_and_when_to_use_them_are_told_to_the_model(folder: Path) -> None:
