@@ -5,12 +5,14 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 
+from memorywire.model.lookalikes import ignorable
 from memorywire.model.record import Json
 
 OPEN, CLOSE = "⟦", "⟧"
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-_BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+_BLANK = "\u2800"  # a Braille cell without dots
+_EMOJI = "\ufe0f"  # a variation selector can hide a message, but that of emoji is too common to count
 _LAYOUT = frozenset("\n\t")
 _WORD = re.compile(r"[^\W\d_]+")
 _ALIKE = ("LATIN", "CYRILLIC", "GREEK")  # alphabets whose letters pass for one another
@@ -45,15 +47,9 @@ def _unseen(char: str) -> bool:
     return (
         kind in _HIDDEN
         or (kind == "Zs" and char != " ")
-        or char in _BLANK_LETTERS
-        or char in (OPEN, CLOSE)
-        or _is_selector(char)
+        or (ord(char) in ignorable() and char != _EMOJI)
+        or char in (OPEN, CLOSE, _BLANK)
     )
-
-
-def _is_selector(char: str) -> bool:
-    """Whether it is a variation selector, which can hide a message; that of emoji is too common to count."""
-    return "\ufe00" <= char <= "\ufe0e" or "\U000e0100" <= char <= "\U000e01ef"
 
 
 def _foreign(text: str) -> frozenset[int]:

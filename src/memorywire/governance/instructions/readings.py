@@ -10,18 +10,9 @@ from itertools import groupby
 from typing import Any
 from urllib.parse import unquote
 
-_INVISIBLE = dict.fromkeys(
-    (
-        *(0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, 0x3164, 0xFEFF, 0xFFA0),
-        *range(0x200B, 0x2010),
-        *range(0x202A, 0x202F),
-        *range(0x2060, 0x2070),
-        *range(0xFE00, 0xFE10),
-        *range(0xE0000, 0xE0200),
-    )
-)
+from memorywire.model.lookalikes import ignorable
 
-# Letters of other scripts that look like Latin ones, and digits that stand for letters.
+# Beside Unicode's table: letters of other scripts that pass for Latin ones, digits that stand for letters.
 _LOOKALIKES = str.maketrans(
     "авекмнорстухіјѕԁһӏԛԝɡɑαβεικνορτυχγω013457",
     "abekmhopctyxijsdhlqwgaabeiknoptuxywoieast",
@@ -60,8 +51,23 @@ UNREAD = (*_SPELLED, *_CODES)
 
 def plain(text: str) -> str:
     """What a reader sees, in lower case: compatibility forms unified, invisible characters gone."""
-    seen = text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_INVISIBLE))
+    seen = text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_invisible()))
     return seen.lower()
+
+
+@cache
+def _invisible() -> dict[int, None]:
+    return dict.fromkeys(ignorable())
+
+
+@cache
+def _all_lookalikes() -> dict[int, str]:
+    from memorywire.model.unicode_tables import LOOKALIKES
+
+    twins = {ord(char): plain.lower() for plain, chars in LOOKALIKES.items() for char in chars}
+    return {code: plain for code, plain in twins.items() if plain.isalpha()} | {
+        code: chr(letter) for code, letter in _LOOKALIKES.items()
+    }
 
 
 def words(text: str) -> str:
@@ -116,7 +122,7 @@ def disguises(said: str, shown: str) -> Iterator[str]:
 
 def turned(said: str) -> Iterator[str]:
     """The words with each disguise of letters undone: look-alikes, ROT13, spelling backwards."""
-    folded = said.translate(_LOOKALIKES)
+    folded = said.translate(_LOOKALIKES if said.isascii() else _all_lookalikes())
     if folded != said:
         yield folded
     yield said.translate(_ROT13)
