@@ -1,6 +1,7 @@
 """The tools of an agent: their schemas and answers are the wire's, the scope is not theirs to choose."""
 
 import asyncio
+import json
 import re
 from typing import Any
 
@@ -11,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 from memorywire import spec
 from memorywire.retrieval.pack import cost
-from memorywire.servers.mcp.schemas import SCOPE, input_schema, output_schema, unscoped
+from memorywire.servers.mcp.schemas import SCOPE, input_schema, output_schema, tool_schema, unscoped
 from memorywire.servers.mcp.tools import CARDS
 from tests.mcp.clients import a_house, actors, both_eras, problem, remembered, server_of, text, with_agent
 
@@ -34,9 +35,8 @@ def test_an_agent_sees_six_tools_and_cannot_name_a_scope(era: str):
         assert [tool.name for tool in tools] == ["remember", "recall", "forget", "merge", "expire", "get"]
         for tool in tools:
             assert tool.description
-            assert tool.output_schema is not None
             assert not SCOPE & set(tool.input_schema["properties"])
-            assert "agent_id" not in tool.output_schema["properties"]
+            assert "agent_id" not in output_schema(tool.name)["properties"]
 
     with_agent(story, era=era)
 
@@ -214,3 +214,66 @@ def test_the_ledger_names_the_agent():
             return await actors(house)
 
     assert asyncio.run(told()) == [("committed", "agent:ana")]
+
+
+def test_the_six_tools_cost_a_model_less_than_two_thousand_tokens():
+    """A token is four characters of the compact JSON, as a model is shown it."""
+
+    async def story(client: Client) -> int:
+        tools = (await client.list_tools()).tools
+        shown = [tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in tools]
+        return sum(len(json.dumps(one, separators=(",", ":"))) for one in shown)
+
+    assert with_agent(story) / 4 < 2_000
+
+
+@pytest.mark.parametrize("operation", CARDS)
+def test_a_model_is_shown_every_field(operation: str):
+    whole, shown = input_schema(operation), tool_schema(operation)
+    assert shown["properties"].keys() == whole["properties"].keys()
+    assert shown.get("required", []) == whole["required"]
+
+
+@pytest.mark.parametrize(("operation", "name"), VALID)
+def test_what_a_model_is_shown_accepts_every_valid_request(operation: str, name: str):
+    assert not _faults(tool_schema(operation), bare(requested(operation, "valid", name)))
+
+
+SNAKE = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
+
+
+def named_in(schema: Any) -> set[str]:
+    """Every name and value that a schema knows."""
+    if isinstance(schema, dict):
+        own = set(schema.get("properties", {})) | {
+            one for one in schema.get("enum", ()) if isinstance(one, str)
+        }
+        return own.union(*(named_in(inner) for inner in schema.values()), set())
+    return set().union(*(named_in(inner) for inner in schema)) if isinstance(schema, list) else set()
+
+
+def test_no_fix_offers_a_field_that_the_tool_refuses():
+    """Every invalid example, every field misspelt or of the wrong type, and every name of a scope."""
+    wire = {name for one in spec.schemas() if one.endswith(".request") for name in named_in(spec.schema(one))}
+    calls = [(op, bare(requested(op, "invalid", name))) for op, name in INVALID]
+    for operation in CARDS:
+        fields = spec.schema(f"{operation}.request")["properties"]
+        valid = [bare(requested(operation, "valid", name)) for op, name in VALID if op == operation][:1]
+        calls += [(operation, {**one, field[:-1]: 1}) for one in valid for field in fields]
+        calls += [(operation, {**one, field: [[1]]}) for one in valid for field in fields]
+        calls += [(operation, {"agent": "x"}), (operation, {"user": "x"}), (operation, {"xyz": 1})]
+
+    async def story(client: Client) -> list[tuple[str, str]]:
+        bad, fixes = [], 0
+        for operation, arguments in calls:
+            result = await client.call_tool(operation, arguments)
+            if not result.is_error:
+                continue
+            fix = problem(result).get("fix", "")
+            fixes += bool(fix)
+            offered = (set(SNAKE.findall(fix)) & wire) - named_in(input_schema(operation))
+            bad += [(operation, fix)] if offered else []
+        assert fixes > 100
+        return bad
+
+    assert with_agent(story) == []

@@ -114,15 +114,19 @@ def _describe(fault: Fault) -> InvalidRequest:
 def _unexpected(path: list[str], fault: Fault) -> InvalidRequest:
     """A key that is not known: an operator inside a condition, a field everywhere else."""
     name, fields = fault.names[0], fault.schema.get("properties", {})
-    field = _dotted([*path, name])
     if fields.keys() != {*Operator}:
-        listed = f"there are: {', '.join(fields)}" if fields else None
-        return InvalidRequest(
-            f"{field} is not a field here", field=field, fix=_spelling(name, list(fields)) or listed
-        )
+        return unknown_field(name, list(fields), path)
+    field = _dotted([*path, name])
     known = ", ".join(Operator)
     fix = _spelling(name, list(Operator)) or f"use one of: {known}"
     return InvalidRequest(f"{field} is not an operator; there are {known}", field=field, fix=fix)
+
+
+def unknown_field(name: str, known: list[str], path: Sequence[str] = ()) -> InvalidRequest:
+    """The problem of a field that is not among the known ones, with the one that may be meant."""
+    field = _dotted([*path, name])
+    listed = f"there are: {', '.join(known)}" if known else None
+    return InvalidRequest(f"{field} is not a field here", field=field, fix=_spelling(name, known) or listed)
 
 
 def _closest(fault: Fault, path: list[str]) -> InvalidRequest:

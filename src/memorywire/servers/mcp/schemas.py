@@ -12,6 +12,45 @@ SCOPE = frozenset({"agent_id", "user_id"})
 _KNOWN = frozenset({"agent_id"})
 """What an answer need not say. Which user a memory belongs to is news to an agent of several."""
 
+_OPAQUE = frozenset({"privacy_intent"})
+_MOMENT = "epoch milliseconds"
+_WORDING: Mapping[str, str] = {
+    "type": "semantic: a fact; episodic: an event; procedural: a way of doing; emotional: a feeling",
+    "remember.content": "text; an object if procedural",
+    "metadata": "free-form facts, which filters can read",
+    "remember.confidence": "0 to 1",
+    "source": "where it comes from: a person, tool, document",
+    "expires_at": f"{_MOMENT}, in the future",
+    "occurred_at": f"when it happened; {_MOMENT}",
+    "as_of": f"memory as it was then; {_MOMENT}",
+    "approval_required": "hold it for a person",
+    "remember.id": "to choose the id or replace that memory",
+    "idempotency_key": "a retry with it writes nothing",
+    "session_id": "the conversation",
+    "supersedes": "ids that this replaces",
+    "derived_from": "ids that this was made from",
+    "remember.if_version": "replace only this version of id",
+    "merge.if_version": "only if canonical has this version",
+    "privacy_intent": 'a rule that can only tighten, as {"verdict": "hold"}',
+    "query": "what to look for, in words",
+    "k": "at most so many, default 5",
+    "hops": "links to follow, 0 to 3",
+    "filter": 'as {"tags": "work"} or {"metadata.n": {"gt": 1}}; and, or, not combine',
+    "min_relevance": "auto, off, or 0 to 1",
+    "explain": "show signals and near misses",
+    "quorum_k": "found by so many stores",
+    "max_tokens": "tokens of content",
+    "rank": "weights",
+    "dedup": "of results that say the same",
+    "hard_delete": "erase for good; cannot be undone",
+    "dry_run": "change nothing, show what would go",
+    "max_affected": "refuse if more would go",
+    "canonical": "the id that stays",
+    "duplicates": "ids to fold into it",
+    "policy": "all must hold",
+}
+"""What a model is told about a field whose name does not say it, by `operation.field` or by field."""
+
 _WORDS = frozenset({"title", "description", "default"})
 _NAMES = frozenset({"$id", "$schema", "$defs"})
 
@@ -23,8 +62,40 @@ def input_schema(operation: str) -> dict[str, Json]:
 
 
 @cache
+def tool_schema(operation: str) -> dict[str, Json]:
+    """What a model is shown of `input_schema`: every field, what it is and what it may be, in few tokens.
+
+    Bounds, patterns and conditions are left out: a request that breaks one is answered with a problem that
+    says so. Whatever `input_schema` accepts, this accepts.
+    """
+    whole = input_schema(operation)
+    fields = {name: _brief(operation, name, field) for name, field in whole["properties"].items()}
+    required = {"required": whole["required"]} if whole.get("required") else {}
+    return {"type": "object", "properties": fields, **required}
+
+
+def _brief(operation: str, name: str, field: Mapping[str, Json]) -> dict[str, Json]:
+    """One field: its type, its values and a few words; of an object with many parts only the words."""
+    words = _WORDING.get(f"{operation}.{name}") or _WORDING.get(name)
+    said: dict[str, Json] = {} if words is None else {"description": words}
+    kinds = {key: field[key] for key in ("type", "enum") if key in field}
+    if "$ref" in field or name in _OPAQUE:
+        return {"type": "object", **said}
+    parts = {key: _typed(part) for key, part in field.get("properties", {}).items()}
+    items = {"items": _typed(field["items"])} if "items" in field else {}
+    return {**kinds, **items, **({"properties": parts} if parts else {}), **said}
+
+
+def _typed(schema: Mapping[str, Json]) -> dict[str, Json]:
+    return {key: schema[key] for key in ("type", "enum") if key in schema}
+
+
+@cache
 def output_schema(operation: str) -> dict[str, Json]:
-    """What a tool of this name gives back; shared between callers, so read only."""
+    """What a tool of this name gives back, as the wire says; shared between callers, so read only.
+
+    Tools do not list it, because it costs a model more tokens than all that it can send.
+    """
     return _Whole(f"{operation}.response", _KNOWN).schema()
 
 

@@ -9,7 +9,7 @@ from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Json
-from memorywire.servers.mcp.schemas import input_schema, output_schema, unscoped
+from memorywire.servers.mcp.schemas import tool_schema, unscoped
 
 if TYPE_CHECKING:  # what stands behind the door is loaded by the first request
     from memorywire.model.answers import Recalled
@@ -67,14 +67,13 @@ CARDS: Mapping[str, Card] = {
 
 
 def tool(operation: str) -> Tool:
-    """The operation as a tool, in the words of its card and the schemas of the wire."""
+    """The operation as a tool, in the words of its card and with the fields of the wire."""
     card = CARDS[operation]
     return Tool(
         name=operation,
         title=card.title,
         description=card.says,
-        input_schema=input_schema(operation),
-        output_schema=output_schema(operation),
+        input_schema=tool_schema(operation),
         annotations=ToolAnnotations(
             title=card.title,
             read_only_hint=card.reads,
