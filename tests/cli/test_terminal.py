@@ -150,3 +150,31 @@ def test_who_is_to_type_lines_is_told_so(shell: Shell):
     code, seen = at_a_terminal(shell, "layer", "add", until="Ctrl-D", typed="\x04")
     assert "type one JSON object a line" in seen
     assert code == 2
+
+
+@pytest.mark.parametrize(("typed", "left"), [("erase\n", 0), ("y\n", 1)])
+def test_what_erases_for_good_asks_for_a_typed_word(shell: Shell, typed: str, left: int):
+    id = shell.remember("Ana drinks tea", "--source", "chat")["id"]
+    _, seen = at_a_terminal(shell, "forget", id, "--hard", typed=typed, until="good: ")
+    assert "nothing brings them back" in seen
+    assert shell("list", "--json").json["total"] == left
+    assert "undo with" not in seen
+
+
+def test_approving_an_erasure_asks_for_a_typed_word(shell: Shell, tmp_path: Path):
+    policy = tmp_path / "policy.toml"
+    policy.write_text(
+        'profile = "open"\n[[rule]]\nname = "e"\nverdict = "hold"\nerases = true\noperation = ["forget"]\n'
+    )
+    id = shell.remember("Ana drinks tea")["id"]
+    held = shell("forget", id, "--hard", "--json", MEMORYWIRE_POLICY=str(policy)).json["proposal_id"]
+    refused = shell("review", "approve", held, "--json")
+    assert (refused.code, refused.problem["field"]) == (2, "confirm")
+    assert "--confirm erase" in refused.problem["fix"]
+    assert shell("review", "approve", "--all", "--yes", "--json").problem["field"] == "confirm"
+    _, seen = at_a_terminal(shell, "review", "approve", held, typed="y\n", until="good: ")
+    assert shell("list", "--json").json["total"] == 1
+    _, seen = at_a_terminal(shell, "review", "approve", held, typed="erase\n", until="good: ")
+    assert "approved 1" in seen
+    assert "undo with" not in seen
+    assert shell("list", "--json").json["total"] == 0

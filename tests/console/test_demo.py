@@ -12,7 +12,7 @@ from tests.console.stage import visiting
 from tests.http.server import Client
 
 
-def test_the_demo_opens_with_its_link_shows_work_and_leaves_nothing_behind(tmp_path: Path, browser: Browser):
+def test_the_demo_opens_with_its_token_shows_work_and_leaves_nothing_behind(tmp_path: Path, browser: Browser):
     environment = Shell(tmp_path / "home").environment() | {"PYTHONUNBUFFERED": "1", "TMPDIR": str(tmp_path)}
     process = subprocess.Popen(
         [*COMMAND, "serve", "--demo", "--port", "0"],
@@ -24,26 +24,24 @@ def test_the_demo_opens_with_its_link_shows_work_and_leaves_nothing_behind(tmp_p
     assert process.stdout is not None
     try:
         said = ""
-        while "enter?key=" not in said:
+        while "console:" not in said:
             line = process.stdout.readline()
             assert line, process.communicate()
             said += line
         [link] = re.findall(r"http://\S+", said.splitlines()[-1])
         assert list(tmp_path.glob("memorywire-demo-*"))
-        with visiting(browser) as visit:
-            page = visit.open(link)
-            assert page.title() == "Inbox · memorywire"
-            assert page.locator(".item").count() == 18
-            assert not visit.complaints
+        assert "key=" not in said
         with visiting(browser) as visit:
             [token] = re.findall(r"mw_\S+", said)
-            visit.page.goto(link.partition("/console")[0] + "/console")
-            assert visit.page.title() == "Sign in · memorywire"
-            visit.page.get_by_label("Token", exact=True).fill(token)
-            visit.page.get_by_role("button", name="Sign in").click()
-            visit.page.wait_for_url("**/inbox")
+            page = visit.open(link)
+            assert page.title() == "Sign in · memorywire"
+            page.get_by_label("Token", exact=True).fill(token)
+            page.get_by_role("button", name="Sign in").click()
+            page.wait_for_url("**/inbox")
+            assert page.locator(".item").count() == 18
+            assert not visit.complaints
         held = Client(link.partition("/console")[0], token).remember("Ana likes rain", approval_required=True)
-        address = f"{link.partition('/enter')[0]}/proposal?id={held['proposal_id']}&tenant=default"
+        address = f"{link}/proposal?id={held['proposal_id']}&tenant=default"
         assert held["approval_url"] == address
         process.send_signal(signal.SIGINT)
         process.communicate()

@@ -100,7 +100,7 @@ def test_an_erase_is_previewed_must_be_meant_and_leaves_no_word(browser: Browser
         page = visit.open(f"{stage.url}/record?agent=a&id=home")
         page.get_by_role("link", name="Erase").click()
         shows(page.locator("#cascade"), "2 versions")
-        page.get_by_label("This cannot be undone").check()
+        page.get_by_label("Type erase").fill("erase")
         page.get_by_role("button", name="Erase for good").click()
         page = visit.open(f"{stage.url}/record?agent=a&id=home")
         assert "erased" in page.locator("main").inner_text()

@@ -121,9 +121,9 @@ def test_a_copied_call_names_the_tenant_it_was_made_for(stage: Stage, browser: B
 
 def test_where_a_token_is_needed_the_copied_call_has_one(stage: Stage, browser: Browser) -> None:
     _remember(stage, "Ana lives in Linz.", id="home", source="user")
-    stage.server.operator("olga")
+    olga = stage.server.operator("olga")
     with visiting(browser) as visit:
-        visit.page.goto(stage.link)
+        visit.sign_in(stage, olga.token)
         page = visit.open(f"{stage.url}/playground?agent=a&q=where+does+Ana+live")
         assert "Bearer $MEMORYWIRE_TOKEN" in page.locator("[data-copy='Copy as curl']").inner_text()
 

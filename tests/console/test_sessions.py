@@ -32,7 +32,7 @@ def sessions(clock: Clock) -> Sessions:
 
 def _cookie(sessions: Sessions, session: Session) -> str:
     response = Response()
-    sessions.keep(response, session)
+    sessions.keep(response, session, tls=False)
     return response.headers["set-cookie"]
 
 

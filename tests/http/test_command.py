@@ -156,6 +156,12 @@ def test_operators_are_added_listed_rotated_and_revoked(shell: Shell):
     assert shell("operator", "rotate", "ana", "--json").problem["code"] == "conflict"
 
 
+def test_the_command_line_rotates_within_the_end_of_the_token(shell: Shell):
+    end = shell("operator", "add", "ana", "--role", "agent", "--expires", "7d", "--json").json["expires_at"]
+    assert shell("operator", "rotate", "ana", "--json").json["expires_at"] == end
+    assert "expires_at" not in shell("operator", "rotate", "ana", "--expires", "never", "--json").json
+
+
 def test_a_backup_taken_under_load_holds_everything_acknowledged_before_it(shell: Shell, tmp_path: Path):
     with started(shell) as (client, _):
         crowd = Crowd(client)

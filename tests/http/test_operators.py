@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.journal.operators import RIGHTS, Right, Role
+from memorywire.journal.operators import NEVER, RIGHTS, Right, Role
 from memorywire.model.errors import InvalidRequest
 from memorywire.servers.http.routes import ALL, EVERYWHERE, NEEDS, agent_is_optional, names_agent
 from tests.engine.stage import HandClock
@@ -173,6 +173,42 @@ def test_tokens_end_by_time_by_rotation_and_by_revocation():
         server.run(server.registry.revoke("turning"))
         clock.now += 1_000
         assert new.get("/v0/capabilities").status == 401
+
+
+def test_a_rotated_token_keeps_the_limits_of_the_one_it_replaces():
+    clock = HandClock()
+    end = clock.now + 60_000
+    with serving(clock=clock) as server:
+        old = server.operator("short", role="reader", agents=["support-*"], expires_at=end)
+        for _ in range(2):
+            issued = server.run(server.registry.rotate("short", overlap_ms=5_000))
+            assert issued.token.expires_at == end
+        new = Client(old.url, issued.secret)
+        assert new.post("/v0/recall", {"agent_id": "sales", "query": "tea"}).status == 403
+        assert new.post("/v0/forget", {"agent_id": "support-1", "ids": ["x"]}).status == 403
+        clock.now = end
+        assert new.get("/v0/capabilities").status == 401
+        with pytest.raises(InvalidRequest, match="has ended") as caught:
+            server.run(server.registry.rotate("short"))
+        assert caught.value.field == "expires_at"
+        assert server.run(server.registry.rotate("short", expires_at=end + 1)).token.expires_at == end + 1
+        assert server.run(server.registry.rotate("short", expires_at=NEVER)).token.expires_at is None
+        assert server.run(server.registry.rotate("short")).token.expires_at is None
+
+
+def test_a_token_of_an_agent_acts_as_an_agent_and_never_decides():
+    with serving(policy="balanced") as server:
+        agent, admin = server.operator("bot", role="agent"), server.operator("ana")
+        kept = agent.remember("Ana pays by invoice")
+        erasing = agent.post("/v0/forget", {"agent_id": "a", "ids": [kept["id"]], "hard_delete": True}).json
+        assert (erasing["status"], erasing["rule"]) == ("staged", "erasure")
+        decision = {"proposal_ids": [erasing["proposal_id"]], "verb": "approve", "confirm": "erase"}
+        assert agent.post("/v0/decide", decision).status == 403
+        gone = admin.post("/v0/forget", {"agent_id": "a", "ids": [kept["id"]]}).json
+        undone = agent.post("/v0/undo", {"agent_id": "a", "change_id": gone["change_id"]}).json
+        assert (undone["status"], undone["rule"]) == ("staged", "undoes-a-person")
+        entries = admin.get("/v0/audit").json["entries"]
+        assert {entry["actor"] for entry in entries} == {"agent:bot", "operator:ana"}
 
 
 def test_the_last_use_is_kept_and_no_token_is_anywhere(tmp_path: Path):

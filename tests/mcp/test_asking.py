@@ -9,6 +9,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitResult, InputRequiredResult
 
 from memorywire.servers.mcp.asking import KEY, LONGEST
+from memorywire.servers.mcp.visits import ELICITED
 from tests.mcp.clients import ERAS, Person, a_house, actors, both_eras, problem, server_of, text
 
 HELD = {"type": "semantic", "content": "Ana pays by invoice", "approval_required": True}
@@ -40,7 +41,7 @@ def test_what_a_person_approves_is_kept_at_once(era: str):
     assert len(person.asked) == 1
     assert "Ana pays by invoice" in person.asked[0]
     assert ("staged", "agent:ana") in ledger
-    assert ("approved", "person:mcp") in ledger
+    assert ("approved", ELICITED) in ledger
 
 
 @both_eras
@@ -48,7 +49,7 @@ def test_what_a_person_rejects_is_refused_and_leaves_nothing(era: str):
     result, found, ledger = told_to(Person("reject"), HELD, era)
     assert problem(result)["code"] == "refused_by_policy"
     assert found == []
-    assert ("rejected", "person:mcp") in ledger
+    assert ("rejected", ELICITED) in ledger
 
 
 @both_eras

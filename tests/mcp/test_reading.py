@@ -118,7 +118,7 @@ def test_the_extension_is_advertised_with_what_it_governs():
 
 
 @both_eras
-def test_the_extension_speaks_the_wire_and_lets_the_client_review(era: str):
+def test_the_extension_speaks_the_wire_and_shows_what_waits(era: str):
     async def story(client: Client) -> None:
         held = await method(
             client, "remember", type="semantic", content="Ana pays by invoice", approval_required=True
@@ -126,10 +126,8 @@ def test_the_extension_speaks_the_wire_and_lets_the_client_review(era: str):
         assert held["status"] == "staged"
         waiting = await method(client, "proposals")
         assert [one["id"] for one in waiting["items"]] == [held["proposal_id"]]
-        done = await method(client, "decide", proposal_ids=[held["proposal_id"]], verb="approve")
-        assert done["by"] == "person:mcp"
-        found = await method(client, "recall", query="who pays by invoice?")
-        assert [hit["id"] for hit in found["results"]] == [held["id"]]
+        shown = await method(client, "proposal", proposal_id=held["proposal_id"])
+        assert shown["proposal"]["state"] == "pending"
 
     with_agent(story, era=era)
 

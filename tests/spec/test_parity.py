@@ -87,9 +87,9 @@ ANSWER_PAIRS = {
 RENAMED = {"hits": "results"}
 INTERNAL = {
     "version": {"id", "began", "ended"},  # the chain names the id; commit sequences stay inside
-    "proposal": {"request", "change", "features", "key"},  # what it says is for who examines it
+    "proposal": {"request", "change", "features", "key", "proposer"},  # what it says is for who examines it
 }
-PROJECTED = {"proposal": {"memories", "preview", "risk"}, "proposal.response": {"request"}}
+PROJECTED = {"proposal": {"erases", "memories", "preview", "risk"}, "proposal.response": {"request"}}
 
 
 def _wire_fields(kind: type, hidden: set[str]) -> dict[str, Field[Any]]:

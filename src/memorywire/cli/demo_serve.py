@@ -25,13 +25,13 @@ _NIGHT = 3 * 60
 
 _STORY = """\
 Two agents of a tea shop have remembered for forty days, and {waiting} changes wait for a person.
-  1. Open the console, below. In the inbox, decide three: j and k move, a approves, r rejects, ? helps.
+  1. Open the console, below, and sign in with this token: {token}
+     In the inbox, decide three: j and k move, a approves, r rejects, ? helps.
      Some come from a form, some from the web; one is an attack, one held a secret, one would erase.
   2. A mistake? Press u, or the Undo of the note.
   3. Ask in the playground what Ana likes to drink, and see why each memory was recalled, and what was not.
   4. In the dreams, read what each night put in order, memory by memory, and take a night back.
   5. In the activity, press Verify: the ledger shows that nobody changed anything afterwards.
-Later you sign in with this token: {token}
 Ctrl-C ends it, and nothing stays behind.
 """
 

@@ -182,7 +182,8 @@ class Desk:
             click.echo(line)
         if answer.get("pending_approval"):
             click.echo(f"  review with: {self.again('review', 'show', answer['proposal_id'])}")
-        if answer.get("change_id") and answer.get("can_undo", True) and not answer.get("hard_delete"):
+        erased = answer.get("hard_delete") or answer.get("erased")
+        if answer.get("change_id") and answer.get("can_undo", True) and not erased:
             click.echo(f"  undo with: {self.again('undo', answer['change_id'])}")
         if answer.get("degraded"):
             click.echo(f"(not everything that was asked for could be done: {', '.join(answer['degraded'])})")

@@ -7,6 +7,7 @@ import click
 
 from memorywire.cli.book import opened
 from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.forget import typed_word
 from memorywire.cli.problems import REFUSED
 from memorywire.cli.screen import safe
 from memorywire.model.record import Json
@@ -76,7 +77,7 @@ def _confirm(answer: Answer) -> None:
         raise click.UsageError("an erase without a terminal to ask needs --yes")
     for line in sentences(answer):
         click.echo(line, err=True)
-    click.confirm("erase them for good?", abort=True, err=True)
+    typed_word()
 
 
 def sentences(answer: Answer) -> Iterator[str]:

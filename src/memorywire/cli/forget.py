@@ -13,6 +13,7 @@ from memorywire.cli.recall import contents_of
 from memorywire.cli.screen import safe, shortened
 from memorywire.model.counting import counted
 from memorywire.model.record import Json
+from memorywire.model.review import ERASE
 
 _SAMPLE = 5
 """How many of the memories that would go are shown with their content."""
@@ -32,7 +33,7 @@ _WIDTH = 60
 @click.option("--reason", metavar="TEXT", help="Why; kept with the change.")
 @click.option("--dry-run", is_flag=True, help="Say what would be forgotten and change nothing.")
 @click.option("--max-affected", type=int, metavar="N", help="Refuse when more than N would go.")
-@click.option("--yes", is_flag=True, help="Do not ask before a filter is applied.")
+@click.option("--yes", is_flag=True, help="Do not ask before a filter is applied, or before an erase.")
 @shared
 def command(
     desk: Desk,
@@ -53,6 +54,8 @@ def command(
         note_misread(desk, filter_)
     if filter_ is not None and not dry_run and not yes and max_affected is None:
         max_affected = _confirmed(desk, request)
+    elif fields["hard_delete"] and not (dry_run or yes) and sys.stdin.isatty():
+        agreed(desk, ERASE, ids)
     answer = desk.call("forget", **request, dry_run=dry_run, max_affected=max_affected)
     contents = contents_of(desk, answer["forgotten_ids"][:_SAMPLE]) if dry_run and not desk.as_json else {}
     desk.show(answer, lambda said: sentences(said, contents))
@@ -65,7 +68,15 @@ def _confirmed(desk: Desk, request: dict[str, Json]) -> int:
     if not sys.stdin.isatty():
         raise click.UsageError("a filter without a terminal to ask needs --yes or --max-affected N")
     ids = desk.call("forget", **request, dry_run=True)["forgotten_ids"]
-    return agreed(desk, "erase" if request["hard_delete"] else "forget", ids)
+    return agreed(desk, ERASE if request["hard_delete"] else "forget", ids)
+
+
+def typed_word() -> str:
+    """What the person at the terminal types to erase for good; the word is `erase`, anything else is a no."""
+    word: str = click.prompt("type the word erase to erase it for good", err=True, prompt_suffix=": ")
+    if word.strip() != ERASE:
+        raise click.Abort
+    return ERASE
 
 
 def agreed(desk: Desk, deed: str, ids: Sequence[str]) -> int:
@@ -74,7 +85,11 @@ def agreed(desk: Desk, deed: str, ids: Sequence[str]) -> int:
         click.echo(_line(id, content), err=True)
     if len(ids) > _SAMPLE:
         click.echo(f"  and {len(ids) - _SAMPLE} more", err=True)
-    click.confirm(f"{deed} {counted(len(ids), 'memory')}?", abort=True, err=True)
+    if deed == ERASE:
+        click.echo(f"{deed} {counted(len(ids), 'memory')}: nothing brings them back", err=True)
+        typed_word()
+    else:
+        click.confirm(f"{deed} {counted(len(ids), 'memory')}?", abort=True, err=True)
     return len(ids)
 
 

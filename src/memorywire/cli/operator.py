@@ -18,10 +18,16 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
 
 T = TypeVar("T")
 
-_ROLES = ("reader", "writer", "reviewer", "admin")
+_ROLES = ("reader", "writer", "agent", "reviewer", "admin")
 _expires = click.option(
     "--expires", "expires_at", type=ahead, metavar="WHEN", help=f"When it ends: {FUTURE}."
 )
+
+
+def _ahead_or_never(text: str) -> int:
+    from memorywire.journal.operators import NEVER
+
+    return NEVER if text == "never" else ahead(text)
 
 
 @click.group("operator")
@@ -54,8 +60,9 @@ def add(
     """Name an operator and print a token, once.
 
     From the first operator on nobody comes in without a token, on the loopback address either. A reader
-    recalls; a writer remembers and forgets, too; a reviewer reads and decides what is held; an admin does
-    all of it and sets the rules.
+    recalls; a writer remembers and forgets, too; an agent does what a writer does, and policy treats it as
+    a program: what it erases or takes back from a person is held; a reviewer reads and decides what is
+    held; an admin does all of it and sets the rules.
     """
     from memorywire.journal.operators import Operator, Role
 
@@ -74,10 +81,19 @@ def add(
     metavar="MINUTES",
     help="So long the tokens before it are still taken.",
 )
-@_expires
+@click.option(
+    "--expires",
+    "expires_at",
+    type=_ahead_or_never,
+    metavar="WHEN",
+    help=f"When it ends: {FUTURE}, or `never`; else when the token before it would have ended.",
+)
 @shared
 def rotate(desk: Desk, name: str, overlap: int, expires_at: int | None) -> None:
-    """Print a new token, once, and end those before it."""
+    """Print a new token, once, and end those before it.
+
+    It has the same role, tenants and agents, and ends when the token before it would have ended.
+    """
     overlap_ms = overlap * 60_000
     issued = _run(desk, lambda registry: registry.rotate(name, overlap_ms=overlap_ms, expires_at=expires_at))
     desk.show(_issued(issued), _token_lines)

@@ -9,6 +9,7 @@ import click
 
 from memorywire.cli.book import left_out, other_tenants
 from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.forget import typed_word
 from memorywire.cli.inputs import json_object, text_from
 from memorywire.cli.pages import page_of, queue
 from memorywire.cli.problems import REFUSED
@@ -36,6 +37,9 @@ _all = click.option(
 )
 _rule = click.option("--rule", metavar="NAME", help="With --all: only what this rule held.")
 _yes = click.option("--yes", is_flag=True, help="Do not ask before --all is applied.")
+_confirm_word = click.option(
+    "--confirm", metavar="WORD", help="The word `erase`, to approve what erases for good."
+)
 
 
 @click.group("review")
@@ -89,6 +93,7 @@ def show(desk: Desk, id_: str) -> None:
 @_all
 @_rule
 @_yes
+@_confirm_word
 @shared
 def approve(desk: Desk, ids: tuple[str, ...], target: str | None, **options: Json) -> None:
     """Let PROPOSALs into memory as they are: all of them, or none."""
@@ -169,10 +174,21 @@ def _decide_one(desk: Desk, verb: str, id_: str, target: str, **fields: Json) ->
 
 
 def _decide_these(desk: Desk, memory: "Memory", ids: Sequence[str], **fields: Json) -> None:
-    answer = _ask(desk, memory, "decide", proposal_ids=list(ids), **fields)
+    answer = _carry_out(desk, memory, proposal_ids=list(ids), **fields)
     if answer.get("change_id") and not desk.as_json:  # whose change it is, so that the undo finds it
         desk = desk.of(_ask(desk, memory, "proposal", proposal_id=ids[0])["proposal"]["agent_id"])
     desk.show(answer, _sentences)
+
+
+def _carry_out(desk: Desk, memory: "Memory", **fields: Json) -> Answer:
+    """The decision; what erases for good asks the person at the terminal for the word, unless it is given."""
+    try:
+        return _ask(desk, memory, "decide", **fields)
+    except InvalidRequest as problem:
+        if problem.field != "confirm" or fields.get("confirm") is not None or not sys.stdin.isatty():
+            raise
+        click.echo(problem.detail, err=True)
+    return _ask(desk, memory, "decide", **{**fields, "confirm": typed_word()})
 
 
 def _decide(
@@ -205,9 +221,7 @@ def _decide_all(
         raise click.exceptions.Exit(REFUSED)
     if not yes:
         _confirm(found, verb)
-    decided = [
-        _ask(desk, memory, "decide", proposal_ids=batch, verb=verb, **fields) for batch in _batches(found)
-    ]
+    decided = [_carry_out(desk, memory, proposal_ids=batch, verb=verb, **fields) for batch in _batches(found)]
     agents = {one["id"]: one["agent_id"] for one in found}
     desk.show(
         {"decisions": decided},
@@ -265,7 +279,7 @@ def _typed(text: str, before: Json) -> Json:
 
 def _told(desk: Desk, answer: Answer, agents: Mapping[str, str]) -> Iterator[str]:
     yield from _sentences(answer)
-    if answer.get("change_id"):
+    if answer.get("change_id") and not answer.get("erased"):
         whose = desk.of(agents[answer["proposal_ids"][0]])
         yield f"  undo with: {whose.again('undo', answer['change_id'])}"
 

@@ -149,11 +149,13 @@ def _openwop(agents: "BinaryIO | None", **hosting: Any) -> "Callable[..., list[M
 
 async def _serve(desk: Desk, serving: "Serving", doors: "_Doors", sleep: "Sleep") -> None:
     from memorywire.dreaming.tending import Tending
+    from memorywire.journal.operators import any_operator
     from memorywire.servers.http.run import serve
 
     async with opened_house(desk.settings) as house:
         for line in remarks(desk.settings.stores):
             click.echo(line, err=True)
+        doors.guarded = house.journal is None or await house.journal.file.read(any_operator)
         doors.tending = Tending(house, sleep)
         async with doors.tending.going_on():
             await serve(house, serving)
@@ -167,6 +169,7 @@ class _Doors:
     provider: "Provider | None"
     openwop: "Callable[..., list[Mounted]] | None" = None
     tending: "Tending | None" = None
+    guarded: bool = False
     consoles: "list[Console]" = field(default_factory=list)
 
     def open(self, house: "House") -> "list[Mounted]":
@@ -185,13 +188,13 @@ class _Doors:
         return opened
 
     def say(self, desk: Desk, url: str) -> None:
-        """Where it is; whoever started it on this machine may sign in by a link, once."""
+        """Where it is; with a link that signs in once, where nobody can sign in with a token."""
         if desk.as_json:
             desk.print_json({"url": url})
             return
         click.echo(f"serving on {url}  (documentation: {url}/docs)")
         [console] = self.consoles
-        if self.address.local:
+        if self.address.local and not self.guarded and self.provider is None:
             click.echo(f"console:   {console.link(url)}  (signs in once, within 15 minutes)")
         else:
             click.echo(f"console:   {url}/console")

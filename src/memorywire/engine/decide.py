@@ -13,12 +13,13 @@ from memorywire.engine.review import find, moved, seen_digest
 from memorywire.engine.tools import Tools
 from memorywire.journal.contract import Act
 from memorywire.journal.entries import Entry
+from memorywire.model.actors import UNVERIFIED
 from memorywire.model.change import Base, Change, End, EndReason, Put
-from memorywire.model.errors import Conflict, InvalidRequest, NotFound
+from memorywire.model.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from memorywire.model.proposal import FOLLOWING, Proposal, State
 from memorywire.model.record import MemoryType, Record, Scope, Trust
 from memorywire.model.requests import Remember, Strategy
-from memorywire.model.review import Decide, Decided, Verb
+from memorywire.model.review import ERASE, Decide, Decided, Verb
 
 _ALONE = frozenset({Verb.EDIT, Verb.MERGE, Verb.SUPERSEDE, Verb.FORGET_SIMILAR})
 _LOOK_AGAIN = "look at what it would do now, and decide again"
@@ -36,6 +37,8 @@ async def decide(request: Decide, tools: Tools) -> Decided:
         _refuse_if_settled(proposal, state, request.seen)
     if state is State.REJECTED:
         return await _close(proposals, state, request, tools)
+    await _refuse_own_proposals(proposals, tools)
+    _refuse_unconfirmed(proposals, request)
     recalls = [proposal for proposal in proposals if proposal.change is None]
     if recalls:
         _refuse_as_a_change(recalls, request)
@@ -47,7 +50,10 @@ async def _close(proposals: Sequence[Proposal], state: State, request: Decide, t
     """Close proposals that change nothing: rejected ones, and recalls that may go ahead."""
     decision = decision_of(request, None, tools)
     closed = tuple(moved(proposal, state, decision) for proposal in proposals)
-    await tools.governance.journal.write(Act(proposals=closed, entries=_entries(closed, tools)))
+    office = tools.governance
+    words = await office.rejected.rejecting(proposals) if state is State.REJECTED else ()
+    await office.journal.write(Act(proposals=closed, entries=_entries(closed, tools), rejected=words))
+    office.rejected.forget()
     return receipt(request, state, decision, None)
 
 
@@ -66,8 +72,10 @@ async def _approve(proposals: Sequence[Proposal], request: Decide, tools: Tools)
             ),
             erased=tuple((change.scope, id) for id in change.erase),
             unsaid=await unsaid(change, tools),
+            accepted=await tools.governance.rejected.accepting(proposals),
         )
         done = await carry_out(change, act, tools)
+        tools.governance.rejected.forget()
     except Conflict as conflict:
         stale = await plan_again(proposals, conflict, tools)
         raise Conflict(
@@ -75,7 +83,8 @@ async def _approve(proposals: Sequence[Proposal], request: Decide, tools: Tools)
             field="proposal_id",
             fix=f"reject {', '.join(stale)}, and ask for the write again" if stale else _LOOK_AGAIN,
         ) from conflict
-    return receipt(request, State.APPROVED, decision, done)
+    erased = True if change.erase else None
+    return replace(receipt(request, State.APPROVED, decision, done), erased=erased)
 
 
 async def _chosen(proposal: Proposal, change: Change, request: Decide, tools: Tools) -> Change:
@@ -194,6 +203,35 @@ def _refuse_as_a_change(recalls: Sequence[Proposal], request: Decide) -> None:
         raise InvalidRequest(
             "a batch is of recalls or of changes", field="proposal_ids", fix="approve the recalls apart"
         )
+
+
+def _refuse_unconfirmed(proposals: Sequence[Proposal], request: Decide) -> None:
+    """Refuse to erase for good without the typed word: one key or one click is too easily a mistake."""
+    erasing = [proposal.id for proposal in proposals if proposal.erases]
+    if erasing and request.confirm != ERASE:
+        raise InvalidRequest(
+            f"approving {erasing[0]} erases content for good, and nothing brings it back",
+            field="confirm",
+            fix=f"a person types the word {ERASE}: send it as confirm, on the command line --confirm {ERASE}",
+        )
+
+
+async def _refuse_own_proposals(proposals: Sequence[Proposal], tools: Tools) -> None:
+    """Where policy asks for two people, refuse an approval by the proposer or by somebody who may be."""
+    office = tools.governance
+    if not (await office.rulebook.policy()).four_eyes:
+        return
+    identities = {office.caller, office.principal or office.caller}
+    for proposal in proposals:
+        own = {proposal.caller, proposal.proposer or proposal.caller} & identities
+        if own or office.caller.startswith(UNVERIFIED):
+            who = "the one who asked for it" if own else "a person whose identity was not checked"
+            raise Forbidden(
+                f"policy asks for two people: {who} cannot approve proposal {proposal.id}",
+                field="proposal_ids",
+                fix="let another person decide, in the console or with `memorywire review`; "
+                "the policy option is four_eyes",
+            )
 
 
 def _refuse_if_settled(proposal: Proposal, state: State, seen: str | None) -> None:

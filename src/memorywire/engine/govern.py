@@ -15,6 +15,7 @@ from memorywire.governance.learned import features, features_to
 from memorywire.governance.policy import Judgement, Policy, judge
 from memorywire.governance.rules import SECRETS, Verdict
 from memorywire.journal.contract import Act
+from memorywire.model.actors import is_agent
 from memorywire.model.change import Change
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import Duplicate, MemorywireError, Refused, SecretLeakage
@@ -66,7 +67,21 @@ async def case_of(plan: Plan, tools: Tools, policy: Policy) -> Case:
         approval_required=asked is not None and asked.approval_required,
         privacy_intent=None if asked is None else asked.privacy_intent,
         ending=await _ending(change, tools) if change.end or change.erase else (),
+        rejected=bool(records)
+        and "rejected_before" in policy.asked
+        and await tools.governance.rejected.has_any(records),
+        undoes_person=change.undoes is not None and await _undoes_person(change, tools),
     )
+
+
+async def _undoes_person(change: Change, tools: Tools) -> bool:
+    """Whether an agent would take back a change that no agent made: nobody it may overrule."""
+    office = tools.governance
+    if not is_agent(office.caller) or change.undoes is None:
+        return False
+    entries = await office.journal.about(change.scope.tenant, change.undoes)
+    actors = [str(entry["actor"]) for entry in entries if entry["kind"] == "committed"]
+    return not actors or not all(is_agent(actor) for actor in actors)
 
 
 def places(record: Record) -> Mapping[str, str]:
@@ -140,6 +155,7 @@ async def hold(plan: Plan, case: Case, judgement: Judgement, policy: Policy, too
         key=change.key,
         batch=office.batch,
         expires_at=change.at + policy.pending_days * DAY_MS,
+        proposer=office.principal,
     )
     await office.journal.write(
         Act(proposals=(proposal,), entries=(entry_about(proposal, "staged", office.caller, change.at),))

@@ -3,6 +3,7 @@
 import asyncio
 
 from memorywire.engine.purse import Purse
+from memorywire.engine.rejected import RejectedWords
 from memorywire.governance.documents import with_rules
 from memorywire.governance.policy import Policy
 from memorywire.governance.redact import Redactor
@@ -61,15 +62,18 @@ class Rulebook:
 class Office:
     """What governs changes: the policy, the redactor and the journal.
 
-    `review_url` is the console's address up to the id of a proposal, if one is known. Changes held in one
-    `batch` can be decided together.
+    `principal` is the credential behind the `caller`, where that is another name: an agent over MCP uses the
+    token of an operator. `review_url` is the console's address up to the id of a proposal, if one is known.
+    Changes held in one `batch` can be decided together.
     """
 
     journal: Journal
     rulebook: Rulebook
     purse: Purse
     redactor: Redactor
+    rejected: RejectedWords
     caller: str = LOCAL
+    principal: str | None = None
     review_url: str | None = None
     batch: str | None = None
 

@@ -9,6 +9,7 @@ from memorywire.engine.rules import activate_rule, revert_rule, rules, set_rules
 from memorywire.engine.survey import agents, facets, feedback, recalls
 from memorywire.engine.tools import Tools
 from memorywire.engine.why import why
+from memorywire.model.actors import is_agent
 from memorywire.model.errors import Refused
 from memorywire.model.review import Decide, Decided, Examine, Inbox, ProposalPage, Reviewed
 from memorywire.model.rulings import (
@@ -72,7 +73,7 @@ _ROOMS: Mapping[type[Oversight], Callable[[Any, Tools], Awaitable[Overseen]]] = 
 
 async def oversee(request: Oversight, tools: Tools) -> Overseen:
     """Carry out what a person asks about held changes, rules and recalls."""
-    if isinstance(request, _DECIDING) and tools.governance.caller.startswith("agent:"):
+    if isinstance(request, _DECIDING) and is_agent(tools.governance.caller):
         raise Refused(
             "an agent does not decide what enters memory, nor by which rules",
             fix="let a person decide: memorywire review list",

@@ -18,7 +18,7 @@ _MOST = 20_000
 _MARKER = "[REDACTED:"
 OLDER = "older_changes"
 """Said in `degraded` when there were more changes than were looked at."""
-UNKNOWN = frozenset({"caller", "similar_to_existing"})
+UNKNOWN = frozenset({"caller", "similar_to_existing", "rejected_before", "undoes_person"})
 """Conditions that committed changes cannot answer: who asked, and what else was in memory then."""
 
 

@@ -119,6 +119,7 @@ async def _propose(request: Recall, key: str, judgement: Judgement, policy: Poli
         change=None,
         key=key,
         expires_at=now + policy.pending_days * DAY_MS,
+        proposer=office.principal,
     )
     await office.journal.write(
         Act(proposals=(proposal,), entries=(entry_about(proposal, "staged", office.caller, now),))

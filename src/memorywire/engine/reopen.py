@@ -33,7 +33,9 @@ async def reopen(proposals: Sequence[Proposal], request: Decide, tools: Tools) -
     entries = tuple(
         entry_about(one, "reopened", decision.by, decision.at, why=decision.reason) for one in waiting
     )
-    act = Act(proposals=waiting, entries=entries)
+    accepted = await tools.governance.rejected.accepting(proposals)
+    act = Act(proposals=waiting, entries=entries, accepted=accepted)
+    tools.governance.rejected.forget()
     if change is None:
         await tools.governance.journal.write(act)
         return receipt(request, State.PENDING, decision, None)

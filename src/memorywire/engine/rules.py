@@ -54,7 +54,7 @@ async def rules(request: Rules, tools: Tools) -> RuleBook:
         given=given,
         base=tuple(rule_to(rule) for rule in _about(office.rulebook.base.rules, request.tenant)),
         **{name: told[name] for name in ("profile", "default", "default_trust", "pending_days", "learned")},
-        **{name: told[name] for name in ("trust", "secrets", "budget")},
+        **{name: told[name] for name in ("four_eyes", "trust", "secrets", "budget")},
         editions=tuple(
             RuleEdition(number=one.number, at=one.at, by=one.by, rules=_own(one.rules, request.tenant))
             for one in editions

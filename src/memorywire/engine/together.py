@@ -50,10 +50,14 @@ async def _ended_together(changes: Sequence[Change], tools: Tools) -> dict[int, 
         return await _committed(dict(enumerate(changes)), tools, store.write_many)
     if tools.corridor is not governed or not tools.governance.journal.shares(store):
         return {}
-    bench = Bench(await tools.governance.rulebook.policy(), tools.governance.caller)
+    policy = await tools.governance.rulebook.policy()
+    bench = Bench(policy, tools.governance.caller)
     if not bench.can_tell:
         return {}
-    clear = cleared([_record(change) for change in changes], signless)
+    records = [_record(change) for change in changes]
+    clear = cleared(records, signless)
+    if "rejected_before" in policy.asked and await tools.governance.rejected.has_any(records):
+        return {}
     judged = ((at, _judged(change, bench)) for at, change in enumerate(changes) if clear[at])
     allowed = {at: judgement.rule for at, judgement in judged if judgement is not None}
 

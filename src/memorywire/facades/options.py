@@ -107,6 +107,7 @@ class AuditOptions(ReachOptions, total=False):
 
 class DecideOptions(ReachOptions, total=False):
     reason: str
+    confirm: str
     seen: str
     target: str
     edit: Mapping[str, Any]

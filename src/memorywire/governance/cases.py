@@ -16,6 +16,8 @@ class Case:
 
     `records` would be put, `ending` are those that would be ended or erased, as far as they were read.
     `secrets` are (kind, place), `instructions` are (sign, place), `similar` are ids of live memories.
+    `rejected` says that a person rejected the same words before, `undoes_person` that an agent would take
+    back what a person did.
     """
 
     operation: str
@@ -31,6 +33,8 @@ class Case:
     approval_required: bool = False
     privacy_intent: Mapping[str, Json] | None = None
     ending: tuple[Record, ...] = ()
+    rejected: bool = False
+    undoes_person: bool = False
 
     @property
     def destructive(self) -> bool:
@@ -46,7 +50,7 @@ class Case:
         """Whether a learned rule may let it pass: new, not procedural, not suspicious, not untrusted."""
         return (
             self.operation == Operation.REMEMBER
-            and not (self.destructive or self.secrets or self.instructions)
+            and not (self.destructive or self.secrets or self.instructions or self.rejected)
             and bool(self.records)
             and all(
                 record.version == 1
@@ -119,6 +123,8 @@ _OF_CASES: Mapping[str, Callable[[Any, Case], bool]] = {
     "contains_secret": lambda wanted, case: wanted is bool(case.secrets),
     "looks_like_instruction": lambda wanted, case: wanted is bool(case.instructions),
     "similar_to_existing": lambda wanted, case: wanted is bool(case.similar),
+    "rejected_before": lambda wanted, case: wanted is case.rejected,
+    "undoes_person": lambda wanted, case: wanted is case.undoes_person,
     "destructive": lambda wanted, case: wanted is case.destructive,
     "erases": lambda wanted, case: wanted is (case.erased > 0),
     "by_filter": lambda wanted, case: wanted is case.by_filter,

@@ -32,6 +32,7 @@ V = TypeVar("V")
 
 _KEYS = (
     *("profile", "complete", "disable", "default", "default_trust", "pending_days", "learned"),
+    "four_eyes",
     *("rule", "trust", "secrets", "budget"),
 )
 
@@ -53,6 +54,7 @@ def policy_to_dict(policy: Policy) -> dict[str, Json]:
         "default_trust": str(policy.default_trust),
         "pending_days": policy.pending_days,
         "learned": policy.learned,
+        "four_eyes": policy.four_eyes,
         "rule": [rule_to(rule) for rule in policy.rules],
         "trust": {pattern: str(level) for pattern, level in policy.trust},
         "secrets": {pattern: str(action) for pattern, action in policy.secrets},
@@ -101,6 +103,7 @@ def _built(table: Mapping[str, Json]) -> Policy:
         secrets=_first(_scopes(table.get("secrets", {})), base.secrets),
         pending_days=count(table.get("pending_days", base.pending_days), "pending_days"),
         learned=flag(table.get("learned", base.learned), "learned"),
+        four_eyes=flag(table.get("four_eyes", base.four_eyes), "four_eyes"),
         budgets=_first(_budgets(table.get("budget", {})), base.budgets),
     )
 

@@ -49,6 +49,7 @@ class Policy:
     `trust` maps patterns of sources to levels, `secrets` patterns of scopes to actions: the first that
     fits decides. `budgets` maps patterns of `agent:NAME` and `caller:NAME` to what they may recall: all
     that fit apply. `learned` says whether learned rules take part. A proposal waits for `pending_days`.
+    With `four_eyes` a proposal is approved by somebody else than its proposer.
     """
 
     profile: str
@@ -59,6 +60,7 @@ class Policy:
     secrets: tuple[tuple[str, SecretAction], ...] = ()
     pending_days: int = 30
     learned: bool = True
+    four_eyes: bool = False
     budgets: tuple[tuple[str, Budget], ...] = ()
     asked: frozenset[str] = field(init=False, repr=False, compare=False)
     about: Mapping[str, tuple[Rule, ...]] = field(init=False, repr=False, compare=False)

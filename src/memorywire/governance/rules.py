@@ -70,6 +70,8 @@ class Condition:
     contains_secret: bool | None = None
     looks_like_instruction: bool | None = None
     similar_to_existing: bool | None = None
+    rejected_before: bool | None = None
+    undoes_person: bool | None = None
     destructive: bool | None = None
     erases: bool | None = None
     by_filter: bool | None = None
@@ -108,6 +110,8 @@ _POSSIBLE: Mapping[str, frozenset[Operation]] = {
     **dict.fromkeys(ABOUT_RECORDS, _MUTATIONS),
     "looks_like_instruction": frozenset({Operation.REMEMBER, Operation.MERGE, Operation.UNDO}),
     "similar_to_existing": frozenset({Operation.REMEMBER}),
+    "rejected_before": frozenset({Operation.REMEMBER, Operation.MERGE}),
+    "undoes_person": frozenset({Operation.UNDO}),
     "destructive": _MUTATIONS,
     "erases": frozenset({Operation.FORGET}),
     "by_filter": frozenset({Operation.FORGET, Operation.EXPIRE}),
@@ -338,7 +342,7 @@ _READERS: Mapping[str, _Reader] = {
     "trust": _several(Trust),
     **dict.fromkeys(("tenant", "agent", "user", "caller", "source", "tags", "content_contains"), texts),
     **dict.fromkeys(("contains_secret", "looks_like_instruction", "similar_to_existing"), flag),
-    **dict.fromkeys(("destructive", "erases", "by_filter"), flag),
+    **dict.fromkeys(("destructive", "erases", "by_filter", "rejected_before", "undoes_person"), flag),
     "confidence_below": _share,
     "affects_at_least": count,
     "not": _unless,

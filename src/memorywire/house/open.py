@@ -14,6 +14,7 @@ from memorywire.engine.kv import Usage
 from memorywire.engine.layer import CALLS_A_DAY, Allowance, Reader
 from memorywire.engine.office import LOCAL, Office, Rulebook, review_url
 from memorywire.engine.purse import Purse
+from memorywire.engine.rejected import RejectedWords
 from memorywire.engine.tools import Tools
 from memorywire.governance.documents import policy_from_toml
 from memorywire.governance.policy import Policy
@@ -121,10 +122,12 @@ class House:
         path = file.location.path if isinstance(file, SqliteFile) else None
         return path is None or disk_usage(path.parent).free >= _ROOM
 
-    def as_caller(self, caller: str) -> Tools:
-        """The tools, used in the name of this caller."""
+    def as_caller(self, caller: str, principal: str | None = None) -> Tools:
+        """The tools, used in the name of this caller; `principal` is the credential behind it, if another."""
         office = self.tools.office
-        return self.tools if office is None else replace(self.tools, office=replace(office, caller=caller))
+        if office is None:
+            return self.tools
+        return replace(self.tools, office=replace(office, caller=caller, principal=principal))
 
     async def close(self) -> None:
         await self.reader.close()
@@ -206,6 +209,7 @@ async def _governed(tools: Tools, governance: Governance, reading: Reading, rule
         rulebook=Rulebook(policy, journal, tools.clock),
         purse=Purse(journal),
         redactor=Redactor(governance.secrets),
+        rejected=RejectedWords(journal, tools.clock),
         caller=governance.caller,
         review_url=None if governance.console is None else review_url(governance.console),
     )

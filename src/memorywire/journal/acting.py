@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from memorywire.journal import ledger, register
+from memorywire.journal import ledger, register, rejected
 from memorywire.journal.contract import Act, Edition
 from memorywire.journal.entries import Draft
 from memorywire.journal.rows import QUERIES, debt_row, edition_row, proposal_row
@@ -39,6 +39,10 @@ class Prepared:
             db.execute(QUERIES["add_ruled"], scope_row(scope) | {"rule": rule, "change": change})
         if act.registered is not None:
             register.enter(db, act.registered)
+        for words in act.accepted:
+            rejected.accept(db, words)
+        for words in act.rejected:
+            rejected.reject(db, words)
         ledger.append(db, self.drafts)
         _erase(db, act)
         return sequence
@@ -79,5 +83,7 @@ def _erase(db: apsw.Connection, act: Act) -> None:
         db.execute(QUERIES["erase_queries"], named)
     for scope, digest in act.unsaid:
         db.execute(QUERIES["erase_alike"], scope_row(scope) | {"digest": digest})
+    for tenant in {scope.tenant for scope, _ in (*act.erased, *act.unsaid)}:
+        rejected.erase(db, tenant)
     if act.erased:
         owe_scrub(db)

@@ -35,6 +35,15 @@ class Edition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """What a proposal says, as a keyed digest that tells nobody what it was."""
+
+    tenant: str
+    digest: bytes
+    proposal: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
     """What is written together, all of it or none of it.
 
@@ -43,7 +52,8 @@ class Act:
     else has settled one of them. `ruled` notes which changes a rule let pass, as
     (scope, rule, change id). What is said of `erased` memories leaves the journal, and so do proposals that
     would say the same as one of them: `unsaid` are its scope and the digest of its words.
-    `registered` is a change that the register of memories has to know.
+    `registered` is a change that the register of memories has to know. `rejected` are words that a person
+    does not want, `accepted` are words that are no longer among those.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -56,6 +66,8 @@ class Act:
     erased: tuple[tuple[Scope, str], ...] = ()
     unsaid: tuple[tuple[Scope, str], ...] = ()
     registered: Change | None = None
+    rejected: tuple[Words, ...] = ()
+    accepted: tuple[Words, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +131,18 @@ class Journal(Protocol):
 
     async def held(self, scope: Scope, digest: str) -> Proposal | None:
         """The waiting proposal of exactly this scope that would put the same words."""
+        ...
+
+    async def words_key(self) -> bytes:
+        """The key under which words are digested; made when it is first needed."""
+        ...
+
+    async def rejected_mark(self) -> tuple[int, int]:
+        """A value that changes whenever words are rejected or accepted."""
+        ...
+
+    async def rejected_digests(self) -> frozenset[bytes]:
+        """The digests of all words that people rejected."""
         ...
 
     async def proposed(self, scope: Scope, ids: Sequence[str]) -> frozenset[str]:

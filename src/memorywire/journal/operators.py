@@ -35,6 +35,7 @@ class Role(StrEnum):
     WRITER = "writer"
     REVIEWER = "reviewer"
     ADMIN = "admin"
+    AGENT = "agent"
 
 
 class Right(StrEnum):
@@ -49,10 +50,17 @@ RIGHTS: Mapping[Role, frozenset[Right]] = {
     Role.WRITER: frozenset({Right.READ, Right.WRITE}),
     Role.REVIEWER: frozenset({Right.READ, Right.REVIEW}),
     Role.ADMIN: frozenset(Right),
+    Role.AGENT: frozenset({Right.READ, Right.WRITE}),
 }
-"""A writer does not decide what is held, and a reviewer does not write; an admin does both."""
+"""A writer does not decide what is held, and a reviewer does not write; an admin does both.
+
+An agent has the rights of a writer, but acts as an agent: policy treats it as a program, not as a person.
+"""
 
 EVERYBODY = ("*",)
+
+NEVER = -1
+"""As the end of a token: it has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +144,7 @@ def issue(db: apsw.Connection, name: str, *, now: int, expires_at: int | None, e
     id = _letters(entropy(_ID_BYTES))
     secret = _letters(entropy(_SECRET_BYTES))
     token = Token(
-        id=id, operator=name, hash=_hash(_key(db, entropy), secret), made_at=now, expires_at=expires_at
+        id=id, operator=name, hash=_hash(make_key(db, entropy), secret), made_at=now, expires_at=expires_at
     )
     row = {"id": id, "operator": name, "hash": token.hash, "made_at": now, "expires_at": expires_at}
     db.execute(QUERIES["add_token"], row)
@@ -146,9 +154,31 @@ def issue(db: apsw.Connection, name: str, *, now: int, expires_at: int | None, e
 def rotate(
     db: apsw.Connection, name: str, *, now: int, overlap_ms: int, expires_at: int | None, entropy: Entropy
 ) -> Issued:
-    """A new token; those before it end after the overlap."""
+    """A new token; those before it end after the overlap.
+
+    It ends when the newest token before it would have ended, unless `expires_at` says otherwise: a token that
+    was given for a time is not renewed for ever by replacing it. `NEVER` gives one without an end.
+    """
+    if expires_at is None:
+        expires_at = _newest_end(db, name, now)
     db.execute(QUERIES["end_tokens"], {"name": name, "at": now + overlap_ms})
-    return issue(db, name, now=now, expires_at=expires_at, entropy=entropy)
+    return issue(db, name, now=now, expires_at=None if expires_at == NEVER else expires_at, entropy=entropy)
+
+
+def _newest_end(db: apsw.Connection, name: str, now: int) -> int | None:
+    """When the newest token of an operator ends; raises InvalidRequest if it has ended already."""
+    operator(db, name)
+    own = [token for token in tokens(db) if token.operator == name]
+    # Of tokens made in one millisecond the newest ends last: a rotation only brings ends forward.
+    own.sort(key=lambda token: (token.made_at, token.expires_at is None, token.expires_at or 0))
+    end = own[-1].expires_at if own else None
+    if end is not None and end <= now:
+        raise InvalidRequest(
+            f"the last token of {name} has ended, so a new one needs an end of its own",
+            field="expires_at",
+            fix="say when the new one ends, on the command line with --expires WHEN or --expires never",
+        )
+    return end
 
 
 def revoke(db: apsw.Connection, name: str, now: int) -> bool:
@@ -162,14 +192,14 @@ def revoke(db: apsw.Connection, name: str, now: int) -> bool:
 
 def recognise(db: apsw.Connection, secret: str, now: int) -> tuple[Operator, Token] | None:
     """Whose token this is; None for every reason why it is not taken."""
-    key = db.execute(QUERIES["key"]).get
-    if key is None or not secret.startswith(_HEAD) or not secret.isascii():
+    hash_key = key(db)
+    if hash_key is None or not secret.startswith(_HEAD) or not secret.isascii():
         return None
     id, tail = secret[len(_HEAD) :][:_ID_LETTERS], secret[len(_HEAD) + _ID_LETTERS + 1 :]
     row = db.execute(QUERIES["token"], {"id": id}).fetchone()
     token = None if row is None else _token(row)
     # Compared even when there is nothing to compare with, so that time says nothing about ids.
-    same = hmac.compare_digest(_hash(key, tail), bytes(_SECRET_BYTES) if token is None else token.hash)
+    same = hmac.compare_digest(_hash(hash_key, tail), bytes(_SECRET_BYTES) if token is None else token.hash)
     if token is None or not same or not token.holds(now):
         return None
     found = operator(db, token.operator)
@@ -214,12 +244,17 @@ def _token(row: tuple[str, str, bytes, int, int | None, int | None, int | None])
     )
 
 
-def _key(db: apsw.Connection, entropy: Entropy) -> bytes:
-    """The key of this database, made when the first token is."""
-    if db.execute(QUERIES["key"]).get is None:
+def key(db: apsw.Connection) -> bytes | None:
+    """The key of this database for its hashes; None until one was needed."""
+    found: bytes | None = db.execute(QUERIES["key"]).get
+    return None if found is None else bytes(found)
+
+
+def make_key(db: apsw.Connection, entropy: Entropy) -> bytes:
+    """The key of this database, made now if there is none."""
+    if key(db) is None:
         db.execute(QUERIES["keep_key"], (entropy(_SECRET_BYTES),))
-    key: bytes = db.execute(QUERIES["key"]).get
-    return key
+    return bytes(db.execute(QUERIES["key"]).get)
 
 
 def _hash(key: bytes, secret: str) -> bytes:

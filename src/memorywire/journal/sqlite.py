@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import apsw
 
-from memorywire.journal import ledger, register
+from memorywire.journal import ledger, operators, register, rejected
 from memorywire.journal.acting import Prepared
 from memorywire.journal.contract import Act, Edition, Known, Wanted
 from memorywire.journal.entries import Entry, draft, drafts
@@ -131,6 +131,18 @@ class SqliteJournal:
 
     async def held(self, scope: Scope, digest: str) -> Proposal | None:
         return await self._one("held_by_digest", **scope_row(scope), digest=digest)
+
+    async def words_key(self) -> bytes:
+        key = await self.file.read(operators.key)
+        if key is not None:
+            return key
+        return await self.file.write(partial(operators.make_key, entropy=os.urandom))
+
+    async def rejected_mark(self) -> tuple[int, int]:
+        return await self.file.read(rejected.mark)
+
+    async def rejected_digests(self) -> frozenset[bytes]:
+        return await self.file.read(rejected.digests)
 
     async def proposed(self, scope: Scope, ids: Sequence[str]) -> frozenset[str]:
         wanted = scope_row(scope) | {"ids": json.dumps(list(ids))}

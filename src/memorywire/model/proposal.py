@@ -62,7 +62,7 @@ class Proposal:
     `request` is what a new plan starts from when the memories it read have moved; `change` is what the
     reviewer sees and what is committed. Both are gone once what they say was erased.
     `secrets` and `instructions` are what was found, as (kind, place), never the value. `features` are what
-    rules can be learned from.
+    rules can be learned from. `proposer` is the credential behind the `caller`, where that is another name.
     """
 
     id: str
@@ -84,6 +84,7 @@ class Proposal:
     state: State = State.PENDING
     revision: int = 1
     decision: Decision | None = None
+    proposer: str | None = None
 
     @property
     def risk(self) -> Risk:
@@ -93,6 +94,11 @@ class Proposal:
         replaces = change is not None and any(put.base is not Base.NOTHING for put in change.put)
         doubted = change is not None and any(put.record.trust is Trust.UNTRUSTED for put in change.put)
         return Risk.MEDIUM if change is not None and (change.end or replaces or doubted) else Risk.LOW
+
+    @property
+    def erases(self) -> bool:
+        """Whether approving it erases content for good, which nothing takes back."""
+        return self.change is not None and bool(self.change.erase)
 
     @property
     def touched(self) -> frozenset[str]:

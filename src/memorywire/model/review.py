@@ -9,6 +9,9 @@ from memorywire.model.proposal import WAITING, Proposal, State
 from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
 from memorywire.model.values import dataclass
 
+ERASE = "erase"
+"""The word that a person types to approve what erases content for good."""
+
 
 class Verb(StrEnum):
     """What a reviewer can do with a proposal."""
@@ -67,7 +70,7 @@ class Decide:
 
     `seen` is the digest of what the reviewer looked at; when the proposal has changed since, nothing is
     decided. `edit` replaces fields of a held remember; `target` is the memory to merge into, to supersede
-    or to forget.
+    or to forget. `confirm` is the word `erase`, where approving erases content for good.
     """
 
     reach: Reach
@@ -77,6 +80,7 @@ class Decide:
     seen: str | None = None
     target: str | None = None
     edit: Mapping[str, Json] = field(default_factory=dict)
+    confirm: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +103,10 @@ class Reviewed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """The receipt of a decision; without `change_id` nothing entered memory."""
+    """The receipt of a decision; without `change_id` nothing entered memory.
+
+    `erased` is True when it erased content for good, which nothing takes back.
+    """
 
     proposal_ids: tuple[str, ...]
     state: State
@@ -108,3 +115,4 @@ class Decided:
     status: Status | None = None
     change_id: str | None = None
     outcomes: tuple[Outcome, ...] = ()
+    erased: bool | None = None

@@ -82,6 +82,7 @@ class RuleBook:
     default_trust: str
     pending_days: int
     learned: bool
+    four_eyes: bool = False
     trust: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)
     budget: Mapping[str, Json] = field(default_factory=dict)

@@ -13,12 +13,14 @@ from memorywire.journal.operators import (
     EVERYBODY,
     Operator,
     Right,
+    Role,
     Token,
     any_operator,
     note_use,
     recognise,
 )
 from memorywire.journal.sqlite import SqliteJournal
+from memorywire.model.actors import AGENT
 from memorywire.model.clock import Clock
 from memorywire.model.errors import Forbidden, InvalidRequest, Unauthenticated
 from memorywire.model.record import DEFAULT_TENANT, Json
@@ -37,7 +39,8 @@ _MOST_KNOWN = 1_024
 class Caller:
     """Who asks, as the ledger names them, and what they may do; `everywhere` is of every tenant.
 
-    `tenants` are the names and patterns that `tenant` was chosen among.
+    `tenants` are the names and patterns that `tenant` was chosen among. `principal` is the name of the
+    credential, where the caller goes by another name.
     """
 
     name: str
@@ -46,6 +49,7 @@ class Caller:
     agents: tuple[str, ...] = EVERYBODY
     everywhere: bool = False
     tenants: tuple[str, ...] = ()
+    principal: str | None = None
 
     def require(self, right: Right, *, everywhere: bool = False) -> None:
         if right not in self.rights:
@@ -123,6 +127,10 @@ class Doorkeeper:
     async def close(self) -> None:
         await asyncio.gather(*self._writing, return_exceptions=True)
 
+    async def trusts_links(self) -> bool:
+        """Whether a one-time link signs in: only while there is no other way to prove who somebody is."""
+        return self._passports is None and not await self._is_guarded()
+
     async def _is_guarded(self) -> bool:
         """Whether there ever was an operator; once there was, it is not looked up again."""
         now = self._clock()
@@ -152,8 +160,11 @@ class Doorkeeper:
 
 
 def _caller(kind: str, operator: Operator, tenant: str | None) -> Caller:
+    credential = f"{kind}:{operator.name}"
+    acts_as_agent = operator.role is Role.AGENT
     return Caller(
-        name=f"{kind}:{operator.name}",
+        name=f"{AGENT}{operator.name}" if acts_as_agent else credential,
+        principal=credential if acts_as_agent else None,
         rights=operator.rights,
         tenant=_tenant(operator, tenant),
         agents=operator.agents,

@@ -41,7 +41,7 @@ class Registry:
         return await self._act(work, "added", operator.name, role=operator.role.value)
 
     async def rotate(self, name: str, *, overlap_ms: int = 0, expires_at: int | None = None) -> Issued:
-        """Give a new token; those before it end after the overlap."""
+        """Give a new token; those before it end after the overlap. It ends when they would have ended."""
 
         def work(db: apsw.Connection) -> Issued:
             return operators.rotate(

@@ -216,7 +216,7 @@ def _owned(value: Any) -> dict[str, Json]:
     return owner | document
 
 
-_INTERNAL = ("request", "change", "features", "key")
+_INTERNAL = ("request", "change", "features", "key", "proposer")
 
 
 def _encode_proposal(proposal: Proposal) -> dict[str, Json]:
@@ -228,6 +228,8 @@ def _encode_proposal(proposal: Proposal) -> dict[str, Json]:
         document[found] = [{"kind": kind, "place": place} for kind, place in document[found]]
     document["risk"] = proposal.risk.value
     document["memories"] = sorted(proposal.touched)
+    if proposal.erases:
+        document["erases"] = True
     if proposal.change is not None and proposal.change.put:
         document["preview"] = proposal.change.put[0].record.words[:_PREVIEW]
     return {"id": document.pop("id"), **document}

@@ -139,6 +139,8 @@ def console_mount(
 async def visitor(session: Session | None, doorkeeper: Doorkeeper) -> Caller | None:
     """The caller that the session stands for now; None when the door would not let them in."""
     if session is not None and session.local:
+        if not await doorkeeper.trusts_links():
+            return None
         return replace(ANYBODY, tenant=session.tenant or DEFAULT_TENANT)
     secret = None if session is None else session.secret
     tenant = None if session is None else session.tenant
@@ -237,7 +239,7 @@ def _keep_session(response: Response, page: Page, *, fresh: bool) -> None:
     sessions, session = page.shop.sessions, page.session
     current = session if fresh else sessions.renewed(session)
     if current is not None and not any(name == b"set-cookie" for name, _ in response.raw_headers):
-        sessions.keep(response, current)
+        sessions.keep(response, current, tls=page.over_tls)
 
 
 def _unknown(shop: Shop) -> Callable[[Request, Exception], Awaitable[Response]]:

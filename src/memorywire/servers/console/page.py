@@ -163,6 +163,16 @@ class Page:
         return RedirectResponse(own(address), status_code=303)
 
     @property
+    def over_tls(self) -> bool:
+        """Whether the browser speaks TLS, to us or to a proxy before us.
+
+        The header of a proxy is believed from anybody: a client that forges it only makes its own cookie
+        stricter.
+        """
+        forwarded = self.request.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
+        return "https" in (self.request.url.scheme, forwarded)
+
+    @property
     def theme(self) -> str:
         said = self.request.cookies.get("memorywire_theme", "auto")
         return said if said in THEMES else "auto"

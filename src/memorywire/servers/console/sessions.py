@@ -108,18 +108,23 @@ class Sessions:
         now = self._clock()
         return replace(session, issued=now) if now - session.issued >= _ROTATE_MS else None
 
-    def keep(self, response: Response, session: Session) -> None:
-        """Give the visitor the sealed session."""
+    def keep(self, response: Response, session: Session, *, tls: bool) -> None:
+        """Give the visitor the sealed session; over TLS it never travels without."""
         sealed = self._box.encrypt(
             json.dumps(asdict(session)).encode(), self._entropy(SecretBox.NONCE_SIZE)
         ).hex()
         if len(sealed) > _MOST_BYTES:
             raise InvalidRequest("this token is too long for a cookie", field="token")
-        self.cookie(response, COOKIE, sealed, hidden=True)
+        self.cookie(response, COOKIE, sealed, tls=tls, hidden=True)
 
-    def cookie(self, response: Response, name: str, value: str, *, hidden: bool = False) -> None:
+    def cookie(self, response: Response, name: str, value: str, *, tls: bool, hidden: bool = False) -> None:
         response.set_cookie(
-            name, quote(value), path=PATH, httponly=hidden, samesite="strict", secure=self._secure
+            name,
+            quote(value),
+            path=PATH,
+            httponly=hidden,
+            samesite="strict",
+            secure=self._secure or tls,
         )
 
     def drop(self, response: Response) -> None:
@@ -137,6 +142,10 @@ class Sessions:
         key = self._entropy(_KEY_BYTES).hex()
         self._links[_digest(key)] = self._clock() + _LINK_MS
         return key
+
+    def revoke_links(self) -> None:
+        """Accept no link any more that was made so far."""
+        self._links.clear()
 
     def redeem(self, key: str) -> bool:
         """Whether the key of a link is good; it works only once."""

@@ -73,7 +73,7 @@ class Door:
             return answer
 
     def as_caller(self, caller: Caller) -> House:
-        return replace(self.house, tools=self.house.as_caller(caller.name))
+        return replace(self.house, tools=self.house.as_caller(caller.name, caller.principal))
 
     def opener(self, caller: Caller) -> Callable[[], Awaitable[House]]:
         """A function that gives the house to a face of memory, for this caller."""

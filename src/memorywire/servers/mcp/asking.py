@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp.server.context import ServerRequestContext
@@ -17,7 +18,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from memorywire.model.errors import Refused
 from memorywire.model.record import Json
-from memorywire.servers.mcp.clerk import Clerk
+from memorywire.servers.mcp.clerk import Clerk, undecided
 from memorywire.servers.mcp.tools import as_receipt
 from memorywire.servers.mcp.visits import Visit
 
@@ -40,8 +41,22 @@ _FORM: dict[str, Json] = {
     },
     "required": ["decision"],
 }
+_CONFIRM: dict[str, Json] = {
+    "type": "string",
+    "title": "Type the word erase to approve",
+    "description": "What is erased cannot be brought back.",
+}
 
 Context = ServerRequestContext[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A form about one proposal: `seen` binds the answer to exactly what is shown."""
+
+    message: str
+    form: dict[str, Json]
+    seen: str
 
 
 async def settle(
@@ -53,16 +68,21 @@ async def settle(
     """
     if visit.reviewer is None or not _can_ask(context):
         return as_receipt(receipt, visit.decided_with)
-    reviewed = await clerk.review("proposal", {"proposal_id": receipt["proposal_id"]}, visit)
-    message, seen = question(cast("Reviewed", reviewed)), cast("Reviewed", reviewed).seen
-    if len(message) > LONGEST:
+    asked = await _question(receipt["proposal_id"], visit, clerk)
+    if asked is None:
         return as_receipt(receipt, visit.decided_with)
     if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
-        form = ElicitRequest(params=ElicitRequestFormParams(message=message, requested_schema=_FORM))
-        state = json.dumps({"operation": operation, "receipt": receipt, "seen": seen})
+        form = ElicitRequest(
+            params=ElicitRequestFormParams(message=asked.message, requested_schema=asked.form)
+        )
+        state = json.dumps({"operation": operation, "receipt": receipt, "seen": asked.seen})
         return InputRequiredResult(input_requests={KEY: form}, request_state=state)
-    told = await context.session.elicit_form(message, _FORM, related_request_id=context.request_id)
-    return as_receipt(await _decided(told, receipt, operation, seen, visit, clerk), visit.decided_with)
+    answer = await context.session.elicit_form(
+        asked.message, asked.form, related_request_id=context.request_id
+    )
+    return as_receipt(
+        await _decided(answer, receipt, operation, asked.seen, visit, clerk), visit.decided_with
+    )
 
 
 async def resume(state: str, responses: InputResponses | None, visit: Visit, clerk: Clerk) -> CallToolResult:
@@ -73,6 +93,49 @@ async def resume(state: str, responses: InputResponses | None, visit: Visit, cle
     if isinstance(told, ElicitResult):
         receipt = await _decided(told, receipt, held["operation"], held["seen"], visit, clerk)
     return as_receipt(receipt, visit.decided_with)
+
+
+async def decide(fields: Mapping[str, Json], visit: Visit, context: Context, clerk: Clerk) -> object:
+    """The receipt of `memory/decide`: at once with an operator's token, else after a person answered a form.
+
+    Only a connection on which the server can ask carries the form, and it is about one proposal.
+    """
+    if visit.verified or visit.reviewer is None:
+        return await clerk.review("decide", fields, visit)
+    id = _one_proposal(fields)
+    direct = context.protocol_version not in MODERN_PROTOCOL_VERSIONS
+    asked = await _question(id, visit, clerk) if id and direct and _can_ask(context) else None
+    if id is None or asked is None:
+        raise undecided(visit, fields)
+    answer = await context.session.elicit_form(
+        asked.message, asked.form, related_request_id=context.request_id
+    )
+    decision = _answered(answer, id, asked.seen)
+    if decision is None:
+        raise undecided(visit, fields)
+    return await clerk.review("decide", {**fields, **decision}, visit, elicited=True)
+
+
+def _one_proposal(fields: Mapping[str, Json]) -> str | None:
+    """The only proposal that is to be approved or rejected; None for a decision that no form covers."""
+    ids = fields.get("proposal_ids")
+    plain = fields.get("verb") in ("approve", "reject") and isinstance(ids, list) and len(ids) == 1
+    return ids[0] if plain and ids and isinstance(ids[0], str) else None
+
+
+async def _question(proposal_id: Json, visit: Visit, clerk: Clerk) -> Question | None:
+    """The form about a proposal; None when an answer would not count, or not all of it can be shown."""
+    if not await clerk.can_answer_own():
+        return None
+    reviewed = cast("Reviewed", await clerk.review("proposal", {"proposal_id": proposal_id}, visit))
+    message = question(reviewed)
+    if len(message) > LONGEST:
+        return None
+    if not reviewed.proposal.erases:
+        return Question(message, _FORM, reviewed.seen)
+    return Question(
+        message, {**_FORM, "properties": {**_FORM["properties"], "confirm": _CONFIRM}}, reviewed.seen
+    )
 
 
 def question(reviewed: "Reviewed") -> str:
@@ -93,16 +156,25 @@ def _can_ask(context: Context) -> bool:
     return context.protocol_version in MODERN_PROTOCOL_VERSIONS or context.session.can_send_request
 
 
+def _answered(told: ElicitResult, proposal_id: str, seen: str) -> dict[str, Json] | None:
+    """The decision in the answer of a form; None when it was closed, which decides nothing."""
+    content = told.content or {} if told.action == "accept" else {}
+    decision, confirm = content.get("decision"), content.get("confirm")
+    if decision not in ("approve", "reject"):
+        return None
+    fields: dict[str, Json] = {"proposal_ids": [proposal_id], "verb": decision, "seen": seen}
+    return fields if not isinstance(confirm, str) or decision == "reject" else {**fields, "confirm": confirm}
+
+
 async def _decided(
     told: ElicitResult, receipt: dict[str, Json], operation: str, seen: str, visit: Visit, clerk: Clerk
 ) -> dict[str, Json]:
     """The receipt after the form was answered; closing the form decides nothing."""
-    decision = (told.content or {}).get("decision") if told.action == "accept" else None
-    if decision not in ("approve", "reject"):
+    fields = _answered(told, receipt["proposal_id"], seen)
+    if fields is None:
         return receipt
-    fields = {"proposal_ids": [receipt["proposal_id"]], "verb": decision, "seen": seen}
-    done = cast("Decided", await clerk.review("decide", fields, visit))
-    if decision == "reject":
+    done = cast("Decided", await clerk.review("decide", fields, visit, elicited=True))
+    if fields["verb"] == "reject":
         raise Refused("a person rejected this change; nothing was changed")
     return _settled(receipt, operation, done)
 

@@ -10,6 +10,7 @@ from pydantic import ConfigDict
 from memorywire import spec
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Json, MemoryType
+from memorywire.servers.mcp.asking import decide
 from memorywire.servers.mcp.clerk import Clerk
 from memorywire.servers.mcp.reading import protocol_error
 from memorywire.servers.mcp.schemas import unscoped
@@ -58,8 +59,12 @@ def method(
     async def handler(context: Context, params: Fields) -> dict[str, Json]:
         from memorywire.wire.codec import encode
 
+        visit, fields = who(context), params.given()
         try:
-            answer = await asked(operation, params.given(), who(context))
+            if operation == "decide":
+                answer = await decide(fields, visit, context, clerk)
+            else:
+                answer = await asked(operation, fields, visit)
         except MemorywireError as error:
             raise protocol_error(error) from error
         return unscoped(encode(answer))

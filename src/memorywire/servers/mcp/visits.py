@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from memorywire.model.actors import UNVERIFIED
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.servers.mcp.schemas import SCOPE
@@ -14,8 +15,15 @@ if TYPE_CHECKING:  # the engine is loaded by the first request, so that no hands
 AGENT_HEADER = "memorywire-agent"
 USER_HEADER = "memorywire-user"
 
-LOCAL_PERSON = "person:mcp"
-"""The person in front of a client on this machine, who answers its questions."""
+ELICITED = f"{UNVERIFIED}-mcp-elicitation"
+"""Who answered a form of a client without a token: a person, as far as the client says."""
+
+
+LEFT_OUT = "leave it out: the connection says whose memory"
+CONNECTED = (
+    "the connection says whose memory: over HTTP with the headers Memorywire-Agent and Memorywire-User, on a "
+    "pipe with --agent and --user"
+)
 
 
 def reviewing(proposal: str) -> str:
@@ -27,6 +35,7 @@ def reviewing(proposal: str) -> str:
 class Visit:
     """An agent at the door. `reviewer` is who answers when a person is asked; None asks nobody.
 
+    `verified` says that a token proved who the reviewer is: then no form has to be answered first.
     `decided_with` is the command with which a person decides about a proposal. `state` is where the HTTP
     door looks for what its log and its figures say of a request.
     """
@@ -35,6 +44,7 @@ class Visit:
     user: str | None
     caller: "Caller"
     reviewer: "Caller | None" = None
+    verified: bool = False
     decided_with: Callable[[str], str] = field(default=reviewing, compare=False)
     state: dict[str, Any] = field(default_factory=dict, compare=False)
 
@@ -44,11 +54,7 @@ class Visit:
     def payload(self, arguments: Mapping[str, Json]) -> dict[str, Json]:
         """The arguments as a wire request about this agent's memory; no argument can name another."""
         for name in sorted(SCOPE & set(arguments)):
-            raise InvalidRequest(
-                f"{name} is not a field here",
-                field=name,
-                fix="leave it out: the connection says whose memory",
-            )
+            raise InvalidRequest(f"{name} is not a field here", field=name, fix=LEFT_OUT)
         scope = {"agent_id": self.agent} | ({} if self.user is None else {"user_id": self.user})
         return {**arguments, **scope}
 
@@ -72,7 +78,7 @@ def local_visit(
 
     use = frozenset({Right.READ, Right.WRITE})
     caller = Caller(name=f"agent:{agent}", rights=use, tenant=tenant, agents=(agent,))
-    person = Caller(name=LOCAL_PERSON, rights=frozenset(Right), tenant=tenant, agents=(agent,))
+    person = Caller(name=ELICITED, rights=frozenset(Right), tenant=tenant, agents=(agent,))
     reviewer = person if asking else None
     return Visit(agent=agent, user=user, caller=caller, reviewer=reviewer, decided_with=decided_with)
 
@@ -83,18 +89,25 @@ def visit_of(state: dict[str, Any], headers: Mapping[str, str]) -> Visit:
     The agent is the one that the header names, else the only one of the credential, else the default. A
     header without a value is sent all the same: no agent has an empty name, and a user who has is only one.
     """
-    from memorywire.house import DEFAULT_AGENT
+    from memorywire.house import DEFAULT_AGENT, LOCAL
     from memorywire.journal.operators import Right
 
     caller: Caller = state["caller"]
+    verified = caller.name != LOCAL
+    reviewer = caller if verified else replace(caller, name=ELICITED, principal=LOCAL)
     agent = headers.get(AGENT_HEADER, _only(caller.agents) or DEFAULT_AGENT)
     return Visit(
         agent=agent,
         user=headers.get(USER_HEADER),
         caller=replace(
-            caller, name=f"agent:{agent}", rights=caller.rights & {Right.READ, Right.WRITE}, everywhere=False
+            caller,
+            name=f"agent:{agent}",
+            rights=caller.rights & {Right.READ, Right.WRITE},
+            everywhere=False,
+            principal=caller.principal or caller.name,
         ),
-        reviewer=caller if Right.REVIEW in caller.rights else None,
+        reviewer=reviewer if Right.REVIEW in caller.rights else None,
+        verified=verified,
         state=state,
     )
 

@@ -104,12 +104,20 @@ async def _decided(page: Page, form: Form, ids: Sequence[str], verb: Verb, **fie
         proposal_ids=list(ids),
         verb=verb.value,
         reason=form.get("reason"),
+        confirm=_confirmed(form, verb),
         **fields,
     )
     count = len(done["proposal_ids"])
     text = f"{_PAST[verb]}." if count == 1 else f"{_PAST[verb]}: {count:,}."
-    undo = None if verb is Verb.REOPEN else {"proposal_ids": done["proposal_ids"]}
+    final = verb is Verb.REOPEN or done.get("erased", False)
+    undo = None if final else {"proposal_ids": done["proposal_ids"]}
     return page.go(form.get("next") or form.get("back") or _INBOX, Note(text=text, undo=undo))
+
+
+def _confirmed(form: Form, verb: Verb) -> str | None:
+    """The word that was typed; a rejection needs none."""
+    word = form.get("confirm")
+    return None if word is None or verb is Verb.REJECT else word.strip()
 
 
 ROOM = Room(

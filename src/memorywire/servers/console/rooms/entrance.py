@@ -56,11 +56,14 @@ async def choose_tenant(page: Page, form: Form) -> Response:
 
 async def enter(page: Page) -> Response:
     """By a link that was made for one use."""
-    if page.shop.sessions.redeem(page.query.get("key", "")):
+    trusted = await page.shop.doorkeeper.trusts_links()
+    if not trusted:
+        page.shop.sessions.revoke_links()
+    if trusted and page.shop.sessions.redeem(page.query.get("key", "")):
         return _come_in(page, page.shop.sessions.begin(local=True), None)
     if page.visitor is not None:
         return page.go(PATH)
-    note = Note(text="That link was used before, or is too old.", problem=True)
+    note = Note(text="That link was used before, is too old, or ended with the first operator.", problem=True)
     return page.go(page.link("/sign-in"), note)
 
 
@@ -78,9 +81,10 @@ async def look_and_feel(page: Page, form: Form) -> Response:
     if theme is not None:
         if theme not in THEMES:
             raise InvalidRequest(f"{theme} is not a theme", field="theme")
-        page.shop.sessions.cookie(response, "memorywire_theme", theme)
+        page.shop.sessions.cookie(response, "memorywire_theme", theme, tls=page.over_tls)
     if keys is not None:
-        page.shop.sessions.cookie(response, "memorywire_keys", "off" if keys == "off" else "on")
+        state = "off" if keys == "off" else "on"
+        page.shop.sessions.cookie(response, "memorywire_keys", state, tls=page.over_tls)
     return response
 
 
@@ -90,7 +94,7 @@ def _come_in(page: Page, session: Session, next: str | None) -> Response:
     typed = sessions.given_back(page.session)
     sessions.end(page.session)
     response = page.go(next or PATH)
-    sessions.keep(response, session)
+    sessions.keep(response, session, tls=page.over_tls)
     if typed:
         sessions.tell(session, Note(text=_GIVEN_BACK, typed=typed))
     return response

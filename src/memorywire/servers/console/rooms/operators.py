@@ -4,9 +4,10 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
+from memorywire.house import LOCAL
 from memorywire.journal.operators import Issued, Operator, Right, Role
 from memorywire.model.clock import DAY_MS
-from memorywire.model.errors import Conflict, InvalidRequest
+from memorywire.model.errors import Conflict, Forbidden, InvalidRequest
 from memorywire.servers.console.forms import Form
 from memorywire.servers.console.page import Page, Room, Section, View
 from memorywire.servers.console.sessions import Note
@@ -23,15 +24,22 @@ async def add(page: Page, form: Form) -> Response:
     registry = _registry(page)
     try:
         issued = await registry.add(_named(page, form), expires_at=_ends(page, form))
-    except (InvalidRequest, Conflict) as error:
+    except (InvalidRequest, Conflict, Forbidden) as error:
         return await _shown(page, status=status_of(error), sent=form, problem=error.problem())
     return await _shown(page, issued)
 
 
 def _named(page: Page, form: Form) -> Operator:
+    role = _role(form.text("role"))
+    if role is Role.ADMIN and page.caller.name == LOCAL:
+        raise Forbidden(
+            "only an admin, or the command line, can name an admin",
+            field="role",
+            fix="memorywire operator add NAME --role admin",
+        )
     return Operator(
         name=form.text("name"),
-        role=_role(form.text("role")),
+        role=role,
         made_at=page.now,
         tenants=_patterns(form, "tenants"),
         agents=_patterns(form, "agents"),

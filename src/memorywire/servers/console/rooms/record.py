@@ -9,6 +9,7 @@ from memorywire.governance.segments import segments
 from memorywire.governance.visible import visible
 from memorywire.model.errors import Conflict, InvalidRequest, MemorywireError, NotFound
 from memorywire.model.record import Json
+from memorywire.model.review import ERASE
 from memorywire.procedures.parse import parse
 from memorywire.procedures.svg import svg
 from memorywire.servers.console.forms import Form
@@ -110,8 +111,8 @@ async def forget(page: Page, form: Form) -> Response:
     """Forget a memory, which can be undone; or erase it, which cannot."""
     agent, id = form.text("agent"), form.text("id")
     erases = form.get("erase") is not None
-    if erases and form.get("sure") is None:
-        raise InvalidRequest("an erase cannot be undone", field="sure", fix="tick the box to go on")
+    if erases and (form.get("confirm") or "").strip() != ERASE:
+        raise InvalidRequest("an erase cannot be undone", field="confirm", fix=f"type the word {ERASE}")
     done = await page.call("forget", agent_id=agent, ids=[id], hard_delete=erases, reason=form.get("reason"))
     text = "Erased for good." if erases else "Forgotten."
     where = page.link("/memories", agent=agent) if erases else _back(page, agent, id)

@@ -10,6 +10,10 @@ document.addEventListener("change", (event) => {
 const find = (selector, within = document) => within.querySelector(selector);
 const ticked = () => document.querySelectorAll('.item input[name="id"]:checked');
 
+// What cannot be undone is not done by one key: it asks for a typed word.
+const erasesTicked = () =>
+  [...ticked()].some((box) => box.closest("[data-erases]")) && find("#several-confirm").value.trim() !== "erase";
+
 function countTicked() {
   const told = find("#ticked");
   if (told) told.textContent = ticked().length;
@@ -105,7 +109,9 @@ const acts = {
   k: () => step(-1),
   x: () => find(".item.current input")?.click(),
   a: () => {
-    if (ticked().length) find('#several button[value="approve"]').click();
+    if (erasesTicked()) find("#several-confirm").focus();
+    else if (ticked().length) find('#several button[value="approve"]').click();
+    else if (find('details[data-act="erase"]')) unfold("erase");
     else find('form[data-act="approve"]')?.requestSubmit();
   },
   r: () => (ticked().length ? find("#several-reason").focus() : unfold("reject")),
