@@ -71,7 +71,7 @@ def test_an_approved_hard_delete_takes_the_same_along(url):
         await memory.set_rules([{"name": "erasing", "verdict": "hold", "erases": True}])
         asked = (await memory.forget("v", hard_delete=True)).proposal_id
         assert await plans(memory, same) == [THERE]
-        await memory.decide(asked, "approve")
+        await memory.decide(asked, "approve", confirm="erase")
         assert await plans(memory, same) == [GONE]
 
     play(url, story)
