@@ -129,9 +129,10 @@ def hosting(
     store: Any = None,
     policy: str = "open",
     testing: bool = True,
+    edition: str = "1.14",
 ) -> Iterator[Stage]:
     clock = Turned()
-    mounts = partial(openwop_mounts, local=True, testing=testing, rules=rules)
+    mounts = partial(openwop_mounts, local=True, testing=testing, rules=rules, edition=edition)
     where = store or f"sqlite://{folder}/memory.db"
     with serving(where, policy=policy, embedder="minilm", clock=clock, mounts=mounts) as server:
         number = next(_numbers)

@@ -1,10 +1,12 @@
 """An OpenWOP host over real HTTP: who comes in, what it tells, what outlasts it, and what it does not do."""
 
 import json
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -267,6 +269,43 @@ def test_a_second_consolidation_finds_nothing_to_fold(stage: Stage) -> None:
     second = good(stage.mine.post(path, {"memoryRef": ref}))
     assert (second["event"]["inputCount"], second["event"]["outputCount"]) == (4, 4)
     assert len(stage.session(ref).list(ref)) == 4
+
+
+def test_the_published_consolidation_scenario_is_answered(stage: Stage) -> None:
+    """`memory-consolidation-idempotent`, with the reference and the fields that the suite sends."""
+    path, ref = "/v1/host/sample/memory/consolidate", "mem://conformance/consolidation"
+    first = good(stage.mine.post(path, {"memoryRef": ref, "includeSecretCanary": True}))
+    assert first["event"]["memoryRef"] == ref
+    assert (first["event"]["inputCount"], first["event"]["outputCount"]) == (2, 1)
+    assert first["secretLeaked"] is False
+    second = good(stage.mine.post(path, {"memoryRef": ref}))
+    assert (second["event"]["inputCount"], second["event"]["outputCount"]) == (1, 1)
+
+
+def test_a_mem_reference_names_a_memory_of_ones_own_tenant(stage: Stage) -> None:
+    ref = f"mem://team/{time.monotonic_ns()}"
+    run = stage.session(ref)
+    entry = run.put(ref, "kept by its address")
+    assert stage.session(ref).list(ref) == [entry]
+    assert good(stage.mine.get(f"/v1/memory/{quote(ref, safe='')}"))["entries"] == [entry]
+    bare = ref.removeprefix("mem://")
+    assert good(stage.mine.get(f"/v1/memory/{quote(bare, safe='')}"))["entries"] == []
+    assert stage.session(ref, client=stage.theirs).list(ref) == []
+    long = f"mem://{'a' * 200}{'/b' * 30}"
+    for wrong in ("mem://", "mem:///a", "mem://a/", "mem://a/../b", "mem://a//b", long):
+        assert stage.session(wrong).list(wrong) == []
+        refused(stage.session(wrong).ask("put", wrong, entry={"content": "x"}), 400, "validation_error")
+
+
+def test_the_long_term_dimension_has_the_name_of_the_edition(tmp_path: Path) -> None:
+    for edition, name in {"1.14": "long-term", "1.15": "long-term-durability"}.items():
+        with hosting(tmp_path, store="memory://", edition=edition) as passing:
+            agents = {one["agentId"]: one for one in good(passing.mine.get("/v1/agents"))["agents"]}
+        assert agents["conformance.long-term"]["degradedMemoryDimensions"] == [name]
+    with hosting(tmp_path, edition="1.15") as lasting:
+        agents = {one["agentId"]: one for one in good(lasting.mine.get("/v1/agents"))["agents"]}
+        assert good(lasting.mine.get("/.well-known/openwop"))["agents"]["memoryBackends"] == ["long-term"]
+    assert "memoryDegraded" not in agents["conformance.long-term"]
 
 
 def test_keys_are_left_alone_by_the_passes(stage: Stage) -> None:

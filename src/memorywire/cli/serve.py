@@ -73,6 +73,13 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
     metavar="HOURS",
     help="How long a run of that host may last before it has failed.",
 )
+@click.option(
+    "--openwop-edition",
+    type=click.Choice(["1.14", "1.15"]),
+    default="1.14",
+    show_default=True,
+    help="Name the long-term dimension as this edition of the suite: long-term, or long-term-durability.",
+)
 @of_the_background
 @click.option("--demo", is_flag=True, help="Serve a small world made up for the purpose, to look around in.")
 @click.option("--quiet", is_flag=True, help="Do not write a line for each request to standard error.")
@@ -90,6 +97,7 @@ def command(
     openwop_agents: BinaryIO | None,
     openwop_test: bool,
     openwop_run_hours: float,
+    openwop_edition: str,
     **rest: Any,
 ) -> None:
     """Serve HTTP, the console, MCP where it is installed, events, health and figures on one port.
@@ -110,7 +118,8 @@ def command(
 
     background = {name: rest.pop(name) for name in ("promote", "night")}
     wanted = openwop or openwop_test or openwop_agents is not None
-    opening = _openwop(openwop_agents, testing=openwop_test, run_hours=openwop_run_hours) if wanted else None
+    hosting = {"testing": openwop_test, "run_hours": openwop_run_hours, "edition": openwop_edition}
+    opening = _openwop(openwop_agents, **hosting) if wanted else None
     doors = _Doors(Address(host=host, port=port, hosts=hosts), _provider(**rest), opening)
     with needed("oidc"), demo_desk(desk) if demo else nullcontext(desk) as at:
         serving = Serving(

@@ -1,6 +1,7 @@
 """What is wired, in the words of each contract: pure readings of one `Capabilities`."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Final
 
 from memorywire.model.capabilities import Capabilities, Feature
@@ -8,8 +9,20 @@ from memorywire.model.record import Json
 from memorywire.model.values import dataclass
 
 LONG_TERM: Final = "long-term"
-"""The backend of OpenWOP, and by its RFC 0080 also the dimension; later editions call the dimension
-`long-term-durability`, which is why the functions below take the word."""
+"""The backend of OpenWOP, and by its RFC 0080 also the dimension; see `Edition` for its other name."""
+
+
+class Edition(StrEnum):
+    """Editions of OpenWOP's conformance suite. They differ in the name of the long-term dimension."""
+
+    V1_14 = "1.14"
+    V1_15 = "1.15"
+
+    @property
+    def long_term(self) -> str:
+        """The dimension of memory that outlasts a run."""
+        return LONG_TERM if self is Edition.V1_14 else "long-term-durability"
+
 
 DIMENSIONS: Final = (
     "read",

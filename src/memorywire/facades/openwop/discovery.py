@@ -77,8 +77,8 @@ def manifests_from(data: bytes) -> tuple[dict[str, Json], ...]:
 
 def inventory(host: Host, manifests: Iterable[Mapping[str, Json]]) -> dict[str, Json]:
     """What `/v1/agents` says: each agent, and what it asks of memory that is not there."""
-    satisfied = openwop_dimensions(*_families(host), host.serves)
-    agents = sorted((_agent(one, satisfied, host.rules) for one in manifests), key=lambda one: one["agentId"])
+    satisfied = openwop_dimensions(*_families(host), host.serves, long_term=host.edition.long_term)
+    agents = sorted((_agent(one, satisfied, host) for one in manifests), key=lambda one: one["agentId"])
     return {"agents": agents, "total": len(agents)}
 
 
@@ -91,10 +91,9 @@ def _families(host: Host) -> tuple[dict[str, Json], dict[str, Json]]:
     return memory, agents
 
 
-def _agent(
-    manifest: Mapping[str, Json], satisfied: tuple[str, ...], rules: frozenset[Rule]
-) -> dict[str, Json]:
-    missing = degraded(manifest["memoryShape"], satisfied) if Rule.DEGRADATION in rules else ()
+def _agent(manifest: Mapping[str, Json], satisfied: tuple[str, ...], host: Host) -> dict[str, Json]:
+    shape, word = manifest["memoryShape"], host.edition.long_term
+    missing = degraded(shape, satisfied, long_term=word) if Rule.DEGRADATION in host.rules else ()
     said = dict(manifest)
     return {**said, "memoryDegraded": True, "degradedMemoryDimensions": list(missing)} if missing else said
 

@@ -21,6 +21,7 @@ from memorywire.journal import runs
 from memorywire.journal.runs import Run, RunEvent, RunRead, RunStatus
 from memorywire.journal.sqlite import SqliteJournal
 from memorywire.model.errors import Conflict, InvalidRequest, MemorywireError, NotFound
+from memorywire.model.projections import Edition
 from memorywire.model.projections import Host as Serves
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.values import dataclass
@@ -70,8 +71,10 @@ class Host:
         workflows: Mapping[str, Known] | None = None,
         rules: frozenset[Rule] = ALL,
         run_hours: float = RUN_HOURS,
+        edition: Edition = Edition.V1_14,
     ) -> None:
         self.house = house
+        self.edition = edition
         self.serves = serves
         self.rules = rules
         self._file = journal.file

@@ -14,6 +14,7 @@ SCRATCHPAD: Final = "scratchpad"
 CONVERSATION: Final = "conversation"
 
 _ISSUED = "mwr_"
+_SCHEME = "mem://"
 _OF_RUN = "openwop-run:"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}")
 _NAME_CHARS = 256
@@ -26,14 +27,24 @@ def issue(scope: Scope) -> str:
 
 
 def locate(ref: str, tenant: str, rules: frozenset[Rule]) -> Scope | None:
-    """The scope that a reference means, or the name of an agent of one's own; None for anything else."""
+    """The scope that a reference means; None for what is no reference.
+
+    It was issued here, or is the name of an agent of the tenant, or `mem://` with names between slashes, as
+    the published scenarios have it: `mem://a/b` is the memory of the agent `a/b` of the tenant.
+    """
     if Rule.WELL_FORMED in rules and len(ref) > REF_CHARS:
         return None
     if ref.startswith(_ISSUED):
         return _issued(ref)
-    if Rule.WELL_FORMED in rules and not _NAME.fullmatch(ref):
+    named = ref.removeprefix(_SCHEME)
+    if Rule.WELL_FORMED in rules and not _names_an_agent(named, path=named != ref):
         return None
-    return Scope(tenant=tenant, agent=ref)
+    return Scope(tenant=tenant, agent=named)
+
+
+def _names_an_agent(named: str, *, path: bool) -> bool:
+    parts = named.split("/") if path else [named]
+    return len(named) <= _NAME_CHARS and all(_NAME.fullmatch(part) for part in parts)
 
 
 def of_run(run: str, tenant: str, kind: str) -> Scope:

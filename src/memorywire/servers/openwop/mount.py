@@ -19,7 +19,7 @@ from memorywire.facades.openwop.host import RUN_HOURS, Host
 from memorywire.facades.openwop.rules import ALL, Rule
 from memorywire.house import House
 from memorywire.model.errors import Forbidden, MemorywireError, NotFound, Unauthenticated, WrongMethod
-from memorywire.model.projections import host_over
+from memorywire.model.projections import Edition, host_over
 from memorywire.model.record import Json
 from memorywire.servers.callers import Caller, Doorkeeper
 from memorywire.servers.http.answers import as_json
@@ -47,10 +47,11 @@ def openwop_mounts(
     limits: Limits | None = None,
     rules: frozenset[Rule] = ALL,
     run_hours: float = RUN_HOURS,
+    edition: str = Edition.V1_14,
 ) -> list[Mounted]:
     """What `serve` mounts. `testing` adds the workflows, agents and addresses of the published scenarios.
 
-    No run lasts longer than `run_hours`.
+    No run lasts longer than `run_hours`. `edition` is the one of the suite whose names are used.
     """
     door = Door(house, limits or Limits())
     host = Host(
@@ -60,6 +61,7 @@ def openwop_mounts(
         workflows=workflows() if testing else {},
         rules=rules,
         run_hours=run_hours,
+        edition=Edition(edition),
     )
     desk = Desk(host=host, door=door, manifests=(*manifests, *AGENTS) if testing else manifests)
     doorkeeper = Doorkeeper(door.journal, house.tools.clock, trusting=local, provider=provider)
