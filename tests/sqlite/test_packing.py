@@ -213,7 +213,8 @@ def test_an_erased_memory_takes_its_pack_with_it_and_the_rest_is_packed_again(tm
         oracle = await _filled(path)
         word = term_hash("50")
         trace = word.to_bytes(8, "little", signed=True)
-        packed = [Batch.unpacked(data) for (data,) in rows(path, "SELECT data FROM pack ORDER BY since")]
+        stored = rows(path, "SELECT data FROM pack ORDER BY since")
+        packed = [Batch.unpacked(data[4:]) for (data,) in stored]  # behind the checksum
         assert [word in batch.entries.term for batch in packed] == [False, True, False, False, False]
         assert bytes_on_disk(tmp_path).count(trace) >= 2
         async with opened(path) as store:

@@ -200,7 +200,8 @@ def _forms(sql: str) -> list[str]:
 
 WHOLE_FILE = {
     *("owners", "sizes", "all_meta", "reembed_total", "reembed_next", "reembed_swap", "reembed_done"),
-    *("reword_total", "reword_next"),
+    *("reword_total", "reword_next", "examined_versions", "examined_changes", "misplaced_versions"),
+    *("damaged_recall", "unchecked_rows"),
 }
 """Queries whose business is the whole file: its agents, its health, new vectors or words for all of it."""
 

@@ -355,7 +355,7 @@ def test_the_file_itself_refuses_a_second_live_version(tmp_path: Path) -> None:
         "INSERT INTO version SELECT NULL, tenant, agent, user, id, 2, began, ended, reason, into_id, type, "
         "standing, confidence, created_at, updated_at, occurred_at, expires_at, trust, source, session, "
         "digest, length, structured, tags, metadata, supersedes, merged_from, derived_from, content, "
-        "vector, terms FROM version"
+        "vector, terms, checksum, vector_checksum FROM version"
     )
     with pytest.raises(apsw.ConstraintError, match="UNIQUE"):
         rows(path, copied)

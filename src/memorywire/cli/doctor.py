@@ -6,6 +6,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import click
 from memorywire import __version__
 from memorywire.cli import distant
 from memorywire.cli.desk import Answer, Desk, shared
-from memorywire.cli.house import is_there
+from memorywire.cli.house import file_of, is_there
 from memorywire.cli.problems import STORE_FAILURE
 from memorywire.cli.screen import safe, without_secrets
 from memorywire.model.counting import counted
@@ -34,7 +35,8 @@ def command(desk: Desk, url: str | None) -> None:
 
     Says what is installed, which settings were read, whether the embedder answers and the data is
     healthy, and what would be fixed. Exits with 4 when something is not healthy. A store that does
-    not exist yet is not created.
+    not exist yet is not created. SQLite files are read whole: each row is compared with its checksum and
+    its index entries, and each vector must be of length one.
     """
     server = url or desk.server
     if server is None:
@@ -112,14 +114,37 @@ def _built_in() -> dict[str, Json]:
 
 
 def _store(desk: Desk, url: str) -> dict[str, Json]:
+    from memorywire.stores.sqlite.connection import refuse_if_lost
+
     named: dict[str, Json] = {"url": without_secrets(url)}
     try:
+        if (path := file_of(url)) is not None:
+            refuse_if_lost(path)
         if not is_there(url):
             return {**named, "exists": False}
         with desk.under(replace(desk.settings, stores=(url,))).memory() as memory:
-            return {**named, "exists": True, **memory.health()["stores"][0]}
+            health = memory.health()["stores"][0]
+        if path is not None and health["ok"]:
+            health |= _rows(path)
+        return {**named, "exists": True, **health}
     except MemorywireError as error:
         return {**named, "problem": error.problem()}
+
+
+def _rows(path: Path) -> dict[str, Json]:
+    """What is wrong with the rows and the ledger of a SQLite file, and how many rows have no checksum."""
+    from memorywire.journal.notary import Notary
+    from memorywire.journal.soundness import find_faulty_rows
+    from memorywire.stores.sqlite.connection import connect, fence, snapshot
+    from memorywire.stores.sqlite.damage import count_unchecked
+    from memorywire.stores.sqlite.location import Location
+
+    location = Location(path=path)
+    with fence(location), closing(connect(location)) as db, snapshot(db):
+        problems = find_faulty_rows(db, Notary.beside(path))
+        unchecked = count_unchecked(db)
+    integrity = {"ok": False, "integrity": "; ".join(problems)} if problems else {}
+    return {**integrity, "rows_without_checksum": unchecked}
 
 
 def _findings(what: str, examined: dict[str, Json]) -> Iterator[dict[str, Json]]:

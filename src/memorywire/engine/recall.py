@@ -11,7 +11,7 @@ from memorywire.engine.tools import Tools, unsupported
 from memorywire.model.answers import Hit, NearMiss, Outcome, Recalled
 from memorywire.model.capabilities import Feature
 from memorywire.model.clock import DAY_MS
-from memorywire.model.query import Query, Scored
+from memorywire.model.query import DAMAGED_VECTORS, Query, Scored
 from memorywire.model.record import RECALLABLE, Standing
 from memorywire.model.requests import Fusion, Recall
 from memorywire.model.values import replaced
@@ -60,7 +60,7 @@ async def recall(request: Recall, tools: Tools, choosing: Choosing = choose) -> 
         fusion_used=request.fusion,
         stores_queried=tuple([outcome.store for outcome in asked.outcomes]),
         outcomes=_outcomes(asked, hits),
-        degraded=(*_degraded(request, tools, admission), *asked.degraded),
+        degraded=(*_degraded(request, tools, admission), *asked.degraded, *_damaged(candidates)),
         latency_ms=max(0, tools.clock() - started),
         floor=admission.floor if request.explain else None,
         near_misses=_near_misses(chosen, admission) if request.explain else None,
@@ -139,6 +139,12 @@ def _degraded(request: Recall, tools: Tools, admission: Admission) -> tuple[str,
         "rank.frequency": _by_use(request) and not counts_recalls(admission.admitted),
     }
     return tuple([name for name, missing in asked.items() if missing])
+
+
+def _damaged(candidates: Sequence[Scored]) -> tuple[str, ...]:
+    """Says so when the store left out damaged vectors."""
+    is_damaged = bool(candidates) and DAMAGED_VECTORS in candidates[0].signals
+    return (DAMAGED_VECTORS,) if is_damaged else ()
 
 
 def _by_use(request: Recall) -> bool:

@@ -19,6 +19,7 @@ from memorywire.journal.sealing import exposure
 from memorywire.model.errors import Conflict, NotFound, StoreCorrupt
 from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.connection import Patience, connect, fence, snapshot
+from memorywire.stores.sqlite.damage import find_damage
 from memorywire.stores.sqlite.location import Location
 
 _BESIDE = ("-wal", "-shm", "-ledger.key", "-checkpoints", "-ledgers")
@@ -107,12 +108,15 @@ def _copy(source: Path, target: Path) -> Copied:
 
 
 def _copied_pages(original: apsw.Connection, partial: Path, target: Path) -> tuple[int, int]:
-    """Every page, in one file that is whole by itself; how many entries of the ledger it has, how many of
-    them unsigned. What goes wrong is said of the target, whose name is known."""
+    """Copy every page into one file that is whole by itself, and check the copy.
+
+    Gives how many entries its ledger has, and how many of them are unsigned. Errors name the target.
+    """
     with fence(Location(path=target)), closing(connect(Location(path=partial))) as copy:
         with copy.backup("main", original, "main") as pages:
             Patience().try_for("copy the database", lambda: pages.step(-1))
         copy.execute("PRAGMA journal_mode = DELETE").fetchall()
+        _refuse_damage(copy, target)
         return (head(copy)[0], exposure(copy)[0]) if is_there(copy) else (0, 0)
 
 
@@ -125,15 +129,21 @@ def _opened(path: Path) -> Iterator[apsw.Connection]:
 
 def _check(path: Path) -> None:
     with _opened(path) as db:
-        problems = [row[0] for row in db.execute("PRAGMA quick_check(1)")]
-        if problems != ["ok"]:
-            raise StoreCorrupt(f"{path} is damaged: {problems[0]}", fix="use another backup")
+        _refuse_damage(db, path)
         if not is_there(db):
             raise StoreCorrupt(f"{path} has no ledger", fix="name a file that `memorywire backup` wrote")
         with snapshot(db):
             fault = examine(db, Notary.beside(path)).report.fault
     if fault is not None:
         raise StoreCorrupt(f"the ledger in {path} does not hold: {fault.reason}", fix=_way_out(path))
+
+
+def _refuse_damage(db: apsw.Connection, path: Path) -> None:
+    if problems := find_damage(db):
+        raise StoreCorrupt(
+            f"{path} is damaged: {'; '.join(problems)}",
+            fix="use another backup; if there is none, see what can still be read with: memorywire export",
+        )
 
 
 def _way_out(path: Path) -> str:

@@ -6,6 +6,9 @@ from memorywire.model.record import Record
 from memorywire.model.values import dataclass
 from memorywire.model.where import Where
 
+DAMAGED_VECTORS = "damaged_vectors"
+"""The signal by which a store says that it left out so many vectors because they are damaged."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:

@@ -9,6 +9,7 @@ from memorywire.model.errors import Conflict, Duplicate, IdempotencyConflict
 from memorywire.model.record import Scope
 from memorywire.model.space import Space
 from memorywire.model.values import dataclass, maker
+from memorywire.stores.sqlite.checksums import CHANGE, RECORD, end_checksum, row_checksum, vector_checksum
 from memorywire.stores.sqlite.file import owe_scrub
 from memorywire.stores.sqlite.rows import Bindings, Row, change_row, scope_row, version_row
 from memorywire.stores.sqlite.sql import QUERIES
@@ -76,7 +77,9 @@ def _end(db: apsw.Connection, change: Change, sequence: int, end: End) -> None:
 
 def _end_live(db: apsw.Connection, change: Change, sequence: int, end: End) -> None:
     name = {"tenant": change.scope.tenant, "agent": change.scope.agent, "id": end.id}
-    db.execute(QUERIES["end_live"], name | {"seq": sequence, "reason": end.reason.value, "into": end.into})
+    reason, into = end.reason.value, end.into
+    ended = {"seq": sequence, "reason": reason, "into": into, "end": end_checksum(sequence, reason, into)}
+    db.execute(QUERIES["end_live"], name | ended)
 
 
 def _put(db: apsw.Connection, change: Change, sequence: int, put: Put, version: Bindings) -> None:
@@ -93,7 +96,8 @@ def _put(db: apsw.Connection, change: Change, sequence: int, put: Put, version: 
         if existing is not None:
             raise Duplicate(str(existing))
     if put.vector is None and put.like is not None:
-        version = version | {"vector": _vector_of(db, put)}
+        vector = _vector_of(db, put)
+        version = version | {"vector": vector, "vector_checksum": vector_checksum(vector)}
     if put.base is Base.LIVE:
         replaced = End(id=put.record.id, version=put.record.version - 1, reason=EndReason.REPLACED)
         _end_live(db, change, sequence, replaced)
@@ -126,7 +130,12 @@ def follows(change: Change, put: Put) -> bool:
 def _replaced(db: apsw.Connection, sequence: int, put: Put) -> bool:
     """End the version before this one; False when it was not live."""
     record = put.record
-    name: Bindings = {"id": record.id, "before": record.version - 1, "seq": sequence}
+    name: Bindings = {
+        "id": record.id,
+        "before": record.version - 1,
+        "seq": sequence,
+        "end": end_checksum(sequence, EndReason.REPLACED.value, None),
+    }
     db.execute(QUERIES["replace_live"], scope_row(record.scope) | name)
     return bool(db.changes())
 
@@ -156,13 +165,28 @@ def _vector_of(db: apsw.Connection, put: Put) -> bytes | None:
 def _erase(db: apsw.Connection, change: Change, sequence: int, id: str) -> None:
     if _covered(db, change, id) is None:
         return
-    name = {"tenant": change.scope.tenant, "id": id}
+    name: Bindings = {"tenant": change.scope.tenant, "id": id}
     db.execute(QUERIES["erase_packs"], name | {"agent": change.scope.agent})
     db.execute(QUERIES["erase_versions"], name | {"seq": sequence})
     db.execute(QUERIES["erase_recall"], name)
     db.execute(QUERIES["erase_reembedded"], name)
     db.execute(QUERIES["erase_fingerprints"], name)
+    _keep_checksums(db, name)
     owe_scrub(db)
+
+
+def _keep_checksums(db: apsw.Connection, name: Bindings) -> None:
+    """Give what an erasure leaves of a record, and the changes that lost a fingerprint, new checksums."""
+    versions = [
+        (row_checksum(row[: len(RECORD)]) ^ end_checksum(*row[len(RECORD) + 1 :]), row[len(RECORD)])
+        for row in db.execute(QUERIES["erased_versions"], name)
+    ]
+    changes = [
+        (row_checksum(row[: len(CHANGE)]), row[len(CHANGE)])
+        for row in db.execute(QUERIES["changes_about"], name)
+    ]
+    db.executemany(QUERIES["keep_checksum"], versions)
+    db.executemany(QUERIES["keep_change_checksum"], changes)
 
 
 def _covered(db: apsw.Connection, change: Change, id: str) -> _Newest | None:

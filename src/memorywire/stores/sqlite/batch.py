@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from memorywire.model.record import MemoryType, Standing
 from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.codes import Bytes, Floats, rounded
+from memorywire.stores.sqlite.halves import sound_vectors
 from memorywire.stores.sqlite.rows import Row
 
 H = TypeVar("H", bound=Hashable)
@@ -79,6 +80,7 @@ class Batch:
     last_id: str
     vectors: Halves | Coded
     ids: Sequence[str] | None = None
+    damaged: int = 0  # rows whose vector is not of length one, and is left out
 
     def __len__(self) -> int:
         return len(self.columns.position)
@@ -94,8 +96,7 @@ class Batch:
         (position, ids, user, type_, standing, created, expires, length, occurred, moment, session, machine,
          vector, terms) = zip(*sorted(rows, key=itemgetter(1)), strict=True)
         # fmt: on
-        none = bytes(2 * dimension)
-        halves = np.frombuffer(b"".join([blob or none for blob in vector]), "<u2").reshape(len(rows), -1)
+        halves, _, damaged = sound_vectors(vector, dimension)
         pairs = [None if name is None else (who, name) for who, name in zip(user, session, strict=True)]
         users, by_user = _numbered(user)
         sessions, by_session = _numbered([pair for pair in pairs if pair is not None])
@@ -122,6 +123,7 @@ class Batch:
             last_id=ids[-1],
             vectors=halves,
             ids=ids,
+            damaged=int(np.count_nonzero(damaged)),
         )
 
     def packed(self) -> bytes:
@@ -134,6 +136,7 @@ class Batch:
             "sessions": self.sessions,
             "ids": (self.first_id, self.last_id),
             "worst": worst,
+            "damaged": self.damaged,
         }
         written = json.dumps(head, ensure_ascii=False).encode()
         return b"".join([_SIZE.pack(len(written)), written, *(array.tobytes() for array in arrays)])
@@ -158,6 +161,7 @@ class Batch:
             first_id=first_id,
             last_id=last_id,
             vectors=(codes, units, head["worst"]),
+            damaged=head.get("damaged", 0),
         )
 
 

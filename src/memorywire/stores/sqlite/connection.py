@@ -22,6 +22,7 @@ from memorywire.model.errors import (
 from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.gate import require_safe_wal
 from memorywire.stores.sqlite.location import Location
+from memorywire.stores.sqlite.rows import DAMAGED_FIX
 
 Connect: TypeAlias = Callable[[Location], apsw.Connection]
 T = TypeVar("T")
@@ -41,6 +42,7 @@ def connect(location: Location) -> apsw.Connection:
     if location.path is None:
         return configure(apsw.Connection(":memory:"), location)
     require_safe_wal(apsw.sqlite_lib_version())
+    refuse_if_lost(location.path)
     _create(location.path)
     if not location.writable:
         return _connect_to_read(location, location.path)
@@ -92,6 +94,19 @@ def configure(db: apsw.Connection, location: Location) -> apsw.Connection:
     ):
         db.execute(f"PRAGMA {setting}").fetchall()
     return db
+
+
+def refuse_if_lost(path: Path) -> None:
+    """Raise StoreCorrupt when the file is gone or empty while checkpoints of its ledger stand beside it."""
+    if path.exists() and path.stat().st_size:
+        return
+    checkpoints, key = (path.with_name(f"{path.name}-{end}") for end in ("checkpoints", "ledger.key"))
+    if checkpoints.exists() and checkpoints.stat().st_size:
+        what = "is empty" if path.exists() else "is missing"
+        raise StoreCorrupt(
+            f"{path} {what}, but {checkpoints.name} beside it was signed for its ledger",
+            fix=f"run memorywire restore; to begin anew, move {checkpoints.name} and {key.name} away",
+        )
 
 
 def _create(path: Path) -> None:
@@ -166,8 +181,7 @@ def fence(location: Location) -> _Fence:
 def _ours(error: BaseException, location: Location) -> MemorywireError | None:
     match error:
         case apsw.NotADBError() | apsw.CorruptError():
-            why, fix = f"is not a sound database: {error}", "restore a backup or choose another path"
-            return StoreCorrupt(f"{location} {why}", fix=fix)
+            return StoreCorrupt(f"{location} is not a sound database: {error}", fix=DAMAGED_FIX)
         case apsw.BusyError() | apsw.LockedError():
             return StoreBusy(f"{location} is busy: {error}", fix="retry")
         case apsw.ReadOnlyError():
@@ -177,6 +191,10 @@ def _ours(error: BaseException, location: Location) -> MemorywireError | None:
             return StoreUnavailable(f"{location}: {_cause(error)}", fix=fix)
         case apsw.ConnectionClosedError() | OSError():
             return StoreUnavailable(f"{location}: {error}")
+        case apsw.SQLError():  # all statements are ours: the tables are not as they were made
+            return StoreCorrupt(f"{location} has another schema than expected: {error}", fix=DAMAGED_FIX)
+        case UnicodeDecodeError():
+            return StoreCorrupt(f"{location} holds text that cannot be read: {error}", fix=DAMAGED_FIX)
         case UnicodeEncodeError():
             return InvalidRequest("the text holds a lone surrogate")
     return None

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.growing import Growing
-from memorywire.stores.sqlite.halves import widened
+from memorywire.stores.sqlite.halves import sound_vectors, widened
 from memorywire.stores.sqlite.rows import Row
 from memorywire.stores.sqlite.sql import QUERIES
 
@@ -43,10 +43,8 @@ def vectors_at(db: apsw.Connection, positions: Sequence[int], dimension: int) ->
     """The ids and vectors of these versions, in this order."""
     rows: Iterable[Row] = db.execute(QUERIES["vectors_at"], {"positions": json.dumps(positions)})
     found = {position: (id, vector) for position, id, vector in rows}
-    none = bytes(2 * dimension)
-    halves = np.frombuffer(b"".join([found[position][1] or none for position in positions]), "<u2")
-    ids = [found[position][0] for position in positions]
-    return Vectors(ids, widened(halves).reshape(len(ids), dimension))
+    _, vectors, _ = sound_vectors([found[position][1] for position in positions], dimension)
+    return Vectors([found[position][0] for position in positions], vectors)
 
 
 class Exact:

@@ -6,26 +6,26 @@ from pathlib import Path
 import apsw
 
 from memorywire.model.record import Json
+from memorywire.stores.sqlite.damage import find_damaged_pages
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.migrate import words_of
 from memorywire.stores.sqlite.sql import QUERIES
 
 _SYNCHRONOUS = {0: "off", 1: "normal", 2: "full", 3: "extra"}
-_MOST_PROBLEMS = 5
 
 
 def examine(db: apsw.Connection, location: Location) -> dict[str, Json]:
-    """A quick check of every page, and the figures an operator asks for."""
-    problems = [row[0] for row in db.execute(f"PRAGMA quick_check({_MOST_PROBLEMS})")]
+    """A full check of every page and index, and the figures an operator asks for."""
+    problems = find_damaged_pages(db)
     records, versions, embedded_anew = db.execute(QUERIES["sizes"]).fetchall()[0]
     return {
-        "ok": problems == ["ok"],
+        "ok": not problems,
         "path": str(location),
         "sqlite": apsw.sqlite_lib_version(),
         "journal_mode": db.execute("PRAGMA journal_mode").get,
         "synchronous": _SYNCHRONOUS[db.execute("PRAGMA synchronous").get],
         "user_version": db.execute("PRAGMA user_version").get,
-        "integrity": "ok" if problems == ["ok"] else "; ".join(problems),
+        "integrity": "; ".join(problems) or "ok",
         "records": records,
         "versions": versions,
         "embedded_anew": embedded_anew,

@@ -70,7 +70,12 @@ def _apply(db: apsw.Connection, location: Location, patience: Patience, number: 
     with writing(db, patience):
         _refuse_strangers(db, location)
         if _user_version(db) < number:  # another process may have been first
-            db.execute(script)
+            try:
+                db.execute(script)
+            except apsw.SQLError as error:
+                raise StoreCorrupt(
+                    f"{location} has another schema than its number says: {error}", fix="restore a backup"
+                ) from error
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {number}")
 
 

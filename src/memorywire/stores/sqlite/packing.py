@@ -5,20 +5,25 @@ is a cache: what ended since is taken out again by whoever loads it, a stretch w
 rows, and erasing a memory deletes the pack it was in.
 """
 
+import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import apsw
 
 from memorywire.model.values import dataclass
+from memorywire.stores.sqlite.checksums import row_checksum
 from memorywire.stores.sqlite.rows import Bindings, Row
 from memorywire.stores.sqlite.sql import QUERIES
 
 if TYPE_CHECKING:  # arrays are loaded by whoever makes or reads a pack
     from memorywire.stores.sqlite.batch import Batch
 
-FORMAT = 1
-"""The format of packs; a pack of another format is ignored."""
+FORMAT = 2
+"""The format of packs; a pack of another format is ignored. From 2 on, a pack begins with a checksum."""
+
+_CHECKSUM = struct.Struct("<I")
 
 ROWS = 1024
 """This many rows make a pack at the end of an agent's past; fewer are read one by one."""
@@ -46,8 +51,18 @@ class Pack:
 
 def packs(db: apsw.Connection, name: Bindings) -> Iterator[Pack]:
     """The agent's packs in order; they do not overlap, but there may be gaps."""
-    for row in db.execute(QUERIES["packs"], name | {"format": FORMAT}):
-        yield Pack(*row)
+    for since, upto, seen, data in db.execute(QUERIES["packs"], name | {"format": FORMAT}):
+        pack = Pack(since, upto, seen, data[_CHECKSUM.size :])
+        if data[: _CHECKSUM.size] == _checksum(pack, name):  # else its rows are read one by one
+            yield pack
+
+
+def find_damaged_packs(db: apsw.Connection) -> Iterator[str]:
+    """The agents with a pack that does not match its checksum, one for each such pack."""
+    for tenant, agent, since, upto, seen, data in db.execute(QUERIES["all_packs"], {"format": FORMAT}):
+        pack = Pack(since, upto, seen, data[_CHECKSUM.size :])
+        if data[: _CHECKSUM.size] != _checksum(pack, {"tenant": tenant, "agent": agent}):
+            yield agent
 
 
 def stretches(db: apsw.Connection, name: Bindings) -> list[Row]:
@@ -76,8 +91,15 @@ def next_pack(db: apsw.Connection, name: Bindings, dimension: int) -> Pack | Non
 def keep(db: apsw.Connection, name: Bindings, pack: Pack) -> None:
     """Write a pack, inside a transaction, unless something of the agent was erased since it was made."""
     if not db.execute(QUERIES["erased_since"], name | {"seen": pack.seen}).get:
-        made: Bindings = {"since": pack.since, "upto": pack.upto, "seen": pack.seen, "data": pack.data}
+        data = _checksum(pack, name) + pack.data
+        made: Bindings = {"since": pack.since, "upto": pack.upto, "seen": pack.seen, "data": data}
         db.execute(QUERIES["keep_pack"], name | made | {"format": FORMAT})
+
+
+def _checksum(pack: Pack, name: Bindings) -> bytes:
+    """The checksum of a pack, its place in the past, and the agent it is of."""
+    place = (pack.since, pack.upto, pack.seen, name["tenant"], name["agent"])
+    return _CHECKSUM.pack(crc32(pack.data, row_checksum(place)))
 
 
 def _stretch(db: apsw.Connection, name: Bindings, head: int) -> tuple[int, int] | None:

@@ -20,8 +20,9 @@ SELECT seq FROM change WHERE tenant = :tenant AND agent = :agent AND key = :key;
 
 -- Bound by place, as a row of `rows.py` has its values: to find each by its name takes longer than to write it.
 -- name: begin_change
-INSERT INTO change (id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes, about, puts, first)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT IFNULL(max(position), 0) + 1 FROM version))
+INSERT INTO change (
+  id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes, about, puts, checksum, first
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT IFNULL(max(position), 0) + 1 FROM version))
 ON CONFLICT DO NOTHING
 RETURNING seq;
 
@@ -32,12 +33,14 @@ WHERE tenant = :tenant AND id = :id
 ORDER BY number DESC LIMIT 1;
 
 -- name: end_live
-UPDATE version SET ended = :seq, reason = :reason, into_id = :into
+UPDATE version SET ended = :seq, reason = :reason, into_id = :into,
+  checksum = (checksum | :end) - (checksum & :end)
 WHERE tenant = :tenant AND agent = :agent AND id = :id AND ended IS NULL;
 
 -- The live version makes room for the one that follows it, if it is the one that must be there.
 -- name: replace_live
-UPDATE version SET ended = :seq, reason = 'replaced', into_id = NULL
+UPDATE version SET ended = :seq, reason = 'replaced', into_id = NULL,
+  checksum = (checksum | :end) - (checksum & :end)
 WHERE tenant = :tenant AND agent = :agent AND id = :id AND ended IS NULL AND user IS :user AND number = :before;
 
 -- name: same_content
@@ -52,17 +55,17 @@ SELECT vector FROM version WHERE tenant = :tenant AND id = :id AND number = :num
 INSERT INTO version (
   tenant, agent, user, id, number, type, standing, confidence, created_at, updated_at, occurred_at, expires_at,
   trust, source, session, digest, length, structured, tags, metadata, supersedes, merged_from, derived_from,
-  content, vector, terms, began
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+  content, vector, terms, checksum, vector_checksum, began
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- The first version under an id, unless the id is taken or (for a unique one) the content is there.
 -- name: begin_chain
 INSERT INTO version (
   tenant, agent, user, id, number, type, standing, confidence, created_at, updated_at, occurred_at, expires_at,
   trust, source, session, digest, length, structured, tags, metadata, supersedes, merged_from, derived_from,
-  content, vector, terms, began
+  content, vector, terms, checksum, vector_checksum, began
 )
-SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
 WHERE NOT ? OR NOT EXISTS (
   SELECT 1 FROM version INDEXED BY version_digest
   WHERE tenant = ? AND agent = ? AND digest = ? AND ended IS NULL
@@ -76,19 +79,20 @@ SELECT IFNULL((SELECT max(seq) FROM change), 0), IFNULL((SELECT max(position) FR
 
 -- name: begin_changes
 INSERT INTO change (
-  seq, first, id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes, about, puts
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+  seq, first, id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes, about, puts, checksum
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: replace_each
-UPDATE version SET ended = ?, reason = 'replaced', into_id = NULL
-WHERE tenant = ? AND agent = ? AND id = ? AND ended IS NULL AND user IS ? AND number = ?;
+UPDATE version SET ended = ?1, reason = 'replaced', into_id = NULL,
+  checksum = (checksum | ?2) - (checksum & ?2)
+WHERE tenant = ?3 AND agent = ?4 AND id = ?5 AND ended IS NULL AND user IS ?6 AND number = ?7;
 
 -- name: begin_versions
 INSERT INTO version (
   position, began, tenant, agent, user, id, number, type, standing, confidence, created_at, updated_at,
   occurred_at, expires_at, trust, source, session, digest, length, structured, tags, metadata, supersedes,
-  merged_from, derived_from, content, vector, terms
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+  merged_from, derived_from, content, vector, terms, checksum, vector_checksum
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- Whether another live, unexpired version of exactly this scope says the same.
 -- name: same_contents
@@ -105,7 +109,7 @@ UPDATE version SET
   confidence = NULL, created_at = NULL, updated_at = NULL, occurred_at = NULL, expires_at = NULL,
   trust = NULL, source = NULL, session = NULL, digest = NULL, length = NULL, structured = NULL, tags = NULL,
   metadata = NULL, supersedes = NULL, merged_from = NULL, derived_from = NULL, content = NULL, vector = NULL,
-  terms = NULL
+  terms = NULL, checksum = NULL, vector_checksum = NULL
 WHERE tenant = :tenant AND id = :id;
 
 -- name: erase_recall
@@ -150,11 +154,12 @@ INSERT INTO meta (key, value) VALUES ('scrub_paid', :owed)
 ON CONFLICT (key) DO UPDATE SET value = max(CAST(value AS INTEGER), :owed);
 
 -- name: touch
-INSERT INTO recall (tenant, id, at, count)
-SELECT tenant, id, :at, :count FROM version
+INSERT INTO recall (tenant, id, at, count, checksum)
+SELECT tenant, id, :at, :count, :at * 31 + :count FROM version
 WHERE tenant = :tenant AND agent = :agent AND id = :id AND ended IS NULL
   AND (:user IS NULL OR user = :user)
-ON CONFLICT (tenant, id) DO UPDATE SET at = max(at, excluded.at), count = count + excluded.count;
+ON CONFLICT (tenant, id) DO UPDATE SET at = max(at, excluded.at), count = count + excluded.count,
+  checksum = max(at, excluded.at) * 31 + count + excluded.count;
 
 -- name: recalls
 SELECT IFNULL((SELECT count FROM recall WHERE tenant = asked.value ->> 0 AND id = asked.value ->> 1), 0)
@@ -237,6 +242,9 @@ SELECT since, upto, seen, data FROM pack
 WHERE tenant = :tenant AND agent = :agent AND format = :format
 ORDER BY since;
 
+-- name: all_packs
+SELECT tenant, agent, since, upto, seen, data FROM pack WHERE format = :format ORDER BY position;
+
 -- name: pack_stretches
 SELECT since, upto FROM pack
 WHERE tenant = :tenant AND agent = :agent AND format = :format
@@ -287,6 +295,62 @@ ORDER BY wanted.key;
 -- name: vectors_at
 SELECT position, version.id, vector
 FROM json_each(:positions) AS wanted CROSS JOIN version ON version.position = wanted.value;
+
+-- Everything of each version that a checksum or a rule covers, for `doctor`; the columns of checksums.RECORD
+-- come first.
+-- name: examined_versions
+SELECT tenant, agent, user, id, number, type, standing, confidence, created_at, updated_at, occurred_at,
+  expires_at, trust, source, session, structured, tags, metadata, supersedes, merged_from, derived_from, content,
+  position, ended, reason, into_id, checksum, vector_checksum, length, vector, terms
+FROM version WHERE position > :after ORDER BY position LIMIT :limit;
+
+-- name: examined_changes
+SELECT id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes, about, puts, seq, checksum
+FROM change WHERE checksum IS NOT NULL ORDER BY seq;
+
+-- Changes whose versions are not where the change says.
+-- name: misplaced_versions
+SELECT seq FROM change
+WHERE puts <> (SELECT count(*) FROM version WHERE position >= first AND position < first + puts AND began = seq)
+UNION ALL
+SELECT began FROM version
+WHERE NOT EXISTS (SELECT 1 FROM change WHERE seq = began AND position >= first AND position < first + puts)
+LIMIT 1;
+
+-- name: damaged_recall
+SELECT id FROM recall WHERE checksum IS NOT at * 31 + count AND checksum IS NOT NULL
+UNION ALL
+SELECT id FROM recall WHERE NOT EXISTS (
+  SELECT 1 FROM version WHERE version.tenant = recall.tenant AND version.id = recall.id
+)
+LIMIT 1;
+
+-- name: unchecked_rows
+SELECT count(*) FROM version WHERE checksum IS NULL;
+
+-- name: schema
+SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL;
+
+-- name: erased_versions
+SELECT tenant, agent, user, id, number, type, standing, confidence, created_at, updated_at, occurred_at,
+  expires_at, trust, source, session, structured, tags, metadata, supersedes, merged_from, derived_from, content,
+  position, ended, reason, into_id
+FROM version WHERE tenant = :tenant AND id = :id;
+
+-- name: keep_checksum
+UPDATE version SET checksum = ? WHERE position = ?;
+
+-- name: changes_about
+SELECT id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes, about, puts, seq
+FROM change
+WHERE checksum IS NOT NULL AND seq IN (
+  SELECT began FROM version WHERE tenant = :tenant AND id = :id
+  UNION ALL
+  SELECT seq FROM change WHERE tenant = :tenant AND about = :id
+);
+
+-- name: keep_change_checksum
+UPDATE change SET checksum = ? WHERE seq = ?;
 
 -- name: history
 SELECT record.*, b.at, b.id, e.at, e.id
@@ -364,10 +428,10 @@ WHERE record.position > :after AND record.content IS NOT NULL
 ORDER BY record.position LIMIT :limit;
 
 -- name: reembed_keep
-INSERT OR REPLACE INTO reembed (space, position, vector) VALUES (?, ?, ?);
+INSERT OR REPLACE INTO reembed (space, position, vector, checksum) VALUES (?, ?, ?, ?);
 
 -- name: reembed_swap
-UPDATE version SET vector = reembed.vector FROM reembed
+UPDATE version SET vector = reembed.vector, vector_checksum = reembed.checksum FROM reembed
 WHERE reembed.space = :space AND reembed.position = version.position AND version.content IS NOT NULL;
 
 -- name: reembed_meta

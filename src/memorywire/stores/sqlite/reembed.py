@@ -15,6 +15,7 @@ import numpy as np
 from memorywire.model.errors import NotFound
 from memorywire.model.record import Record
 from memorywire.model.space import Space
+from memorywire.stores.sqlite.checksums import vector_checksum
 from memorywire.stores.sqlite.connection import Patience, connect, fence, writing
 from memorywire.stores.sqlite.location import locate
 from memorywire.stores.sqlite.migrate import bring_up_to_date, kept_space
@@ -87,9 +88,10 @@ class _Desk:
         return [(position_of(row), record_of(row)) for row in rows]
 
     def _keep(self, positions: Sequence[int], vectors: Sequence[bytes]) -> None:
+        halves = [np.frombuffer(vector, "<f4").astype("<f2").tobytes() for vector in vectors]
         rows = [
-            (str(self._space), position, np.frombuffer(vector, "<f4").astype("<f2").tobytes())
-            for position, vector in zip(positions, vectors, strict=True)
+            (str(self._space), position, half, vector_checksum(half))
+            for position, half in zip(positions, halves, strict=True)
         ]
         with writing(self._db, self._patience):
             self._db.executemany(QUERIES["reembed_keep"], rows)

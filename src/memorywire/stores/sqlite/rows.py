@@ -10,12 +10,13 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from memorywire.model.change import Change, EndReason, Put, Version
-from memorywire.model.errors import InvalidRequest
+from memorywire.model.errors import InvalidRequest, StoreCorrupt
 from memorywire.model.jsontext import decoded, encoder
 from memorywire.model.kv import saying
 from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.space import Space
 from memorywire.model.values import maker
+from memorywire.stores.sqlite.checksums import CHANGE, row_checksum, vector_checksum
 from memorywire.stores.text import ASKED, name_words, spelled, spoken_by, tenths_asked, word_terms
 
 Row: TypeAlias = tuple[Any, ...]  # as the engine gives it; the decoders below know each column's type
@@ -37,16 +38,15 @@ _VERSION = (
     *("tenant", "agent", "user", "id", "number", "type", "standing", "confidence", "created_at"),
     *("updated_at", "occurred_at", "expires_at", "trust", "source", "session", "digest", "length"),
     *("structured", "tags", "metadata", "supersedes", "merged_from", "derived_from", "content", "vector"),
-    "terms",
-)
-_CHANGE = (
-    *("id", "tenant", "agent", "user", "operation", "at", "key", "fingerprint", "reason", "undoes"),
-    *("about", "puts"),
+    *("terms", "checksum", "vector_checksum"),
 )
 
 _TYPES = {kind.value: kind for kind in MemoryType}
 _STANDINGS = {standing.value: standing for standing in Standing}
 _TRUSTS = {trust.value: trust for trust in Trust}
+_REASONS = {reason.value: reason for reason in EndReason}
+
+DAMAGED_FIX = "see what is damaged with: memorywire doctor; then restore a backup"
 
 # Where these stand in the view `record`.
 _ID, _NUMBER, _CONTENT, _POSITION = 3, 4, 21, 23
@@ -83,7 +83,8 @@ def _version(put: Put, space: Space) -> Row:
     record, scope = put.record, put.record.scope
     length, terms = indexed(record)
     structured = not isinstance(record.content, str)
-    return (
+    vector = _half(put.vector, space)
+    name = (
         scope.tenant,
         scope.agent,
         scope.user,
@@ -91,7 +92,7 @@ def _version(put: Put, space: Space) -> Row:
         record.version,
         record.type._value_,
         record.standing._value_,
-        record.confidence,
+        float(record.confidence),  # as the column gives it back
         record.created_at,
         record.updated_at,
         record.occurred_at,
@@ -99,8 +100,8 @@ def _version(put: Put, space: Space) -> Row:
         record.trust._value_,
         record.source,
         record.session_id,
-        digest_of(record),
-        length,
+    )
+    words = (
         int(structured),
         _listed(record.tags),
         _dumps(record.metadata) if record.metadata else _EMPTY,
@@ -108,23 +109,23 @@ def _version(put: Put, space: Space) -> Row:
         _listed(record.merged_from),
         _listed(record.derived_from),
         _dumps(record.content) if structured else str(record.content),
-        _half(put.vector, space),
-        terms,
     )
+    checksums = (row_checksum(name + words), vector_checksum(vector))
+    return (*name, digest_of(record), length, *words, vector, terms, *checksums)
 
 
 def change_row(change: Change) -> Bindings:
     """Everything a change's row holds, except its sequence and where its versions stand."""
-    return _well_formed(dict(zip(_CHANGE, _change(change), strict=True)))
+    return _well_formed(dict(zip((*CHANGE, "checksum"), _change(change), strict=True)))
 
 
 def change_columns(changes: Sequence[Change]) -> Columns:
     """The same of many, column by column, without the names."""
-    return _all_well_formed(_CHANGE, [_change(change) for change in changes])
+    return _all_well_formed((*CHANGE, "checksum"), [_change(change) for change in changes])
 
 
 def _change(change: Change) -> Row:
-    return (
+    row = (
         change.id,
         change.scope.tenant,
         change.scope.agent,
@@ -138,6 +139,7 @@ def _change(change: Change) -> Row:
         change.about,
         len(change.put),
     )
+    return (*row, row_checksum(row))
 
 
 def scope_row(scope: Scope) -> Bindings:
@@ -159,7 +161,19 @@ def as_written(scope: Scope, id: str, recalled_at: int | None) -> int | None:
 
 
 def record_of(row: Row, seen: Seen = as_written) -> Record:
-    """The record in a row of the view `record`."""
+    """The record in a row of the view `record`; StoreCorrupt for a row that cannot be one."""
+    try:
+        return _decoded(row, seen)
+    except (KeyError, ValueError, TypeError) as error:
+        raise damaged_row(row[_ID], error) from error
+
+
+def damaged_row(id: str, error: Exception) -> StoreCorrupt:
+    """What is said of a row that cannot be read."""
+    return StoreCorrupt(f"the row of {id} is damaged: {error!r}", fix=DAMAGED_FIX)
+
+
+def _decoded(row: Row, seen: Seen) -> Record:
     # fmt: off
     (tenant, agent, user, id, number, type, standing, confidence, created_at, updated_at, occurred_at,
      expires_at, trust, source, session, structured, tags, metadata, supersedes, merged_from, derived_from,
@@ -199,6 +213,8 @@ def version_of(row: Row) -> Version:
     """The version in a row of the view `record`, followed by the moments and names of its two changes."""
     began, ended, reason, into, began_at, began_by, ended_at, ended_by = row[_FIRST_OF_CHAIN:]
     erased = row[_CONTENT] is None
+    if reason is not None and reason not in _REASONS:
+        raise damaged_row(row[_ID], ValueError(reason))
     return Version(
         id=row[_ID],
         number=row[_NUMBER],
@@ -209,7 +225,7 @@ def version_of(row: Row) -> Version:
         ended=ended,
         ended_at=ended_at,
         ended_by=ended_by,
-        reason=None if reason is None else EndReason(reason),
+        reason=None if reason is None else _REASONS[reason],
         into=into,
     )
 

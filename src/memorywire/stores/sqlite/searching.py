@@ -1,12 +1,13 @@
 """Answers a query from the agent's shelf and the file, as of one moment."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import apsw
 import numpy as np
 
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.query import Query, Scored
+from memorywire.model.query import DAMAGED_VECTORS, Query, Scored
 from memorywire.model.space import Space
 from memorywire.model.values import maker
 from memorywire.model.where import Where
@@ -99,9 +100,15 @@ def _answer(
     ranked = rank(db, shelf, selection, query, limit, ask=ask, enough=enough)
     records = at_positions(db, [hit.position for hit in ranked], seen)
     hits = [_scored(records[hit.position], hit.score, hit.signals) for hit in ranked]
+    if shelf.damaged:
+        hits = [_told_damaged(hit, shelf.damaged) for hit in hits]
     if query.where.as_of is None and not needs_rows(query.where):  # then the shelf knows
         return hits
     return [hit for hit in hits if query.where.matches(hit.record)]
+
+
+def _told_damaged(hit: Scored, damaged: int) -> Scored:
+    return replace(hit, signals={**hit.signals, DAMAGED_VECTORS: float(damaged)})
 
 
 def _selection(db: apsw.Connection, shelf: Shelf, where: Where) -> Selection:

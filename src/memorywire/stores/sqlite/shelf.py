@@ -24,7 +24,7 @@ from memorywire.stores.sqlite.growing import Growing
 from memorywire.stores.sqlite.packing import ROWS, began, packs, stretches
 from memorywire.stores.sqlite.postings import Postings
 from memorywire.stores.sqlite.reading import ids_at
-from memorywire.stores.sqlite.rows import Bindings, Row, term_hash
+from memorywire.stores.sqlite.rows import Bindings, Row, damaged_row, term_hash
 from memorywire.stores.sqlite.selection import Selection
 from memorywire.stores.sqlite.sessions import Sessions
 from memorywire.stores.sqlite.sql import QUERIES
@@ -49,7 +49,7 @@ class Shelf:
         self._name: Bindings = {"tenant": tenant, "agent": agent}
         self.seen, self.rising, self.loose = 0, 0, 0  # the last: rows that were not read from a pack
         self.longest, self.machines = 0, False  # the most index terms of a row; whether a machine said any
-        self._gaps, self._last_id = 0, ""
+        self._gaps, self._last_id, self.damaged = 0, "", 0  # the last: vectors not of length one, left out
         self._users: dict[str | None, int] = {}
         self._user = Growing("i4")
         self._type = Growing("i1")
@@ -241,7 +241,11 @@ class Shelf:
 
     def _fill(self, rows: Iterator[Row]) -> None:
         while some := list(islice(rows, _BATCH)):
-            self._append(Batch.of(some, self.codes.dimension))
+            try:
+                batch = Batch.of(some, self.codes.dimension)
+            except (KeyError, ValueError, TypeError) as error:
+                raise damaged_row(some[0][1], error) from error
+            self._append(batch)
             self.loose += len(some)
 
     def _append(self, batch: Batch) -> None:
@@ -269,6 +273,7 @@ class Shelf:
             self.codes.add(*batch.vectors)
         else:
             self.codes.extend(batch.vectors)
+        self.damaged += batch.damaged
         self._note(columns)
         self._keep_exact(batch)
 

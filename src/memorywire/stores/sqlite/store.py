@@ -181,7 +181,8 @@ class SqliteStore:
         return found[0] if found else None
 
     async def health(self) -> Mapping[str, Json]:
-        return await self.file.read(lambda db: examine(db, self.file.location))
+        # Without a snapshot, which a check that fails halfway could not end.
+        return await self.file.run(lambda db: examine(db, self.file.location))
 
     async def history(self, scope: Scope, id: str) -> list[Version]:
         return await self.file.read(lambda db: history.history(db, scope, id))

@@ -5,18 +5,20 @@ from typing import TypeAlias
 
 import apsw
 
-from memorywire.model.change import Base, Change
+from memorywire.model.change import Base, Change, EndReason
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.jsontext import encoder
 from memorywire.model.kv import saying
 from memorywire.model.space import Space
 from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.applying import begins_chain, follows
+from memorywire.stores.sqlite.checksums import end_checksum
 from memorywire.stores.sqlite.connection import Savepoint, Work
 from memorywire.stores.sqlite.rows import Columns, Row, change_columns, version_columns
 from memorywire.stores.sqlite.sql import QUERIES
 
 _dumps = encoder()
+_REPLACED = EndReason.REPLACED.value
 
 Settled: TypeAlias = list[int | Exception]
 """What became of each change: its commit sequence, or what was in its way."""
@@ -78,7 +80,10 @@ def apply_each(db: apsw.Connection, group: Group) -> Settled:
     db.executemany(QUERIES["begin_changes"], zip(sequences, positions, *group.changes, strict=True))
     if group.replaced:
         before = db.total_changes()
-        db.executemany(QUERIES["replace_each"], [(sequences[at], *row) for at, row in group.replaced])
+        ends = [
+            (sequences[at], end_checksum(sequences[at], _REPLACED, None), *row) for at, row in group.replaced
+        ]
+        db.executemany(QUERIES["replace_each"], ends)
         if db.total_changes() - before != len(group.replaced):
             raise Unsettled
     db.executemany(QUERIES["begin_versions"], zip(positions, sequences, *group.versions, strict=True))
