@@ -4,6 +4,7 @@ Both stand outside the database whose rows they vouch for.
 """
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,12 +19,13 @@ from memorywire.journal.notes import (
     parse_signer,
     signed,
 )
-from memorywire.model.errors import InvalidRequest, StoreUnavailable
+from memorywire.model.errors import InvalidRequest, StoreBusy, StoreUnavailable
 from memorywire.model.ids import Entropy
 from memorywire.model.values import dataclass
 
 _SEED_BYTES = 32
 _PRIVATE = 0o600
+_PAUSE = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +35,8 @@ class Notary:
     key: Path
     checkpoints: Path
     entropy: Entropy = os.urandom
+    seconds: float = 5.0
+    """How long to wait for another process that signs, or that copies the database."""
 
     @classmethod
     def beside(cls, database: Path) -> Self:
@@ -101,13 +105,11 @@ class Notary:
 
     @contextmanager
     def _locked(self, flags: int) -> Iterator[int]:
-        import fcntl  # where there is none, everything but signing still works
-
         try:
             self.checkpoints.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle = os.open(self.checkpoints, flags, _PRIVATE)
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX)
+                self._lock(handle)
                 yield handle
             finally:
                 os.close(handle)
@@ -116,6 +118,24 @@ class Notary:
                 f"the ledger cannot be signed: {error.strerror}: {error.filename or self.checkpoints}",
                 fix="check free space and permissions, then retry",
             ) from error
+
+    def _lock(self, handle: int) -> None:
+        """Lock the file of checkpoints; StoreBusy when another process keeps it, perhaps a stopped one."""
+        import fcntl  # where there is none, everything but signing still works
+
+        deadline = time.monotonic() + self.seconds
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                if time.monotonic() >= deadline:
+                    raise StoreBusy(
+                        f"another process has held {self.checkpoints} for {self.seconds:g} s",
+                        fix="end it (a stopped `memorywire backup` holds it too), and retry",
+                    ) from error
+            else:
+                return
+            time.sleep(_PAUSE)
 
     def _signer(self, origin: str) -> Signer:
         self._finish_rotation()

@@ -6,7 +6,7 @@ from functools import partial
 import apsw
 
 from memorywire.journal.notary import Notary
-from memorywire.journal.schema import bring_up_to_date
+from memorywire.journal.schema import bring_up_to_date, is_current
 from memorywire.journal.spool import orphans, write_notes
 from memorywire.journal.sqlite import SqliteJournal
 from memorywire.model.clock import Clock
@@ -29,7 +29,8 @@ async def open_journal(store: Store, url: str | None, *, clock: Clock) -> Sqlite
         return await open_beside(store, url, clock=clock)
     if isinstance(store, SqliteStore):
         file = store.file
-        await (file.read if file.read_only else file.write)(bring_up_to_date)
+        if not await file.read(is_current):  # so that whoever only reads waits for no writer
+            await (file.read if file.read_only else file.write)(bring_up_to_date)
     else:
         location = locate(url or "sqlite://")
         file = await asyncio.to_thread(_own_file, location)
@@ -52,13 +53,15 @@ def _own_file(location: Location) -> SqliteFile:
 
 
 async def adopt(file: SqliteFile) -> None:
-    """Take over the recalls of processes that died before they were written."""
+    """Take over the recalls of processes that died before they were written; later, if others write now."""
     if file.location.path is None or file.read_only:
         return
     for orphan in await asyncio.to_thread(lambda path: list(orphans(path)), file.location.path):
+        is_written = False
         try:
-            await file.write(partial(write_notes, notes=orphan.notes))
-        except BaseException:
-            orphan.leave()
-            raise
-        orphan.bury()
+            is_written = await file.write_at_once(partial(write_notes, notes=orphan.notes))
+        finally:
+            if is_written:
+                orphan.bury()
+            else:
+                orphan.leave()

@@ -28,6 +28,11 @@ def is_up_to_date(db: apsw.Connection) -> bool:
     return int(db.execute(QUERIES["version"]).get) == migrations(__package__)[-1][0]
 
 
+def is_current(db: apsw.Connection) -> bool:
+    """Whether the tables are there and up to date."""
+    return bool(db.execute(QUERIES["has_version"]).get) and is_up_to_date(db)
+
+
 def _version(db: apsw.Connection) -> int:
     if not db.execute(QUERIES["has_version"]).get:
         db.execute(QUERIES["begin_version"])

@@ -11,7 +11,7 @@ from memorywire.journal.ledger import GENESIS, QUERIES, Row, entry, linked, link
 from memorywire.journal.merkle import HASH_BYTES, Edge
 from memorywire.journal.notary import Notary
 from memorywire.journal.notes import Checkpoint
-from memorywire.model.errors import StoreCorrupt, StoreUnavailable
+from memorywire.model.errors import StoreCorrupt, StoreError
 from memorywire.model.values import dataclass
 
 T = TypeVar("T")
@@ -99,7 +99,7 @@ def _kept(db: apsw.Connection) -> tuple[Edge, bytes]:
 
 async def seal_if_due(file: File, notary: Notary, now: int) -> None:
     """Sign the log when it is time to; where the file is not to be had, that waits for the next look."""
-    with suppress(StoreUnavailable):  # it may be closed meanwhile: nobody waits for this
+    with suppress(StoreError):  # nobody waits for this; what is wrong is what `doctor` and `audit` say
         if await file.read(partial(due, now=now)):
             await seal(file, notary)
 

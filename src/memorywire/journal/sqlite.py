@@ -5,6 +5,8 @@ import asyncio
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -28,7 +30,7 @@ from memorywire.journal.spool import Spool
 from memorywire.journal.together import apply_apart, apply_together
 from memorywire.model.change import Change
 from memorywire.model.clock import Clock
-from memorywire.model.errors import StoreUnavailable
+from memorywire.model.errors import StoreError, StoreUnavailable
 from memorywire.model.proposal import Debt, Proposal, RecallNote
 from memorywire.model.record import Json, Scope
 from memorywire.model.values import maker
@@ -41,6 +43,7 @@ from memorywire.stores.sqlite.writer import Work
 
 T = TypeVar("T")
 
+_LAST_SECONDS = 0.5  # to wait for another process that signs, when this one ends
 _LOOK_EVERY = 64  # writes between two looks whether a signature is due
 
 
@@ -243,12 +246,20 @@ class SqliteJournal:
         await asyncio.sleep(seconds)
 
     async def close(self) -> None:
-        """Write what is noted and sign what is not signed; a shared file is closed by its store."""
+        """Write what is noted and sign what is not signed; a shared file is closed by its store.
+
+        Everything was answered already, so nothing fails here: notes that cannot be written stay in the spool
+        for the next process, and entries that cannot be signed are signed with the next ones.
+        """
+        self.file.hurry()
         if self._sealing is not None:
-            await self._sealing
-        await self.settle()
+            with suppress(StoreError):
+                await self._sealing
+        with suppress(StoreError):
+            await self.settle()
         if self.notary is not None and self._written:
-            await seal(self.file, self.notary)
+            with suppress(StoreError):
+                await seal(self.file, replace(self.notary, seconds=_LAST_SECONDS))
         if self._store is None:
             await self.file.close()
         self._spool.close()

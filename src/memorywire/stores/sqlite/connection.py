@@ -4,9 +4,11 @@ import os
 import random
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
+from threading import Event
 from types import TracebackType
 from typing import Self, TypeAlias, TypeVar
 
@@ -35,6 +37,7 @@ _LARGEST_LOG = 64 * 1024 * 1024  # bytes a log may keep on the disk once its con
 _PAGES_OF_LOG = 4_000  # before its content is moved: a page that many commits touch is moved once
 _FIRST_PAUSE = 0.001
 _LONGEST_PAUSE = 0.02
+_HURRIED = 1.0
 
 
 def connect(location: Location) -> apsw.Connection:
@@ -138,18 +141,19 @@ class Patience:
     clock: Callable[[], float] = time.monotonic
     pause: Callable[[float], None] = time.sleep
     jitter: Callable[[float, float], float] = random.uniform
+    hurry: Event = field(default_factory=Event)  # once it is set, the budget is a second
 
     def try_for(self, what: str, attempt: Callable[[], T]) -> T:
         """The answer of `attempt`, repeated while the file is busy; StoreBusy when the budget is spent."""
-        deadline = self.clock() + self.budget
-        longest = _FIRST_PAUSE
+        began, longest = self.clock(), _FIRST_PAUSE
         while True:
             try:
                 return attempt()
             except (apsw.BusyError, apsw.LockedError) as error:
-                if self.clock() >= deadline:
+                budget = min(self.budget, _HURRIED) if self.hurry.is_set() else self.budget
+                if self.clock() >= began + budget:
                     raise StoreBusy(
-                        f"could not {what} within {self.budget:g} s: another process holds the file",
+                        f"could not {what} within {budget:g} s: another process holds the file",
                         fix="retry, or end the process that keeps a transaction open",
                     ) from error
             self.pause(self.jitter(0, longest))

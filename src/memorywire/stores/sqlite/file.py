@@ -158,10 +158,28 @@ class SqliteFile:
             raise unwritable(self.location)
         self._writer.later(collect)
 
+    def hurry(self) -> None:
+        """Wait for other processes a second at most from now on, also in what waits already."""
+        self._patience.hurry.set()
+
+    async def write_at_once(self, work: Work[None]) -> bool:
+        """Do a work that can wait for later; False when it would have to wait for somebody now."""
+
+        def attempt() -> bool:
+            try:
+                with fence(self.location), self.writing.borrow(wait=False) as db, writing(db, None):
+                    work(db)
+            except (Empty, StoreBusy):
+                return False
+            return True
+
+        return await asyncio.to_thread(attempt)
+
     async def close(self) -> None:
         """Write what is pending and let go of the file; closing twice is fine."""
         if not self._closed:
             self._closed = True
+            self.hurry()
             await asyncio.to_thread(self._shut)
 
     def _shut(self) -> None:
