@@ -189,9 +189,12 @@ class _Doors:
         self.consoles.append(console)
         opened = [store_mount(house), console.mounted]
         if find_spec("mcp") is not None:
-            from memorywire.servers.mcp.mount import mcp_mount
+            from memorywire.servers.mcp.mount import PATH, mcp_mount
+            from memorywire.servers.mcp.oauth import metadata_mount
 
-            opened.append(mcp_mount(house))
+            opened.append(mcp_mount(house, provider=self.provider))
+            if self.provider is not None:
+                opened.append(metadata_mount(self.provider, PATH))
         if self.openwop is not None:
             opened += self.openwop(house, local=self.address.local, provider=self.provider)
         return opened

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from typing import TypeAlias, TypeVar
 from urllib.parse import urlsplit
@@ -173,7 +174,7 @@ class Guard:
         state = scope.setdefault("state", {})
         state.update(closing=self._door.closing)
         caller = await (self._bearer(headers) if entry is None else entry(scope))
-        state.update(caller=caller)
+        state.update(caller=caller, admit=partial(self._bearer, headers))
         if caller is not None:
             self._watch.named(scope, caller)
         self._rates.take(_STRANGERS if caller is None else caller.name)

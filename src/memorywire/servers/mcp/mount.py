@@ -17,8 +17,10 @@ from memorywire.servers.callers import Caller
 from memorywire.servers.http.app import Mounted
 from memorywire.servers.http.door import Door, Limits
 from memorywire.servers.mcp.ending import until
+from memorywire.servers.mcp.oauth import challenge_at
 from memorywire.servers.mcp.server import build_server
 from memorywire.servers.mcp.visits import Visit, visit_of
+from memorywire.servers.passports import Provider
 
 PATH = "/mcp"
 
@@ -27,11 +29,16 @@ _IDLE_SECONDS = 300.0
 
 
 def mcp_mount(
-    house: House, limits: Limits | None = None, *, extend: Callable[[Server[Any]], None] = lambda _: None
+    house: House,
+    limits: Limits | None = None,
+    *,
+    extend: Callable[[Server[Any]], None] = lambda _: None,
+    provider: Provider | None = None,
 ) -> Mounted:
     """What `serve` mounts. Old clients have sessions, each of the credential that opened it.
 
-    `extend` may give the server more to offer, behind the same guard.
+    `extend` may give the server more to offer, behind the same guard. With a `provider` of tokens a client
+    without one is told where to sign in; `metadata_mount` is what it reads then.
     """
     bounds = limits or Limits()
     door = Door(house, bounds)
@@ -54,7 +61,8 @@ def mcp_mount(
             yield
         await door.drain()
 
-    return Mounted(path=PATH, app=_Named(manager), running=running)
+    words = None if provider is None else challenge_at(PATH)
+    return Mounted(path=PATH, app=_Named(manager), running=running, words=words)
 
 
 class _Named:

@@ -13,6 +13,8 @@ from mcp_types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
+    CompleteRequestParams,
+    CompleteResult,
     GetPromptRequestParams,
     GetPromptResult,
     InputRequiredResult,
@@ -23,6 +25,8 @@ from mcp_types import (
     PaginatedRequestParams,
     ReadResourceRequestParams,
     ReadResourceResult,
+    SubscriptionsListenRequestParams,
+    SubscriptionsListenResult,
 )
 
 from memorywire import __version__
@@ -30,7 +34,9 @@ from memorywire.model.errors import MemorywireError
 from memorywire.model.ids import Entropy
 from memorywire.servers.mcp.asking import resume, settle
 from memorywire.servers.mcp.clerk import Clerk, OpenDoor
+from memorywire.servers.mcp.completing import complete
 from memorywire.servers.mcp.extension import EXTENSION, METHODS, method, settings
+from memorywire.servers.mcp.listening import Listeners
 from memorywire.servers.mcp.reading import PROMPT, TEMPLATES, prompt, read
 from memorywire.servers.mcp.schemas import input_schema, unscoped
 from memorywire.servers.mcp.tools import CARDS, as_problem, as_result, tool
@@ -73,6 +79,8 @@ def build_server(open_door: OpenDoor, who: Who, *, entropy: Entropy = os.urandom
         on_read_resource=desk.read_resource,
         on_list_prompts=desk.list_prompts,
         on_get_prompt=desk.get_prompt,
+        on_completion=desk.complete,
+        on_subscriptions_listen=desk.listen,
     )
     server.extensions[EXTENSION] = settings()
     for operation, kind in METHODS.items():
@@ -90,6 +98,7 @@ class _Desk:
     def __init__(self, clerk: Clerk, who: Who) -> None:
         self.clerk = clerk
         self._who = who
+        self._listeners = Listeners(clerk)
 
     async def list_tools(self, context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[tool(operation) for operation in CARDS])
@@ -140,3 +149,11 @@ class _Desk:
 
     async def get_prompt(self, context: Context, params: GetPromptRequestParams) -> GetPromptResult:
         return await prompt(params, self._who(context), self.clerk)
+
+    async def complete(self, context: Context, params: CompleteRequestParams) -> CompleteResult:
+        return await complete(params, self._who(context), self.clerk)
+
+    async def listen(
+        self, context: Context, params: SubscriptionsListenRequestParams
+    ) -> SubscriptionsListenResult:
+        return await self._listeners.listen(context, params, self._who(context))

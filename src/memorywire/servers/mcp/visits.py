@@ -1,11 +1,11 @@
 """Who speaks through a connection: whose memory it is, what they may do, and who decides what is held."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from memorywire.model.actors import UNVERIFIED
-from memorywire.model.errors import InvalidRequest
+from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.servers.mcp.schemas import SCOPE
 
@@ -57,6 +57,14 @@ class Visit:
             raise InvalidRequest(f"{name} is not a field here", field=name, fix=LEFT_OUT)
         scope = {"agent_id": self.agent} | ({} if self.user is None else {"user_id": self.user})
         return {**arguments, **scope}
+
+    async def is_welcome(self) -> bool:
+        """Whether the credential of the request is still taken, for what lasts longer than a request."""
+        admit: Callable[[], Awaitable[Caller]] | None = self.state.get("admit")
+        try:
+            return admit is None or await admit() == self.state["caller"]
+        except MemorywireError:
+            return False
 
     @property
     def principal(self) -> str:
