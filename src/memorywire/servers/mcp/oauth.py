@@ -1,7 +1,7 @@
 """Signing in with an identity provider: what clients read to find it, and the challenge that leads there.
 
 A client without a token is told where the metadata of this protected resource is (RFC 9728). The metadata
-names the provider, whose tokens the server checks. Where no provider is known there is nobody to sign in with.
+names the provider, whose tokens the server checks. Without a provider there is nobody to sign in with.
 """
 
 from collections.abc import Callable
