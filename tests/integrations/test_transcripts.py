@@ -88,3 +88,19 @@ def test_sessions_that_nobody_went_on_with_are_forgotten(tmp_path: Path) -> None
     assert sessions.load("s").shown == ("a",)
     sessions.tidy(before=10**15)
     assert sessions.load("s").shown == ()
+
+
+def test_what_was_shown_is_noted_without_moving_the_cursor_back(tmp_path: Path) -> None:
+    """As when a turn ends while another hook of the same session looks for an answer."""
+    sessions, log = Sessions(tmp_path / "state"), tmp_path / "log"
+    log.write_bytes(b"one\n")
+    sessions.gather(sessions.load("s"), log)
+    sessions.note_shown("s", ["a"])
+    log.write_bytes(b"one\ntwo\n")
+    sessions.gather(sessions.load("s"), log)
+    sessions.note_shown("s", ["b"])
+    session = sessions.load("s")
+    assert (session.cursor, session.shown) == (8, ("a", "b"))
+    sessions.note_shown("s", ["c"], fresh=True)
+    session = sessions.load("s")
+    assert (session.cursor, session.shown) == (8, ("c",))

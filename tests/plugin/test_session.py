@@ -122,6 +122,23 @@ def test_lines_taken_in_twice_are_kept_once(shell: Shell, tmp_path: Path) -> Non
     assert [item["content"] for item in shell("list", "--json").json["items"]] == ["The user's name is Ana."]
 
 
+def test_a_line_that_cannot_be_kept_does_not_hold_up_the_others(shell: Shell, tmp_path: Path) -> None:
+    """A blank turn, a moment before the epoch, a NUL, half a character, and the name of a session."""
+    before = {**said("I live in Lisbon."), "timestamp": "0001-01-02T00:00:00Z"}
+    odd = [said("\u200b"), before, said("I prefer tabs \0 to spaces."), said("half \ud800 a character")]
+    for session, lines in {"s" * 300: odd, "two": [said("My name is Ana.")]}.items():
+        log = tmp_path / f"{session[:9]}.jsonl"
+        log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        told = {"hook_event_name": "Stop", "session_id": session, "transcript_path": str(log)}
+        assert shell("hook", stdin=json.dumps(told).encode()).code == 0
+    done = shell("hook", "--work")
+    assert done.json == {"taken": 4}
+    assert "turn" in done.err
+    kept = {item["content"] for item in shell("list", "--json").json["items"]}
+    assert {"The user lives in Lisbon.", "The user's name is Ana."} <= kept
+    assert not list((shell.home / "sessions").glob("*.spool"))
+
+
 @pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit", "Stop", "PreCompact"])
 def test_a_hook_that_cannot_work_lets_the_agent_go_on(event: str, shell: Shell, tmp_path: Path) -> None:
     host = Host(shell, CLAUDE, tmp_path)

@@ -2,8 +2,8 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -13,7 +13,7 @@ from memorywire.integrations.coding.hosts import Briefing, Call, Moment, answer,
 from memorywire.integrations.coding.prepared import circumstances, files_of, keep, kept
 from memorywire.integrations.coding.sessions import Sessions, Spooled, lines_of
 from memorywire.model.clock import DAY_MS, system_clock
-from memorywire.model.errors import MemorywireError, Refused, SecretLeakage
+from memorywire.model.errors import InvalidRequest, MemorywireError, Refused, SecretLeakage
 
 if TYPE_CHECKING:  # a hook that only copies a log does not load the engine
     from memorywire.sync import Memory
@@ -47,17 +47,17 @@ def command(desk: Desk, work: bool) -> None:
 
 
 def _answered(call: Call, desk: Desk, sessions: Sessions) -> Answer:
-    session = sessions.load(call.session)
     if call.moment is Moment.PAUSE:
         if call.log is not None and call.log.is_file():
-            sessions.gather(session, call.log)
+            with sessions.exclusive():
+                sessions.gather(sessions.load(call.session), call.log)
         return {}
     if call.moment is Moment.START:
-        told, before = _opening(desk, sessions), () if call.fresh else session.shown
+        briefing = _opening(desk, sessions)
     else:
-        told, before = _answering(desk, call.prompt, session.shown), session.shown
-    sessions.save(replace(session, shown=(*before, *told.shown)))
-    return answer(call, told)
+        briefing = _answering(desk, call.prompt, sessions.load(call.session).shown)
+    sessions.note_shown(call.session, briefing.shown, fresh=call.fresh)
+    return answer(call, briefing)
 
 
 def _opening(desk: Desk, sessions: Sessions) -> Briefing:
@@ -116,15 +116,27 @@ def _take_in(desk: Desk, sessions: Sessions) -> Answer:
 
 
 def _add(memory: "Memory", spooled: Spooled) -> int:
-    from memorywire.facades.layer import MOST_TURNS
+    from memorywire.facades.layer import MOST_NAME_CHARS, MOST_TURNS
     from memorywire.integrations.coding.transcripts import messages
 
-    said = messages(lines_of(spooled))
-    for start in range(0, len(said), MOST_TURNS):
-        memory.layer.add(said[start : start + MOST_TURNS], session_id=spooled.session)
-    for turn in said:
-        _keep_rules(memory, turn, spooled.session)
-    return len(said)
+    turns, session = messages(lines_of(spooled)), spooled.session[:MOST_NAME_CHARS]
+    groups = [turns[start : start + MOST_TURNS] for start in range(0, len(turns), MOST_TURNS)]
+    taken = sum(_add_turns(memory, group, session) for group in groups)
+    for turn in turns:
+        _keep_rules(memory, turn, session)
+    return taken
+
+
+def _add_turns(memory: "Memory", turns: Sequence[Answer], session: str) -> int:
+    """How many of the turns were taken in. One that is refused does not hold up the others, now or later."""
+    try:
+        memory.layer.add(turns, session_id=session)
+    except (InvalidRequest, Refused, SecretLeakage) as problem:
+        if len(turns) > 1:
+            return sum(_add_turns(memory, [turn], session) for turn in turns)
+        click.echo(f"memorywire hook: a turn of the session was left out: {problem.detail}", err=True)
+        return 0
+    return len(turns)
 
 
 def _keep_rules(memory: "Memory", turn: Answer, session: str) -> None:
@@ -132,7 +144,7 @@ def _keep_rules(memory: "Memory", turn: Answer, session: str) -> None:
     from memorywire.dreaming.session import rules_in, source_of
 
     for kind, sentence in rules_in(turn["content"]) if turn["role"] == "user" else ():
-        with suppress(Refused, SecretLeakage):
+        with suppress(InvalidRequest, Refused, SecretLeakage):
             memory.remember(sentence, tags=[kind], source=source_of(session), session_id=session)
 
 

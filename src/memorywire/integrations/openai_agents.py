@@ -17,6 +17,7 @@ from agents.memory import SessionSettings
 from memorywire.facades.kv import KeyValue, setting
 from memorywire.integrations.calling import ADAPTER_LIMITS, INDEXED_BYTES, AnyMemory, Caller
 from memorywire.integrations.entries import entries_of
+from memorywire.integrations.storable import storable
 from memorywire.model.errors import InvalidRequest, MemorywireError, QuotaExceeded, ValueTooLarge
 from memorywire.model.kv import Entry, Kept, Limits, Setting, size_of
 from memorywire.model.record import Json
@@ -27,7 +28,6 @@ SESSION_LIMITS = replace(ADAPTER_LIMITS, quota_bytes=256 * 1024 * 1024)
 _CHARS_MAX = 160
 _MOMENT_DIGITS, _PLACE_DIGITS = 19, 6
 _INTEGER_BOUND = 2**63
-_REPLACEMENT = "\ufffd"
 
 
 class MemorywireSession(SessionABC):
@@ -134,9 +134,7 @@ def _setting(key: str, item: Mapping[str, Json]) -> Setting:
 def _storable(value: Json) -> Json:
     """The value as JSON that every store can keep: a run must not end because of a NUL in an output."""
     if isinstance(value, str):
-        if "\0" in value:
-            value = value.replace("\0", _REPLACEMENT)
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return storable(value)
     if isinstance(value, Mapping):
         return {str(_storable(name)): _storable(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from memorywire.model.values import dataclass
@@ -73,6 +74,15 @@ class Sessions:
         }
         write_whole(self._file(session.id), json.dumps(document).encode())
 
+    def note_shown(self, id: str, ids: Sequence[str], *, fresh: bool = False) -> None:
+        """Add memories to those the model was shown; a `fresh` model has seen none before.
+
+        The cursor stays where it is by now: a hook that gathers may have moved it meanwhile.
+        """
+        with self.exclusive():
+            session = self.load(id)
+            self.save(replace(session, shown=(*(() if fresh else session.shown), *ids)))
+
     def gather(self, session: Session, log: Path) -> Session:
         """Copy the whole lines behind the cursor into the spool, then move the cursor behind them."""
         with log.open("rb") as file:
@@ -100,6 +110,16 @@ class Sessions:
         for path in self._folder.glob("*.json"):
             if path.stat().st_mtime * 1000 < before:
                 path.unlink(missing_ok=True)
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Waits for other hooks that change a session, for the time of a `with`."""
+        import fcntl  # there is none on Windows, where the embedded journal does not run
+
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with (self._folder / "changing.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
     @contextmanager
     def alone(self) -> Iterator[bool]:

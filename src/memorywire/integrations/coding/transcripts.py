@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
+from memorywire.integrations.storable import storable
 from memorywire.model.record import Json
 
 MOST_CHARS = 16_000
@@ -54,12 +55,13 @@ def _words(content: Json) -> str:
     parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
     texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") in _TEXTS]
     said = "\n".join(text for text in texts if isinstance(text, str))
-    return _WRAPPING.sub("", _BLOCK.sub("", said)).strip()[:MOST_CHARS]
+    return storable(_WRAPPING.sub("", _BLOCK.sub("", said)).strip()[:MOST_CHARS])
 
 
 def _moment(stamp: Json) -> int | None:
-    """Epoch milliseconds of an ISO time."""
+    """Epoch milliseconds of an ISO time; None for what is no time, or is before the epoch."""
     try:
-        return int(datetime.fromisoformat(stamp).timestamp() * 1000)
-    except (TypeError, ValueError):
+        moment = int(datetime.fromisoformat(stamp).timestamp() * 1000)
+    except (TypeError, ValueError, OverflowError):
         return None
+    return moment if moment >= 0 else None
