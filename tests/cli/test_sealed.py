@@ -12,7 +12,7 @@ SERVE = """
 import json, subprocess, sys, urllib.error, urllib.request
 words = [sys.executable, "-m", "memorywire.cli", "serve", "--port", "0", "--json", "--quiet"]
 server = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-url = json.loads("".join(iter(server.stdout.readline, "}\\n")) + "}")["url"]
+url = json.loads(server.stdout.readline())["url"]
 try:
     print(urllib.request.urlopen(url + "/readyz").status)
 except urllib.error.HTTPError as error:

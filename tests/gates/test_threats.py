@@ -6,7 +6,7 @@ import re
 from tests.gates.source import ROOT
 
 PAGE = ROOT / "docs" / "explain" / "threats.md"
-ADVERSARIES = 6
+ADVERSARIES = 7
 _NAMED = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 
 

@@ -148,6 +148,7 @@ def serving(
     limits: Limits | None = None,
     mounts: Callable[[House], Sequence[Mounted]] = lambda _: (),
     hosts: tuple[str, ...] = (),
+    proxies: tuple[str, ...] = (),
     provider: Provider | None = None,
     backends: Rules | None = None,
 ) -> Iterator[Server]:
@@ -168,13 +169,13 @@ def serving(
         def opened(url: str) -> None:
             ready.set_result(Server(Client(url), house, loop, stop, threading.current_thread(), lines))
 
-        address = Address(port=0, hosts=hosts)
+        address = Address(port=0, hosts=hosts, proxies=proxies)
         try:
             await serve(
                 house,
                 Serving(
                     address=address,
-                    limits=limits or Limits(rate=1e6),
+                    limits=limits or Limits(rate=1e6, wrong_tokens=1e6),
                     mounts=mounts,
                     ready=opened,
                     log=lines.append,

@@ -29,8 +29,7 @@ def started(shell: Shell, *options: str) -> Iterator[tuple[Client, subprocess.Po
     )
     assert process.stdout is not None
     try:
-        said = b"".join(process.stdout.readline() for _ in range(3))
-        yield Client(json.loads(said)["url"]), process
+        yield Client(json.loads(process.stdout.readline())["url"]), process
     finally:
         process.kill()
         process.communicate()

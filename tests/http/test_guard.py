@@ -9,7 +9,8 @@ import pytest
 
 from memorywire.model.errors import RateLimited
 from memorywire.servers.http.door import Limits
-from memorywire.servers.http.guard import HEADERS, Rates
+from memorywire.servers.http.headers import HEADERS
+from memorywire.servers.http.rates import Rates
 from memorywire.servers.http.run import Address
 from tests.http.server import Client, serving
 
@@ -140,6 +141,16 @@ def test_a_bucket_fills_with_time_and_is_one_callers_alone():
     rates.take("ana")
 
 
+def test_a_rate_of_less_than_one_a_second_lets_a_request_in_now_and_then():
+    now = [0.0]
+    rates = Rates(0.25, lambda: now[0])
+    rates.take("ana")
+    with pytest.raises(RateLimited):
+        rates.take("ana")
+    now[0] = 4.0
+    rates.take("ana")
+
+
 def test_callers_without_number_do_not_fill_the_memory():
     now = [0.0]
     rates = Rates(1, lambda: now[0])
@@ -153,6 +164,13 @@ def test_callers_without_number_do_not_fill_the_memory():
     rates.take("hasty")
     with pytest.raises(RateLimited):
         rates.take("hasty")
+
+
+def test_a_flood_of_callers_who_all_ask_too_often_does_not_fill_the_memory_either():
+    rates = Rates(1, lambda: 0.0)
+    for caller in range(30_000):
+        rates.take(f"address {caller}")
+    assert len(rates) <= 10_000
 
 
 def test_more_than_can_be_answered_at_once_is_turned_away_and_not_queued():

@@ -1,5 +1,7 @@
 """`memorywire serve`: open the doors."""
 
+import json
+import logging
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,6 +22,7 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
     from memorywire.model.sleep import Sleep
     from memorywire.servers.console.mount import Console
     from memorywire.servers.http.app import Mounted
+    from memorywire.servers.http.door import Limits
     from memorywire.servers.http.run import Address, Serving
     from memorywire.servers.passports import Provider
 
@@ -51,6 +54,21 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
     show_default=True,
     metavar="BYTES",
     help="The largest body of a request.",
+)
+@click.option(
+    "--max-connections",
+    type=click.IntRange(2),
+    default=1024,
+    show_default=True,
+    metavar="N",
+    help="Connections at once; one address gets half of them.",
+)
+@click.option(
+    "--proxy",
+    "proxies",
+    multiple=True,
+    metavar="ADDRESS",
+    help="A reverse proxy: its X-Forwarded-For names the client that limits count; repeatable.",
 )
 @click.option("--oidc-issuer", metavar="URL", help="Take tokens of this OpenID Connect provider, too.")
 @click.option("--oidc-audience", metavar="NAME", help="For whom the provider made them.")
@@ -91,6 +109,8 @@ def command(
     hosts: tuple[str, ...],
     rate: float,
     max_body: int,
+    max_connections: int,
+    proxies: tuple[str, ...],
     demo: bool,
     quiet: bool,
     openwop: bool,
@@ -105,6 +125,9 @@ def command(
     On the loopback address one local user needs no token, until the first operator is added; the link to the
     console signs in once. Any other address needs operators or a provider of tokens, and exits with 2
     without.
+
+    With --json all that is written is lines of JSON: the URL to standard output, requests, warnings and
+    errors to standard error.
     """
     import asyncio
 
@@ -115,23 +138,27 @@ def command(
         from memorywire.servers.http.door import Limits
         from memorywire.servers.http.run import Address, Serving
         from memorywire.servers.http.watch import to_stderr
+        from memorywire.servers.logs import json_logs
 
     background = {name: rest.pop(name) for name in ("promote", "night")}
     wanted = openwop or openwop_test or openwop_agents is not None
     hosting = {"testing": openwop_test, "run_hours": openwop_run_hours, "edition": openwop_edition}
     opening = _openwop(openwop_agents, **hosting) if wanted else None
-    doors = _Doors(Address(host=host, port=port, hosts=hosts), _provider(**rest), opening)
+    limits = Limits(body=max_body, rate=rate, connections=max_connections)
+    address = Address(host=host, port=port, hosts=hosts, proxies=proxies)
+    doors = _Doors(address, _provider(**rest), limits, opening)
     with needed("oidc"), demo_desk(desk) if demo else nullcontext(desk) as at:
         serving = Serving(
             address=doors.address,
-            limits=Limits(body=max_body, rate=rate),
+            limits=limits,
             mounts=doors.open,
             ready=lambda url: doors.say(at, url),
             console="/console",
             log=None if quiet or demo else to_stderr,
             provider=doors.provider,
         )
-        asyncio.run(_serve(at, serving, doors, tended(at.settings.sleep, **background)))
+        with json_logs(to_stderr) if desk.as_json else nullcontext():
+            asyncio.run(_serve(at, serving, doors, tended(at.settings.sleep, **background)))
 
 
 def _provider(
@@ -163,11 +190,18 @@ async def _serve(desk: Desk, serving: "Serving", doors: "_Doors", sleep: "Sleep"
 
     async with opened_house(desk.settings) as house:
         for line in remarks(desk.settings.stores):
-            click.echo(line, err=True)
+            _remark(line, as_json=desk.as_json)
         doors.guarded = house.journal is None or await house.journal.file.read(any_operator)
         doors.tending = Tending(house, sleep)
         async with doors.tending.going_on():
             await serve(house, serving)
+
+
+def _remark(line: str, *, as_json: bool) -> None:
+    if as_json:
+        logging.getLogger("memorywire").warning(line)
+    else:
+        click.echo(line, err=True)
 
 
 @dataclass(slots=True)
@@ -176,6 +210,7 @@ class _Doors:
 
     address: "Address"
     provider: "Provider | None"
+    limits: "Limits"
     openwop: "Callable[..., list[Mounted]] | None" = None
     tending: "Tending | None" = None
     guarded: bool = False
@@ -192,17 +227,19 @@ class _Doors:
             from memorywire.servers.mcp.mount import PATH, mcp_mount
             from memorywire.servers.mcp.oauth import metadata_mount
 
-            opened.append(mcp_mount(house, provider=self.provider))
+            opened.append(mcp_mount(house, self.limits, provider=self.provider))
             if self.provider is not None:
                 opened.append(metadata_mount(self.provider, PATH))
         if self.openwop is not None:
-            opened += self.openwop(house, local=self.address.local, provider=self.provider)
+            opened += self.openwop(
+                house, local=self.address.local, provider=self.provider, limits=self.limits
+            )
         return opened
 
     def say(self, desk: Desk, url: str) -> None:
         """Where it is; with a link that signs in once, where nobody can sign in with a token."""
         if desk.as_json:
-            desk.print_json({"url": url})
+            click.echo(json.dumps({"url": url}))  # one line, as in a log; the link that signs in is not there
             return
         click.echo(f"serving on {url}  (documentation: {url}/docs)")
         [console] = self.consoles

@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # only servers that know a provider read its tokens
 
 TENANT_HEADER = "Memorywire-Tenant"
 
-_FRESH_MS = 1_000  # so long may a token be taken that was revoked
+_FRESH_MS = 300  # how long a revoked token may still be accepted
 _USED_EVERY_MS = 60_000
 _MOST_KNOWN = 1_024
 
@@ -144,9 +144,11 @@ class Doorkeeper:
         read_at, found = self._known.get(key, (None, None))
         if read_at is None or not 0 <= now - read_at < _FRESH_MS:
             found = await self._file.read(partial(recognise, secret=secret, now=now))
+            self._known.pop(key, None)
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            self._known[key] = (now, found)
+            if found is not None:  # wrong tokens without number must not push out those that are used
+                self._known[key] = (now, found)
         return found if found is not None and found[1].holds(now) else None
 
     def _note_use(self, token: Token) -> None:

@@ -1,9 +1,12 @@
 """Spans where OpenTelemetry is set up: operations under the names that its conventions for generative AI give
 them, with ids and counts, never with content; where it is not set up they cost nothing."""
 
+import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeAlias
 
 from memorywire.model.answers import Expired, Forgotten, Merged, Page, Recalled, Remembered, Undone
@@ -26,6 +29,35 @@ SPANS: Mapping[str, str] = {
 """Our verbs as the conventions name operations on memory."""
 
 _PROVIDER = "memorywire"
+_TRACEPARENT = re.compile(
+    r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-.*)?"
+)
+
+
+class Trace:
+    """The trace that a request belongs to: the one that a `traceparent` header names, or a new one."""
+
+    __slots__ = ("_id", "_traceparent")
+
+    def __init__(self, traceparent: str | None) -> None:
+        self._traceparent = traceparent
+        self._id: str | None = None
+
+    @property
+    def id(self) -> str:
+        """Its 32 hexadecimal digits, made when they are first asked for."""
+        if self._id is None:
+            sent = None if self._traceparent is None else _TRACEPARENT.fullmatch(self._traceparent)
+            self._id = os.urandom(16).hex() if sent is None else sent[1]
+        return self._id
+
+    @id.setter
+    def id(self, id: str) -> None:
+        self._id = id
+
+
+current_trace: ContextVar[Trace | None] = ContextVar("current_trace", default=None)
+"""The trace of the request that is being answered."""
 
 
 @contextmanager
@@ -41,6 +73,9 @@ def spanned(operation: str) -> Iterator[Tell]:
     with tracer.start_as_current_span(
         f"{name} {_PROVIDER}", attributes=said, record_exception=False, set_status_on_exception=False
     ) as span:
+        current = current_trace.get()
+        if current is not None:  # logs and spans of a request have one id
+            current.id = trace.format_trace_id(span.get_span_context().trace_id)
         try:
             yield lambda answer: span.set_attributes(_about(answer))
         except MemorywireError as error:  # its detail may quote what was sent, so only its code is told
@@ -51,8 +86,11 @@ def spanned(operation: str) -> Iterator[Tell]:
 
 @contextmanager
 def continued(headers: Mapping[str, str]) -> Iterator[None]:
-    """Spans in here belong to the trace that the sender of a request names, if it names one."""
-    if "traceparent" not in headers or _tracing() is None:
+    """Logs and spans in here belong to the trace that the sender of a request names, or to a new one."""
+    # It is not reset: each request has a task of its own, and what is logged last in it belongs to it, too.
+    traceparent = headers.get("traceparent")
+    current_trace.set(Trace(traceparent))
+    if traceparent is None or _tracing() is None:
         yield
         return
     from opentelemetry import context, propagate

@@ -113,9 +113,6 @@ def console_mount(
         scope["state"].update(session=session or sessions.begin(), fresh=session is None)
         return await visitor(session, doorkeeper)
 
-    async def welcome(request: Request) -> Caller | None:
-        return await visitor(sessions.read(request.headers.get("cookie", "")), doorkeeper)
-
     @asynccontextmanager
     async def running() -> AsyncIterator[None]:
         yield
@@ -126,7 +123,7 @@ def console_mount(
     app = Starlette(
         routes=[
             *(Route(view.path, _endpoint(view, shop), methods=_methods(view)) for view in views),
-            Route("/events", _for_visitors(events_endpoint(door, welcome))),
+            Route("/events", _for_visitors(events_endpoint(door))),
             Route("/static/{name}", _static),
         ],
         exception_handlers={HTTPException: _unknown(shop), MemorywireError: problem_of},

@@ -31,17 +31,19 @@ from memorywire.servers.http.books import (
 )
 from memorywire.servers.http.definitions import definition_routes
 from memorywire.servers.http.door import Door, Limits
-from memorywire.servers.http.guard import HEADERS, Entry, Guard, Words
+from memorywire.servers.http.guard import Entry, Guard, Words
 from memorywire.servers.http.handlers import Endpoint, caller_of, described, wire_endpoint
+from memorywire.servers.http.headers import HEADERS
 from memorywire.servers.http.health import healthz, readyz_endpoint
 from memorywire.servers.http.kv import kv_routes
 from memorywire.servers.http.layer import layer_routes
 from memorywire.servers.http.pages import css_endpoint, docs_endpoint, openapi_endpoint
 from memorywire.servers.http.routes import wire_routes
 from memorywire.servers.http.steps import trigger_endpoint
-from memorywire.servers.http.stream import bearer, events_endpoint
+from memorywire.servers.http.stream import events_endpoint
 from memorywire.servers.http.watch import Watch
 from memorywire.servers.passports import Provider
+from memorywire.servers.spans import current_trace
 from memorywire.servers.webhooks import Courier
 
 WRONG_METHOD = 405
@@ -56,11 +58,13 @@ class Mounted:
 
     The guard sees every request first: its caller is in `scope["state"]["caller"]`. Visitors are known by
     their token, or as `entry` knows them; `words` says how a refusal is worded. `hosting` is set when this
-    makes the server an OpenWOP host, `welcoming` when people who open `/` belong here.
+    makes the server an OpenWOP host, `welcoming` when people who open `/` belong here. Logs and figures call
+    its requests by `name`, or by the last part of the path.
     """
 
     path: str
     app: ASGIApp
+    name: str | None = None
     running: Callable[[], AbstractAsyncContextManager[object]] | None = None
     entry: Entry | None = None
     words: Words | None = None
@@ -106,7 +110,7 @@ def build_app(
     app = Starlette(
         routes=[
             Route("/", _start(mounts)),
-            *_routes(door, doorkeeper, watch),
+            *_routes(door, watch),
             *(route for mounted in mounts for route in _mounted(mounted)),
         ],
         exception_handlers={MemorywireError: problem_of, HTTPException: _unknown, Exception: _bug},
@@ -116,12 +120,32 @@ def build_app(
     entries = {mounted.path: mounted.entry for mounted in mounts if mounted.entry is not None}
     words = {mounted.path: mounted.words for mounted in mounts if mounted.words is not None}
     guarded = Guard(
-        app, door=door, doorkeeper=doorkeeper, watch=watch, hosts=hosts, entries=entries, words=words
+        app,
+        door=door,
+        doorkeeper=doorkeeper,
+        watch=watch,
+        hosts=hosts,
+        entries=entries,
+        words=words,
+        names=_names(mounts),
     )
     return ServerErrorMiddleware(guarded, handler=_bug), door
 
 
-def _routes(door: Door, doorkeeper: Doorkeeper, watch: Watch) -> list[BaseRoute]:
+def _names(mounts: Sequence[Mounted]) -> dict[str, str]:
+    """What logs and figures call a request that begins with one of these paths, also one that is refused."""
+    return {
+        **{route.path.partition("{")[0]: route.operation for route in reversed(wire_routes())},
+        **{f"/v0/{name}": name for name in ("audit", "batch", "debts", "events", "kv", "layer")},
+        **{f"/v0/kv-{name}": "kv" for name in ("search", "stats", "reembed")},
+        **{"/v0/procedures": "trigger", "/v0/backends": "backend", "/v0/bindings": "backend"},
+        **{f"/{name}": name for name in ("docs", "healthz", "metrics", "readyz")},
+        **{"/": "start", "/docs.css": "docs", "/openapi.json": "openapi"},
+        **{one.path: one.name or one.path.rpartition("/")[2] for one in mounts},
+    }
+
+
+def _routes(door: Door, watch: Watch) -> list[BaseRoute]:
     async def metrics(request: Request) -> Response:
         caller_of(request).require(Right.READ, everywhere=True)
         tools, books = door.house.tools, await door.journal.file.read(standing)
@@ -139,7 +163,7 @@ def _routes(door: Door, doorkeeper: Doorkeeper, watch: Watch) -> list[BaseRoute]
         *kv_routes(door),
         *layer_routes(door),
         *definition_routes(door),
-        described("/v0/events", {"GET": events_endpoint(door, bearer(doorkeeper))}),
+        described("/v0/events", {"GET": events_endpoint(door)}),
         Route("/metrics", metrics),
         Route("/healthz", healthz),
         Route("/readyz", readyz_endpoint(door)),
@@ -195,5 +219,7 @@ async def _unknown(request: Request, error: Exception) -> Response:
 
 async def _bug(request: Request, error: Exception) -> Response:
     """An error nobody foresaw: its name is for the log of the process, not for the caller."""
-    fault = MemorywireError("something went wrong here", fix="look into the log of the server")
+    trace = current_trace.get()
+    place = "" if trace is None else f", at trace_id {trace.id}"
+    fault = MemorywireError("something went wrong here", fix=f"look into the log of the server{place}")
     return as_problem(fault, headers=HEADERS)

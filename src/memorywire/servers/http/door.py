@@ -15,6 +15,7 @@ from memorywire.journal.sqlite import SqliteJournal
 from memorywire.model.errors import Overloaded
 from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.servers.callers import Caller
+from memorywire.servers.http.quotas import current_lease
 from memorywire.servers.http.routes import ALL, EVERYWHERE, NEEDS, agent_is_optional, names_agent
 from memorywire.servers.spans import spanned
 from memorywire.wire import strict
@@ -25,19 +26,31 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What the door takes: bytes of a body and of a batch, seconds, requests at once, streams at once.
+    """What the server accepts. Sizes are in bytes.
+
+    `head` limits the URL with all headers. A client has `header_seconds` to send the head
+    of a request, `body_seconds` for its body, `write_seconds` to read a part of the answer, and
+    `idle_seconds` until its next request. `connections`, `at_once` and `streams` are totals: one address
+    gets half of the connections, one credential half of the requests and streams, one tenant three quarters.
 
     `rate` is how many requests a second a credential may send for long; for a moment it may send twice that.
+    `wrong_tokens` is the same for requests of one address whose token is not valid.
     A webhook that failed waits `webhook_pause_ms` at first, and twice as long each time.
     """
 
     body: int = 1024 * 1024
     batch: int = strict.MAX_BYTES
+    head: int = 16 * 1024
+    header_seconds: float = 10.0
+    idle_seconds: int = 15
+    write_seconds: float = 30.0
+    connections: int = 1_024
     body_seconds: float = 20.0
     answer_seconds: float = 30.0
     at_once: int = 256
     streams: int = 128
     rate: float = 200.0
+    wrong_tokens: float = 10.0
     webhook_pause_ms: int = 1_000
 
 
@@ -97,6 +110,10 @@ class Door:
                 f"there was no answer within {seconds:g} s; what was asked may still be done",
                 retry_after=max(1, round(seconds)),
             ) from None
+        finally:
+            lease = current_lease.get()
+            if lease is not None and not task.done():  # the client waits no more, but the work goes on
+                lease.hold_until(task)
 
     async def drain(self) -> None:
         """Wait for everything that was begun."""

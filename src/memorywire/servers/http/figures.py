@@ -1,6 +1,6 @@
 """Figures for Prometheus: of requests, operations, stores, the embedder and the books. They name nobody."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -22,6 +22,8 @@ class Figures:
         self._requests = self._counter("requests", "Requests by operation and status.", "operation", "status")
         self._seconds = self._histogram("request_seconds", "Time to answer.", _SECONDS, "operation")
         self._now = self._gauge("requests_now", "Requests being answered.")
+        self._connections = self._gauge("connections", "Open connections.")
+        self._refused = self._counter("connections_refused", "Connections beyond the limits.")
         self._receipts = self._counter(
             "receipts", "Writes by operation and how they ended.", "operation", "status"
         )
@@ -39,6 +41,13 @@ class Figures:
         self._of_request = cache(self._requests.labels)
         self._time_of = cache(self._seconds.labels)
         self._time_in = cache(self._stores.labels)
+
+    def count_connections(self, count: Callable[[], int]) -> None:
+        """Ask `count` for the number of open connections whenever the figures are read."""
+        self._connections.set_function(count)
+
+    def connection_refused(self) -> None:
+        self._refused.inc()
 
     def begun(self) -> None:
         self._now.inc()

@@ -1,11 +1,10 @@
 """Before every route: is this host ours, does a browser misuse us, who asks, how often, how much at once."""
 
-import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
-from math import ceil
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -14,16 +13,20 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memorywire.model.errors import (
     Forbidden,
-    InvalidRequest,
     MemorywireError,
     Misdirected,
     Overloaded,
-    RateLimited,
+    StoreError,
+    Unauthenticated,
 )
 from memorywire.servers.callers import Caller, Doorkeeper
 from memorywire.servers.http.answers import as_problem
+from memorywire.servers.http.connections import network_of
 from memorywire.servers.http.door import Door
-from memorywire.servers.http.watch import Visit, Watch
+from memorywire.servers.http.headers import HEADERS, PROBES
+from memorywire.servers.http.quotas import Lease, Party, Quotas, current_lease
+from memorywire.servers.http.rates import Rates, WrongTokens
+from memorywire.servers.http.watch import Watch
 
 Entry: TypeAlias = Callable[[Scope], Awaitable[Caller | None]]
 """How an application recognises its own visitors; None is a stranger, whom it receives itself."""
@@ -33,81 +36,28 @@ Words: TypeAlias = Callable[[MemorywireError], Response]
 
 T = TypeVar("T")
 
-PROBES = frozenset({"/healthz", "/readyz"})
 PUBLIC = PROBES | {"/", "/openapi.json", "/docs", "/docs.css"}
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-
-_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-)
-HEADERS: Mapping[str, str] = {
-    "Content-Security-Policy": _POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-    "Cache-Control": "no-store",
-}
 
 _SAME = frozenset({"same-origin", "none"})
 _AGAIN = 1
 _STREAM = b"text/event-stream"
 _CACHE = b"cache-control"
 _DRESS = {name.lower().encode(): value.encode() for name, value in HEADERS.items()}
-_STRANGERS = ""  # they share one rate
-_MOST_BUCKETS = 10_000
-
-
-@dataclass(slots=True)
-class _Bucket:
-    left: float
-    at: float
-
-
-class Rates:
-    """A bucket for each caller: filled at `rate` a second, holding twice that."""
-
-    def __init__(self, rate: float, now: Callable[[], float] = time.monotonic) -> None:
-        self._rate = rate
-        self._now = now
-        self._buckets: dict[str, _Bucket] = {}
-
-    def __len__(self) -> int:
-        return len(self._buckets)
-
-    def take(self, caller: str) -> None:
-        """Raises RateLimited, with the wait, when the bucket is empty."""
-        now, most = self._now(), self._rate * 2
-        if caller not in self._buckets and len(self._buckets) >= _MOST_BUCKETS:
-            self._forget_full(now)
-        bucket = self._buckets.setdefault(caller, _Bucket(most, now))
-        bucket.left = min(most, bucket.left + (now - bucket.at) * self._rate)
-        bucket.at = now
-        if bucket.left < 1:
-            wait = max(1, ceil((1 - bucket.left) / self._rate))
-            raise RateLimited(f"more than {self._rate:g} requests a second", retry_after=wait)
-        bucket.left -= 1
-
-    def _forget_full(self, now: float) -> None:
-        """Drop full buckets, which are like untouched ones: there may be any number of callers."""
-        full = self._rate * 2
-        self._buckets = {
-            caller: bucket
-            for caller, bucket in self._buckets.items()
-            if bucket.left + (now - bucket.at) * self._rate < full
-        }
+_STRANGERS = ""  # the tenant that callers without a credential are counted for
+_CHECK_SECONDS = 0.2
+_GRACE_SECONDS = 0.4
 
 
 class Guard:
     """The application behind its checks. `hosts` are the names this server goes by; none means any.
 
     `entries` are paths below which an application lets visitors in by its own means, `words` those below
-    which problems are told in the words of another contract.
-    What it lets in finds its caller in `scope["state"]["caller"]`, in mounted applications too, and in
-    `closing` an event that ends whatever would last.
+    which problems are told in the words of another contract. `names` says what logs call a path.
+
+    What it lets in finds in `scope["state"]`, in mounted applications too: its `caller`, its `address`, the
+    `lease` that counts it, and in `tokens` the limit on wrong tokens. Streams end when the server ends, and
+    within a second when their caller is not admitted any more.
     """
 
     def __init__(
@@ -120,6 +70,7 @@ class Guard:
         hosts: frozenset[str],
         entries: Mapping[str, Entry],
         words: Mapping[str, Words],
+        names: Mapping[str, str],
     ) -> None:
         self._app = app
         self._door = door
@@ -128,8 +79,10 @@ class Guard:
         self._hosts = hosts
         self._entries = entries
         self._words = words
+        self._names = names
         self._rates = Rates(door.limits.rate)
-        self._at_once = 0
+        self._tokens = WrongTokens(door.limits.wrong_tokens)
+        self._quotas = Quotas(requests=door.limits.at_once, streams=door.limits.streams)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -146,13 +99,14 @@ class Guard:
                 if message["type"] == "http.response.start":
                     visit.status = message["status"]
                     message["headers"] = _dress(message["headers"])
-                    if _is_stream(message["headers"]):
-                        self._let_go(visit)  # streams last, and are counted by whoever opens them
                 await send(message)
 
             try:
                 await self._admit(scope)
-                await self._pass(visit, scope, receive, dressed)
+                if scope["path"] in PROBES:  # they are answered however much else is asked
+                    await self._app(scope, receive, dressed)
+                else:
+                    await self._pass(scope, receive, dressed)
             except MemorywireError as error:
                 visit.code = error.code
                 say = _below(scope["path"], self._words) or as_problem
@@ -160,41 +114,109 @@ class Guard:
 
     async def _admit(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
-        if "content-length" in headers and "transfer-encoding" in headers:
-            raise InvalidRequest(
-                "a body has one length", field="Transfer-Encoding", fix="send one of the two"
-            )
-        if scope["path"] not in PROBES:
-            self._check_host(headers)
+        state = scope.setdefault("state", {})
+        state.setdefault("operation", _name(scope["path"], self._names))
+        closing = self._door.closing
+        state.update(caller=None, address=_address(scope), tokens=self._tokens, closing=closing)
+        if scope["path"] in PROBES:
+            return
+        self._check_host(headers)
         entry = _below(scope["path"], self._entries)
         if entry is None or not _is_navigation(scope["method"], headers):
             _check_origin(headers)
-        if scope["path"] in PUBLIC:
-            return
-        state = scope.setdefault("state", {})
-        state.update(closing=self._door.closing)
-        caller = await (self._bearer(headers) if entry is None else entry(scope))
-        state.update(caller=caller, admit=partial(self._bearer, headers))
+        if scope["path"] not in PUBLIC:
+            caller = state["caller"] = await self._identify(scope, headers)
+            if caller is not None:
+                self._watch.named(scope, caller)
+            state.update(admit=partial(self._bearer, headers))
+        self._rates.take(_party(state).credential)
+
+    async def _identify(self, scope: Scope, headers: Headers) -> Caller | None:
+        """The caller; None for a stranger whom an application receives itself.
+
+        Raises Unauthenticated, or RateLimited after too many wrong tokens from one address.
+        """
+        state, credential = scope["state"], headers.get("authorization")
+        if credential is None:
+            return await self._caller(scope, headers)
+        self._tokens.check(state["address"], credential)
+        try:
+            caller = await self._caller(scope, headers)
+        except Unauthenticated:
+            self._tokens.reject(state["address"], credential)
+            raise
         if caller is not None:
-            self._watch.named(scope, caller)
-        self._rates.take(_STRANGERS if caller is None else caller.name)
+            self._tokens.accept(credential)
+        elif isinstance(state.get("refusal"), Unauthenticated):
+            self._tokens.reject(state["address"], credential)
+        return caller
+
+    async def _caller(self, scope: Scope, headers: Headers) -> Caller | None:
+        entry = _below(scope["path"], self._entries)
+        if entry is not None:
+            return await entry(scope)
+        return await self._bearer(headers)
 
     async def _bearer(self, headers: Headers) -> Caller:
         return await self._doorkeeper.admit(headers.get("authorization"), headers.get("memorywire-tenant"))
 
-    async def _pass(self, visit: Visit, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._at_once >= self._door.limits.at_once or self._door.closing.is_set():
-            raise Overloaded("more is being asked than can be answered now", retry_after=_AGAIN)
-        self._at_once += 1
-        visit.counted = True
+    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._door.closing.is_set():
+            raise Overloaded("the server is ending", retry_after=_AGAIN)
+        lease = self._quotas.begin(_party(scope["state"]))
+        scope["state"].update(lease=lease)
+        token = current_lease.set(lease)
         try:
-            await self._app(_as_sent(scope), receive, send)
+            await self._answer(lease, scope, receive, send)
         finally:
-            self._let_go(visit)
+            current_lease.reset(token)
+            lease.release()
 
-    def _let_go(self, visit: Visit) -> None:
-        self._at_once -= visit.counted
-        visit.counted = False
+    async def _answer(self, lease: Lease, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the application answer; a stream ends with the server, and when its token is revoked."""
+        stream: _Stream | None = None
+        answering = asyncio.current_task()
+        complete = False
+
+        async def watched(message: Message) -> None:
+            nonlocal stream, complete
+            if message["type"] == "http.response.start" and _is_stream(message["headers"]):
+                lease.become_stream()
+                stream = _Stream(answering, self._wait_until_unwelcome(scope))
+            complete = message["type"] == "http.response.body" and not message.get("more_body", False)
+            await send(message)
+
+        try:
+            await self._app(_as_sent(scope), receive, watched)
+        except asyncio.CancelledError:
+            if stream is None or not stream.was_ended():
+                raise
+        finally:
+            if stream is not None:
+                stream.close()
+        if stream is not None and stream.ended and not complete:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _wait_until_unwelcome(self, scope: Scope) -> None:
+        """Wait until the server ends, or the caller is not admitted any more.
+
+        An application that notices it has a moment to end its stream in order.
+        """
+        closing = self._door.closing
+        while not closing.is_set() and await self._is_welcome(scope):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(closing.wait(), _CHECK_SECONDS)
+        await asyncio.sleep(_GRACE_SECONDS)
+
+    async def _is_welcome(self, scope: Scope) -> bool:
+        again = {**scope, "state": {}}  # an application that admits its own visitors notes them there
+        admitted: Caller | None = scope["state"]["caller"]
+        try:
+            return await self._caller(again, Headers(scope=scope)) == admitted
+        except StoreError:
+            return True  # a store that does not answer revokes nothing
+        except MemorywireError:
+            return False
 
     def _check_host(self, headers: Headers) -> None:
         name = _hostname(headers.get("host", ""))
@@ -202,6 +224,51 @@ class Guard:
             raise Misdirected(
                 "this server does not go by that name", field="Host", fix="serve with --allow-host NAME"
             )
+
+
+class _Stream:
+    """Cancels the task that answers with a stream, once the stream has to end."""
+
+    def __init__(self, answering: "asyncio.Task[Any] | None", end: Coroutine[Any, Any, None]) -> None:
+        self._answering = answering
+        self._waiting = asyncio.create_task(end)
+        self._waiting.add_done_callback(self._end)
+        self.ended = False
+
+    def was_ended(self) -> bool:
+        """Whether this cancelled the task, and nobody else did; the task then goes on."""
+        return self.ended and self._answering is not None and self._answering.uncancel() == 0
+
+    def close(self) -> None:
+        self._waiting.remove_done_callback(self._end)
+        self._waiting.cancel()
+
+    def _end(self, _: "asyncio.Task[None]") -> None:
+        self.ended = True
+        if self._answering is not None:
+            self._answering.cancel()
+
+
+def _name(path: str, names: Mapping[str, str]) -> str:
+    """What the path is called, by as much of its beginning as has a name; `other` without one."""
+    if path in names:
+        return names[path]
+    parts = path.split("/", 3)
+    begin = "/".join(parts[:3])
+    return names.get(f"{begin}/") or names.get(begin) or names.get("/".join(parts[:2]), "other")
+
+
+def _address(scope: Scope) -> str:
+    """The address that a request comes from, as it is counted."""
+    client = scope.get("client")
+    return network_of(client[0]) if client else ""
+
+
+def _party(state: Mapping[str, Any]) -> Party:
+    caller: Caller | None = state["caller"]
+    if caller is None:
+        return Party(credential=f"address:{state['address']}", tenant=_STRANGERS)
+    return Party(credential=caller.name, tenant=caller.tenant)
 
 
 def _below(path: str, homes: Mapping[str, T]) -> T | None:

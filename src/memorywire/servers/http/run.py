@@ -7,6 +7,7 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, cast
 
 import uvicorn
@@ -17,24 +18,37 @@ from memorywire.house import House
 from memorywire.journal.operators import any_operator
 from memorywire.model.errors import InvalidRequest
 from memorywire.servers.http.app import Mounted, build_app
+from memorywire.servers.http.connections import Connection, Traffic
 from memorywire.servers.http.door import Door, Limits
 from memorywire.servers.http.guard import LOOPBACK
 from memorywire.servers.http.watch import Log, Watch, to_stderr
 from memorywire.servers.passports import Provider
 
 _DRAIN_SECONDS = 10
-_IDLE_SECONDS = 15
-_HEADER_BYTES = 16 * 1024
 _WAITING = 512
+_OWN_FILES = 192
+"""File descriptors that connections leave to stores, their logs, and backends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Where to listen; `hosts` are further names the server goes by."""
+    """Where to listen; `hosts` are further names the server goes by.
+
+    `proxies` are addresses and networks of reverse proxies, which name their client in X-Forwarded-For.
+    """
 
     host: str = "127.0.0.1"
     port: int = 8377
     hosts: tuple[str, ...] = ()
+    proxies: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for proxy in self.proxies:
+            try:
+                ipaddress.ip_network(proxy)
+            except ValueError as error:
+                fix = "give an address such as 10.0.0.7, or a network such as 10.0.0.0/24"
+                raise InvalidRequest(f"{proxy} is not an address", field="proxy", fix=fix) from error
 
     @property
     def local(self) -> bool:
@@ -98,7 +112,7 @@ async def serve(house: House, serving: Serving, stop: asyncio.Event | None = Non
             watch=watch,
             provider=serving.provider,
         )
-        server = _Server(_config(app))
+        server = _Server(_config(app, _traffic(serving, watch), address.proxies))
         ending = asyncio.create_task(_end(server, door, stop or asyncio.Event()))
         serving.ready(url)
         try:
@@ -139,20 +153,37 @@ async def _end(server: _Server, door: Door, stop: asyncio.Event) -> None:
     server.should_exit = True
 
 
-def _config(app: ASGIApp) -> uvicorn.Config:
+def _traffic(serving: Serving, watch: Watch) -> Traffic:
+    limits = replace(serving.limits, connections=_affordable(serving.limits.connections))
+    traffic = Traffic(limits, watch.figures.connection_refused, proxies=serving.address.proxies)
+    watch.figures.count_connections(lambda: traffic.open)
+    return traffic
+
+
+def _config(app: ASGIApp, traffic: Traffic, proxies: Sequence[str]) -> uvicorn.Config:
     return uvicorn.Config(
         cast("Any", app),  # two libraries spell one protocol differently
-        http="h11",
+        http=cast("Any", partial(Connection, traffic=traffic)),
         ws="none",
         lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,
-        timeout_keep_alive=_IDLE_SECONDS,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
+        timeout_keep_alive=traffic.limits.idle_seconds,
         timeout_graceful_shutdown=_DRAIN_SECONDS,
-        h11_max_incomplete_event_size=_HEADER_BYTES,
     )
+
+
+def _affordable(connections: int) -> int:
+    """As many connections as the process has file descriptors for, besides those of its store."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return connections
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return connections if soft == resource.RLIM_INFINITY else max(1, min(connections, soft - _OWN_FILES))
 
 
 @contextmanager

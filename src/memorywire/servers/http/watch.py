@@ -16,12 +16,14 @@ from memorywire.model.clock import Clock
 from memorywire.model.space import Space
 from memorywire.retrieval.embed import Embedder
 from memorywire.servers.http.figures import Figures
-from memorywire.servers.spans import continued
+from memorywire.servers.spans import continued, current_trace
 
 if TYPE_CHECKING:  # the caller is named, never asked
     from memorywire.servers.callers import Caller
 
 Log: TypeAlias = Callable[[str], None]
+
+_FAULTS = frozenset({500, 503})
 
 
 def to_stderr(line: str) -> None:
@@ -38,7 +40,6 @@ class Visit:
     status: int = 500
     code: str | None = None
     caller: str | None = None
-    counted: bool = False
 
     @property
     def operation(self) -> str:
@@ -76,9 +77,11 @@ class Watch:
         scope["state"]["visit"].caller = caller.name
 
     def _line(self, visit: Visit, method: str) -> str:
-        answer = visit.state.get("answer", {})
+        answer, trace = visit.state.get("answer", {}), current_trace.get()
         said = {
             "at": self._clock(),
+            "level": "error" if visit.status in _FAULTS else "info",
+            "trace_id": None if trace is None else trace.id,
             "method": method,
             "operation": visit.operation,
             "status": visit.status,

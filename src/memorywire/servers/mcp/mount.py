@@ -4,10 +4,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, AuthorizationContext
 from mcp.server.auth.provider import AccessToken
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.streamable_http import StreamableHTTPServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
@@ -16,7 +17,7 @@ from memorywire.house import House
 from memorywire.servers.callers import Caller
 from memorywire.servers.http.app import Mounted
 from memorywire.servers.http.door import Door, Limits
-from memorywire.servers.mcp.ending import until
+from memorywire.servers.http.quotas import Party, Quota
 from memorywire.servers.mcp.oauth import challenge_at
 from memorywire.servers.mcp.server import build_server
 from memorywire.servers.mcp.visits import Visit, visit_of
@@ -48,7 +49,7 @@ def mcp_mount(
 
     server = build_server(open_door, _who)
     extend(server)
-    manager = StreamableHTTPSessionManager(
+    manager = _Sessions(
         server,
         session_idle_timeout=_IDLE_SECONDS,
         max_request_body_size=bounds.body,
@@ -65,6 +66,23 @@ def mcp_mount(
     return Mounted(path=PATH, app=_Named(manager), running=running, words=words)
 
 
+class _Sessions(StreamableHTTPSessionManager):
+    """Sessions, of which one credential gets at most half and one tenant at most three quarters."""
+
+    def _admit_session(self, requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
+        if requestor is not None and self.max_sessions is not None:
+            quota = Quota(self.max_sessions, "too many sessions are open", retry_after=1)
+            for owner in self._session_owners.values():
+                quota.add(_party(owner))
+            if not quota.has_room(_party(requestor)):
+                return None
+        return super()._admit_session(requestor)
+
+
+def _party(owner: AuthorizationContext) -> Party:
+    return Party(credential=owner["client_id"], tenant=owner["subject"] or "")
+
+
 class _Named:
     """The application with a user for each caller, by which the session manager tells callers apart."""
 
@@ -74,9 +92,8 @@ class _Named:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         named = {**scope, "user": _user(scope["state"]["caller"])}
         if scope["method"] == "GET":
-            await until(scope["state"]["closing"], self._manager.asgi_app, named, receive, send)
-        else:
-            await self._manager.asgi_app(named, receive, send)
+            scope["state"]["lease"].require_stream()
+        await self._manager.asgi_app(named, receive, send)
 
 
 def _who(context: ServerRequestContext[Any, Any]) -> Visit:
@@ -87,4 +104,4 @@ def _who(context: ServerRequestContext[Any, Any]) -> Visit:
 def _user(caller: Caller) -> AuthenticatedUser:
     """A user that differs for every caller, so that nobody can continue another's session."""
     owner = f"{caller.tenant}/{caller.name}"
-    return AuthenticatedUser(AccessToken(token="", client_id=owner, scopes=[], subject=owner))
+    return AuthenticatedUser(AccessToken(token="", client_id=owner, scopes=[], subject=caller.tenant))

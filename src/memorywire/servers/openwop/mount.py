@@ -88,6 +88,7 @@ def openwop_mounts(
         Mounted(
             path=PATH,
             app=app,
+            name="openwop",
             running=running,
             entry=partial(_bearer, doorkeeper),
             words=as_envelope,

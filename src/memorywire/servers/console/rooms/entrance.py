@@ -32,6 +32,8 @@ async def sign_in(page: Page, form: Form) -> Response:
     """Whoever has the token of an operator comes in as that operator."""
     tenant = form.get("tenant")
     secret = form.text("token").strip()
+    state = page.request.state
+    state.tokens.check(state.address, secret)
     try:
         await page.shop.doorkeeper.admit(f"Bearer {secret}", tenant)
     except (Unauthenticated, Forbidden) as error:
@@ -39,6 +41,7 @@ async def sign_in(page: Page, form: Form) -> Response:
             several = "this token is of several tenants"
             said = several if tenant is None else "this token is not for that tenant"
             raise Forbidden(said, field="tenant", fix="write below which of its tenants you mean") from error
+        state.tokens.reject(state.address, secret)
         fix = "see: memorywire operator list"
         raise Unauthenticated("this token does not open the console", field="token", fix=fix) from error
     return _come_in(page, page.shop.sessions.begin(secret=secret, tenant=tenant), form.get("next"))

@@ -1,0 +1,114 @@
+"""Quotas: what one credential, one tenant and all callers together may occupy at the same time."""
+
+import asyncio
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+from memorywire.model.errors import Overloaded
+
+
+class Party(NamedTuple):
+    """Who a request is counted for. Callers without a credential are counted by their address."""
+
+    credential: str
+    tenant: str
+
+
+class Quota:
+    """Counts how much of one resource is in use.
+
+    One credential gets at most half of it and one tenant at most three quarters, so that neither can leave
+    the others without any.
+    """
+
+    def __init__(self, total: int, detail: str, *, retry_after: int) -> None:
+        self._total = total
+        self._per_credential = max(1, total // 2)
+        self._per_tenant = max(1, total * 3 // 4)
+        self._detail = detail
+        self._retry_after = retry_after
+        self._used = 0
+        self._by_credential: dict[str, int] = {}
+        self._by_tenant: dict[str, int] = {}
+
+    def has_room(self, party: Party) -> bool:
+        return (
+            self._used < self._total
+            and self._by_credential.get(party.credential, 0) < self._per_credential
+            and self._by_tenant.get(party.tenant, 0) < self._per_tenant
+        )
+
+    def require_room(self, party: Party) -> None:
+        """Raise Overloaded, with the wait, when the party or all parties together use too much."""
+        if not self.has_room(party):
+            raise Overloaded(self._detail, retry_after=self._retry_after)
+
+    def add(self, party: Party) -> None:
+        self._used += 1
+        self._by_credential[party.credential] = self._by_credential.get(party.credential, 0) + 1
+        self._by_tenant[party.tenant] = self._by_tenant.get(party.tenant, 0) + 1
+
+    def remove(self, party: Party) -> None:
+        self._used -= 1
+        _subtract(self._by_credential, party.credential)
+        _subtract(self._by_tenant, party.tenant)
+
+
+def _subtract(counts: dict[str, int], name: str) -> None:
+    """Count one less, and drop what is not counted any more: addresses without number use no memory."""
+    if counts[name] == 1:
+        del counts[name]
+    else:
+        counts[name] -= 1
+
+
+class Quotas:
+    """The quotas of a server: requests that are being answered, and open streams."""
+
+    def __init__(self, *, requests: int, streams: int) -> None:
+        self.requests = Quota(requests, "the server answers as many requests as it can", retry_after=1)
+        self.streams = Quota(streams, "too many streams are open", retry_after=5)
+
+    def begin(self, party: Party) -> "Lease":
+        """Count a request; raises Overloaded when there is no room for it."""
+        self.requests.require_room(party)
+        return Lease(self, party)
+
+
+class Lease:
+    """What one request occupies until it is released: a place among requests or among streams."""
+
+    def __init__(self, quotas: Quotas, party: Party) -> None:
+        self._quotas = quotas
+        self._party = party
+        self._held: Quota | None = quotas.requests
+        quotas.requests.add(party)
+
+    def require_stream(self) -> None:
+        """Count the request as a stream from now on; raises Overloaded when there is no room for one."""
+        self._quotas.streams.require_room(self._party)
+        self._move(self._quotas.streams)
+
+    def become_stream(self) -> None:
+        """As `require_stream`; without room for a stream it stays counted as a request."""
+        if self._held is self._quotas.requests and self._quotas.streams.has_room(self._party):
+            self._move(self._quotas.streams)
+
+    def hold_until(self, work: "asyncio.Future[Any]") -> None:
+        """Count work that goes on after its request was answered, until it is done."""
+        self._quotas.requests.add(self._party)
+        work.add_done_callback(lambda _: self._quotas.requests.remove(self._party))
+
+    def release(self) -> None:
+        if self._held is not None:
+            self._held.remove(self._party)
+            self._held = None
+
+    def _move(self, quota: Quota) -> None:
+        self.release()
+        quota.add(self._party)
+        self._held = quota
+
+
+current_lease: ContextVar[Lease | None] = ContextVar("current_lease", default=None)
+"""The lease of the request that is being answered."""
