@@ -107,6 +107,11 @@ class House:
             hosting=self.hosting,
         )
 
+    def hurry(self) -> None:
+        """Wait for other processes that hold the file a second at most from now on: the process ends."""
+        if self.journal is not None:
+            self.journal.file.hurry()
+
     @property
     def writable(self) -> bool:
         """Whether the journal's file can be written, also if that has changed since it was opened."""

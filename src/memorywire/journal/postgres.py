@@ -166,6 +166,14 @@ class PostgresFile:
         await self._settle()
         return await self._database.write(_NOBODY, lambda db: self.done(db, work, writing=True), _OPEN)
 
+    async def write_at_once(self, work: Work[None]) -> bool:
+        """As `SqliteFile.write_at_once`; here writers do not keep each other waiting."""
+        await self.write(work)
+        return True
+
+    def hurry(self) -> None:
+        """As `SqliteFile.hurry`; each wait for a database has a limit of its own."""
+
     def defer(self, deferred: Deferred) -> None:
         self._deferred = deferred
 

@@ -149,6 +149,7 @@ async def _end(server: _Server, door: Door, stop: asyncio.Event) -> None:
         with suppress(ValueError, RuntimeError, NotImplementedError):  # only the main thread hears signals
             loop.add_signal_handler(known, stop.set)
     await stop.wait()
+    door.house.hurry()
     door.closing.set()
     server.should_exit = True
 
