@@ -196,3 +196,58 @@ def test_a_held_value_waits_and_the_old_one_stays(place: Place) -> None:
         assert (await memory.audit_verify()).report.ok
 
     place.play(story, policy=policy)
+
+
+def test_what_is_outside_the_index_is_found_by_its_key_alone(place: Place) -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        value = {"text": "Ana prefers green tea to coffee"}
+        await memory.kv.set("hidden", value, index="none")
+        await memory.kv.set("plain", value)
+        assert await _value(memory, "hidden") == value
+        assert [entry.key for entry in await memory.kv.list()] == ["hidden", "plain"]
+        found = await memory.recall("green tea", k=10, min_relevance="off")
+        assert "hidden" not in str([hit.content for hit in found])
+        try:
+            assert (await memory.kv.search("green tea")).matches == ()
+        except CapabilityUnsupported:
+            return
+        await memory.kv.set("hidden", value, embed=True)
+        assert [match.entry.key for match in await memory.kv.search("green tea")] == ["hidden"]
+
+    place.play(story)
+
+
+def test_an_area_counts_for_itself(place: Place) -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        area = memory.kv.area("a/", Limits(value_bytes=100_000, quota_bytes=150_000))
+        await area.set("a/1", "x" * 80_000, index="none")
+        with pytest.raises(QuotaExceeded):
+            await area.set("a/2", "x" * 80_000, index="none")
+        await memory.kv.set("plain", "x" * 30)
+        with pytest.raises(QuotaExceeded):
+            await memory.kv.set("more", "x" * 30)
+        assert len(await _value(memory, "a/1")) == 80_000
+
+    place.play(story, kv_limits=Limits(quota_bytes=50))
+
+
+def test_a_touch_prolongs_an_entry(place: Place) -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        await memory.kv.set("k", "v", ttl=60)
+        clock.now += 50_000
+        await memory.kv.touch("k")
+        clock.now += 50_000
+        assert await _value(memory, "k") == "v"
+        clock.now += 60_000
+        assert await _value(memory, "k") is None
+
+    place.play(story)
+
+
+def test_a_secret_is_replaced_if_that_is_asked_for(place: Place) -> None:
+    async def story(memory: Memory, clock: HandClock) -> None:
+        kept = await memory.kv.set("k", {"said": f"it is {_TOKEN}", "n": 1}, redact=True)
+        assert kept.redacted is not None
+        assert await _value(memory, "k") == {"said": "it is [REDACTED:github-token]", "n": 1}
+
+    place.play(story)
