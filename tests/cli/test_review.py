@@ -216,7 +216,7 @@ def test_a_journal_that_all_stores_shared_stays_in_use(shell: Shell, tmp_path: P
 
 
 def test_the_undo_that_a_key_of_a_user_names_finds_it(shell: Shell):
-    said = shell("kv", "set", "colour", "red", "--of", "user", "--user", "ana", "--agent", "b").out
+    said = shell("kv", "set", "colour", "red", "--of", "user", "--user", "ana").out
     _, _, typed = said.partition("undo with: memorywire ")
     assert typed.split()[2:] == ["--user", "ana", "--agent", "kv:user"]
     assert shell(*typed.split()).code == 0

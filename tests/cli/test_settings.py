@@ -21,13 +21,15 @@ def test_every_verb_answers_with_one_json_document(shell: Shell, typed: str):
 
 def test_an_option_wins_over_the_environment_and_the_file(shell: Shell, tmp_path: Path):
     config = tmp_path / "settings.toml"
-    config.write_text('agent = "from-file"\nstore = "memory://"\n', encoding="utf-8")
+    config.write_text('agent = "from-file"\n', encoding="utf-8")
     asked = ("doctor", "--json", "--config", str(config))
     assert shell(*asked).json["settings"]["agent"] == "from-file"
-    assert shell(*asked, MEMORYWIRE_AGENT="from-env").json["settings"]["agent"] == "from-env"
-    typed = shell(*asked, "--agent", "typed", MEMORYWIRE_AGENT="from-env").json
-    assert typed["settings"]["agent"] == "typed"
-    assert str(config) in typed["settings"]["sources"]
+    found = shell(*asked, MEMORYWIRE_AGENT="from-env").json["settings"]
+    assert found["agent"] == "from-env"
+    assert str(config) in found["sources"]
+    said = ("x", "--config", str(config), "--agent", "typed")
+    assert shell("remember", *said, MEMORYWIRE_AGENT="from-env").code == 0
+    assert shell("list", "--json", "--agent", "typed").json["total"] == 1
 
 
 def test_a_settings_file_with_an_unknown_key_is_refused(shell: Shell, tmp_path: Path):

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from memorywire.cli.book import left_out, opened, other_tenants
-from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.desk import Answer, Desk, of_everybody, scoped, shared
 from memorywire.cli.inputs import PAST, ago
 from memorywire.cli.screen import moment, safe, table, terminal_width
 from memorywire.model.counting import counted
-from memorywire.model.errors import InvalidRequest
+from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.record import Json
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
@@ -71,12 +71,17 @@ def _entries(
     """The entries of the ledger here, or of the server's."""
     from memorywire.journal import ledger
 
+    if subject is not None:
+        desk.refuse_scope("--subject shows every entry about it", names=("user",))
+        _refuse_filters("--subject", **wanted)
     if desk.server is not None:
         with desk.client(desk.server) as client:
-            return list(client.audit_log(subject=subject, before=before, limit=limit, **wanted))
+            found = list(client.audit_log(subject=subject, before=before, limit=limit, **wanted))
+            return found if subject is None else _of_agent(desk, found)
     with opened(desk) as book:
         if subject is not None:
-            return [row.said for row in book.read(lambda db: ledger.about(db, desk.tenant, subject))]
+            rows = book.read(lambda db: ledger.about(db, desk.tenant, subject))
+            return _of_agent(desk, [row.said for row in rows])
         filters = _wanted(desk, **wanted)
         return [row.said for row in book.read(lambda db: ledger.log(db, filters, before=before, limit=limit))]
 
@@ -104,6 +109,8 @@ def verify(desk: Desk, kept: tuple[Path, ...], key: str | None, contents: bool, 
     """
     from memorywire.journal.notes import parse_verifier
 
+    if file is not None or not contents:
+        desk.refuse_scope("the whole ledger is verified; --contents reads the memories of one agent")
     keys = [] if key is None else [parse_verifier(key)]
     saved = [checkpoint for path in kept for checkpoint in _kept_elsewhere(path)]
     if file is None and desk.server is not None and not (contents or keys):
@@ -122,7 +129,7 @@ def verify(desk: Desk, kept: tuple[Path, ...], key: str | None, contents: bool, 
 
 @command.command("checkpoint")
 @click.option("--rotate-key", is_flag=True, help="Go on with a new key, which the old one signs for.")
-@shared
+@of_everybody
 def checkpoint(desk: Desk, rotate_key: bool) -> None:
     """Sign the ledger as it is, and print the checkpoint.
 
@@ -141,12 +148,13 @@ def checkpoint(desk: Desk, rotate_key: bool) -> None:
 @command.command("prove")
 @click.argument("entry", type=int)
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the proof to a file.")
-@shared
+@scoped("tenant")
 def prove(desk: Desk, entry: int, output: Path | None) -> None:
     """Prove that ENTRY is in the signed ledger.
 
     The proof is an export of one entry: `verify --export` checks it, with nothing else at hand.
     """
+    from memorywire.journal import ledger
     from memorywire.journal.audit import proven
 
     if desk.server is not None:
@@ -154,6 +162,9 @@ def prove(desk: Desk, entry: int, output: Path | None) -> None:
             _deliver(desk, iter(client.proof(entry)), output)
         return
     with opened(desk) as book:
+        row = book.read(lambda db: ledger.entry(db, entry))
+        if row is not None and desk.named not in (None, row.said["tenant"]):
+            raise NotFound(f"no entry {entry} of this ledger is of tenant {desk.named}", field="entry")
         book.signed()
         _deliver(desk, book.lines(lambda db: proven(db, book.notary, entry)), output)
 
@@ -170,15 +181,32 @@ def export(desk: Desk, whole: bool, output: Path | None, **wanted: Json) -> None
     """
     from memorywire.journal.audit import exported
 
+    if whole:
+        desk.refuse_scope("--whole writes the ledger of every agent and tenant")
+        _refuse_filters("--whole", **wanted)
     with opened(desk) as book:
         book.signed()
         filters = None if whole else _wanted(desk, **wanted)
         _deliver(desk, book.lines(lambda db: exported(db, book.notary, filters)), output)
 
 
+def _of_agent(desk: Desk, entries: list[dict[str, Json]]) -> list[dict[str, Json]]:
+    """The entries of the agent that was typed, or all of them if none was."""
+    agent = desk.reach().get("agent_id")
+    return [entry for entry in entries if agent in (None, entry["agent"])]
+
+
+def _refuse_filters(option: str, **filters: Json) -> None:
+    """Refuse filters beside an option that shows everything: they would be accepted and narrow nothing."""
+    for typed in _options(filters):
+        raise click.UsageError(f"{option} cannot be narrowed: leave out {typed}")
+
+
 def _wanted(desk: Desk, *, all_agents: bool, **wanted: Json) -> "Filters":
     from memorywire.journal.ledger import Filters
 
+    if all_agents:
+        desk.refuse_scope("--all-agents was given", names=("agent",))
     agent = None if all_agents else desk.settings.agent
     return Filters(tenant=desk.tenant, agent=agent, user=desk.settings.user, **wanted)
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 import click
 
-from memorywire.cli.desk import PERSON, Answer, Desk, shared
+from memorywire.cli.desk import PERSON, Answer, Desk, scoped
 from memorywire.cli.house import in_house
 from memorywire.cli.inputs import decoded, json_object
 from memorywire.cli.screen import safe, table, terminal_width
@@ -27,7 +27,7 @@ def command() -> None:
 
 
 @command.command("list")
-@shared
+@scoped("tenant")
 def list_(desk: Desk) -> None:
     """Show every edition of every definition, and whom it serves."""
     found = _in_book(desk, lambda book: book.list(desk.tenant))
@@ -36,7 +36,7 @@ def list_(desk: Desk) -> None:
 
 @command.command("create")
 @click.argument("file", type=click.File("rb"), default="-")
-@shared
+@scoped("tenant")
 def create(desk: Desk, file: BinaryIO) -> None:
     """Keep the definition in FILE, one JSON object; `-` is stdin."""
     document = json_object(decoded(file.read(), field="file"))
@@ -45,7 +45,7 @@ def create(desk: Desk, file: BinaryIO) -> None:
 
 @command.command("show")
 @click.argument("definition")
-@shared
+@scoped("tenant")
 def show(desk: Desk, definition: str) -> None:
     """Show the definition of that digest, or the newest of that name."""
     _show(desk, lambda book: book.get(desk.tenant, definition))
@@ -54,7 +54,7 @@ def show(desk: Desk, definition: str) -> None:
 @command.command("fork")
 @click.argument("definition")
 @click.argument("changes", type=json_object)
-@shared
+@scoped("tenant")
 def fork(desk: Desk, definition: str, changes: Answer) -> None:
     """Make a definition like DEFINITION but for CHANGES, a JSON object."""
     _show(desk, lambda book: book.fork(desk.tenant, definition, changes, PERSON))
@@ -62,7 +62,7 @@ def fork(desk: Desk, definition: str, changes: Answer) -> None:
 
 @command.command("retire")
 @click.argument("definition")
-@shared
+@scoped("tenant")
 def retire(desk: Desk, definition: str) -> None:
     """Let no agent be bound to DEFINITION any more."""
     _show(desk, lambda book: book.retire(desk.tenant, definition, PERSON))
@@ -70,14 +70,14 @@ def retire(desk: Desk, definition: str) -> None:
 
 @command.command("bind")
 @click.argument("definition")
-@shared
+@scoped("agent", "tenant")
 def bind(desk: Desk, definition: str) -> None:
     """Keep the agent's memories in the backend from now on; those it has stay where they are."""
     _show(desk, lambda book: book.bind(desk.tenant, definition, desk.settings.agent, PERSON))
 
 
 @command.command("unbind")
-@shared
+@scoped("agent", "tenant")
 def unbind(desk: Desk) -> None:
     """Keep the agent's memories here again."""
     _in_book(desk, lambda book: book.unbind(desk.tenant, desk.settings.agent, PERSON))

@@ -59,6 +59,7 @@ def command(desk: Desk, file: BinaryIO, lookalikes: str | None) -> None:
     do not count as use.
     """
     if lookalikes is not None:
+        desk.refuse_scope("--lookalikes reads no memory")
         show_pairs(desk, lookalikes)
         return
     questions = [_question(number, document) for number, document in json_lines(file)]

@@ -7,6 +7,8 @@ import click
 
 from memorywire.cli.desk import Desk, shared
 from memorywire.model.clock import system_clock
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.record import Json
 from memorywire.spec import schemas
 
 
@@ -24,16 +26,30 @@ def command(desk: Desk, operation: str, payload: str | None, clock: int | None) 
     from memorywire.wire.strict import parse
 
     request = parse(_typed(payload))
-    if isinstance(request, dict) and _needs_agent(operation):
-        request = {**desk.scope(), **request} if "agent_id" not in request else request
+    if isinstance(request, dict):
+        request = _in_scope(desk, operation, request)
     with desk.memory(system_clock if clock is None else lambda: clock) as memory:
         desk.print_json(memory.call(operation, request))
 
 
-def _needs_agent(operation: str) -> bool:
-    """Whether a request must say whose memory is meant; what is about everybody's need not."""
+def _in_scope(desk: Desk, operation: str, request: dict[str, Json]) -> dict[str, Json]:
+    """The request with the typed --agent and --user; one that contradicts them is refused.
+
+    Where a request needs an agent and names none, the settings name it.
+    """
     schema = schemas().get(f"{operation}.request", {})
-    return "agent_id" in schema.get("required", ())
+    typed = desk.reach()
+    for field, value in typed.items() if schema else ():
+        option = field.removesuffix("_id")
+        if field not in schema.get("properties", {}):
+            desk.refuse_scope(f"{operation} has no {field}", names=(option,))
+        if request.get(field, value) != value:
+            raise InvalidRequest(
+                f"the request names another {field} than --{option}", field=field, fix="name one of them"
+            )
+    if "agent_id" in schema.get("required", ()) and "agent_id" not in request:
+        return {**desk.scope(), **request}
+    return {**typed, **request}
 
 
 def _typed(payload: str | None) -> str | bytes:

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.desk import Answer, Desk, of_everybody
 from memorywire.model.projections import DIMENSIONS
 from memorywire.model.record import Json
 
 
 @click.command("capabilities")
-@shared
+@of_everybody
 def command(desk: Desk) -> None:
     """Show what the stores and the embedder wired here can do."""
     with desk.memory() as memory:

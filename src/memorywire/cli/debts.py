@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memorywire.cli.book import opened
-from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.desk import Answer, Desk, of_everybody
 from memorywire.cli.problems import STORE_FAILURE
 from memorywire.cli.screen import moment, table, terminal_width
 from memorywire.model.errors import InvalidRequest, NotFound
@@ -23,7 +23,7 @@ _LIST, _PAY, _WRITE_OFF = "list", "pay", "write-off"
 @click.argument("change_id", metavar="[CHANGE]", required=False)
 @click.argument("name", metavar="[NAME]", required=False)
 @click.option("--why", metavar="TEXT", help="Why a debt is given up; the ledger keeps it.")
-@shared
+@of_everybody
 def command(desk: Desk, deed: str, change_id: str | None, name: str | None, why: str | None) -> None:
     """Show what a store is owed, pay it, or give it up.
 

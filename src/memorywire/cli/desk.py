@@ -14,7 +14,7 @@ import click
 
 from memorywire.cli.problems import problems
 from memorywire.model.clock import Clock, system_clock
-from memorywire.model.errors import CapabilityUnsupported
+from memorywire.model.errors import CapabilityUnsupported, InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.model.values import dataclass
 
@@ -31,18 +31,19 @@ Render = Callable[[Answer], Iterable[str]]
 
 _READING = frozenset({"recall", "get", "history", "changes"})
 
-_WHOSE = (
-    click.option("--agent", metavar="ID", help="Whose memory."),
-    click.option(
+_SCOPE = {
+    "agent": click.option("--agent", metavar="ID", help="Whose memory."),
+    "user": click.option(
         "--user", metavar="ID", help="The one user of the agent who is meant; default: all of them."
     ),
-    click.option("--tenant", metavar="NAME", help="Whose, where several tenants share a store or a server."),
-)
-_SHARED = (
-    click.option(
-        "--store", "stores", multiple=True, metavar="URL", help="Where memories are kept; repeatable."
+    "tenant": click.option(
+        "--tenant", metavar="NAME", help="Whose, where several tenants share a store or a server."
     ),
-    *_WHOSE,
+}
+_STORE = click.option(
+    "--store", "stores", multiple=True, metavar="URL", help="Where memories are kept; repeatable."
+)
+_OUTPUT = (
     click.option("--json", "as_json", is_flag=True, help="Print the wire response as one JSON document."),
     click.option(
         "--config",
@@ -171,6 +172,14 @@ class Desk:
         named = {"agent_id": typed.get("--agent"), "user_id": typed.get("--user")}
         return {name: value for name, value in named.items() if value is not None}
 
+    def refuse_scope(self, why: str, *, names: Sequence[str] = tuple(_SCOPE)) -> None:
+        """Raise InvalidRequest if one of these scope options was typed, for a mode that does not narrow."""
+        for name in names:
+            if f"--{name}" in self.typed[::2]:
+                raise InvalidRequest(
+                    f"--{name} does not narrow this: {why}", field=name, fix=f"leave out --{name}"
+                )
+
     def show(self, answer: Answer, render: Render) -> None:
         """Print the wire response itself, or what it means to a reader."""
         if self.as_json:
@@ -202,12 +211,22 @@ class Desk:
 
 def shared(function: Callable[..., None]) -> Callable[..., None]:
     """Give a verb the options all verbs have, a desk to work at, and problems instead of tracebacks."""
-    return _with(_SHARED, function)
+    return scoped(*_SCOPE)(function)
 
 
 def of_everybody(function: Callable[..., None]) -> Callable[..., None]:
     """As `shared`, for a verb about a store with all that are in it: whose memory is not asked."""
-    return _with([option for option in _SHARED if option not in _WHOSE], function)
+    return scoped()(function)
+
+
+def scoped(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """As `shared`, for a verb that only these of `agent`, `user` and `tenant` narrow.
+
+    The verb refuses the other scope options: an option that is accepted and ignored would make the answer
+    cover more memories than the caller asked for.
+    """
+    options = (_STORE, *(_SCOPE[name] for name in names), *_OUTPUT)
+    return partial(_with, options)
 
 
 def _with(

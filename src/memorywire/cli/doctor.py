@@ -14,7 +14,7 @@ import click
 
 from memorywire import __version__
 from memorywire.cli import distant
-from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.desk import Answer, Desk, of_everybody
 from memorywire.cli.house import file_of, is_there
 from memorywire.cli.problems import STORE_FAILURE
 from memorywire.cli.screen import safe, without_secrets
@@ -29,7 +29,7 @@ _ROOM = 16 * 1024 * 1024  # of free bytes: the write-ahead log alone may need as
 
 @click.command("doctor")
 @click.option("--url", metavar="URL", help="Examine a server instead; its token is in MEMORYWIRE_TOKEN.")
-@shared
+@of_everybody
 def command(desk: Desk, url: str | None) -> None:
     """Examine the installation and the data, or the server that --url or MEMORYWIRE_URL names.
 

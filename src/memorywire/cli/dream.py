@@ -60,9 +60,13 @@ def command(
     What is sure is done as one change, a run, which `dream undo RUN` takes back; what is not is proposed.
     Nothing is deleted. A run that would make recall worse is discarded.
     """
-    if click.get_current_context().invoked_subcommand is not None:
+    command_name = click.get_current_context().invoked_subcommand
+    if command_name is not None:
+        if desk.typed:
+            raise click.UsageError(f"put {desk.typed[0]} behind {command_name}")
         return
     if watch:
+        desk.refuse_scope("--watch serves every agent of every tenant")
         dream_watch(desk, every)
         return
     if log is not None and dry_run:

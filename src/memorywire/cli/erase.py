@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 import click
 
 from memorywire.cli.book import opened
-from memorywire.cli.desk import Answer, Desk, shared
-from memorywire.cli.forget import typed_word
+from memorywire.cli.desk import Answer, Desk, scoped
+from memorywire.cli.forget import named_ids, typed_word
 from memorywire.cli.problems import REFUSED
 from memorywire.cli.screen import safe
 from memorywire.model.record import Json
@@ -20,7 +20,7 @@ _AT_ONCE = 1_000
 @click.option("--reason", metavar="TEXT", help="Why; it is kept, so let it name nobody.")
 @click.option("--dry-run", is_flag=True, help="Say what would be erased and change nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask before.")
-@shared
+@scoped("agent", "tenant")
 def command(desk: Desk, person: str, reason: str | None, dry_run: bool, yes: bool) -> None:
     """Erase everything that is kept of USER, for good.
 
@@ -30,12 +30,12 @@ def command(desk: Desk, person: str, reason: str | None, dry_run: bool, yes: boo
     """
     known = _known(desk, person)
     answer = _erased(desk, person, known, dry_run=True)
-    if answer["erased"] and not dry_run:
+    if answer["waiting"] and not dry_run:
         if not yes:
             _confirm(answer)
         answer = _erased(desk, person, known, dry_run=False, reason=reason)
     desk.show(answer, sentences)
-    if not answer["erased"]:
+    if not answer["erased"] and not answer["waiting"]:
         raise click.exceptions.Exit(REFUSED)
 
 
@@ -67,9 +67,10 @@ def _erased(
             for agent, ids in known.items()
             for start in range(0, len(ids), _AT_ONCE)
         ]
-    found = [one for one in done if one["forgotten_ids"]]
-    total = sum(len(one["forgotten_ids"]) for one in found)
-    return {"user_id": person, "dry_run": dry_run, "erased": total, "receipts": found}
+    found = [one for one in done if named_ids(one)]
+    erased = sum(len(one["forgotten_ids"]) for one in found)
+    waiting = sum(len(one.get("would_forget_ids", ())) for one in found)
+    return {"user_id": person, "dry_run": dry_run, "erased": erased, "waiting": waiting, "receipts": found}
 
 
 def _confirm(answer: Answer) -> None:
@@ -81,13 +82,16 @@ def _confirm(answer: Answer) -> None:
 
 
 def sentences(answer: Answer) -> Iterator[str]:
-    if not answer["erased"]:
+    if not answer["erased"] and not answer["waiting"]:
         yield f"nothing is kept of {safe(answer['user_id'])}"
         return
-    would = "would have erased" if answer["dry_run"] else "erased"
-    yield f"{would} {answer['erased']} of {safe(answer['user_id'])}:"
+    if answer["dry_run"]:
+        yield f"would have erased {answer['erased']} of {safe(answer['user_id'])}:"
+    else:
+        waiting = f"; {answer['waiting']} wait for a person" if answer["waiting"] else ""
+        yield f"erased {answer['erased']} of {safe(answer['user_id'])}{waiting}:"
     for one in answer["receipts"]:
-        yield f"  {len(one['forgotten_ids'])} of agent {safe(one['agent_id'])}{_standing(one)}"
+        yield f"  {len(named_ids(one))} of agent {safe(one['agent_id'])}{_standing(one)}"
         yield from (
             f"    {store['store']}: {store['error']}" for store in one["stores"] if store.get("error")
         )

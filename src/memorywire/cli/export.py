@@ -45,7 +45,9 @@ _SHOWN = 10
 def command(
     desk: Desk, file: Path, format_: str, with_vectors: bool, with_ledger: bool, replace: bool
 ) -> None:
-    """Write the memory of every agent, or of the one that --agent names, to FILE; - is standard output.
+    """Write the memory of every agent and user to FILE; - is standard output.
+
+    --agent and --user narrow it to one agent, to one user, or to one user of one agent.
 
     A bundle has everything that ever happened, in order: every version with its ids and moments, what waits
     for a person and the rules that people gave. The same memory gives the same bytes. The other formats
@@ -74,6 +76,7 @@ def command(
     wanted = Exporting(
         tenant=desk.tenant,
         agents=tuple(filter(None, [desk.reach().get("agent_id")])),
+        user=desk.reach().get("user_id"),
         vectors=with_vectors,
         ledger=with_ledger,
     )
@@ -120,7 +123,7 @@ async def _readable(tools: "Tools", file: Path, format_: str, wanted: "Exporting
     from memorywire.migrate.readable import LOSSES, write_readable
 
     try:
-        written = await write_readable(file, format_, tools.store, wanted.tenant, wanted.agents)
+        written = await write_readable(file, format_, tools.store, wanted)
     except OSError as error:
         raise _unwritable(file, error) from error
     return {

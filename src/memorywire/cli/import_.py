@@ -83,6 +83,7 @@ def command(
     import asyncio
 
     if undo is not None and what is None:
+        desk.refuse_scope("a batch is taken back whole", names=("agent", "user"))
         desk.show(asyncio.run(_taken_back(desk, undo)), partial(_undone, desk))
         return
     if what is None or undo is not None:
@@ -91,6 +92,7 @@ def command(
 
     wish = Wish(
         **_place(what),
+        typed=frozenset(desk.reach()),
         kind=kind,
         agent=desk.settings.agent,
         user=desk.settings.user,

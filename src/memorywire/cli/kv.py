@@ -98,7 +98,7 @@ def incr(desk: Desk, key: str, by: float, of: str) -> None:
     whole = int(by) if by.is_integer() else by
     with desk.memory() as memory:
         kept = _shelf(desk, memory, of).incr(key, whole)
-    _owner(desk, of).show(_receipt(encode(kept)), lambda answer: [_value(answer["value"])])
+    _owner(desk, of).show(_receipt(encode(kept)), _sum)
 
 
 @command.command("delete")
@@ -111,9 +111,7 @@ def delete(desk: Desk, key: str, of: str) -> None:
 
     with desk.memory() as memory:
         done = _shelf(desk, memory, of).delete(key)
-    _owner(desk, of).show(
-        _receipt(encode(done)), lambda answer: ["deleted" if answer["existed"] else "there was none"]
-    )
+    _owner(desk, of).show(_receipt(encode(done)), _deleted)
 
 
 @command.command("list")
@@ -183,6 +181,8 @@ def _shelf(desk: Desk, memory: "Memory", kind: str) -> "BlockingKeyValue":
             field="user",
             fix="say --of user for the keys of that user, or leave --user out",
         )
+    if kind != OwnerKind.AGENT:
+        desk.refuse_scope(f"the keys of a {kind} belong to no agent", names=("agent",))
     if kind == "agent":
         return memory.kv.of(kind, desk.settings.agent)
     if kind == "tenant":
@@ -220,8 +220,21 @@ def _value(value: Json) -> str:
     return safe(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
+def _sum(answer: Answer) -> Iterator[str]:
+    waits = " once a person approves" if "proposal_id" in answer else ""
+    yield f"{_value(answer['value'])}{waits}"
+
+
+def _deleted(answer: Answer) -> Iterator[str]:
+    if "proposal_id" in answer:
+        yield "would be deleted, once a person approves"
+    else:
+        yield "deleted" if answer["existed"] else "there was none"
+
+
 def _kept(answer: Answer) -> Iterator[str]:
-    yield f"{safe(answer['key'])} is at version {answer['version']}"
+    waits = "would be" if "proposal_id" in answer else "is"
+    yield f"{safe(answer['key'])} {waits} at version {answer['version']}"
     if "expires_at" in answer:
         yield f"  until {moment(answer['expires_at'])}"
     if "embed_warning" in answer:

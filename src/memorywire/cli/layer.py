@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.desk import Answer, Desk, of_everybody, shared
 from memorywire.cli.inputs import json_lines, lines_of
 from memorywire.cli.screen import safe
 from memorywire.model.counting import counted
@@ -70,9 +70,9 @@ def recall(desk: Desk, query: str, top_k: int, sources: tuple[str, ...]) -> None
 
 
 @command.command("work")
-@shared
+@of_everybody
 def work(desk: Desk) -> None:
-    """Read for facts what waits and is due."""
+    """Read for facts what waits and is due, of every agent."""
     with desk.memory() as memory:
         desk.show({"waiting": memory.layer.work()}, lambda answer: [f"{answer['waiting']} left waiting"])
 

@@ -24,7 +24,10 @@ from memorywire.model.errors import InvalidRequest
 @click.option("--dry-run", is_flag=True, help="Say what would be lost; write nothing.")
 @shared
 def command(desk: Desk, source: str, target: str, on_conflict: str, dry_run: bool) -> None:
-    """Bring the memories of the store SRC, of every agent or of --agent, to the store DST.
+    """Bring the memories of the store SRC to the store DST.
+
+    Of every agent and user; --agent and --user narrow it to one agent, to one user, or to one user of one
+    agent.
 
     Both may go on being used. What is there already is not written twice: started again, it brings what
     was added since, or finishes what was cut off. At the end both sides are compared.
@@ -49,15 +52,17 @@ async def _moved(desk: Desk, source: str, target: str, on_conflict: str, dry_run
     from memorywire.migrate.moving import Move, move
     from memorywire.stores.registry import open_store
 
-    agents = tuple(filter(None, [desk.reach().get("agent_id")]))
+    narrowed = desk.reach()
+    agents = tuple(filter(None, [narrowed.get("agent_id")]))
     async with opened_house(replace(desk.settings, stores=(target,))) as house:
         origin = await open_store(source, space=house.tools.embedder.space)
         try:
             asked = Move(
                 source=origin,
                 tenant=desk.tenant,
-                name=f"{source}\n{target}",
+                name="\n".join((source, target, *narrowed.values())),
                 agents=agents,
+                user=narrowed.get("user_id"),
                 on_conflict=OnConflict(on_conflict),
                 dry_run=dry_run,
             )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from memorywire.cli.desk import PERSON, Answer, Desk, shared
+from memorywire.cli.desk import PERSON, Answer, Desk, of_everybody
 from memorywire.cli.house import in_journal, which_agents
 from memorywire.cli.inputs import FUTURE, ahead
 from memorywire.cli.screen import moment, table, terminal_width
@@ -48,7 +48,7 @@ def command() -> None:
 )
 @which_agents
 @_expires
-@shared
+@of_everybody
 def add(
     desk: Desk,
     name: str,
@@ -88,7 +88,7 @@ def add(
     metavar="WHEN",
     help=f"When it ends: {FUTURE}, or `never`; else when the token before it would have ended.",
 )
-@shared
+@of_everybody
 def rotate(desk: Desk, name: str, overlap: int, expires_at: int | None) -> None:
     """Print a new token, once, and end those before it.
 
@@ -101,7 +101,7 @@ def rotate(desk: Desk, name: str, overlap: int, expires_at: int | None) -> None:
 
 @command.command("revoke")
 @click.argument("name")
-@shared
+@of_everybody
 def revoke(desk: Desk, name: str) -> None:
     """Take no token of this operator any more."""
     done = _run(desk, lambda registry: registry.revoke(name))
@@ -110,7 +110,7 @@ def revoke(desk: Desk, name: str) -> None:
 
 
 @command.command("list")
-@shared
+@of_everybody
 def list_(desk: Desk) -> None:
     """Show who was named, and when their tokens were used."""
     known = _run(desk, lambda registry: registry.known())

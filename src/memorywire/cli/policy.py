@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.desk import Answer, Desk, of_everybody, scoped, shared
 from memorywire.cli.inputs import json_object
 from memorywire.cli.screen import moment, safe, table, terminal_width
 from memorywire.model.counting import counted
@@ -25,7 +25,7 @@ def command() -> None:
 
 
 @command.command("show")
-@shared
+@scoped("tenant")
 def show(desk: Desk) -> None:
     """Show the policy in force."""
     desk.show(_rules(desk), _page)
@@ -33,7 +33,7 @@ def show(desk: Desk) -> None:
 
 @command.command("check")
 @_file
-@shared
+@of_everybody
 def check(desk: Desk, file: Path) -> None:
     """Read the policy FILE and say what is wrong with it, if anything is; nothing changes."""
     from memorywire.governance.documents import policy_to_dict
@@ -68,7 +68,7 @@ def test(desk: Desk, rule: str, days: int | None) -> None:
 @click.option(
     "--none", "drop_all", is_flag=True, help="Yes, FILE has no rules: take all that were given back."
 )
-@shared
+@scoped("tenant")
 def set_(desk: Desk, file: Path, if_edition: int | None, drop_all: bool) -> None:
     """Put the [[rule]] tables of FILE in force, in place of those that were given before.
 
@@ -88,7 +88,7 @@ def set_(desk: Desk, file: Path, if_edition: int | None, drop_all: bool) -> None
 
 
 @command.command("editions")
-@shared
+@scoped("tenant")
 def editions(desk: Desk) -> None:
     """Show every list of rules that was given, the newest first, and who gave it."""
     restore = desk.again("policy", "restore", "EDITION")
@@ -97,7 +97,7 @@ def editions(desk: Desk) -> None:
 
 @command.command("restore")
 @click.argument("number", type=int, metavar="EDITION")
-@shared
+@scoped("tenant")
 def restore(desk: Desk, number: int) -> None:
     """Put the rules of EDITION in force again, as a new edition."""
     book = _rules(desk)
@@ -108,7 +108,7 @@ def restore(desk: Desk, number: int) -> None:
 
 
 @command.command("suggestions")
-@shared
+@scoped("tenant")
 def suggestions(desk: Desk) -> None:
     """Show rules that people's decisions speak for."""
     activate = desk.again("policy", "activate", "RULE")
@@ -117,7 +117,7 @@ def suggestions(desk: Desk) -> None:
 
 @command.command("activate")
 @_name
-@shared
+@scoped("tenant")
 def activate(desk: Desk, name: str) -> None:
     """Put the suggested RULE in force."""
     desk.show(_call(desk, "activate_rule", name=name), _page)
@@ -125,7 +125,7 @@ def activate(desk: Desk, name: str) -> None:
 
 @command.command("revert")
 @_name
-@shared
+@scoped("tenant")
 def revert(desk: Desk, name: str) -> None:
     """Take back all that the learned RULE let pass, as one change, and switch it off."""
     desk.show(_call(desk, "revert_rule", name=name), _reverted)

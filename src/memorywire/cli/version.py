@@ -3,11 +3,11 @@
 import click
 
 from memorywire import __version__
-from memorywire.cli.desk import Desk, shared
+from memorywire.cli.desk import Desk, of_everybody
 
 
 @click.command("version")
-@shared
+@of_everybody
 def command(desk: Desk) -> None:
     """Show the release and the wire format it speaks."""
     answer = {"memorywire": __version__, "spec": "v0"}

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.desk import Answer, Desk, scoped
 from memorywire.cli.house import in_journal, which_agents
 from memorywire.cli.screen import moment, safe, table, terminal_width, without_secrets
 from memorywire.model.clock import system_clock
+from memorywire.model.errors import NotFound
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
     from memorywire.journal.sqlite import SqliteJournal
@@ -25,7 +26,7 @@ def command() -> None:
 @command.command("add")
 @click.argument("url")
 @which_agents
-@shared
+@scoped("tenant")
 def add(desk: Desk, url: str, agents: tuple[str, ...]) -> None:
     """Tell URL of what happens from now on, and print the secret that signs it, once."""
     from memorywire.cli.extras import needed
@@ -58,7 +59,7 @@ def add(desk: Desk, url: str, agents: tuple[str, ...]) -> None:
 
 
 @command.command("list")
-@shared
+@scoped("tenant")
 def list_(desk: Desk) -> None:
     """Show every webhook: how far it was told, and what is wrong."""
 
@@ -67,18 +68,21 @@ def list_(desk: Desk) -> None:
 
         return await journal.file.read(webhooks.webhooks)
 
-    desk.show({"webhooks": [_shown(webhook) for webhook in in_journal(desk.here, work)]}, _lines)
+    known = in_journal(desk.here, work)
+    shown = [_shown(webhook) for webhook in known if desk.named in (None, webhook.tenant)]
+    desk.show({"webhooks": shown}, _lines)
 
 
 @command.command("letters")
 @click.argument("id")
-@shared
+@scoped("tenant")
 def letters(desk: Desk, id: str) -> None:
     """Show the events that webhook ID never took, and why."""
 
     async def work(journal: "SqliteJournal") -> "list[Letter]":
         from memorywire.journal import webhooks
 
+        await _check_tenant(journal, id, desk.named)
         return await journal.file.read(partial(webhooks.letters, id=id))
 
     found = in_journal(desk.here, work)
@@ -93,17 +97,27 @@ def letters(desk: Desk, id: str) -> None:
 
 @command.command("remove")
 @click.argument("id")
-@shared
+@scoped("tenant")
 def remove(desk: Desk, id: str) -> None:
     """Tell webhook ID nothing any more."""
 
     async def work(journal: "SqliteJournal") -> None:
         from memorywire.journal import webhooks
 
+        await _check_tenant(journal, id, desk.named)
         await journal.file.write(partial(webhooks.remove, id=id))
 
     in_journal(desk.here, work)
     desk.show({"id": id, "removed": True}, lambda said: [f"removed {said['id']}"])
+
+
+async def _check_tenant(journal: "SqliteJournal", id: str, tenant: str | None) -> None:
+    """Raise NotFound for a webhook of another tenant than the one that was typed, if any was."""
+    from memorywire.journal import webhooks
+
+    known = {webhook.id: webhook.tenant for webhook in await journal.file.read(webhooks.webhooks)}
+    if tenant is not None and known.get(id) != tenant:
+        raise NotFound(f"tenant {tenant} has no webhook {id}", field="id", fix="see: memorywire webhook list")
 
 
 def _added(answer: Answer) -> Iterator[str]:

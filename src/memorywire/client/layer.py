@@ -6,6 +6,7 @@ from typing import Any, Unpack
 
 from memorywire.client.door import Door, given, nowhere
 from memorywire.facades.layer import AddOptions, AskOptions, Layer
+from memorywire.facades.options import ScopeOption
 from memorywire.model.codec import load
 from memorywire.model.layer import Event, EventState, FoundFact, FoundFacts, Kind
 from memorywire.model.record import Json, Scope
@@ -23,8 +24,9 @@ class RemoteLayer(Layer):
         body = {**self._named(), "messages": said, **given(options)}
         return self._event(await self._door.ask("POST", "layer", "add", body=body))
 
-    async def event(self, event_id: str) -> Event:
-        return self._event(await self._door.ask("GET", "layer", "events", event_id))
+    async def event(self, event_id: str, **options: Unpack[ScopeOption]) -> Event:
+        named = {**self._named(), **given(options)}
+        return self._event(await self._door.ask("GET", "layer", "events", event_id, **named))
 
     async def recall(self, query: str, **options: Unpack[AskOptions]) -> FoundFacts:
         body = {**self._named(), "query": query, **given(options)}

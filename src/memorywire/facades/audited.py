@@ -1,7 +1,7 @@
 """The ledger in Python: what was done, proven, signed and handed out."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -44,9 +44,11 @@ class Audited(ABC):
     ) -> tuple[dict[str, Json], ...]:
         """Entries of the ledger, newest first; those before entry `before`, to go on.
 
-        `subject` is a change, a proposal or a recall: then all entries about it, whatever else is asked.
+        `subject` is a change, a proposal or a recall: then all entries about it. It takes no filters.
         """
         wanted = self._filters(**filters)
+        if subject is not None:
+            refuse_narrowed_subject(filters)
         for name, number in (("limit", limit), ("before", before)):
             if number is not None and (type(number) is not int or number < 1):
                 raise InvalidRequest(f"{name} is a number of entries, from 1", field=name)
@@ -110,6 +112,14 @@ class Audited(ABC):
 
     @abstractmethod
     async def _open(self) -> House: ...
+
+
+def refuse_narrowed_subject(filters: Mapping[str, Any]) -> None:
+    """Refuse filters beside a subject: they would be accepted and narrow nothing."""
+    for name in sorted(name for name, value in filters.items() if value not in (None, False)):
+        raise InvalidRequest(
+            "subject gives every entry about it and takes no filters", field=name, fix=f"leave out {name}"
+        )
 
 
 def _notary(journal: SqliteJournal) -> Notary:

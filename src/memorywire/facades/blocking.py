@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeVar, Unpack
 from memorywire.facades.harness import Found, Harness, MemoryItem, Ranking
 from memorywire.facades.kv import KeyValue, Result, SearchOptions, SetOptions
 from memorywire.facades.layer import AddOptions, AskOptions, Layer
+from memorywire.facades.options import ScopeOption
 from memorywire.model.kv import Deleted, Entry, Kept, Limits, Listing, Reembedded, Searched, Stats
 from memorywire.model.layer import Event, FoundFacts
 from memorywire.model.record import Json
@@ -74,8 +75,8 @@ class BlockingLayer:
     def add(self, messages: Sequence[Mapping[str, Any]], **options: Unpack[AddOptions]) -> Event:
         return self._run(self._inner.add(messages, **options))
 
-    def event(self, event_id: str) -> Event:
-        return self._run(self._inner.event(event_id))
+    def event(self, event_id: str, **options: Unpack[ScopeOption]) -> Event:
+        return self._run(self._inner.event(event_id, **options))
 
     def recall(self, query: str, **options: Unpack[AskOptions]) -> FoundFacts:
         return self._run(self._inner.recall(query, **options))

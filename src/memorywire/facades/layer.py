@@ -8,7 +8,7 @@ from memorywire.engine.facts import Asked, facts
 from memorywire.facades.options import ScopeOption
 from memorywire.house import House
 from memorywire.model.clock import END_OF_CALENDAR
-from memorywire.model.errors import InvalidRequest
+from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.kv import MARK as KEYED
 from memorywire.model.kv import is_mark
 from memorywire.model.layer import Conversation, Event, FoundFacts, Kind, Turn
@@ -70,11 +70,12 @@ class Layer:
         house = await self._house()
         return await house.reader.add(scope, conversation(messages, **said), house.tools)
 
-    async def event(self, event_id: str) -> Event:
-        """What became of messages that were added."""
-        house = await self._house()
-        found = await house.reader.event(self.scope.tenant, event_id)
-        house.reader.wake()
+    async def event(self, event_id: str, **options: Unpack[ScopeOption]) -> Event:
+        """What became of messages that were added; NotFound for an event of another agent or user."""
+        scope, _ = self._whose(options, ScopeOption.__optional_keys__)
+        found = await find_event(await self._house(), scope.tenant, event_id)
+        if not scope.covers(found.scope):
+            raise NotFound("there is no such event", field="event_id")
         return found
 
     async def recall(self, query: str, **options: Unpack[AskOptions]) -> FoundFacts:
@@ -100,6 +101,13 @@ class Layer:
             raise InvalidRequest("user_id has the wrong type: expected string", field="user_id")
         strict.check(user)
         return replace(self.scope, user=user), said
+
+
+async def find_event(house: House, tenant: str, event_id: str) -> Event:
+    """What became of messages of any agent of the tenant; starts work on those that wait."""
+    found = await house.reader.event(tenant, event_id)
+    house.reader.wake()
+    return found
 
 
 def conversation(messages: Sequence[Mapping[str, Any]], **options: Unpack[TalkOptions]) -> Conversation:

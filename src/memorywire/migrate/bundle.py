@@ -25,7 +25,7 @@ _PAGE = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exporting:
-    """Whose memories leave: those of one agent or of all, with vectors or without.
+    """Whose memories leave: those of one agent or of all, of one user or of all, with vectors or without.
 
     `overseen` includes what waits for a person and the rules that people gave; `ledger` the ledger of the
     house, which covers all agents.
@@ -33,9 +33,14 @@ class Exporting:
 
     tenant: str
     agents: tuple[str, ...] = ()
+    user: str | None = None
     vectors: bool = False
     overseen: bool = True
     ledger: bool = False
+
+    @property
+    def narrowed(self) -> bool:
+        return bool(self.agents) or self.user is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,9 +56,9 @@ async def export(
     target: BinaryIO, tools: Tools, wanted: Exporting, tell: Callable[[int], None] = lambda done: None
 ) -> Bundle:
     """Write a bundle line by line; no more than a page of the memories is held in memory."""
-    if wanted.ledger and wanted.agents:
+    if wanted.ledger and wanted.narrowed:
         raise InvalidRequest(
-            "the ledger speaks of all agents",
+            "the ledger covers all agents and users",
             field="ledger",
             fix="export all of them, or leave the ledger out",
         )
@@ -62,7 +67,7 @@ async def export(
     manifest = await _manifest(store, tools, wanted)
     writer.line(manifest)
     for agent in manifest["agents"]:
-        scope = Scope(tenant=wanted.tenant, agent=agent)
+        scope = Scope(tenant=wanted.tenant, agent=agent, user=wanted.user)
         async for change in changes_of(store, scope, vectors=wanted.vectors):
             writer.line(change_line(change))
             writer.counts["put"] += len(change.put)
@@ -94,14 +99,14 @@ async def _manifest(store: Store, tools: Tools, wanted: Exporting) -> dict[str, 
 async def _overseen(tools: Tools, wanted: Exporting) -> AsyncIterator[dict[str, Json]]:
     journal = tools.governance.journal
     for agent in wanted.agents or (None,):
-        asked = Wanted(tenant=wanted.tenant, agent=agent, states=WAITING, limit=_PAGE)
+        asked = Wanted(tenant=wanted.tenant, agent=agent, user=wanted.user, states=WAITING, limit=_PAGE)
         while page := await journal.proposals(asked):
             for proposal in page:
                 # How often it was planned anew is known to this house alone: it begins at one elsewhere.
                 yield {"kind": "proposal", "proposal": dump(replace(proposal, revision=1))}
             asked = replace(asked, after=page[-1].id)
     edition = await journal.edition()
-    if edition is not None and not wanted.agents:
+    if edition is not None and not wanted.narrowed:
         yield {"kind": "rules", "rules": list(edition.rules), "at": edition.at, "by": edition.by}
 
 

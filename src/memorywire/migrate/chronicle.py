@@ -51,17 +51,45 @@ async def agents_of(store: Store, tenant: str, named: Sequence[str]) -> Sequence
 
 
 async def changes_of(store: Store, scope: Scope, *, vectors: bool = False) -> AsyncIterator[Change]:
-    """Everything that happened to an agent's memory; from a store without a log, what is there now."""
+    """Everything that happened to the memories of an agent, or of its one user if the scope names one.
+
+    From a store without a log it is what is there now.
+    """
     if not isinstance(store, Chronicler):
         async for change in _present(store, scope):
             yield change
         return
-    after = 0
+    after, narrowing = 0, Narrowing(scope)
     while page := await store.log(scope, after, _PAGE):
-        changes = [relived(footprint) for footprint in page]
+        changes = [*filter(None, (narrowing.narrow(relived(footprint)) for footprint in page))]
         for change in await _with_vectors(changes, store) if vectors else changes:
             yield change
         after = page[-1].sequence
+
+
+class Narrowing:
+    """Takes the part of one user out of an agent's changes, which may be about several users at once."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._user = scope.user
+        self._ids: set[str] = set()
+
+    def narrow(self, change: Change) -> Change | None:
+        """The user's part of the change, or None if it has none; call in commit order.
+
+        A part has an id of its own: under the id of the whole, the parts of the other users would count as
+        already written where this one went.
+        """
+        if self._user is None:
+            return change
+        puts = tuple(put for put in change.put if put.record.scope.user == self._user)
+        self._ids.update(put.record.id for put in puts)
+        ends = tuple(end for end in change.end if end.id in self._ids)
+        if not (puts or ends):
+            return None
+        if (puts, ends) == (change.put, change.end):
+            return change
+        return replace(change, id=derived(change.id, self._user), put=puts, end=ends)
 
 
 def relived(footprint: Footprint) -> Change:

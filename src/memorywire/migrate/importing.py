@@ -12,7 +12,7 @@ from memorywire.migrate.bundle import FORMAT, Bundle, changes_in
 from memorywire.migrate.conflicts import OnConflict
 from memorywire.migrate.evidence import keep, signed_journal, verified
 from memorywire.migrate.examining import examine
-from memorywire.migrate.landing import Landing, land, names_given
+from memorywire.migrate.landing import Landing, land, names_given, remapped
 from memorywire.migrate.names import batch_of
 from memorywire.migrate.sources import read_source
 from memorywire.migrate.sources.found import Origin, Source
@@ -21,6 +21,7 @@ from memorywire.migrate.spooling import reading, spool
 from memorywire.migrate.standing import Overseen, refuse_unsound_rules, settle_in
 from memorywire.model.change import Change
 from memorywire.model.codec import dump
+from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT, Json, Scope
 
 Tell: TypeAlias = Callable[[int, int], None]
@@ -43,6 +44,8 @@ class Wish:
     keys: Mapping[str, str] = field(default_factory=dict, repr=False)
     agent: str
     user: str | None = None
+    typed: frozenset[str] = frozenset()
+    """Which of `agent_id` and `user_id` was asked for by name: memories of others are then refused."""
     kind: str = "auto"
     tenant: str = DEFAULT_TENANT
     on_conflict: str = OnConflict.SKIP
@@ -76,6 +79,7 @@ async def bring_in(wish: Wish, tools: Tools, tell: Tell) -> dict[str, Json]:
     with TemporaryDirectory(prefix="memorywire-") as folder:
         spooled = Path(folder, "changes")
         total = await asyncio.to_thread(spool, source, spooled)
+        await asyncio.to_thread(_refuse_others, spooled, wish)
         changes = from_thread(changes_in(spooled, wish.tenant))
         landed = await land(changes, tools, wish.landing(batch), lambda done: tell(done, total))
     return _answer(wish, asdict(landed), losses=list(source.losses), source=source.name)
@@ -84,6 +88,7 @@ async def bring_in(wish: Wish, tools: Tools, tell: Tell) -> dict[str, Json]:
 async def _bundle(wish: Wish, tools: Tools, tell: Tell) -> dict[str, Json]:
     bundle = await asyncio.to_thread(examine, wish.path)
     await asyncio.to_thread(refuse_unsound_rules, wish.path, tools)
+    await asyncio.to_thread(_refuse_others, wish.path, wish)
     evidence = await asyncio.to_thread(verified, wish.path) if wish.ledger else []
     landing = wish.landing(_batch(wish, bundle.digest))
     changes = from_thread(_usable(changes_in(wish.path, wish.tenant), bundle, tools))
@@ -97,6 +102,24 @@ async def _bundle(wish: Wish, tools: Tools, tell: Tell) -> dict[str, Json]:
     lost = evidence and signed_journal(tools) is None
     said = {**asdict(landed), **asdict(overseen), "ledgers": [asdict(one) for one in evidence]}
     return _answer(wish, said, losses=[_NO_PLACE] if lost else [], source="bundle")
+
+
+def _refuse_others(path: Path, wish: Wish) -> None:
+    """Refuse a file with memories of somebody else than the agent and the user that were named. Blocks."""
+    if not wish.typed:
+        return
+    landing = wish.landing("")
+    for change in changes_in(path, wish.tenant):
+        scopes = [put.record.scope for put in remapped(change, landing).put]
+        for name, wanted in (("agent", wish.agent), ("user", wish.user)):
+            others = {getattr(scope, name) for scope in scopes} - {wanted}
+            if f"{name}_id" in wish.typed and others:
+                whose = min(map(str, others))
+                raise InvalidRequest(
+                    f"the file says whose its memories are: there are some of {name} {whose}",
+                    field=name,
+                    fix=f"leave out --{name}, or give them away with --remap {name}={whose}:{wanted}",
+                )
 
 
 def _usable(changes: Iterator[Change], bundle: Bundle, tools: Tools) -> Iterator[Change]:

@@ -28,6 +28,7 @@ class Move:
     tenant: str
     name: str
     agents: tuple[str, ...] = ()
+    user: str | None = None
     on_conflict: OnConflict = OnConflict.SKIP
     dry_run: bool = False
 
@@ -52,7 +53,7 @@ async def move(asked: Move, tools: Tools, tell: Callable[[int], None]) -> dict[s
 
 async def _scopes(source: Store, asked: Move) -> list[Scope]:
     agents = await agents_of(source, asked.tenant, asked.agents)
-    return [Scope(tenant=asked.tenant, agent=agent) for agent in agents]
+    return [Scope(tenant=asked.tenant, agent=agent, user=asked.user) for agent in agents]
 
 
 async def _all(source: Store, scopes: Sequence[Scope]) -> AsyncIterator[Change]:

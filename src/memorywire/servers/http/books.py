@@ -37,7 +37,13 @@ async def entries(door: Door, caller: Caller, wanted: Mapping[str, Json]) -> dic
     before, limit = rest.pop("before", None), rest.pop("limit", _PAGE)
     subject = rest.pop("subject", None)
     if subject is not None:
-        return {"entries": await _about(door, caller, subject)}
+        agent = rest.pop("agent_id", None)
+        for name in sorted(rest):
+            raise InvalidRequest(
+                "subject gives every entry about it and takes no filters", field=name, fix=f"leave out {name}"
+            )
+        found = await _about(door, caller, subject)
+        return {"entries": [entry for entry in found if agent in (None, entry["agent_id"])]}
     named = {"agent": rest.pop("agent_id", None), "user": rest.pop("user_id", None)}
     filters = Filters(tenant=caller.tenant, **named, **rest)
     await door.journal.settle()

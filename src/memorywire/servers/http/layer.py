@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from memorywire.facades.layer import Layer, event_document, facts_document
+from memorywire.facades.layer import Layer, event_document, facts_document, find_event
 from memorywire.governance.patterns import names
 from memorywire.journal.operators import Right
 from memorywire.model.errors import NotFound
@@ -56,9 +56,12 @@ def _event(door: Door) -> Endpoint:
         request.state.operation = "layer"
         caller = caller_of(request)
         caller.require(Right.READ)
-        layer = Layer(door.opener(caller), Scope(tenant=caller.tenant, agent=""))
-        found = await door.finish(layer.event(asked(request)["event_id"]))
-        if not names(caller.agents, found.scope.agent):
+        wanted = asked(request)
+        house = await door.opener(caller)()
+        found = await door.finish(find_event(house, caller.tenant, wanted["event_id"]))
+        whose = {"agent_id": found.scope.agent, "user_id": found.scope.user}
+        others = [name for name in whose if wanted.get(name, whose[name]) != whose[name]]
+        if others or not names(caller.agents, found.scope.agent):
             raise NotFound("there is no such event", field="event_id")
         return as_json(event_document(found))
 

@@ -99,6 +99,10 @@ ADDRESSES = (
         method="get",
         name="layer_event",
         summary="What became of messages.",
+        more=(
+            _parameter("agent_id", "query", "Only if it is of this agent.", **TEXT),
+            _parameter("user_id", "query", "Only if it is of this user.", **TEXT),
+        ),
     ),
     Address(path="/v0/backends", method="get", name="backend_list", summary="Definitions of backends."),
     Address(
