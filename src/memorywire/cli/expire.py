@@ -56,9 +56,11 @@ def command(
 
 
 def sentences(answer: Answer) -> Iterator[str]:
-    count, action = answer["matched_count"], answer["action_taken"]
+    count, action = answer["matched_count"], answer.get("action_requested") or answer["action_taken"]
     if not count:
         yield "nothing matches that policy"
+    elif answer["pending_approval"]:
+        yield f"would {action} {count}, once a person approves:"
     elif answer.get("dry_run"):
         yield f"would {action} {count}:"
     else:

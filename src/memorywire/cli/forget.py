@@ -57,9 +57,10 @@ def command(
     elif fields["hard_delete"] and not (dry_run or yes) and sys.stdin.isatty():
         agreed(desk, ERASE, ids)
     answer = desk.call("forget", **request, dry_run=dry_run, max_affected=max_affected)
-    contents = contents_of(desk, answer["forgotten_ids"][:_SAMPLE]) if dry_run and not desk.as_json else {}
+    found = named_ids(answer)
+    contents = contents_of(desk, found[:_SAMPLE]) if dry_run and not desk.as_json else {}
     desk.show(answer, lambda said: sentences(said, contents))
-    if not answer["forgotten_ids"]:
+    if not found:
         raise click.exceptions.Exit(REFUSED)
 
 
@@ -67,7 +68,7 @@ def _confirmed(desk: Desk, request: dict[str, Json]) -> int:
     """How many the person at the terminal agreed to; the forget is held to that number."""
     if not sys.stdin.isatty():
         raise click.UsageError("a filter without a terminal to ask needs --yes or --max-affected N")
-    ids = desk.call("forget", **request, dry_run=True)["forgotten_ids"]
+    ids = named_ids(desk.call("forget", **request, dry_run=True))
     return agreed(desk, ERASE if request["hard_delete"] else "forget", ids)
 
 
@@ -93,12 +94,20 @@ def agreed(desk: Desk, deed: str, ids: Sequence[str]) -> int:
     return len(ids)
 
 
+def named_ids(answer: Answer) -> list[str]:
+    """The memories that a receipt is about: those that were forgotten, or that would be."""
+    ids: list[str] = answer.get("would_forget_ids") or answer["forgotten_ids"]
+    return ids
+
+
 def sentences(answer: Answer, contents: Mapping[str, str]) -> Iterator[str]:
     deed = "erased" if answer["hard_delete"] else "forgot"
-    found = answer["forgotten_ids"]
+    found = named_ids(answer)
     if not found:
         yield "nothing was found to forget"
-    elif answer.get("dry_run") or answer["pending_approval"]:
+    elif answer["pending_approval"]:
+        yield f"would {'erase' if answer['hard_delete'] else 'forget'} {len(found)}, once a person approves:"
+    elif answer.get("dry_run"):
         yield f"would have {'erased' if answer['hard_delete'] else 'forgotten'} {len(found)}:"
     else:
         yield f"{deed} {len(found)}:"

@@ -24,6 +24,10 @@ def command(desk: Desk, canonical: str, duplicates: tuple[str, ...], **fields: J
 
 
 def sentences(answer: Answer) -> Iterator[str]:
-    yield f"merged {answer['merged_count']} into {answer['canonical']}"
+    if answer["pending_approval"]:
+        waiting = len(answer["would_merge_ids"])
+        yield f"would merge {waiting} into {answer['canonical']}, once a person approves"
+    else:
+        yield f"merged {answer['merged_count']} into {answer['canonical']}"
     yield f"  version {answer['version']}, {answer['status']} in {names(answer['stores'])}"
     yield f"  strategy {answer['strategy_used']}"

@@ -19,6 +19,11 @@ def command(desk: Desk, change_id: str) -> None:
 
 
 def sentences(answer: Answer) -> Iterator[str]:
+    if answer["pending_approval"]:
+        yield f"would undo {answer['undone']}, once a person approves"
+        yield from (f"  would restore {id}" for id in answer["would_restore_ids"])
+        yield from (f"  would end {id}" for id in answer["would_end_ids"])
+        return
     yield f"undid {answer['undone']}"
     yield from (f"  restored {id}" for id in answer["restored_ids"])
     yield from (f"  ended {id}" for id in answer["ended_ids"])

@@ -29,7 +29,10 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:
-    """What became of a plan: committed, staged as a proposal by `rule`, or deferred for want of a store."""
+    """What became of a plan: committed, staged as a proposal by `rule`, or deferred for want of a store.
+
+    `held` is the change that waits: for a repeated request it is the change of the first one.
+    """
 
     status: Status
     outcomes: tuple[Outcome, ...]
@@ -37,6 +40,7 @@ class Submitted:
     proposal_id: str | None = None
     approval_url: str | None = None
     rule: str | None = None
+    held: Change | None = None
 
     @property
     def stores(self) -> tuple[str, ...]:
@@ -84,6 +88,7 @@ def staged(proposal: Proposal, tools: "Tools") -> Submitted:
         proposal_id=proposal.id,
         approval_url=tools.governance.address(proposal),
         rule=proposal.rule,
+        held=proposal.change,
     )
 
 
@@ -101,6 +106,12 @@ def touched(change: Change) -> int:
     if not change.end and not change.erase and len(change.put) == 1:
         return 1
     return len({put.record.id for put in change.put} | {end.id for end in change.end} | set(change.erase))
+
+
+def effect(change: Change) -> object:
+    """What a plan would do, without the times of planning, to compare two plans."""
+    said = [(put.base, put.record.id, put.record.version, put.record.digest) for put in change.put]
+    return said, change.end, change.erase
 
 
 async def with_vectors(change: Change, tools: "Tools") -> Change:

@@ -35,7 +35,7 @@ async def expire(request: Expire, tools: Tools) -> Expired:
     return Expired(
         matched_count=len(matched),
         matched_ids=tuple(record.id for record in matched),
-        action_taken=request.action,
+        action_taken=None if done.staged else request.action,
         stores=done.stores,
         status=done.ended,
         outcomes=done.outcomes,
@@ -46,6 +46,7 @@ async def expire(request: Expire, tools: Tools) -> Expired:
         proposal_id=done.proposal_id,
         rule=done.rule,
         degraded=done.degraded,
+        action_requested=request.action if done.staged or request.dry_run else None,
     )
 
 

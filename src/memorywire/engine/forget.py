@@ -25,8 +25,9 @@ async def forget(request: Forget, tools: Tools) -> Forgotten:
     if ids and not request.dry_run:
         change = _plan(request, tools, selected, ids)
         done = await tools.submit(Plan(change=change, request=request, by_filter=not request.ids))
+    waiting = ids if done.held is None else [*(end.id for end in done.held.end), *done.held.erase]
     return Forgotten(
-        forgotten_ids=tuple(ids),
+        forgotten_ids=() if done.staged else tuple(ids),
         missing_ids=tuple(id for id in request.ids if id not in set(ids)),
         hard_delete=request.hard_delete,
         stores=done.outcomes,
@@ -38,6 +39,7 @@ async def forget(request: Forget, tools: Tools) -> Forgotten:
         proposal_id=done.proposal_id,
         rule=done.rule,
         degraded=done.degraded,
+        would_forget_ids=tuple(waiting) if done.staged or request.dry_run else None,
     )
 
 

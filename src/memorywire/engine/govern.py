@@ -1,12 +1,14 @@
 """The governed corridor: a plan is judged, and then refused, held for a person, or carried out."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 
-from memorywire.engine.commit import Plan, Submitted, staged
+from memorywire.engine.commit import Plan, Submitted, effect, staged
 from memorywire.engine.debts import carry_out
 from memorywire.engine.ledger import entry_about, entry_of
 from memorywire.engine.retraction import unsaid
+from memorywire.engine.review import moved
 from memorywire.engine.similar import nearest
 from memorywire.engine.tools import Tools
 from memorywire.governance.cases import Case
@@ -18,9 +20,10 @@ from memorywire.journal.contract import Act
 from memorywire.model.actors import is_agent
 from memorywire.model.change import Change
 from memorywire.model.clock import DAY_MS
+from memorywire.model.codec import dumps
 from memorywire.model.errors import Duplicate, MemorywireError, Refused, SecretLeakage
-from memorywire.model.proposal import Proposal
-from memorywire.model.record import Json, Record
+from memorywire.model.proposal import WAITING, Proposal, State
+from memorywire.model.record import Json, Record, Scope
 from memorywire.model.requests import Remember
 from memorywire.model.values import maker
 
@@ -138,6 +141,10 @@ async def hold(plan: Plan, case: Case, judgement: Judgement, policy: Policy, too
     waiting = await _already_held(change, tools)
     if waiting is not None:
         return staged(waiting, tools)
+    key = change.key or _repeat_key(plan, tools)
+    repeated = await _repeated(change, key, tools)
+    if repeated is not None:
+        return staged(repeated, tools)
     proposal = Proposal(
         id=tools.mint(),
         scope=change.scope,
@@ -152,7 +159,7 @@ async def hold(plan: Plan, case: Case, judgement: Judgement, policy: Policy, too
         instructions=case.instructions,
         similar=case.similar,
         features=features_to(features(case)),
-        key=change.key,
+        key=key,
         batch=office.batch,
         expires_at=change.at + policy.pending_days * DAY_MS,
         proposer=office.principal,
@@ -172,6 +179,30 @@ async def _already_held(change: Change, tools: Tools) -> Proposal | None:
     if twin is not None:
         raise Duplicate(twin.id)
     return await tools.governance.journal.held(record.scope, record.digest)
+
+
+def _repeat_key(plan: Plan, tools: Tools) -> str:
+    """The same for the same request of the same caller: a repetition finds the proposal that waits."""
+    said = f"{tools.governance.caller}\n{dumps(plan.request)}"
+    return f"{plan.change.operation}:{hashlib.blake2b(said.encode(), digest_size=16).hexdigest()}"
+
+
+async def _repeated(change: Change, key: str, tools: Tools) -> Proposal | None:
+    """The proposal of the same request, if it still waits, with what the request means now."""
+    office = tools.governance
+    agent = Scope(agent=change.scope.agent, tenant=change.scope.tenant)
+    waiting = await office.journal.keyed(agent, key)
+    if waiting is None or waiting.change is None or waiting.state not in WAITING:
+        return None
+    if effect(change) == effect(waiting.change) and waiting.state is State.PENDING:
+        return waiting
+    renewed = replace(
+        moved(waiting, State.PENDING, None),
+        change=replace(change, id=waiting.change.id, key=waiting.change.key),
+    )
+    entry = entry_about(renewed, "rebased", office.caller, change.at, why="the request was repeated")
+    await office.journal.write(Act(proposals=(renewed,), entries=(entry,)))
+    return renewed
 
 
 async def _write_down_refusal(change: Change, judgement: Judgement, tools: Tools) -> None:

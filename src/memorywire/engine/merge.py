@@ -34,11 +34,12 @@ async def merge(request: Merge, tools: Tools) -> Merged:
         ),
     )
     done = await tools.submit(Plan(change=change, request=request))
+    ended = tuple(loser.id for loser in losers)
     return Merged(
         canonical=merged.id,
         version=merged.version,
-        merged_count=len(losers),
-        merged_ids=tuple(loser.id for loser in losers),
+        merged_count=0 if done.staged else len(ended),
+        merged_ids=() if done.staged else ended,
         strategy_used=request.strategy,
         stores=done.stores,
         status=done.status,
@@ -49,6 +50,7 @@ async def merge(request: Merge, tools: Tools) -> Merged:
         proposal_id=done.proposal_id,
         rule=done.rule,
         degraded=done.degraded,
+        would_merge_ids=ended if done.staged else None,
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memorywire.engine.commit import Plan, Submitted
+from memorywire.engine.commit import Plan, Submitted, effect
 from memorywire.engine.ledger import entry_about
 from memorywire.engine.perform import perform
 from memorywire.engine.review import moved
@@ -62,12 +62,6 @@ async def _renewed(proposal: Proposal, tools: Tools) -> Proposal:
         change = await plan_anew(proposal, proposal.request, tools)
     except MemorywireError:
         return moved(proposal, State.STALE, None)
-    if _effect(change) == _effect(proposal.change):
+    if effect(change) == effect(proposal.change):
         return proposal
     return replace(moved(proposal, State.PENDING, None), change=change)
-
-
-def _effect(change: Change) -> object:
-    """What a plan would do, without the times of planning, to compare two plans."""
-    said = [(put.base, put.record.id, put.record.version, put.record.digest) for put in change.put]
-    return said, change.end, change.erase

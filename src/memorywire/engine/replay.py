@@ -17,7 +17,13 @@ from memorywire.model.values import maker
 
 
 def receipt(done: Submitted, id: str, version: int, at: int) -> Remembered:
-    """The receipt of what was just submitted."""
+    """The receipt of what was just submitted.
+
+    A request that waits already keeps the id it waits under: that is the id that will exist.
+    """
+    if done.held is not None and done.held.put:
+        record = done.held.put[0].record
+        id, version, at = record.id, record.version, done.held.at
     return maker(Remembered)(
         id=id,
         version=version,

@@ -18,11 +18,12 @@ async def undo(request: Undo, tools: Tools) -> Undone:
         raise NotFound(f"no change {request.change_id} here", field="change_id")
     change = await taken_back(request, footprint, tools)
     done = await tools.submit(Plan(change=change, request=request))
+    restored, ended = tuple(put.record.id for put in change.put), tuple(end.id for end in change.end)
     return Undone(
         change_id=done.change_id,
         undone=footprint.change.id,
-        restored_ids=tuple(put.record.id for put in change.put),
-        ended_ids=tuple(end.id for end in change.end),
+        restored_ids=() if done.staged else restored,
+        ended_ids=() if done.staged else ended,
         stores=done.stores,
         status=done.status,
         outcomes=done.outcomes,
@@ -31,6 +32,8 @@ async def undo(request: Undo, tools: Tools) -> Undone:
         proposal_id=done.proposal_id,
         rule=done.rule,
         degraded=done.degraded,
+        would_restore_ids=restored if done.staged else None,
+        would_end_ids=ended if done.staged else None,
     )
 
 

@@ -60,7 +60,8 @@ class _Tools:
         receipt = await self._answer(self._caller.memory.forget(id))
         if isinstance(receipt, MemorywireError):
             return receipt.problem()
-        return {"forgotten": list(receipt.forgotten_ids), "missing": list(receipt.missing_ids)}
+        answer = {"forgotten": list(receipt.forgotten_ids), "missing": list(receipt.missing_ids)}
+        return {**answer, "awaits_review": list(receipt.would_forget_ids or ())}
 
     async def _answer(self, work: Coroutine[Any, Any, A]) -> A | MemorywireError:
         try:

@@ -67,7 +67,11 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
-    """The receipt of a forget; without `change_id` nothing was changed."""
+    """The receipt of a forget; without `change_id` nothing was changed.
+
+    While the change waits for a person, `forgotten_ids` is empty. `would_forget_ids` names the memories that
+    end once it is approved, or that a dry run would have forgotten.
+    """
 
     forgotten_ids: tuple[str, ...]
     missing_ids: tuple[str, ...]
@@ -82,11 +86,16 @@ class Forgotten:
     rule: str | None = None
     degraded: tuple[str, ...] = ()
     notes: tuple[str, ...] | None = None
+    would_forget_ids: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merged:
-    """The receipt of a merge; `canonical` is the record that survives."""
+    """The receipt of a merge; `canonical` is the record that survives.
+
+    While the change waits for a person, `merged_ids` is empty and `would_merge_ids` names the memories that
+    end once it is approved.
+    """
 
     canonical: str
     version: int
@@ -102,15 +111,20 @@ class Merged:
     proposal_id: str | None = None
     rule: str | None = None
     degraded: tuple[str, ...] = ()
+    would_merge_ids: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expired:
-    """The receipt of an expire; without `change_id` nothing was changed."""
+    """The receipt of an expire; without `change_id` nothing was changed.
+
+    While the change waits for a person, `action_taken` is None and `action_requested` is what happens to the
+    memories once it is approved.
+    """
 
     matched_count: int
     matched_ids: tuple[str, ...]
-    action_taken: Action
+    action_taken: Action | None = None
     stores: tuple[str, ...]
     status: Status | None = None
     outcomes: tuple[Outcome, ...] = ()
@@ -121,11 +135,16 @@ class Expired:
     proposal_id: str | None = None
     rule: str | None = None
     degraded: tuple[str, ...] = ()
+    action_requested: Action | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undone:
-    """The receipt of an undo: itself a change, so it can be undone."""
+    """The receipt of an undo: itself a change, so it can be undone.
+
+    While it waits for a person, `restored_ids` and `ended_ids` are empty; `would_restore_ids` and
+    `would_end_ids` say what happens once it is approved.
+    """
 
     change_id: str | None
     undone: str
@@ -139,6 +158,8 @@ class Undone:
     proposal_id: str | None = None
     rule: str | None = None
     degraded: tuple[str, ...] = ()
+    would_restore_ids: tuple[str, ...] | None = None
+    would_end_ids: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -179,9 +179,22 @@ async def _decided(
     return _settled(receipt, operation, done)
 
 
+_ONCE_DONE = {
+    "would_forget_ids": "forgotten_ids",
+    "would_merge_ids": "merged_ids",
+    "would_restore_ids": "restored_ids",
+    "would_end_ids": "ended_ids",
+    "action_requested": "action_taken",
+}
+"""What a receipt calls the effect of a change that waits, and what it calls the same once it is done."""
+
+
 def _settled(receipt: dict[str, Json], operation: str, done: "Decided") -> dict[str, Json]:
     from memorywire.wire.codec import encode
 
+    receipt = {_ONCE_DONE.get(name, name): value for name, value in receipt.items()}
+    if "merged_ids" in receipt:
+        receipt["merged_count"] = len(receipt["merged_ids"])
     outcomes = encode(done.outcomes)
     names = [outcome.store for outcome in done.outcomes if outcome.error is None]
     told: dict[str, Json] = {

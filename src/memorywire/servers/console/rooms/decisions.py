@@ -72,7 +72,9 @@ async def undo(page: Page, form: Form) -> Response:
         if back.startswith(_INBOX):
             back = page.link("/inbox", at=payload["proposal_ids"][0])
     else:
-        await page.call("undo", **payload)
+        done = await page.call("undo", **payload)
+        if done["status"] != "committed":
+            return page.go(back, Note(text=f"The undo is {done['status']}."))
     return page.go(back, Note(text="Taken back."))
 
 
