@@ -42,8 +42,8 @@ async def entries(door: Door, caller: Caller, wanted: Mapping[str, Json]) -> dic
             raise InvalidRequest(
                 "subject gives every entry about it and takes no filters", field=name, fix=f"leave out {name}"
             )
-        found = await _about(door, caller, subject)
-        return {"entries": [entry for entry in found if agent in (None, entry["agent_id"])]}
+        about = await _about(door, caller, subject)
+        return {"entries": [entry for entry in about if agent in (None, entry["agent_id"])]}
     named = {"agent": rest.pop("agent_id", None), "user": rest.pop("user_id", None)}
     filters = Filters(tenant=caller.tenant, **named, **rest)
     await door.journal.settle()
