@@ -4,6 +4,9 @@ from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
+# Modules of memorywire 0.5.0, such as memorywire.procedural, are found in a folder of their own.
+__path__ = [*__path__, f"{__path__[0]}/compat_0_5"]
+
 __all__ = ["Memory", "MemorywireError", "__version__", "configured"]
 
 if TYPE_CHECKING:
@@ -26,4 +29,6 @@ def __getattr__(name: str) -> object:
         from memorywire.facades.configured import configured
 
         return configured
-    raise AttributeError(f"module 'memorywire' has no attribute {name!r}")
+    from memorywire.compat_0_5 import earlier_name
+
+    return earlier_name(name)

@@ -61,10 +61,10 @@ async def _read(request: Merge, tools: Tools) -> tuple[Record, list[Record]]:
     found = await tools.store.get(request.scope, (request.canonical, *request.duplicates))
     alive = {record.id: record for record in found if record.alive(now)}
     if request.canonical not in alive:
-        raise NotFound(f"no live memory {request.canonical}", field="canonical")
+        raise _not_found(request.canonical, "canonical")
     missing = [id for id in request.duplicates if id not in alive]
     if missing:
-        raise NotFound(f"no live memory {missing[0]}", field="duplicates")
+        raise _not_found(missing[0], "duplicates")
     canonical = alive[request.canonical]
     if any(record.scope != canonical.scope for record in alive.values()):
         raise InvalidRequest("a merge cannot cross users", field="duplicates")
@@ -75,6 +75,14 @@ async def _read(request: Merge, tools: Tools) -> tuple[Record, list[Record]]:
             fix="read it again and decide on the current version",
         )
     return canonical, [alive[id] for id in request.duplicates]
+
+
+def _not_found(id: str, field: str) -> NotFound:
+    return NotFound(
+        f"no live memory {id}",
+        field=field,
+        fix="merge takes ids of memories, not names of people or things: find the ids with recall or list",
+    )
 
 
 def _survivor(canonical: Record, duplicates: Sequence[Record], strategy: Strategy) -> Record:

@@ -133,8 +133,7 @@ class Memory(Audited, Overseeing, Contracts):
         self.agent_id = agent_id
         self.user_id = user_id
         self.tenant = tenant
-        self._stores = _named(stores)
-        self._embedder = embedder
+        self._stores, self._embedder = _with_embedder(_named(stores), embedder)
         self._embedder_key = embedder_key
         self._floor, self._match = floor, match
         self._governance = Governance(
@@ -292,7 +291,9 @@ class Memory(Audited, Overseeing, Contracts):
         owed = Counter(debt.store for debt in await self.debts())
         each = store["stores"] if isinstance(house.tools.store, Fanned) else {house.tools.store.name: store}
         named = [{"name": name, **said, "debts": owed[name]} for name, said in each.items()]
-        return {"ok": store["ok"], "stores": named, "embedding": str(house.tools.embedder.space)}
+        status = "ok" if store["ok"] else "failed"
+        space = str(house.tools.embedder.space)
+        return {"ok": store["ok"], "status": status, "stores": named, "embedding": space}
 
     async def events(self, after: int | None = None) -> AsyncGenerator["Event", None]:
         """What happens to this agent's memory from now on, or behind event `after`, content left out."""
@@ -379,11 +380,20 @@ async def run_bound(memory: Memory, work: Coroutine[Any, Any, A]) -> A:
     return await memory._mooring.run(work)
 
 
+def _with_embedder(
+    stores: Sequence[str | Store], embedder: str | Embedder
+) -> tuple[Sequence[str | Store], str | Embedder]:
+    """The stores as URLs and the embedder, where a store of memorywire 0.5.0 was given with its own."""
+    embedders = [getattr(one, "store_embedder", None) for one in stores]
+    own = next((one for one in embedders if one is not None), None)
+    return [getattr(one, "store_url", one) for one in stores], own or embedder
+
+
 def _named(stores: str | Sequence[str | Store]) -> Sequence[str | Store]:
     """The stores that were named; anything that cannot name one, such as a path, is refused at once."""
     each = stores if isinstance(stores, Sequence) and not isinstance(stores, str) else (stores,)
     for one in each:
-        if not isinstance(one, str) and not hasattr(one, "features"):
+        if not isinstance(one, str) and not (hasattr(one, "features") or hasattr(one, "store_url")):
             raise InvalidRequest(
                 f"a store is a URL or a Store, not {type(one).__name__}",
                 field="stores",
