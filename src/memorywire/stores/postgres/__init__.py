@@ -1,9 +1,9 @@
 """Memories in Postgres with pgvector: versions, vectors, text index and history in one transaction.
 
 `postgresql://user@host/database`, as libpq reads it, with options of ours: `?schema=memorywire` names the
-Postgres schema to live in, `?pool=10` how many connections a process may open, `?prepare=off` is for poolers
-that do not keep prepared statements, `?notify=on` announces commits to other processes, and `?stale=ok` lets
-searches and lists be answered by a replica that may be a moment behind.
+Postgres schema to live in, `?pool=10` how many connections a process may open, `?prepare=on` or `off` says if
+statements are prepared (the default: unless a pooler is in between), `?notify=on` announces commits to
+other processes, and `?stale=ok` lets searches and lists be answered by a replica that may be a moment behind.
 """
 
 import sys

@@ -56,9 +56,13 @@ class Database:
     sees no rows of another tenant than the one it was started for.
     """
 
-    def __init__(self, location: Location, extension: str, *, stale: bool = False) -> None:
-        """`stale` connects to a replica, when there is one."""
+    def __init__(
+        self, location: Location, extension: str, *, stale: bool = False, is_pooled: bool = False
+    ) -> None:
+        """`stale` connects to a replica, when there is one; `is_pooled` says that a pooler is in between."""
         self.location = location
+        self.is_pooled = is_pooled
+        self.prepares = not is_pooled if location.prepare is None else location.prepare
         # The pool's log repeats what callers are told as errors; without a handler it would go to stderr.
         logging.getLogger("psycopg").addHandler(_SILENCE)
         self._lost = False  # whether the server was away when it was last asked
@@ -68,7 +72,7 @@ class Database:
             connection_class=psycopg.AsyncConnection,
             kwargs={
                 "autocommit": True,
-                "prepare_threshold": _PREPARED_AFTER if location.prepare else None,
+                "prepare_threshold": _PREPARED_AFTER if self.prepares else None,
             },
             min_size=1,
             max_size=location.pool,
@@ -98,8 +102,11 @@ class Database:
     async def heard(self, channel: str) -> AsyncIterator[str]:
         """What is announced on the channel, over a connection of its own.
 
-        The first word is empty: from then on nothing is missed.
+        The first word is empty: from then on nothing is missed. Raises StoreUnavailable behind a pooler,
+        which accepts a LISTEN and may never deliver what is announced.
         """
+        if self.is_pooled:
+            raise pooler_in_between(self.location, "listening for changes")
         with fence(self.location):
             async with await psycopg.AsyncConnection.connect(self.location.primary, autocommit=True) as db:
                 await db.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
@@ -177,6 +184,23 @@ class Database:
         return sql.SQL("; ").join([sql.SQL(begin), path, *named])
 
 
+async def is_pooled(db: Connection) -> bool:
+    """Whether a pooler such as PgBouncer is between us and the server.
+
+    A pooler answers the login itself, so the process that it names is not the one that runs our queries.
+    """
+    [(process,)] = await fetch(db, "SELECT pg_backend_pid()")
+    return bool(process != db.info.backend_pid)
+
+
+def pooler_in_between(location: Location, what: str) -> StoreUnavailable:
+    """The error of work that needs one connection from beginning to end."""
+    return StoreUnavailable(
+        f"{location}: {what} needs a connection of its own, and a pooler is in between",
+        fix="name the server itself in the URL, past the pooler",
+    )
+
+
 def _named(tenant: str) -> str:
     if not tenant:
         raise InvalidRequest("the tenant has no name", field="tenant")
@@ -213,6 +237,13 @@ def fence(location: Location) -> Iterator[None]:
             f"{location}: {_said(error)}",
             fix="grant the role what docs/how-to/postgres.md lists, or open the store once as its owner",
         ) from error
+    except (errors.InvalidSqlStatementName, errors.DuplicatePreparedStatement) as error:
+        raise StoreUnavailable(
+            f"{location}: {_said(error)}: a pooler gives every transaction another connection",
+            fix="add prepare=off to the URL, or let the pooler keep prepared statements",
+        ) from error
+    except _Demoted as error:
+        raise read_only(location) from error
     except (errors.QueryCanceled, errors.LockNotAvailable, *_MOMENTARY) as error:
         raise StoreBusy(f"{location} is busy: {_said(error)}", fix="retry") from error
     except (PoolTimeout, TooManyRequests) as error:
@@ -234,6 +265,14 @@ def fence(location: Location) -> Iterator[None]:
             f"{location} does not answer as expected: {_said(error)}",
             fix="restore a backup or choose another schema",
         ) from error
+
+
+def read_only(location: Location) -> StoreUnavailable:
+    """The error of a server that takes no writes."""
+    return StoreUnavailable(
+        f"{location} is read-only: a replica, or a server that takes no writes",
+        fix="name the primary, or all hosts of the group with commas: postgresql://user@one,two/database",
+    )
 
 
 def _said(error: Exception) -> str:

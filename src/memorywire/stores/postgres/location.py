@@ -19,7 +19,8 @@ _OURS = frozenset({"schema", "pool", "prepare", "notify", "stale"})
 class Location:
     """Where to connect to, as libpq reads it, the schema to live in, and how many connections at most.
 
-    `prepare` is off for a pooler that gives every transaction another connection and forgets statements.
+    `prepare` says whether statements are prepared; None leaves them unprepared behind a pooler, which may
+    give every transaction another connection.
     `notify` tells whoever listens about every commit, for which the server lets commits queue one by one.
     `stale` lets reads be answered by a replica that may be a moment behind.
     """
@@ -27,7 +28,7 @@ class Location:
     dsn: str
     schema: str = SCHEMA
     pool: int = POOL
-    prepare: bool = True
+    prepare: bool | None = None
     notify: bool = False
     stale: bool = False
 
@@ -41,11 +42,13 @@ class Location:
         """The DSN for a connection that may be a moment behind: any standby, else the primary."""
         return self._attended("prefer-standby", load_balance_hosts="random")
 
-    def _attended(self, attribute: str, **more: str) -> str:
+    @property
+    def has_several_hosts(self) -> bool:
         parts = urlsplit(self.dsn)
-        given = dict(parse_qsl(parts.query))
-        hosts = given.get("host", parts.netloc.rpartition("@")[2])
-        several = "," in hosts
+        return "," in dict(parse_qsl(parts.query)).get("host", parts.netloc.rpartition("@")[2])
+
+    def _attended(self, attribute: str, **more: str) -> str:
+        given, several = dict(parse_qsl(urlsplit(self.dsn).query)), self.has_several_hosts
         options = {"connect_timeout": _NEXT_HOST_SECONDS if several else _CONNECT_SECONDS} | given
         if several:
             options |= {"target_session_attrs": attribute} | more
@@ -76,7 +79,7 @@ def locate(url: str, *, schema: str = SCHEMA) -> Location:
         dsn=f"postgresql://{parts.netloc}{parts.path}?{urlencode(theirs, quote_via=quote)}",
         schema=_schema(ours.get("schema", schema)),
         pool=_pool(ours.get("pool", str(POOL))),
-        prepare=_switch("prepare", ours.get("prepare", "on")),
+        prepare=_switch("prepare", ours["prepare"]) if ours.get("prepare", "auto") != "auto" else None,
         notify=_switch("notify", ours.get("notify", "off")),
         stale=_switch("stale", ours.get("stale", "off").replace("ok", "on")),
     )

@@ -10,7 +10,7 @@ from psycopg import errors, sql
 
 from memorywire.model.errors import SpaceMismatch, StoreCorrupt, StoreNewer, StoreUnavailable
 from memorywire.model.space import Space
-from memorywire.stores.postgres.database import Connection, fetch
+from memorywire.stores.postgres.database import Connection, fetch, is_pooled, read_only
 from memorywire.stores.postgres.location import Location
 
 _NUMBERED = re.compile(r"(\d{4})_\w+\.sql")
@@ -27,22 +27,33 @@ def migrations() -> tuple[tuple[int, str], ...]:
     return tuple(sorted((int(name[1]), file.read_text(encoding="utf-8")) for name, file in named if name))
 
 
-async def migrate(location: Location, space: Space) -> str:
+async def migrate(location: Location, space: Space) -> tuple[str, bool]:
     """Make the schema ours, current and of this embedding space, or refuse it untouched.
 
-    Gives the schema in which pgvector lives. A role that owns nothing may open what its owner prepared.
+    Gives the schema in which pgvector lives, and whether a pooler is in between. A role that owns nothing may
+    open what its owner prepared.
     """
     async with await psycopg.AsyncConnection.connect(
         location.primary, autocommit=True, prepare_threshold=None
     ) as db:
         if db.info.server_version < _OLDEST_SERVER:
             raise StoreUnavailable(f"{location} is older than Postgres 14", fix="upgrade the server")
+        if not location.has_several_hosts and await _takes_no_writes(db):
+            raise read_only(location)
         found = await state_of(db, location)
         if found is None or int(found["schema"]) < migrations()[-1][0]:
             async with db.transaction():
                 found = await _bring_up_to_date(db, location, space)
         _refuse_others(found, location, space)
-        return await extension_of(db)
+        return await extension_of(db), await is_pooled(db)
+
+
+async def _takes_no_writes(db: Connection) -> bool:
+    """Whether the server is a replica, or takes no writes on this connection."""
+    [(refuses,)] = await fetch(
+        db, "SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::bool"
+    )
+    return bool(refuses)
 
 
 async def state_of(db: Connection, location: Location) -> dict[str, str] | None:
@@ -87,7 +98,12 @@ async def _begin(db: Connection, location: Location, space: Space) -> dict[str, 
             f"{location} holds tables of another application",
             fix="name another schema in the URL: ?schema=memorywire",
         )
-    await db.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    try:
+        await db.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    except (errors.UndefinedFile, errors.FeatureNotSupported) as error:
+        raise StoreUnavailable(
+            f"{location}: the server has no pgvector", fix="install pgvector 0.8 or newer on the server"
+        ) from error
     meta = sql.Identifier(location.schema, "meta")
     await db.execute(sql.SQL("CREATE TABLE {} (key text PRIMARY KEY, value text NOT NULL)").format(meta))
     state = {"schema": "0", **{name: str(value) for name, value in asdict(space).items()}}
@@ -138,6 +154,11 @@ async def extension_of(db: Connection) -> str:
     for schema, version in await fetch(db, query):
         if tuple(map(int, version.split(".")[:2])) >= _OLDEST_VECTOR:
             return str(schema)
+        raise StoreUnavailable(
+            f"the database has pgvector {version}, which is older than 0.8",
+            fix="install pgvector 0.8 or newer on the server, then run as its owner:"
+            " ALTER EXTENSION vector UPDATE",
+        )
     raise StoreUnavailable(
         "the database lacks pgvector 0.8 or newer", fix="as its owner run: CREATE EXTENSION vector"
     )

@@ -15,7 +15,7 @@ from psycopg import sql
 
 from memorywire.model.errors import NotFound, StoreBusy
 from memorywire.model.space import Space
-from memorywire.stores.postgres.database import Connection, Row, fence, fetch
+from memorywire.stores.postgres.database import Connection, Row, fence, fetch, is_pooled, pooler_in_between
 from memorywire.stores.postgres.location import Location, locate
 from memorywire.stores.postgres.migrate import extension_of, migrate, space_of, state_of
 from memorywire.stores.postgres.queries import QUERIES
@@ -47,6 +47,8 @@ async def reembed(url: str, *, space: Space, embed: Embed, on_progress: Progress
                 raise NotFound(f"there are no memories at {location}", field="store")
             if space_of(state) == space and "reembedding" not in state:
                 return 0
+            if await is_pooled(db):
+                raise pooler_in_between(location, "reembed")
             await migrate(location, space_of(state))
             await _alone(db, location)
             if space_of(state) == space:

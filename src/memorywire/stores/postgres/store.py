@@ -66,9 +66,9 @@ class PostgresStore:
     async def opened(cls, location: Location, space: Space, *, exact: int = EXACT) -> Self:
         """Bring the schema up to date and open the pool."""
         with fence(location):
-            extension = await migrate(location, space)
-        database = Database(location, extension)
-        replica = Database(location, extension, stale=True) if location.stale else None
+            extension, is_pooled = await migrate(location, space)
+        database = Database(location, extension, is_pooled=is_pooled)
+        replica = Database(location, extension, stale=True, is_pooled=is_pooled) if location.stale else None
         try:
             await database.open()
             if replica is not None:
@@ -174,6 +174,7 @@ class PostgresStore:
         [about] = await self.database.read(_NOBODY, lambda db: fetch(db, QUERIES["about_server"]))
         server, vector, durable, unbound = about
         [(size,)] = await self.database.read(_NOBODY, lambda db: fetch(db, QUERIES["schema_bytes"]))
+        how = "prepared" if self.database.prepares else "unprepared"
         return {
             "ok": True,
             "where": str(self.database.location),
@@ -183,6 +184,7 @@ class PostgresStore:
             "row_security": "bypassed by this role" if unbound else "enforced",
             "exact_up_to": self._exact,
             "bytes": size,
+            **({"pooler": f"in between, statements are {how}"} if self.database.is_pooled else {}),
         }
 
     async def close(self) -> None:
