@@ -1,7 +1,7 @@
 """Words that a person rejected: what says them again, in the same scope, waits for a person again."""
 
 import hashlib
-import json
+import re
 import unicodedata
 from collections.abc import Sequence
 
@@ -14,6 +14,7 @@ from memorywire.model.record import Record
 _FRESH_MS = 1_000
 _LABEL = b"rejected"  # separates these digests from others under the same key
 _ABOUT = frozenset({"remember", "merge"})
+_NO_LETTERS = re.compile(r"[\W_]+")
 
 
 class RejectedWords:
@@ -69,9 +70,9 @@ def _puts(proposal: Proposal) -> tuple[Put, ...]:
 
 
 def _digest(record: Record, key: bytes) -> bytes:
-    """Equal for equal words in one scope; case, punctuation and invisible characters make no difference."""
-    scope = record.scope
-    text = unicodedata.normalize("NFKC", record.words).casefold()
-    words = " ".join("".join(c if c.isalnum() else " " for c in text if c.isprintable()).split())
-    said = json.dumps([scope.tenant, scope.agent, scope.user, words or record.words])
-    return hashlib.blake2b(said.encode(), digest_size=16, key=key, person=_LABEL).digest()
+    """Equal for equal words in one scope; case, punctuation, spaces and invisible characters do not count."""
+    scope, words = record.scope, record.words
+    said = words if words.isascii() else unicodedata.normalize("NFKC", words)
+    letters = _NO_LETTERS.sub("", said.casefold()) or words
+    place = f"{scope.tenant}\0{scope.agent}\0{scope.user is None}\0{scope.user}\0{letters}"
+    return hashlib.blake2b(place.encode(errors="replace"), digest_size=16, key=key, person=_LABEL).digest()
