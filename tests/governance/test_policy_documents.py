@@ -41,6 +41,8 @@ WHOLE = {
     "erases": True,
     "by_filter": True,
     "affects_at_least": 10,
+    "rejected_before": False,
+    "undoes_person": False,
     "not": {"tags": ["safe"], "caller": ["operator:*"]},
 }
 
@@ -48,6 +50,7 @@ FILE = """
 profile = "balanced"
 disable = ["destructive-filter"]
 pending_days = 7
+four_eyes = true
 
 [[rule]]
 name = "ask about salaries"
@@ -93,7 +96,8 @@ def test_a_file_builds_on_a_profile_and_its_rules_come_first():
     policy = policy_from_toml(FILE)
     assert policy.rules[0].name == "ask about salaries"
     assert [rule.name for rule in policy.rules if not rule.enabled] == ["destructive-filter"]
-    assert (policy.pending_days, policy.trust[0]) == (7, ("web:intranet*", Trust.TRUSTED))
+    assert (policy.pending_days, policy.four_eyes) == (7, True)
+    assert policy.trust[0] == ("web:intranet*", Trust.TRUSTED)
     assert policy.budgets == (("agent:*", Budget(per_minute=100, per_day=5000)),)
     assert policy.trust[1:] == policy_from_toml("").trust
     assert policy_from_toml(policy_to_dict(policy)) == policy

@@ -178,6 +178,8 @@ def _page(answer: Answer) -> Iterator[str]:
     headers = ["RULE", "VERDICT", "STATE", "FROM", "WHEN"]
     yield from table(headers, rows, elastic="WHEN", width=terminal_width())
     yield f"held changes wait {counted(answer['pending_days'], 'day')}"
+    if answer.get("four_eyes"):
+        yield "whoever asked for a change cannot approve it (four_eyes)"
     yield from (f"secrets in {safe(scope)}: {action}" for scope, action in answer["secrets"].items())
     for subject, budget in answer["budget"].items():
         limits = " and ".join(f"{limit} {name.replace('_', ' ')}" for name, limit in budget.items())
