@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from memorywire import Memory
@@ -165,3 +166,31 @@ def test_approving_an_erasure_needs_the_typed_word():
         assert list(await memory.list()) == []
 
     play("sqlite://", story, policy="balanced")
+
+
+def test_a_rejected_value_is_one_of_its_key():
+    async def story(memory: Memory, clock: HandClock) -> None:
+        held = await memory.kv.set("admin", "yes", source="web")
+        assert held.status == "staged"
+        await memory.decide(held.proposal_id, "reject")
+        assert (await memory.kv.set("tea", "yes")).status == "committed"
+        assert (await memory.kv.set("admin", "Yes")).status == "staged"
+
+    play("sqlite://", story, policy="balanced")
+
+
+def test_the_journal_keeps_rejected_words_as_a_keyed_digest(tmp_path: Path):
+    async def story() -> None:
+        for name in ("one", "two"):
+            (tmp_path / name).mkdir()
+            async with at(tmp_path / name, "person:local") as person:
+                held = await person.remember(POISON, approval_required=True)
+                await person.decide(held.proposal_id, "reject")
+
+    told(story)
+    rows = [
+        apsw.Connection(f"{tmp_path}/{name}/memory.db").execute("SELECT digest FROM rejected_words").get
+        for name in ("one", "two")
+    ]
+    assert [len(row) for row in rows] == [16, 16]
+    assert rows[0] != rows[1]  # nobody can look words up without the key of the file

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from memorywire.journal.contract import Journal, Words
 from memorywire.model.change import Put
 from memorywire.model.clock import Clock
+from memorywire.model.kv import MARK
 from memorywire.model.proposal import Proposal
 from memorywire.model.record import Record
 
@@ -70,9 +71,13 @@ def _puts(proposal: Proposal) -> tuple[Put, ...]:
 
 
 def _digest(record: Record, key: bytes) -> bytes:
-    """Equal for equal words in one scope; case, punctuation, spaces and invisible characters do not count."""
+    """Equal for equal words in one scope; case, punctuation, spaces and invisible characters do not count.
+
+    A value under a key is another one under another key: `true` says nothing by itself.
+    """
     scope, words = record.scope, record.words
     said = words if words.isascii() else unicodedata.normalize("NFKC", words)
     letters = _NO_LETTERS.sub("", said.casefold()) or words
-    place = f"{scope.tenant}\0{scope.agent}\0{scope.user is None}\0{scope.user}\0{letters}"
+    key_value = record.metadata.get(MARK)
+    place = f"{scope.tenant}\0{scope.agent}\0{scope.user is None}\0{scope.user}\0{key_value}\0{letters}"
     return hashlib.blake2b(place.encode(errors="replace"), digest_size=16, key=key, person=_LABEL).digest()
