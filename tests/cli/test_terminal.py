@@ -178,3 +178,13 @@ def test_approving_an_erasure_asks_for_a_typed_word(shell: Shell, tmp_path: Path
     assert "approved 1" in seen
     assert "undo with" not in seen
     assert shell("list", "--json").json["total"] == 0
+
+
+def test_a_link_to_the_console_is_shown_on_a_terminal_alone_and_only_without_operators(shell: Shell):
+    serve = ("serve", "--port", "0", "--quiet")
+    _, seen = at_a_terminal(shell, *serve, typed="\x03", until="/console")
+    assert "/console/enter?key=" in seen
+    assert shell("operator", "add", "ana", "--role", "reviewer").code == 0
+    _, seen = at_a_terminal(shell, *serve, typed="\x03", until="/console")
+    assert "/console" in seen
+    assert "key=" not in seen

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import sys
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -237,13 +238,17 @@ class _Doors:
         return opened
 
     def say(self, desk: Desk, url: str) -> None:
-        """Where it is; with a link that signs in once, where nobody can sign in with a token."""
+        """Where it is; with a link that signs in once, where nobody can sign in with a token.
+
+        The link is for eyes alone: it is shown on a terminal, and never written where a log is kept.
+        """
         if desk.as_json:
             click.echo(json.dumps({"url": url}))  # one line, as in a log; the link that signs in is not there
             return
         click.echo(f"serving on {url}  (documentation: {url}/docs)")
         [console] = self.consoles
-        if self.address.local and not self.guarded and self.provider is None:
+        open_to_all = self.address.local and not self.guarded and self.provider is None
+        if open_to_all and sys.stdout.isatty():
             click.echo(f"console:   {console.link(url)}  (signs in once, within 15 minutes)")
         else:
             click.echo(f"console:   {url}/console")
