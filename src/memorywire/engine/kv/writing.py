@@ -1,5 +1,7 @@
 """Writing keys: each set is a planned change that is judged and written down like any other."""
 
+import asyncio
+import random
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from math import isfinite
@@ -37,7 +39,9 @@ from memorywire.model.requests import Forget, Remember
 
 T = TypeVar("T")
 
-_ATTEMPTS = 20  # another process may move the same key between two looks
+_RIVAL_SECONDS = 30.0  # another process may move the same key between two looks
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.25
+_jitter = random.uniform
 _FLOAT_BYTES = 4
 _LEAST_GAIN_MS = 1_000  # each prolonging is a version in the ledger, so that reads must not cause many
 _TTL_MS = "ttl_ms"
@@ -180,14 +184,18 @@ async def _in_turn(
         place = await keys.look(id)
         if if_version is not None and if_version != place.version(keys.tools.clock()):
             place = await keys.trace(key)  # there may be more to the key than a single look shows
-        for _ in range(_ATTEMPTS - 1):
+        clock, pause = asyncio.get_running_loop().time, _FIRST_PAUSE
+        deadline = clock() + _RIVAL_SECONDS
+        while True:
             _refuse_another(keys, key, if_version, place)
             try:
                 return await attempt(place)
             except Conflict:
-                place = await keys.trace(key)
-        _refuse_another(keys, key, if_version, place)
-        return await attempt(place)
+                if clock() >= deadline:
+                    raise
+            await asyncio.sleep(_jitter(0, pause))  # rivals that wait equally long would meet again
+            pause = min(2 * pause, _LONGEST_PAUSE)
+            place = await keys.trace(key)
 
 
 async def ready(keys: Keys, setting: Setting) -> Ready:
