@@ -92,8 +92,16 @@ async def tidy(tools: Tools) -> None:
 
 
 async def expire_overdue(tools: Tools) -> None:
-    """Close what nobody decided in time, and write it down."""
+    """Close what nobody decided in time, and write it down.
+
+    A clock that was ahead once closes nothing for good: what is not overdue by the clock of now waits again.
+    """
     office, now = tools.governance, tools.clock()
+    early = [moved(proposal, State.PENDING, None) for proposal in await office.journal.expired_early(now)]
+    if early:
+        reason = "a clock that was ahead closed it"
+        reopened = tuple(entry_about(proposal, "reopened", "policy", now, why=reason) for proposal in early)
+        await office.journal.write(Act(proposals=tuple(early), entries=reopened))
     overdue = await office.journal.overdue(now)
     if overdue:
         why = Decision(by="policy", at=now, reason="nobody decided in time", automatic=True)

@@ -121,6 +121,10 @@ class Journal(Protocol):
 
     async def count(self, wanted: Wanted) -> int: ...
 
+    async def expired_early(self, now: int) -> list[Proposal]:
+        """Proposals that were closed as expired, and would not be yet by this clock."""
+        ...
+
     async def overdue(self, now: int) -> list[Proposal]:
         """Proposals that waited too long."""
         ...

@@ -93,6 +93,10 @@ WHERE tenant = :tenant
 SELECT body, plan, state, revision FROM proposal
 WHERE state IN ('pending', 'stale') AND expires_at <= :now ORDER BY position LIMIT 1000;
 
+-- name: expired_early
+SELECT body, plan, state, revision FROM proposal
+WHERE state = 'expired' AND expires_at > :now AND plan IS NOT NULL ORDER BY position LIMIT 1000;
+
 -- name: held_by_key
 SELECT body, plan, state, revision FROM proposal
 WHERE tenant = :tenant AND agent = :agent AND key = :key ORDER BY position DESC LIMIT 1;

@@ -129,6 +129,9 @@ class SqliteJournal:
     async def overdue(self, now: int) -> list[Proposal]:
         return await self._many("overdue_proposals", now=now)
 
+    async def expired_early(self, now: int) -> list[Proposal]:
+        return await self._many("expired_early", now=now)
+
     async def keyed(self, scope: Scope, key: str) -> Proposal | None:
         return await self._one("held_by_key", **scope_row(scope), key=key)
 
