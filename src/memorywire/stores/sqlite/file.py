@@ -25,6 +25,7 @@ from memorywire.stores.sqlite.connection import (
     unwritable,
     writing,
 )
+from memorywire.stores.sqlite.identity import Identity
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.sql import QUERIES
 from memorywire.stores.sqlite.writer import Deferred, Writer
@@ -59,6 +60,7 @@ class SqliteFile:
         self._patience = patience or Patience()
         with fence(location):
             self.writing, self.readers = self._open(connect, setup)
+        self._identity = Identity(location.path)
         self._closed = False
         self._crew = Crew(len(self.readers), f"memorywire {location}")
         with self.writing.borrow() as db:
@@ -113,6 +115,7 @@ class SqliteFile:
 
     async def run(self, work: Work[T]) -> T:
         """The answer of a reading `work`, on a thread; it takes its own snapshot."""
+        self._identity.check_now_and_then()
 
         def on_thread() -> T:
             with fence(self.location), self.readers.borrow() as db:
@@ -125,6 +128,7 @@ class SqliteFile:
 
     def run_here(self, work: Work[T]) -> T | None:
         """As `run`, on this thread; None when it would have to wait for somebody."""
+        self._identity.check_now_and_then()
         try:
             with fence(self.location), self.readers.borrow(wait=False) as db:
                 return work(db)
@@ -145,6 +149,7 @@ class SqliteFile:
         """
         if self.read_only:
             raise unwritable(self.location)
+        self._identity.check()
         answer: T = await self._writer.write(work, changes, alone, brief=brief)
         return answer
 
