@@ -12,7 +12,7 @@
 #include "helper.h"
 #include "wide_attention.h"
 
-enum { VOCABULARY = 30522, LAYERS = 6, MOST_KEPT = 1 << 18 };
+enum { VOCABULARY = 30522, LAYERS = 6, MOST_KEPT = 1 << 18, MOST_TEXTS = 1024 };
 
 enum { PLAIN_LEVEL, AVX2_LEVEL, VNNI_LEVEL };
 
@@ -318,6 +318,22 @@ typedef struct {
     Memory *memory;
 } Job;
 
+/* Whether a call stays inside its arrays: every text has 1 to POSITIONS tokens, and every token is
+ * in the table. A caller that is wrong about one of them would read or write the memory of others. */
+static int is_sound(const char *table, const char *layers, const int32_t *ids,
+                    const int32_t *starts, int texts, int level) {
+    if (!table || !layers || !ids || !starts) return 0;
+    if (texts < 1 || texts > MOST_TEXTS || level < 0 || level > minilm_level()) return 0;
+    if (starts[0] != 0) return 0;
+    for (int text = 0; text < texts; text++) {
+        int64_t count = (int64_t)starts[text + 1] - starts[text];
+        if (count < 1 || count > POSITIONS) return 0;
+    }
+    for (int token = 0; token < starts[texts]; token++)
+        if (ids[token] < 0 || ids[token] >= VOCABULARY) return 0;
+    return 1;
+}
+
 static int prepare(Job *job, const char *table, const char *layers, const int32_t *ids,
                    const int32_t *starts, int texts) {
     Call *call = &job->call;
@@ -342,9 +358,11 @@ static void conclude(Job *job, float *vectors) {
 
 /* Writes 384 numbers for each text. `table` is where the tokens' vectors begin in a weights file,
  * and `layers` where the layers do; the tokens of a text, 1 to 256, are `ids` from its start to the
- * next. With two or more `processors` a helper may take part. Returns 0 when there is no memory. */
+ * next. With two or more `processors` a helper may take part. Returns 0 when there is no memory,
+ * and -1, doing nothing, for arguments that are out of bounds. */
 int minilm_embed(const char *table, const char *layers, const int32_t *ids, const int32_t *starts,
                  int texts, int level, int processors, float *vectors) {
+    if (!vectors || !is_sound(table, layers, ids, starts, texts, level)) return -1;
     Job job;
     if (!prepare(&job, table, layers, ids, starts, texts)) return 0;
     Stages stages = {LEVELS[level], count_pieces, &job.call, 0, STAGES};
@@ -355,9 +373,10 @@ int minilm_embed(const char *table, const char *layers, const int32_t *ids, cons
 
 /* The same in two steps: the helper begins, and goes on while the caller does other things, until
  * `minilm_finish`, which every job needs. `ids` and `starts` must last until then. Returns no job
- * when the helper cannot come. */
+ * when the helper cannot come, or for arguments that are out of bounds. */
 void *minilm_begin(const char *table, const char *layers, const int32_t *ids, const int32_t *starts,
                    int texts, int level, int processors) {
+    if (!is_sound(table, layers, ids, starts, texts, level)) return NULL;
     Job *job = malloc(sizeof(Job));
     if (!job || !prepare(job, table, layers, ids, starts, texts)) {
         free(job);
@@ -373,6 +392,7 @@ void *minilm_begin(const char *table, const char *layers, const int32_t *ids, co
 
 void minilm_finish(void *begun, float *vectors) {
     Job *job = begun;
+    if (!job || !vectors) return;
     lead_to_the_end();
     let_helper_go(1);
     conclude(job, vectors);

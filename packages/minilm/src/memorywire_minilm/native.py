@@ -66,7 +66,10 @@ class NativeKernel:
         ids, places = _in_a_row(rows)
         vectors = _room_for(rows)
         given = (*self._weights, _address(ids), _address(places), len(rows), self._level, threads)
-        if not self._embed(*given, _address(vectors)):
+        done = self._embed(*given, _address(vectors))
+        if done < 0:
+            raise ValueError("a row has no token, more than 256, or one that is not in the vocabulary")
+        if not done:
             raise MemoryError(f"no memory to embed {len(ids)} tokens")
         return _apart(vectors)
 
