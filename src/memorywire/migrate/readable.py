@@ -14,6 +14,7 @@ from memorywire.migrate.chronicle import agents_of, current, told_by
 from memorywire.migrate.sources.okf import LINKS, OURS
 from memorywire.migrate.sources.table import TEXTS
 from memorywire.model.record import Json, Record, Scope
+from memorywire.model.spreadsheet import as_cell
 from memorywire.stores.contract import Store
 from memorywire.stores.markdown.sheet import sheet
 from memorywire.stores.markdown.yaml import written
@@ -102,7 +103,7 @@ def _rows(path: Path, records: Sequence[Record], fresh: bool) -> set[Path]:
 
 def _cells(said: Mapping[str, Json]) -> dict[str, str]:
     return {
-        name: value if name in TEXTS else json.dumps(value, ensure_ascii=False)
+        name: as_cell(value if name in TEXTS else json.dumps(value, ensure_ascii=False))
         for name, value in said.items()
     }
 

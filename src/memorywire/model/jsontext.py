@@ -20,6 +20,14 @@ def encoder(*, sort_keys: bool = False, ensure_ascii: bool = False, spaced: bool
     return lambda value: "".join(pieces(value, 0))
 
 
+def parse_json(text: str | bytes) -> Any:
+    """What `json.loads` makes of text from outside; one that is nested too deep is a ValueError, too."""
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
+
+
 _read = json.JSONDecoder().raw_decode
 
 

@@ -3,12 +3,12 @@
 Claude Code and Codex speak alike; Cursor has names of its own and takes no context behind a prompt.
 """
 
-import json
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.jsontext import parse_json
 from memorywire.model.record import Json
 from memorywire.model.values import dataclass
 
@@ -62,7 +62,7 @@ class Briefing:
 def parsed(text: str | bytes) -> Call:
     """The call that a host made; raises InvalidRequest for what no host says."""
     try:
-        told = json.loads(text)
+        told = parse_json(text)
     except ValueError as error:
         raise InvalidRequest("the input of a hook is one JSON object", field="stdin") from error
     if not isinstance(told, dict):

@@ -4,12 +4,12 @@ Claude Code, Codex and Cursor each write one JSON object a line. Results of tool
 blocks that hosts put around a prompt are no part of what was said.
 """
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from memorywire.integrations.storable import storable
+from memorywire.model.jsontext import parse_json
 from memorywire.model.record import Json
 
 MOST_CHARS = 16_000
@@ -32,7 +32,7 @@ def messages(lines: Iterable[bytes]) -> list[dict[str, Json]]:
 
 def _document(line: bytes) -> Mapping[str, Json] | None:
     try:
-        found = json.loads(line)
+        found = parse_json(line)
     except ValueError:
         return None
     return found if isinstance(found, dict) else None

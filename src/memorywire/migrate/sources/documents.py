@@ -1,14 +1,17 @@
 """JSON files of other products: whole, a line each, or inside the archive they came in."""
 
-import json
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.jsontext import parse_json
 from memorywire.model.record import Json
 
 CONVERSATIONS = "conversations.json"
+_MIB = 1024 * 1024
+_LARGEST = 1024 * _MIB
+_LARGE, _DENSEST = 32 * _MIB, 100  # text is packed ten times, and no text a hundred times
 
 
 def is_export(path: Path, field: str) -> bool:
@@ -25,7 +28,7 @@ def document(path: Path, name: str) -> Json:
     if text is None:
         return None
     try:
-        return json.loads(text)
+        return parse_json(text)
     except ValueError as error:
         raise InvalidRequest(f"{name} is not JSON: {error}", field="file") from error
 
@@ -38,7 +41,19 @@ def _text(path: Path, name: str) -> str | None:
         return path.read_text(encoding="utf-8") if path.name == name else None
     with zipfile.ZipFile(path) as archive:
         found = next((one for one in archive.namelist() if one.rpartition("/")[2] == name), None)
-        return None if found is None else archive.read(found).decode("utf-8")
+        return None if found is None else _unpacked(archive, archive.getinfo(found))
+
+
+def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> str:
+    """The text of a file in an archive; what would not fit into memory is refused before it is unpacked."""
+    ratio = member.file_size / max(member.compress_size, 1)
+    if member.file_size > _LARGEST or (member.file_size > _LARGE and ratio > _DENSEST):
+        raise InvalidRequest(
+            f"{member.filename} takes {member.file_size // _MIB} MiB, {ratio:.0f} times as much as packed",
+            field="file",
+            fix="if you trust the archive, unpack it and name the folder",
+        )
+    return archive.read(member).decode("utf-8")
 
 
 def objects(path: Path) -> Iterator[Mapping[str, Json]]:
@@ -51,7 +66,7 @@ def objects(path: Path) -> Iterator[Mapping[str, Json]]:
 
 def _object(line: str, number: int) -> Mapping[str, Json]:
     try:
-        said = json.loads(line)
+        said = parse_json(line)
     except ValueError as error:
         raise InvalidRequest(f"line {number} is not JSON: {error}", field="file") from error
     if not isinstance(said, dict):
@@ -64,7 +79,7 @@ def plain(value: Json) -> Json:
     if not isinstance(value, str | bytes):
         return value
     try:
-        return json.loads(value)
+        return parse_json(value)
     except ValueError:
         return value
 

@@ -18,7 +18,7 @@ WANTED = "a Markdown file, or a folder of them"
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*)")
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|\d+[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(.*)")
 _OBSERVATION = re.compile(r"\[([^\]\[]+)\][ \t]+(.*)")
-_LINK = re.compile(r"\[\[([^\]|#]+)[^\]]*\]\]")
+_LINK = re.compile(r"\[\[([^\[\]|#]+)[^\[\]]*\]\]")  # no bracket inside, else many of them take the square
 _TAG = re.compile(r"(?<![\w#])#([A-Za-z][\w/-]*)")
 _FENCE = re.compile(r"[ \t]*(```|~~~)")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
+from memorywire.stores.markdown.folder import is_inside
 from memorywire.stores.markdown.yaml import Unreadable, read_fields
 
 _MARKDOWN = ".md"
@@ -43,15 +44,31 @@ def pages(path: Path) -> Iterator[Page]:
 
 def others(path: Path) -> tuple[str, ...]:
     """A note on the files of a folder that are not Markdown; nothing if there are none."""
-    names = [] if path.is_file() else [name for file, name in _files(path) if file.suffix != _MARKDOWN]
-    if not names:
+    if path.is_file():
         return ()
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return (f"files that are no Markdown ({len(names)}): {', '.join(names[:_NAMED])}{more}",)
+    strange = [name for file, name in _files(path) if file.suffix != _MARKDOWN]
+    outside = [name for file, name in _visible(path) if not is_inside(file, path)]
+    return (
+        *_named("files that are no Markdown", strange),
+        *_named("links to files outside the folder", outside),
+    )
+
+
+def _named(what: str, names: list[str]) -> Iterator[str]:
+    if names:
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        yield f"{what} ({len(names)}): {', '.join(names[:_NAMED])}{more}"
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, str]]:
-    """The files of a folder with their names in it, in order; hidden ones are left out."""
+    """The files of a folder with their names in it, in order.
+
+    Hidden ones are left out, and links that lead out of the folder: who names a folder names no more.
+    """
+    return ((file, name) for file, name in _visible(folder) if is_inside(file, folder))
+
+
+def _visible(folder: Path) -> Iterator[tuple[Path, str]]:
     for file in sorted(folder.rglob("*")):
         inside = file.relative_to(folder)
         if file.is_file() and not any(part.startswith(".") for part in inside.parts):

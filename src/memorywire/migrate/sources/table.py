@@ -10,6 +10,7 @@ from memorywire.migrate.sources.documents import plain
 from memorywire.migrate.sources.found import Found, Origin, Source, moment, named, source, written_at
 from memorywire.model.change import Change
 from memorywire.model.record import Json, MemoryType
+from memorywire.model.spreadsheet import from_cell
 
 WANTED = "a CSV file with a column `content`"
 _LONGEST = 16 * 1024 * 1024
@@ -41,7 +42,9 @@ def _rows(path: Path) -> Iterator[Mapping[str, str]]:
 def _changes(origin: Origin) -> Iterator[Change]:
     for row in _rows(origin.path):
         said: dict[str, Json] = {
-            name: value if name in TEXTS else plain(value) for name, value in row.items() if value
+            name: from_cell(value) if name in TEXTS else plain(from_cell(value))
+            for name, value in row.items()
+            if value
         }
         yield kept_so(record_of(said, origin.scope.tenant))
 

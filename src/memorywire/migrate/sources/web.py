@@ -7,6 +7,7 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import urlencode, urlsplit
 
 from memorywire.model.errors import InvalidRequest, StoreCorrupt, StoreUnavailable
+from memorywire.model.jsontext import parse_json
 from memorywire.model.record import Json
 
 _PATIENCE = 60.0  # seconds
@@ -53,7 +54,7 @@ class Site:
         if status not in range(200, 300):
             raise StoreUnavailable(f"the service answered {path} with {status}", field="url")
         try:
-            return json.loads(said)
+            return parse_json(said)
         except ValueError as error:
             raise StoreCorrupt(f"the service answered {path} with something that is no JSON") from error
 

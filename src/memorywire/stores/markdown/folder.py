@@ -108,7 +108,13 @@ def _agent(scope: Scope) -> str:
 def _markdown(folder: Path) -> Iterator[Path]:
     for inside, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from (Path(inside, name) for name in files if name.endswith(".md") and name[0] != ".")
+        paths = [Path(inside, name) for name in files if name.endswith(".md") and name[0] != "."]
+        yield from (path for path in paths if is_inside(path, folder))
+
+
+def is_inside(path: Path, folder: Path) -> bool:
+    """Whether the file itself is in the folder, wherever a link of its name stands."""
+    return not path.is_symlink() or path.resolve().is_relative_to(folder.resolve())
 
 
 def _stamp(path: Path) -> Stamp:

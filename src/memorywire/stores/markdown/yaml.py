@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 
+from memorywire.model.jsontext import parse_json
 from memorywire.model.record import Json
 
 _FIELD = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):(?:[ \t]+(.*))?")
@@ -66,7 +67,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 def _value(text: str, number: int) -> Json:
     try:
-        return json.loads(text)
+        return parse_json(text)
     except ValueError:
         return _plain(_COMMENT.sub("", text).strip(), number)
 
@@ -76,7 +77,7 @@ def _plain(text: str, number: int) -> Json:
     if text in ("", "~"):
         return None
     with suppress(ValueError):
-        return json.loads(text)  # what stood before a comment
+        return parse_json(text)  # what stood before a comment
     if text.startswith("[") and text.endswith("]"):
         return [_value(part.strip(), number) for part in text[1:-1].split(",") if part.strip()]
     if len(text) > 1 and text[0] == text[-1] == "'":

@@ -12,6 +12,7 @@ from memorywire.journal.operators import Right
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
+from memorywire.model.spreadsheet import as_cell
 from memorywire.servers.console.page import Page, Room, Section, View
 from memorywire.servers.console.render import day_ms
 
@@ -119,7 +120,7 @@ def _row(cells: list[str]) -> bytes:
 def _cell(value: Json) -> str:
     """A value as text; one that a spreadsheet would take for a formula gets an apostrophe."""
     text = "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return f"'{text}" if text[:1] in {"=", "+", "-", "@", "\t", "\r"} else text
+    return as_cell(text)
 
 
 _FORMATS = {
