@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from memorywire.cli.desk import Desk
+from memorywire.house.settings import Settings
 from memorywire.sync import Memory
 from tests.cli.shell import Inside, Shell
 
@@ -35,6 +37,13 @@ def test_what_to_type_next_names_the_tenant(shared: Shell):
     done = shared("forget", "m", "--agent", "a", "--tenant", "acme")
     assert "undo with: memorywire undo" in done.out
     assert done.out.rstrip().endswith("--agent a --tenant acme")
+
+
+def test_what_to_type_next_keeps_the_user_of_a_database_and_not_the_password():
+    url = "postgresql://ana:hunter2@db.example.org/memories?schema=mine"
+    desk = Desk(read=Settings, as_json=False, typed=("--store", url))
+    typed = desk.again("undo", "c1")
+    assert typed == "memorywire undo c1 --store 'postgresql://ana@db.example.org/memories?schema=mine'"
 
 
 def test_an_export_has_one_tenant_and_says_whom_it_leaves_out(shared: Shell, tmp_path: Path):
