@@ -123,7 +123,7 @@ async def _readable(tools: "Tools", file: Path, format_: str, wanted: "Exporting
     from memorywire.migrate.readable import LOSSES, write_readable
 
     try:
-        written = await write_readable(file, format_, tools.store, wanted)
+        written = await write_readable(file, format_, tools.store, wanted.tenant, wanted.agents, wanted.user)
     except OSError as error:
         raise _unwritable(file, error) from error
     return {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, Unpack
 from memorywire.client import books
 from memorywire.client.door import Door, nowhere
 from memorywire.client.reading import UNREADABLE, read
-from memorywire.facades.audited import refuse_narrowed_subject
+from memorywire.facades.audited import refuse_filters
 from memorywire.facades.bulk import Result
 from memorywire.facades.memory import Memory
 from memorywire.facades.options import AuditOptions, moments
@@ -82,7 +82,7 @@ class Client(Memory):
     ) -> tuple[dict[str, Json], ...]:
         """As `Memory` answers, without the tenant; takes the right to review."""
         if subject is not None:
-            refuse_narrowed_subject(filters)
+            refuse_filters("subject", filters)
         wanted: dict[str, Any] = moments(**filters)
         if wanted.get("user_id") is None:
             wanted["user_id"] = self.user_id

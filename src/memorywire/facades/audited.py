@@ -48,7 +48,7 @@ class Audited(ABC):
         """
         wanted = self._filters(**filters)
         if subject is not None:
-            refuse_narrowed_subject(filters)
+            refuse_filters("subject", filters)
         for name, number in (("limit", limit), ("before", before)):
             if number is not None and (type(number) is not int or number < 1):
                 raise InvalidRequest(f"{name} is a number of entries, from 1", field=name)
@@ -83,8 +83,10 @@ class Audited(ABC):
     ) -> int:
         """Write entries as lines of JSON that prove themselves; how many lines.
 
-        Of the agent, each with its proof, or with `whole` every entry there is.
+        Of the agent, each with its proof, or with `whole` every entry there is, which takes no filters.
         """
+        if whole:
+            refuse_filters("whole", filters)
         wanted = None if whole else self._filters(**filters)
         await self.audit_checkpoint()
         journal = await self._ledger()
@@ -114,12 +116,10 @@ class Audited(ABC):
     async def _open(self) -> House: ...
 
 
-def refuse_narrowed_subject(filters: Mapping[str, Any]) -> None:
-    """Refuse filters beside a subject: they would be accepted and narrow nothing."""
+def refuse_filters(option: str, filters: Mapping[str, Any]) -> None:
+    """Refuse filters beside an option that gives everything: they would be accepted and narrow nothing."""
     for name in sorted(name for name, value in filters.items() if value not in (None, False)):
-        raise InvalidRequest(
-            "subject gives every entry about it and takes no filters", field=name, fix=f"leave out {name}"
-        )
+        raise InvalidRequest(f"{option} takes no filters", field=name, fix=f"leave out {name}")
 
 
 def _notary(journal: SqliteJournal) -> Notary:

@@ -296,11 +296,14 @@ class Memory(Audited, Overseeing, Contracts):
         return {"ok": store["ok"], "status": status, "stores": named, "embedding": space}
 
     async def events(self, after: int | None = None) -> AsyncGenerator["Event", None]:
-        """What happens to this agent's memory from now on, or behind event `after`, content left out."""
+        """What happens to this agent's memory from now on, or behind event `after`, content left out.
+
+        A client of one user hears of that user alone.
+        """
         from memorywire.facades.events import Feed
 
         async for event in Feed(await self._open()).listen(after, tenant=self.tenant):
-            if event.agent == self.agent_id:
+            if event.agent == self.agent_id and self.user_id in (None, event.user):
                 yield event
 
     async def call(self, operation: str, payload: Mapping[str, Json]) -> dict[str, Json]:

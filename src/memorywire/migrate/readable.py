@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
-from memorywire.migrate.bundle import Exporting
 from memorywire.migrate.chronicle import agents_of, current, told_by
 from memorywire.migrate.sources.okf import LINKS, OURS
 from memorywire.migrate.sources.table import TEXTS
@@ -41,14 +40,21 @@ class Written:
     others: tuple[str, ...]
 
 
-async def write_readable(path: Path, format_: str, store: Store, wanted: Exporting) -> Written:
+async def write_readable(
+    path: Path,
+    format_: str,
+    store: Store,
+    tenant: str,
+    agents: Sequence[str],
+    user: str | None = None,
+) -> Written:
     """Write the live memories, with expired and archived ones, for nobody but the owner to read."""
     told = told_by(store)
     write = _WRITERS[format_]
     before = await asyncio.to_thread(_sheets_in, path)
     count = 0
-    for agent in await agents_of(told, wanted.tenant, wanted.agents):
-        async for page in current(told, Scope(tenant=wanted.tenant, agent=agent, user=wanted.user)):
+    for agent in await agents_of(told, tenant, agents):
+        async for page in current(told, Scope(tenant=tenant, agent=agent, user=user)):
             before -= await asyncio.to_thread(write, path, page, count == 0)
             count += len(page)
     return Written(count=count, others=tuple(sorted(str(file.relative_to(path)) for file in before)))
