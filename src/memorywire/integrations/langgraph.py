@@ -27,7 +27,7 @@ from langgraph.store.base.embed import get_text_at_path
 from memorywire.facades.blocking import BlockingKeyValue
 from memorywire.facades.kv import SetOptions
 from memorywire.integrations.calling import ADAPTER_LIMITS, Caller
-from memorywire.model.errors import Conflict, InvalidRequest
+from memorywire.model.errors import CapabilityUnsupported, Conflict, InvalidRequest
 from memorywire.model.kv import Entry, Limits
 from memorywire.model.record import Json
 from memorywire.sync import Memory, asynchronous
@@ -152,7 +152,7 @@ class MemorywireStore(BaseStore):
             return entry
         try:
             return self._keys.touch(entry.key) or entry
-        except Conflict:  # somebody wrote it at the same moment, which has set its end
+        except (Conflict, CapabilityUnsupported):  # just written by somebody else, or kept by a server
             return entry
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:

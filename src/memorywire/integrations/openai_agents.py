@@ -89,7 +89,7 @@ class MemorywireSession(SessionABC):
         for one in results:
             if isinstance(one, Kept):
                 await self._keys.delete(one.key)
-        raise _explained(problem)
+        raise self._explained(problem)
 
     async def _set_each(self, settings: list[Setting]) -> list[Kept | MemorywireError]:
         step = self._limits.entries_at_once
@@ -112,6 +112,14 @@ class MemorywireSession(SessionABC):
         newest = _moment(entries[-1]) if entries else 0
         self._last = max(self._last or 0, newest)
         return entries
+
+    def _explained(self, problem: MemorywireError) -> MemorywireError:
+        """The problem, with what a program that has a session can do about it."""
+        if isinstance(problem, QuotaExceeded | ValueTooLarge):
+            own = self._keys.limits == self._limits  # else they are those of a server
+            larger = "give MemorywireSession larger limits=Limits(...)" if own else "open the store itself"
+            problem.fix = f"clear the session, or {larger}"
+        return problem
 
     @property
     def _keys(self) -> KeyValue:
@@ -146,10 +154,3 @@ def _storable(value: Json) -> Json:
 def _moment(entry: Entry) -> int:
     """When the item was added; sessions of earlier releases numbered their items from 0."""
     return int(entry.key.rpartition("/")[2].partition("-")[0])
-
-
-def _explained(problem: MemorywireError) -> MemorywireError:
-    """The problem, with what a program that has a session can do about it."""
-    if isinstance(problem, QuotaExceeded | ValueTooLarge):
-        problem.fix = "clear the session, or give MemorywireSession larger limits=Limits(...)"
-    return problem
