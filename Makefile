@@ -13,10 +13,10 @@ UNIT   := $(filter-out $(SLOW) tests/__pycache__, $(wildcard tests/*))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint unit bench figures torture fuzz load matrix conformance-all screenshots docs clean
+.PHONY: help run test check lint unit bench figures torture fuzz load matrix conformance-all screenshots openapi-clients docs clean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(VENV)/.server  ## install into .venv and serve the demo until ctrl-C
 	@$(VENV)/bin/memorywire serve --demo
@@ -57,6 +57,9 @@ matrix: $(VENV)/.dev  ## run every store and product through the kit, write docs
 conformance-all: $(VENV)/.dev  ## the kit on every product, the large ones too, and a Postgres group whose leader is killed
 	@MEMORYWIRE_ALL_VENDORS=1 $(PY) -m pytest --timeout 1800 tests/vendors tests/markdown
 	@$(PY) tools/ha_torture.py $$(dirname $$(dirname $$(scripts/vendor-env patroni))) 5
+
+openapi-clients: $(VENV)/.dev  ## generate clients from /openapi.json, check their types and use them (needs npm)
+	@$(PY) tools/openapi_clients.py --markdown docs/results/openapi-clients-2026-11-17.md
 
 screenshots: $(VENV)/.dev  ## write docs/images again, from the demo
 	@PYTHONPATH=. $(PY) tools/screenshots.py

@@ -321,7 +321,9 @@ _OWN: Mapping[str, Mapping[str, Json]] = {
             ],
         }
     },
-    "/healthz": {"get": _plain("Whether the server lives.", JSON, True)},
-    "/readyz": {"get": _plain("Whether it can answer.", JSON, True)},
-    "/metrics": {"get": _plain("Figures for Prometheus.", "text/plain", public=False)},
+    "/healthz": {"get": {**_plain("Whether the server lives.", JSON, True), "operationId": "healthz"}},
+    "/readyz": {"get": {**_plain("Whether it can answer.", JSON, True), "operationId": "readyz"}},
+    "/metrics": {
+        "get": {**_plain("Figures for Prometheus.", "text/plain", public=False), "operationId": "metrics"}
+    },
 }

@@ -10,16 +10,22 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from memorywire.model.record import Json
-from memorywire.servers.http.answers import as_json
+from memorywire.servers.http.answers import JSON, encoded
 from memorywire.servers.http.handlers import Endpoint
 from memorywire.servers.http.openapi import openapi
+from memorywire.servers.http.openapi_published import published_openapi
 
 
 def openapi_endpoint() -> Endpoint:
     async def document(request: Request) -> Response:
-        return as_json(openapi())
+        return Response(_document(), media_type=JSON)
 
     return document
+
+
+@cache
+def _document() -> bytes:
+    return encoded(published_openapi())
 
 
 def docs_endpoint() -> Endpoint:
