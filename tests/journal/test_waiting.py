@@ -123,3 +123,18 @@ def test_a_committed_write_is_answered_although_it_cannot_be_signed(shell: Shell
     assert (done.code, done.json["status"]) == (0, "committed"), done.err
     assert "coffee" in shell("list").out
     assert shell("audit", "checkpoint").code != 0
+
+
+def test_entries_that_stay_unsigned_are_named_by_doctor(shell: Shell) -> None:
+    shell.remember("Ana drinks tea")
+    (shell.home / "memory.db-ledger.key").write_bytes(b"garbage")
+
+    async def long_ago() -> None:
+        stores = f"sqlite://{shell.home}/memory.db"
+        async with Memory(stores=stores, clock=lambda: 1_600_000_000_000) as memory:
+            await memory.remember("Ana drinks coffee")
+
+    asyncio.run(long_ago())
+    (shell.home / "memory.db-ledger.key").unlink()
+    told = [finding["what"] for finding in shell("doctor", "--json").json["findings"]]
+    assert any("not signed" in what for what in told), told

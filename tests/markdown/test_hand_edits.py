@@ -227,3 +227,13 @@ def test_two_stores_in_one_folder_see_each_other(tea: Record, tmp_path: Path) ->
         await second.close()
 
     with_store(tmp_path, work)
+
+
+def test_a_link_that_leads_out_of_the_folder_is_not_read(tmp_path: Path, tea: Record) -> None:
+    [file] = sheets(tmp_path)
+    outside = tmp_path.parent / f"{tmp_path.name}-outside.md"
+    edit(file, "tea is at five", "the vault opens with 7731")
+    outside.write_bytes(file.read_bytes())
+    file.unlink()
+    file.symlink_to(outside)
+    assert _get(tmp_path, tea.id) == []

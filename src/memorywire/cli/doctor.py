@@ -18,11 +18,13 @@ from memorywire.cli.desk import Answer, Desk, of_everybody
 from memorywire.cli.house import file_of, is_there
 from memorywire.cli.problems import STORE_FAILURE
 from memorywire.cli.screen import safe, without_secrets
+from memorywire.model.clock import system_clock
 from memorywire.model.counting import counted
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Json
 
 _PRIVATE = 0o600
+_LATE_MS = 600_000  # after which an entry should be signed, however little is written
 _MOST = 20  # broken files that are named
 _ROOM = 16 * 1024 * 1024  # of free bytes: the write-ahead log alone may need as much
 
@@ -133,7 +135,9 @@ def _store(desk: Desk, url: str) -> dict[str, Json]:
 
 def _rows(path: Path) -> dict[str, Json]:
     """What is wrong with the rows and the ledger of a SQLite file, and how many rows have no checksum."""
+    from memorywire.journal.ledger import is_there as is_ledger_there
     from memorywire.journal.notary import Notary
+    from memorywire.journal.sealing import exposure
     from memorywire.journal.soundness import find_faulty_rows
     from memorywire.stores.sqlite.connection import connect, fence, snapshot
     from memorywire.stores.sqlite.damage import count_unchecked
@@ -143,8 +147,10 @@ def _rows(path: Path) -> dict[str, Json]:
     with fence(location), closing(connect(location)) as db, snapshot(db):
         problems = find_faulty_rows(db, Notary.beside(path))
         unchecked = count_unchecked(db)
+        unsigned, since = exposure(db) if is_ledger_there(db) else (0, None)
+    late = {"unsigned_entries": unsigned} if since and system_clock() - since > _LATE_MS else {}
     integrity = {"ok": False, "integrity": "; ".join(problems)} if problems else {}
-    return {**integrity, "rows_without_checksum": unchecked}
+    return {**integrity, **late, "rows_without_checksum": unchecked}
 
 
 def _findings(what: str, examined: dict[str, Json]) -> Iterator[dict[str, Json]]:
@@ -182,6 +188,7 @@ def _store_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
     yield from _findings(store["url"], store)
     yield from _debt_findings(store)
     yield from _broken_findings(store)
+    yield from _unsigned_findings(store)
     if store.get("ok") is False:
         what = f"{store['url']}: damaged: {store.get('integrity', 'the store says it is not fit for use')}"
         yield _finding(what, "restore it from a copy", serious=True)
@@ -220,6 +227,15 @@ def _word_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
     if store.get("versions") and store.get("words", EDITION) < EDITION:
         what = f"{store['url']}: memories of an earlier release are not found by all their words"
         yield _finding(what, f"memorywire reembed --store {shlex.quote(store['url'])}", serious=False)
+
+
+def _unsigned_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
+    """Entries that should have been signed long ago: no write fails because of them."""
+    if store.get("unsigned_entries"):
+        entries = counted(store["unsigned_entries"], "entry of the ledger is", "entries of the ledger are")
+        yield _finding(
+            f"{store['url']}: {entries} not signed", "sign them: memorywire audit checkpoint", serious=False
+        )
 
 
 def _broken_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
