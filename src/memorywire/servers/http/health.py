@@ -21,8 +21,17 @@ async def healthz(request: Request) -> Response:
 
 
 def readyz_endpoint(door: Door) -> Endpoint:
+    checking: asyncio.Task[bool] | None = None
+
+    async def answers() -> bool:
+        """One check at a time, for all who ask meanwhile: anybody may, as often as they like."""
+        nonlocal checking
+        if checking is None or checking.done():
+            checking = asyncio.create_task(_answers(door))
+        return await asyncio.shield(checking)
+
     async def readyz(request: Request) -> Response:
-        if door.closing.is_set() or not await _answers(door):
+        if door.closing.is_set() or not await answers():
             return as_json({"status": "not ready"}, _NOT_READY)
         if not door.house.writable:
             return as_json({"status": "read-only"}, _NOT_READY)
