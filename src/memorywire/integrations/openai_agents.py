@@ -18,7 +18,13 @@ from memorywire.facades.kv import KeyValue, setting
 from memorywire.integrations.calling import ADAPTER_LIMITS, INDEXED_BYTES, AnyMemory, Caller
 from memorywire.integrations.entries import entries_of
 from memorywire.integrations.storable import storable
-from memorywire.model.errors import InvalidRequest, MemorywireError, QuotaExceeded, ValueTooLarge
+from memorywire.model.errors import (
+    ApprovalPending,
+    InvalidRequest,
+    MemorywireError,
+    QuotaExceeded,
+    ValueTooLarge,
+)
 from memorywire.model.kv import Entry, Kept, Limits, Setting, size_of
 from memorywire.model.record import Json
 
@@ -69,11 +75,11 @@ class MemorywireSession(SessionABC):
             await self._caller.run(self._add(items))
 
     async def pop_item(self) -> Any | None:
-        """Take the newest item away and give it; None when there is none."""
+        """Take the newest item away and give it; None when there is none, or a person has to agree first."""
         return await self._caller.run(self._pop())
 
     async def clear_session(self) -> None:
-        """Take all items away."""
+        """Take all items away; raises ApprovalPending when a person has to agree first."""
         await self._caller.run(self._clear())
 
     async def _add(self, items: Sequence[Mapping[str, Json]]) -> None:
@@ -99,13 +105,21 @@ class MemorywireSession(SessionABC):
     async def _pop(self) -> Any | None:
         while entries := await self._entries():
             deleted = await self._keys.delete(entries[-1].key)
+            if deleted.proposal_id is not None:
+                return None
             if deleted.existed:  # else another caller has popped it
                 return entries[-1].value
         return None
 
     async def _clear(self) -> None:
-        for entry in await self._entries():
-            await self._keys.delete(entry.key)
+        receipts = [await self._keys.delete(entry.key) for entry in await self._entries()]
+        held = next((one.proposal_id for one in receipts if one.proposal_id is not None), None)
+        if held is not None:
+            raise ApprovalPending(
+                "a person has to agree before the session is cleared",
+                proposal_id=held,
+                fix="decide with `memorywire review`",
+            )
 
     async def _entries(self) -> list[Entry]:
         entries = await entries_of(self._keys, self._prefix)

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from memorywire import Memory, sync
-from memorywire.model.errors import InvalidRequest, MemorywireError, QuotaExceeded
+from memorywire.model.errors import ApprovalPending, InvalidRequest, MemorywireError, QuotaExceeded
 from memorywire.model.kv import Limits
-from tests.vendors.inside.played import example
+from tests.vendors.inside.played import example, holding_forgets
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
@@ -242,6 +242,22 @@ async def the_session_of_a_user_goes_with_the_user(folder: Path) -> None:
             await session.add_items([_item(agent)])
             assert await session.get_items() == [_item(agent)]
             assert (await memory.kv.of("agent", agent).list()).entries == ()
+
+
+async def what_waits_for_a_person_is_not_called_done(folder: Path) -> None:
+    from memorywire.integrations.openai_agents import MemorywireSession
+
+    async with Memory("sessions", ["memory://"], policy=holding_forgets(folder)) as memory:
+        session = MemorywireSession(memory, "one")
+        await session.add_items([_item("hello")])
+        assert await session.pop_item() is None
+        held = None
+        try:
+            await session.clear_session()
+        except ApprovalPending as problem:
+            held = problem.proposal_id
+        assert held is not None
+        assert await session.get_items() == [_item("hello")]
 
 
 async def it_is_a_session_to_the_library(folder: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from memorywire import Memory, sync
-from tests.vendors.inside.played import example
+from tests.vendors.inside.played import example, holding_forgets
 
 
 async def _played(memory: Any, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
@@ -36,7 +36,7 @@ async def a_model_remembers_recalls_and_forgets(folder: Path) -> None:
         assert kept["status"] == "committed"
         assert "| Ana prefers green tea to coffee" in found
         gone, nothing = await _played(memory, ("forget", {"id": kept["id"]}), asked)
-        assert gone == {"forgotten": [kept["id"]], "missing": []}
+        assert gone == {"forgotten": [kept["id"]], "missing": [], "awaits_review": []}
         assert nothing == "Nothing in memory answers that."
 
 
@@ -55,6 +55,13 @@ async def problems_do_not_end_a_run_however_often_they_come(folder: Path) -> Non
         returned = await _played(memory, *blank, ("recall", {"question": " "}), ("forget", {"id": "x"}))
         assert [problem["code"] for problem in returned[:6]] == ["validation_error"] * 6
         assert "could not be asked" in returned[6]
+
+
+async def a_forget_that_waits_for_a_person_says_so(folder: Path) -> None:
+    async with Memory("tools", ["memory://"], policy=holding_forgets(folder)) as memory:
+        receipt = await memory.remember("Ana lives in Lisbon")
+        (answer,) = await _played(memory, ("forget", {"id": receipt.id}))
+        assert answer == {"forgotten": [], "missing": [], "awaits_review": [receipt.id]}
 
 
 async def a_secret_is_replaced_and_the_run_goes_on(folder: Path) -> None:

@@ -4,8 +4,16 @@ import asyncio
 import io
 import runpy
 from contextlib import redirect_stdout
+from pathlib import Path
 
 from tests.gates.source import ROOT
+
+
+def holding_forgets(folder: Path) -> str:
+    """The path of a policy that holds every forget for a person."""
+    policy = folder / "policy.toml"
+    policy.write_text('[[rule]]\nname = "look"\nverdict = "hold"\noperation = ["forget"]\n')
+    return str(policy)
 
 
 async def example(name: str) -> str:
