@@ -24,7 +24,7 @@ _TOLD: tuple[dict[str, Json], ...] = (
     {
         "type": "semantic",
         "content": "Deployments happen on Tuesdays after the stand-up",
-        "source": "handbook",
+        "source": "notes",
     },
     {"type": "semantic", "content": "Ben is allergic to peanuts", "source": "chat"},
     {
@@ -37,7 +37,7 @@ _TOLD: tuple[dict[str, Json], ...] = (
         "type": "procedural",
         "content": "To restart the site: stop the workers, clear the queue, start the web process",
     },
-    {"type": "semantic", "content": "Ana  prefers green tea\nto coffee", "source": "mail"},
+    {"type": "semantic", "content": "Ana  prefers green tea\nto coffee", "source": "user"},
 )
 _TEA = "which beverage should I offer Ana?"
 _ASKED = (

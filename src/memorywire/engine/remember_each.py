@@ -71,7 +71,8 @@ def _is_plain(item: Asked, now: int) -> bool:
     named = request.id or request.idempotency_key or request.supersedes or request.derived_from
     asks = request.approval_required or request.privacy_intent is not None or request.if_version is not None
     late = request.expires_at is not None and request.expires_at <= now
-    special = item.redacted.secrets or request.type is MemoryType.PROCEDURAL
+    foreign = not (request.source or "").isascii()  # it may be refused, and then alone
+    special = item.redacted.secrets or request.type is MemoryType.PROCEDURAL or foreign
     return not (named or asks or late or special or is_large(request.metadata))
 
 

@@ -24,6 +24,7 @@ from memorywire.governance.rules import (
     texts,
     unknown_key,
 )
+from memorywire.governance.sources import kind_of
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json, Trust
 
@@ -33,7 +34,7 @@ V = TypeVar("V")
 _KEYS = (
     *("profile", "complete", "disable", "default", "default_trust", "pending_days", "learned"),
     "four_eyes",
-    *("rule", "trust", "secrets", "budget"),
+    *("rule", "trust", "sources", "secrets", "budget", "bundle_keys", "source_share"),
 )
 
 
@@ -52,6 +53,7 @@ def policy_to_dict(policy: Policy) -> dict[str, Json]:
         "complete": True,
         "default": str(policy.default),
         "default_trust": str(policy.default_trust),
+        "sources": list(policy.sources),
         "pending_days": policy.pending_days,
         "learned": policy.learned,
         "four_eyes": policy.four_eyes,
@@ -59,6 +61,8 @@ def policy_to_dict(policy: Policy) -> dict[str, Json]:
         "trust": {pattern: str(level) for pattern, level in policy.trust},
         "secrets": {pattern: str(action) for pattern, action in policy.secrets},
         "budget": {pattern: budget_to(budget) for pattern, budget in policy.budgets},
+        "bundle_keys": list(policy.bundle_keys),
+        "source_share": policy.source_share,
     }
 
 
@@ -99,12 +103,15 @@ def _built(table: Mapping[str, Json]) -> Policy:
         rules=rules,
         default=one_of(Verdict, table.get("default", base.default), "default"),
         trust=_first(_levels(table.get("trust", {}), Trust, "trust"), base.trust),
+        sources=_sources(table, base),
         default_trust=one_of(Trust, table.get("default_trust", base.default_trust), "default_trust"),
         secrets=_first(_scopes(table.get("secrets", {})), base.secrets),
         pending_days=count(table.get("pending_days", base.pending_days), "pending_days"),
         learned=flag(table.get("learned", base.learned), "learned"),
         four_eyes=flag(table.get("four_eyes", base.four_eyes), "four_eyes"),
         budgets=_first(_budgets(table.get("budget", {})), base.budgets),
+        bundle_keys=_list_of(table.get("bundle_keys", ()), "bundle_keys") or base.bundle_keys,
+        source_share=_share(table.get("source_share", base.source_share)),
     )
 
 
@@ -154,6 +161,38 @@ def _refuse_shadowed(rules: Sequence[Rule]) -> None:
 def _levels(table: Json, kinds: type[E], place: str) -> dict[str, E]:
     words = mapping(table, place)
     return {pattern: one_of(kinds, word, f"{place}.{pattern}") for pattern, word in words.items()}
+
+
+def _sources(table: Mapping[str, Json], base: Policy) -> tuple[str, ...]:
+    """The kinds that the document names, and those of the profile.
+
+    A document with a `default_trust` of its own says what every other source is, also the profile's kinds.
+    """
+    own = _list_of(table.get("sources", ()), "sources")
+    for kind in own:
+        if kind_of(kind) != kind:
+            raise InvalidRequest(
+                f"sources names {kind!r}, which is more than a kind",
+                field="sources",
+                fix=f'write "{kind_of(kind)}", or [trust] "{kind}" = "standard"',
+            )
+    shipped = () if "default_trust" in table else base.sources
+    return tuple(dict.fromkeys((*own, *shipped)))
+
+
+def _list_of(words: Json, place: str) -> tuple[str, ...]:
+    """A list of texts that may be empty."""
+    if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
+        raise InvalidRequest(f"{place} is not a list of texts", field=place, fix='write ["one", "two"]')
+    return tuple(words)
+
+
+def _share(number: Json) -> float:
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number <= 1:
+        raise InvalidRequest(
+            "source_share is not a share", field="source_share", fix="a number above 0, up to 1 for no limit"
+        )
+    return float(number)
 
 
 def _scopes(table: Json) -> dict[str, SecretAction]:

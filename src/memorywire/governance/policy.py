@@ -21,8 +21,12 @@ from memorywire.governance.rules import (
     condition_to,
     one_of,
 )
+from memorywire.governance.sources import kind_of, kinds_in, refuse_lookalike
 from memorywire.model.record import Scope, Trust
 from memorywire.model.values import dataclass
+
+SOURCE_SHARE = 0.4
+"""The share of an answer that one untrusted source may fill, unless the policy says otherwise."""
 
 _NAMED = 5  # findings a reason names; all of them are in the receipt
 
@@ -47,23 +51,30 @@ class Policy:
     """Ordered rules and what surrounds them.
 
     `trust` maps patterns of sources to levels, `secrets` patterns of scopes to actions: the first that
-    fits decides. `budgets` maps patterns of `agent:NAME` and `caller:NAME` to what they may recall: all
-    that fit apply. `learned` says whether learned rules take part. A proposal waits for `pending_days`.
-    With `four_eyes` a proposal is approved by somebody else than its proposer.
+    fits decides. `sources` are the kinds of sources that are believed where no pattern fits: the kind is
+    what stands before the colon. A source of any other kind has the `default_trust`. `budgets` maps
+    patterns of `agent:NAME` and `caller:NAME` to what they may recall: all that fit apply. `learned` says
+    whether learned rules take part. A proposal waits for `pending_days`. Bundles that one of the
+    `bundle_keys` signed are believed like one's own. At most `source_share` of the hits of a recall come
+    from one untrusted source. With `four_eyes` a proposal is approved by somebody else than its proposer.
     """
 
     profile: str
     rules: tuple[Rule, ...] = ()
     default: Verdict = Verdict.ALLOW
     trust: tuple[tuple[str, Trust], ...] = ()
+    sources: tuple[str, ...] = ()
     default_trust: Trust = Trust.STANDARD
     secrets: tuple[tuple[str, SecretAction], ...] = ()
     pending_days: int = 30
     learned: bool = True
     four_eyes: bool = False
     budgets: tuple[tuple[str, Budget], ...] = ()
+    bundle_keys: tuple[str, ...] = ()
+    source_share: float = SOURCE_SHARE
     asked: frozenset[str] = field(init=False, repr=False, compare=False)
     about: Mapping[str, tuple[Rule, ...]] = field(init=False, repr=False, compare=False)
+    kinds: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Gather what every request asks for: the conditions that any rule depends on, and by operation the
@@ -74,6 +85,8 @@ class Policy:
         about = {one.value: tuple(r for r in rules if speaks_of(r, one.value)) for one in Operation}
         object.__setattr__(self, "asked", frozenset(name for when in whens for name in when.given))
         object.__setattr__(self, "about", about)
+        named = (*self.sources, *(pattern for pattern, _ in self.trust))
+        object.__setattr__(self, "kinds", kinds_in(named))
 
     @property
     def speaks_of_recalls(self) -> bool:
@@ -123,13 +136,23 @@ def judge(case: Case, policy: Policy) -> Judgement:
 
 
 def trust_of(source: str | None, policy: Policy) -> Trust:
-    """How far a source is believed: the first pattern that fits, else the default."""
-    return _granted(source, policy.trust) or policy.default_trust
+    """How far a source is believed: the first pattern that fits, else by its kind, else the default.
+
+    Raises InvalidRequest for a source that only looks like one of another kind.
+    """
+    if source is not None and not source.isascii():
+        refuse_lookalike(source, policy.kinds)
+    return _granted(source, policy.trust, policy.sources) or policy.default_trust
 
 
 @lru_cache(maxsize=1024)
-def _granted(source: str | None, levels: tuple[tuple[str, Trust], ...]) -> Trust | None:
-    return next((level for pattern, level in levels if fits((pattern,), source)), None)
+def _granted(
+    source: str | None, levels: tuple[tuple[str, Trust], ...], kinds: tuple[str, ...]
+) -> Trust | None:
+    level = next((level for pattern, level in levels if fits((pattern,), source)), None)
+    if level is None and fits(kinds, kind_of(source or "").strip()):
+        return Trust.STANDARD
+    return level
 
 
 def secret_action(scope: Scope, policy: Policy) -> SecretAction:
