@@ -61,6 +61,9 @@ where_taken = click.option(
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be done and what would be lost; write nothing.")
 @click.option("--without-ledger", is_flag=True, help="Leave the ledger that a bundle brings along out.")
+@click.option(
+    "--trusted", is_flag=True, help="Vouch for it: believe its sources, and a bundle of unknown key."
+)
 @click.option("--undo", "undo", metavar="BATCH", help="Take an import back.")
 @shared
 def command(
@@ -71,6 +74,7 @@ def command(
     remap: tuple[str, ...],
     dry_run: bool,
     without_ledger: bool,
+    trusted: bool,
     undo: str | None,
 ) -> None:
     """Bring the memories of FILE in, with their ids and moments, through the policy that is in force.
@@ -101,6 +105,7 @@ def command(
         remap=remap,
         dry_run=dry_run,
         ledger=not without_ledger,
+        trusted=trusted,
     )
     answer = asyncio.run(_imported(desk, wish))
     desk.show(answer, partial(sentences, desk))
@@ -146,6 +151,8 @@ def sentences(desk: Desk, answer: Answer) -> Iterator[str]:
     for name, words in _REST.items():
         if answer[name]:
             yield f"  {answer[name]} {words}"
+    if "signed_by" in answer:
+        yield f"  {_signature(answer)}"
     for ledger in answer["ledgers"]:
         sealed = f"{ledger['sealed']} of its {ledger['entries']} entries are signed"
         yield f"  the ledger of {ledger['origin']} holds: {sealed}"
@@ -154,6 +161,16 @@ def sentences(desk: Desk, answer: Answer) -> Iterator[str]:
         yield from problem_lines(problem, as_json=False)
     if not answer["dry_run"] and answer["changes"]:
         yield f"  take it back with: {desk.again('import', '--undo', answer['batch'])}"
+
+
+def _signature(answer: Answer) -> str:
+    """Who signed a bundle, and what that means for its memories."""
+    signed = f"signed by {answer['signed_by']}" if answer["signed_by"] else "not signed"
+    if answer["trusted"]:
+        return f"{signed}: trusted"
+    return (
+        f"{signed}: no known key, so its memories are untrusted; import it with --trusted if you vouch for it"
+    )
 
 
 _REST = {

@@ -53,6 +53,13 @@ class Notary:
             _append(handle, note)
         return note
 
+    def sign_text(self, text: str) -> str | None:
+        """The text as a signed note, which is kept nowhere; None while there is no key."""
+        if self._next.exists():  # else nothing is written here: the folder may be read-only
+            with self._alone():
+                self._finish_rotation()
+        return signed(text, [_read_key(self.key)]) if self.key.exists() else None
+
     def rotate(self, checkpoint: Checkpoint) -> str:
         """Hand over to a new key, by a checkpoint that both keys sign; the old key is gone afterwards."""
         with self._alone() as handle:

@@ -1,14 +1,16 @@
 """Prepares what arrives from elsewhere: without secrets, and trusted no more than its source is here."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from memorywire.engine.commit import Plan
 from memorywire.engine.govern import case_of, governed
 from memorywire.engine.limits import refuse_large
 from memorywire.engine.scan import asking, redacted
 from memorywire.engine.tools import Tools
-from memorywire.governance.policy import judge, trust_of
+from memorywire.governance.policy import Policy, judge, trust_of
 from memorywire.governance.redact import redact_remember
 from memorywire.governance.rules import Verdict
 from memorywire.journal.contract import Act
@@ -19,6 +21,7 @@ from memorywire.model.parts import CONTENT_CHARS_MAX
 from memorywire.model.record import MemoryType, Record, Trust
 from memorywire.model.requests import Remember
 from memorywire.procedures.parse import check
+from memorywire.stores.ranking import floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,20 +113,51 @@ def _plan(clean: Clean) -> Plan:
     return Plan(change=change, request=request_for(change.put[0].record), secrets=clean.secrets)
 
 
-async def believed(change: Change, tools: Tools) -> Change:
-    """The change with each memory trusted no more than its source is here."""
+Trusting: TypeAlias = Callable[[Record, Policy], Trust]
+"""How far a record from elsewhere is trusted at most."""
+
+
+def as_untrusted(record: Record, policy: Policy) -> Trust:
+    """For a file for which nobody vouches that this installation knows."""
+    return Trust.UNTRUSTED
+
+
+def as_named(record: Record, policy: Policy) -> Trust:
+    """For a place whose memories the operator vouches for: only patterns of the policy lower the trust."""
+    return trust_of(record.source, replace(policy, default_trust=Trust.STANDARD))
+
+
+def by_source(named: frozenset[str]) -> Trusting:
+    """As the policy trusts the source of each; the `named` ones are those that the operator imports."""
+
+    def trusting(record: Record, policy: Policy) -> Trust:
+        return Trust.STANDARD if record.source in named else trust_of(record.source, policy)
+
+    return trusting
+
+
+async def believed(change: Change, tools: Tools, trusting: Trusting) -> Change | MemorywireError:
+    """The change with each memory trusted no more than it is here, or its problem."""
     if tools.office is None or not change.put:
         return change
     policy = await tools.office.rulebook.policy()
-
-    def lowered(record: Record) -> Record:
-        return replace(record, trust=Trust.lowest(record.trust, trust_of(record.source, policy)))
-
-    return replace(change, put=tuple(replace(put, record=lowered(put.record)) for put in change.put))
+    try:
+        records = [
+            replace(put.record, trust=Trust.lowest(put.record.trust, trusting(put.record, policy)))
+            for put in change.put
+        ]
+    except InvalidRequest as problem:
+        return problem
+    return replace(
+        change,
+        put=tuple(replace(put, record=record) for put, record in zip(change.put, records, strict=True)),
+    )
 
 
 async def embedded(changes: Sequence[Change], tools: Tools) -> list[Change]:
-    """The changes with a vector on every put that brings none; all are embedded at once."""
+    """The changes with a vector on every put that brings no sound one; all are embedded at once."""
+    size = tools.embedder.space.dimension
+    changes = [_without_unsound_vectors(change, size) for change in changes]
     missing = [put.record.meaning for change in changes for put in change.put if put.vector is None]
     vectors = iter(await tools.embedder.embed(missing) if missing else ())
     return [
@@ -135,3 +169,26 @@ async def embedded(changes: Sequence[Change], tools: Tools) -> list[Change]:
         )
         for change in changes
     ]
+
+
+_UNIT = 1e-3
+"""How far the length of a vector may be from one: vectors are kept with 16 bits a number."""
+
+
+def _without_unsound_vectors(change: Change, size: int) -> Change:
+    """The change without vectors that are of another size, not finite, or not of length one."""
+    if all(put.vector is None for put in change.put):
+        return change
+    puts = (
+        put if put.vector is None or is_unit(put.vector, size) else replace(put, vector=None)
+        for put in change.put
+    )
+    return replace(change, put=tuple(puts))
+
+
+def is_unit(vector: bytes, size: int) -> bool:
+    """Whether these are `size` finite 32-bit floats of length one."""
+    if len(vector) != 4 * size:
+        return False
+    squared = math.fsum(number * number for number in floats(vector))
+    return math.isfinite(squared) and abs(math.sqrt(squared) - 1.0) <= _UNIT

@@ -12,6 +12,7 @@ from memorywire.journal.contract import Edition, Wanted
 from memorywire.migrate.chronicle import agents_of, changes_of, told_here
 from memorywire.migrate.evidence import ledgers_of
 from memorywire.migrate.lines import change_line, change_of, lines_of, sealed
+from memorywire.migrate.signatures import sign_bundle
 from memorywire.model.change import Change
 from memorywire.model.codec import dump, load
 from memorywire.model.errors import InvalidRequest
@@ -45,11 +46,13 @@ class Exporting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bundle:
-    """What a bundle says of itself: its first line, how many lines of each kind, and the digest of all."""
+    """What a bundle says of itself: its first line, how many lines of each kind, the digest of all, and the
+    line that signs that digest."""
 
     manifest: Mapping[str, Json]
     counts: Mapping[str, int]
     digest: str
+    signature: Mapping[str, Json] | None = None
 
 
 async def export(
@@ -80,7 +83,10 @@ async def export(
             writer.line({"kind": "ledger", "of": number, "line": said})
     counts, digest = dict(writer.counts), writer.digest
     writer.line({"kind": "end", "counts": counts, "bundle": digest})
-    return Bundle(manifest=manifest, counts=counts, digest=digest)
+    signature = await sign_bundle(digest, tools)
+    if signature is not None:
+        writer.line(signature)
+    return Bundle(manifest=manifest, counts=counts, digest=digest, signature=signature)
 
 
 async def _manifest(store: Store, tools: Tools, wanted: Exporting) -> dict[str, Json]:

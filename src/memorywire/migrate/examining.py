@@ -9,6 +9,7 @@ from pathlib import Path
 from memorywire import spec
 from memorywire.migrate.bundle import FORMAT, VERSION, Bundle
 from memorywire.migrate.lines import opened
+from memorywire.migrate.signatures import verify_signature
 from memorywire.model.codec import load
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.proposal import Proposal
@@ -35,12 +36,16 @@ class _Examiner:
         self._before = ""
         self._manifest: Mapping[str, Json] | None = None
         self._end: Mapping[str, Json] | None = None
+        self._signature: Mapping[str, Json] | None = None
         self._ids: set[int] = set()  # as hashes: so they fit into memory
 
     def line(self, line: bytes, number: int) -> None:
-        if self._end is not None:
-            raise InvalidRequest(f"line {number} stands behind the end", field="file")
         said = opened(line, number)
+        signs = said.get("kind") == "signature"
+        if self._signature is not None or (self._end is not None and not signs):
+            raise InvalidRequest(f"line {number} stands behind the end", field="file")
+        if signs and self._end is None:
+            raise InvalidRequest(f"line {number} signs what has not ended", field="file")
         if self._manifest is None:
             self._manifest = _manifest(said)
         refuse_other_forms(said, f"line {number}")
@@ -48,6 +53,9 @@ class _Examiner:
             raise InvalidRequest(f"line {number} is not spelt as lines of a bundle are", field="file")
         if said["kind"] == "end":
             self._end, self._before = said, self._whole.hexdigest()
+            return
+        if signs:
+            self._signature = said
             return
         self._whole.update(line)
         self._counts[said["kind"]] += 1
@@ -79,7 +87,9 @@ class _Examiner:
             raise InvalidRequest(
                 "lines of the bundle are missing or were moved", field="file", fix="copy it again"
             )
-        return Bundle(manifest=self._manifest, counts=counts, digest=self._before)
+        if self._signature is not None:
+            verify_signature(self._signature, self._before)
+        return Bundle(manifest=self._manifest, counts=counts, digest=self._before, signature=self._signature)
 
 
 def _manifest(line: Mapping[str, Json]) -> Mapping[str, Json]:

@@ -8,13 +8,15 @@ from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
 from memorywire.engine.tools import Tools
+from memorywire.migrate.arriving import Trusting, as_named, as_untrusted, by_source
 from memorywire.migrate.bundle import FORMAT, Bundle, changes_in
 from memorywire.migrate.conflicts import OnConflict
 from memorywire.migrate.evidence import keep, signed_journal, verified
 from memorywire.migrate.examining import examine
 from memorywire.migrate.landing import Landing, land, names_given, remapped
 from memorywire.migrate.names import batch_of
-from memorywire.migrate.sources import read_source
+from memorywire.migrate.signatures import is_known, verify_signature
+from memorywire.migrate.sources import PRODUCTS, read_source
 from memorywire.migrate.sources.found import Origin, Source
 from memorywire.migrate.sources.services import Service, kind_of, read_service
 from memorywire.migrate.spooling import reading, spool
@@ -36,7 +38,8 @@ _NO_PLACE = "the ledger that came along: the journal here lives in memory and ha
 class Wish:
     """What is to be imported, what it is said to be, and whose it becomes where it does not say.
 
-    `address` is that of a service, instead of a file; `keys` are those of services, by product.
+    `address` is that of a service, instead of a file; `keys` are those of services, by product. `trusted`
+    says that the operator vouches for what is in it.
     """
 
     path: Path = Path()
@@ -52,13 +55,14 @@ class Wish:
     remap: tuple[str, ...] = ()
     dry_run: bool = False
     ledger: bool = True
+    trusted: bool = False
 
     @property
     def origin(self) -> Origin:
         scope = Scope(tenant=self.tenant, agent=self.agent, user=self.user)
         return Origin(path=self.path, scope=scope)
 
-    def landing(self, batch: str) -> Landing:
+    def landing(self, batch: str, trusting: Trusting) -> Landing:
         agents, users = names_given(self.remap)
         return Landing(
             tenant=self.tenant,
@@ -67,6 +71,7 @@ class Wish:
             agents=agents,
             users=users,
             dry_run=self.dry_run,
+            trusting=as_named if self.trusted else trusting,
         )
 
 
@@ -81,7 +86,9 @@ async def bring_in(wish: Wish, tools: Tools, tell: Tell) -> dict[str, Json]:
         total = await asyncio.to_thread(spool, source, spooled)
         await asyncio.to_thread(_refuse_others, spooled, wish)
         changes = from_thread(changes_in(spooled, wish.tenant))
-        landed = await land(changes, tools, wish.landing(batch), lambda done: tell(done, total))
+        named = await asyncio.to_thread(_named_sources, wish)
+        landing = wish.landing(batch, by_source(named))
+        landed = await land(changes, tools, landing, lambda done: tell(done, total))
     return _answer(wish, asdict(landed), losses=list(source.losses), source=source.name)
 
 
@@ -90,17 +97,20 @@ async def _bundle(wish: Wish, tools: Tools, tell: Tell) -> dict[str, Json]:
     await asyncio.to_thread(refuse_unsound_rules, wish.path, tools)
     await asyncio.to_thread(_refuse_others, wish.path, wish)
     evidence = await asyncio.to_thread(verified, wish.path) if wish.ledger else []
-    landing = wish.landing(_batch(wish, bundle.digest))
-    changes = from_thread(_usable(changes_in(wish.path, wish.tenant), bundle, tools))
+    signer = await _signer(bundle, tools)
+    vouched = signer.known or wish.trusted
+    landing = wish.landing(_batch(wish, bundle.digest), as_named if vouched else as_untrusted)
+    changes = from_thread(_usable(changes_in(wish.path, wish.tenant), bundle, tools, signer))
     total = bundle.counts.get("change", 0)
     landed = await land(changes, tools, landing, lambda done: tell(done, total))
     overseen = Overseen()
     if not wish.remap:  # what waits and what rules is about those who had these memories
-        overseen = await settle_in(wish.path, tools, wish.tenant, dry_run=wish.dry_run)
+        overseen = await settle_in(wish.path, tools, wish.tenant, dry_run=wish.dry_run, vouched=vouched)
     if not wish.dry_run:
         await keep(wish.path, evidence, landing.batch, tools, wish.tenant)
     lost = evidence and signed_journal(tools) is None
     said = {**asdict(landed), **asdict(overseen), "ledgers": [asdict(one) for one in evidence]}
+    said |= {"signed_by": signer.key, "trusted": vouched}
     return _answer(wish, said, losses=[_NO_PLACE] if lost else [], source="bundle")
 
 
@@ -108,7 +118,7 @@ def _refuse_others(path: Path, wish: Wish) -> None:
     """Refuse a file with memories of somebody else than the agent and the user that were named. Blocks."""
     if not wish.typed:
         return
-    landing = wish.landing("")
+    landing = wish.landing("", as_untrusted)
     for change in changes_in(path, wish.tenant):
         scopes = [put.record.scope for put in remapped(change, landing).put]
         for name, wanted in (("agent", wish.agent), ("user", wish.user)):
@@ -122,9 +132,30 @@ def _refuse_others(path: Path, wish: Wish) -> None:
                 )
 
 
-def _usable(changes: Iterator[Change], bundle: Bundle, tools: Tools) -> Iterator[Change]:
-    """The changes, without vectors that are of another space than ours."""
-    if bundle.manifest.get("space") in (None, dump(tools.embedder.space)):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signer:
+    """The key that signed a bundle, if one did, and whether this installation knows it."""
+
+    key: str | None
+    known: bool
+
+
+async def _signer(bundle: Bundle, tools: Tools) -> Signer:
+    if bundle.signature is None:
+        return Signer(key=None, known=False)
+    verifier = verify_signature(bundle.signature, bundle.digest)
+    policy = None if tools.office is None else await tools.office.rulebook.policy()
+    named = () if policy is None else policy.bundle_keys
+    return Signer(key=str(verifier), known=await asyncio.to_thread(is_known, verifier, named, tools))
+
+
+def _usable(changes: Iterator[Change], bundle: Bundle, tools: Tools, signer: Signer) -> Iterator[Change]:
+    """The changes, with vectors only where a known key signed them and they are of our space.
+
+    A vector decides what a memory is found by. One that somebody else made is as good as one of ours only if
+    it is compared with one of ours, which costs as much as making it anew.
+    """
+    if signer.known and bundle.manifest.get("space") in (None, dump(tools.embedder.space)):
         return changes
     return (replace(change, put=tuple(replace(put, vector=None) for put in change.put)) for change in changes)
 
@@ -143,6 +174,13 @@ def _answer(wish: Wish, counts: dict[str, Json], *, losses: list[str], source: s
 def _batch(wish: Wish, what: str) -> str:
     """The same for the same import, so that one which is started again is one."""
     return batch_of("\n".join((what, wish.on_conflict, *wish.remap, wish.agent, wish.user or "")))
+
+
+def _named_sources(wish: Wish) -> frozenset[str]:
+    """What memories without a source of their own are said to come from: the product, or a file's name."""
+    path = wish.path
+    files = [path] if path.is_file() else path.rglob("*") if wish.address is None else ()
+    return frozenset(PRODUCTS) | {file.name for file in files}
 
 
 def _source(wish: Wish) -> Source:

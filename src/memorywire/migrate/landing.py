@@ -14,7 +14,16 @@ from memorywire.engine.tools import Tools
 from memorywire.governance.rules import Verdict
 from memorywire.journal.contract import Act
 from memorywire.journal.entries import Entry
-from memorywire.migrate.arriving import Clean, believed, cleaned, embedded, hold, weigh
+from memorywire.migrate.arriving import (
+    Clean,
+    Trusting,
+    as_untrusted,
+    believed,
+    cleaned,
+    embedded,
+    hold,
+    weigh,
+)
 from memorywire.migrate.conflicts import OnConflict, Settling
 from memorywire.migrate.known import owners_of
 from memorywire.migrate.names import derived
@@ -31,7 +40,8 @@ GROUP = 128
 class Landing:
     """How changes land: in which tenant, as which batch, and what happens where an id is taken.
 
-    `agents` and `users` give somebody's memories to somebody else, by name; `*` is everybody.
+    `agents` and `users` give somebody's memories to somebody else, by name; `*` is everybody. `trusting`
+    says how far each memory is trusted at most.
     """
 
     tenant: str
@@ -40,6 +50,7 @@ class Landing:
     agents: Mapping[str, str] = field(default_factory=dict)
     users: Mapping[str, str] = field(default_factory=dict)
     dry_run: bool = False
+    trusting: Trusting = as_untrusted
 
 
 @dataclass(slots=True)
@@ -148,7 +159,13 @@ class _Lander:
     async def _flush(self, changes: Sequence[Change]) -> None:
         if not changes:
             return
-        trusted = [await believed(change, self._tools) for change in changes]
+        trusted: list[Change] = []
+        for change in changes:
+            weighed = await believed(change, self._tools, self._landing.trusting)
+            if isinstance(weighed, MemorywireError):
+                self._fault(weighed, change)
+            else:
+                trusted.append(weighed)
         ready = await asyncio.to_thread(cleaned, trusted, self._tools)
         allowed = [
             passed

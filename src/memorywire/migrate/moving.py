@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, replace
 
 from memorywire.engine.tools import Tools
 from memorywire.journal.entries import record_digest
+from memorywire.migrate.arriving import as_named
 from memorywire.migrate.chronicle import agents_of, changes_of, current, kept_of, told_by
 from memorywire.migrate.conflicts import OnConflict
 from memorywire.migrate.landing import Landing, land
@@ -35,7 +36,11 @@ class Move:
     @property
     def landing(self) -> Landing:
         return Landing(
-            tenant=self.tenant, batch=batch_of(self.name), on_conflict=self.on_conflict, dry_run=self.dry_run
+            tenant=self.tenant,
+            batch=batch_of(self.name),
+            on_conflict=self.on_conflict,
+            dry_run=self.dry_run,
+            trusting=as_named,
         )
 
 

@@ -11,7 +11,7 @@ from memorywire.journal.entries import Entry
 from memorywire.migrate.arriving import Clean, cleaned
 from memorywire.migrate.bundle import proposals_in, rules_in
 from memorywire.model.proposal import Proposal
-from memorywire.model.record import Scope
+from memorywire.model.record import Scope, Trust
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +29,15 @@ def refuse_unsound_rules(path: Path, tools: Tools) -> None:
         with_rules(tools.office.rulebook.base, edition.rules)
 
 
-async def settle_in(path: Path, tools: Tools, tenant: str, *, dry_run: bool) -> Overseen:
-    """Take over proposals under their ids, and the rules if nobody gave any here."""
+async def settle_in(path: Path, tools: Tools, tenant: str, *, dry_run: bool, vouched: bool) -> Overseen:
+    """Take over proposals under their ids, and the rules if nobody gave any here.
+
+    A file that is not `vouched` for brings no rules, and what it proposes is untrusted.
+    """
     if tools.office is None:
         return Overseen()
     journal, proposals = tools.office.journal, 0
-    for proposal in (arrived(each, tenant) for each in proposals_in(path)):
+    for proposal in (arrived(each, tenant, vouched=vouched) for each in proposals_in(path)):
         if await journal.proposal(tenant, proposal.id) is not None or _holds_a_secret(proposal, tools):
             continue
         proposals += 1
@@ -42,10 +45,12 @@ async def settle_in(path: Path, tools: Tools, tenant: str, *, dry_run: bool) -> 
         if not dry_run:
             await journal.write(Act(proposals=(proposal,), entries=(entry,)))
     edition = rules_in(path)
+    if edition is not None and not vouched:
+        return Overseen(proposals=proposals, rules="not trusted")
     return Overseen(proposals=proposals, rules=await _rules(edition, tools, tenant, dry_run=dry_run))
 
 
-def arrived(proposal: Proposal, tenant: str) -> Proposal:
+def arrived(proposal: Proposal, tenant: str, *, vouched: bool = True) -> Proposal:
     """The proposal as one of this tenant, whoever had it before, and as one that nobody moved here yet."""
 
     def here(scope: Scope) -> Scope:
@@ -53,14 +58,19 @@ def arrived(proposal: Proposal, tenant: str) -> Proposal:
 
     change, request, features = proposal.change, proposal.request, proposal.features
     if change is not None:
-        puts = (replace(put, record=replace(put.record, scope=here(put.record.scope))) for put in change.put)
+        most = Trust.TRUSTED if vouched else Trust.UNTRUSTED
+        records = [
+            replace(put.record, scope=here(put.record.scope), trust=Trust.lowest(put.record.trust, most))
+            for put in change.put
+        ]
+        puts = (replace(put, record=one, vector=None) for put, one in zip(change.put, records, strict=True))
         change = replace(change, scope=here(change.scope), put=tuple(puts))
     return replace(
         proposal,
         scope=here(proposal.scope),
         change=change,
         request=None if request is None else replace(request, scope=here(request.scope)),
-        features=None if features is None else {**features, "tenant": tenant},
+        features=None if features is None or not vouched else {**features, "tenant": tenant},
         revision=1,
     )
 

@@ -23,6 +23,8 @@ _READERS = {
 }
 """In the order in which a file is tried: the last takes any text."""
 
+PRODUCTS = tuple(_READERS)
+
 
 def read_source(kind: str, origin: Origin) -> Source:
     """The memories of a file, which is of that kind, or of the first kind that recognises it. Blocks."""
