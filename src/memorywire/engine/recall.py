@@ -1,11 +1,13 @@
 """Recall: embed once, ask inside the scope, admit on absolute evidence, say when nothing matches."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TypeAlias
 
 from memorywire.engine.ask import MEASURED, Asked, ask, begun
 from memorywire.engine.choose import Choosing, Chosen, choose, enough, pool
+from memorywire.engine.fairness import Balanced, balance, has_untrusted
 from memorywire.engine.permit import permit, worded, write_down
 from memorywire.engine.tools import Tools, unsupported
 from memorywire.model.answers import Hit, NearMiss, Outcome, Recalled
@@ -27,6 +29,8 @@ from memorywire.stores.contract import RecallCounter, Tracker
 
 _NEAR_MISSES = 5
 
+_Admitting: TypeAlias = Callable[[Sequence[Scored]], Admission]
+
 
 async def recall(request: Recall, tools: Tools, choosing: Choosing = choose) -> Recalled:
     """The best `k` memories that answer the query, or none, with a verdict."""
@@ -41,10 +45,9 @@ async def recall(request: Recall, tools: Tools, choosing: Choosing = choose) -> 
     admits = partial(level, min_relevance=least, floors=floors, asks_more=more, things=several)
     wanted, decisive = pool(request, _NEAR_MISSES), enough(request, choosing, admits)
     asked = await ask(query, wording, wanted, request, tools, enough=decisive)
-    candidates = await _counted(asked.candidates, tools) if _tells_use(request) else asked.candidates
-    admission = admit(candidates, least, floors, asks_more=more, things=several)
-    if request.rank is None and asked.fused is not None:
-        admission = replace(admission, admitted=tuple(map(asked.by_fusion, admission.admitted)))
+    admitting = partial(admit, min_relevance=least, floors=floors, asks_more=more, things=several)
+    balanced = await _balanced(asked, query, request, tools, admitting)
+    asked, admission = balanced.asked, balanced.admission
     if request.hops:
         admission = replace(admission, admitted=tuple(follow(admission.admitted, request.hops, query.names)))
     chosen = await choosing(admission.admitted, request, query.where.alive_at, tools.embedder)
@@ -63,7 +66,33 @@ async def recall(request: Recall, tools: Tools, choosing: Choosing = choose) -> 
         degraded=(*_degraded(request, tools, admission), *asked.degraded, *_damaged(candidates)),
         latency_ms=max(0, tools.clock() - started),
         floor=admission.floor if request.explain else None,
-        near_misses=_near_misses(chosen, admission) if request.explain else None,
+        near_misses=_near_misses(chosen, admission, balanced.left_out) if request.explain else None,
+    )
+
+
+async def _admitted(asked: Asked, request: Recall, tools: Tools, admitting: _Admitting) -> Admission:
+    """What passes the floor, with the scores of a fusion, if there was one."""
+    candidates = await _counted(asked.candidates, tools) if _tells_use(request) else asked.candidates
+    admission = admitting(candidates)
+    if request.rank is None and asked.fused is not None:
+        return replace(admission, admitted=tuple(map(asked.by_fusion, admission.admitted)))
+    return admission
+
+
+async def _balanced(
+    asked: Asked, query: Query, request: Recall, tools: Tools, admitting: _Admitting
+) -> Balanced:
+    """What is admitted, with untrusted sources kept to their share; each search embeds the query anew."""
+    if tools.office is None or not has_untrusted(asked.candidates):
+        return Balanced(asked=asked, admission=await _admitted(asked, request, tools, admitting))
+    policy = await tools.office.rulebook.policy()
+    wanted = pool(request, _NEAR_MISSES)
+    return await balance(
+        asked,
+        query,
+        max(1, int(policy.source_share * request.k)),
+        lambda narrowed: ask(narrowed, begun(request, tools), wanted, request, tools),
+        lambda one: _admitted(one, request, tools, admitting),
     )
 
 
@@ -123,11 +152,13 @@ def _hit(scored: Scored, chosen: Chosen, asked: Asked, said: dict[str, float] | 
     )
 
 
-def _near_misses(chosen: Chosen, admission: Admission) -> tuple[NearMiss, ...]:
+def _near_misses(
+    chosen: Chosen, admission: Admission, left_out: Sequence[tuple[Scored, str]]
+) -> tuple[NearMiss, ...]:
     below = [(scored, "below the relevance floor") for scored in admission.cut]
     return tuple(
         NearMiss(id=scored.record.id, score=scored.score, reason=reason, signals=scored.signals)
-        for scored, reason in (*chosen.passed_over, *below)[:_NEAR_MISSES]
+        for scored, reason in (*left_out, *chosen.passed_over, *below)[:_NEAR_MISSES]
     )
 
 

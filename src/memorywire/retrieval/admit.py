@@ -173,10 +173,10 @@ def _fact_floor(weighed: Sequence[_Weighed], floors: Floors, share: float, *, as
         return floors.weak
     if asks_more and signals.get("rest", 1.0) < floors.rest:
         return NOBODY
-    return _share(worth, share)
+    return share_of(worth, share)
 
 
-def _share(best: float, share: float) -> float:
+def share_of(best: float, share: float) -> float:
     """The relevance of what has this share of the best one's evidence."""
     return relevance(share * weight(best)) if 0 < best < 1 else best * share
 
