@@ -96,7 +96,7 @@ def test_it_is_refused_and_nothing_comes_in(tmp_path: Path, edit: Callable[[Line
         assert (await memory.list()).total == 0
         journal = tools.governance.journal
         assert await journal.proposals(Wanted(tenant=DEFAULT_TENANT)) == []
-        assert await journal.edition() is None
+        assert await journal.edition(DEFAULT_TENANT) is None
 
     on("sqlite://", story)
 

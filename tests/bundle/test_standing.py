@@ -39,7 +39,7 @@ def test_rules_travel_and_hold_where_nobody_gave_any(tmp_path: Path) -> None:
         assert (await imported(one, tools))["rules"] == "imported"
         assert (await memory.remember("said in a chat", source="chat 1")).status == "staged"
         assert (await imported(one, tools))["rules"] == "already"
-        assert len(await tools.governance.journal.editions()) == 1
+        assert len(await tools.governance.journal.editions(DEFAULT_TENANT)) == 1
 
     async def with_rules_of_its_own(memory: Memory, tools: Tools) -> None:
         await set_rules(SetRules(rules=(RULE | {"verdict": "allow"},)), tools)
@@ -48,7 +48,7 @@ def test_rules_travel_and_hold_where_nobody_gave_any(tmp_path: Path) -> None:
 
     async def unseen(memory: Memory, tools: Tools) -> None:
         assert (await imported(one, tools, dry_run=True))["rules"] == "imported"
-        assert await tools.governance.journal.edition() is None
+        assert await tools.governance.journal.edition(DEFAULT_TENANT) is None
 
     on("sqlite://", before)
     on("sqlite://", after)

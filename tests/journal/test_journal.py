@@ -20,7 +20,7 @@ from memorywire.journal.sealing import LONGEST_EXPOSED_MS
 from memorywire.journal.sqlite import SqliteJournal
 from memorywire.model.errors import Conflict
 from memorywire.model.proposal import Debt, Decision, Proposal, State
-from memorywire.model.record import Scope
+from memorywire.model.record import DEFAULT_TENANT, Scope
 from memorywire.model.requests import Forget
 from memorywire.stores.contract import Store
 from memorywire.stores.memory import MemoryStore
@@ -199,11 +199,29 @@ def test_of_two_editions_with_one_number_the_second_is_refused_whole(beside: Bes
             rival = replace(first, by="ben", rules=({"name": "b"},))
             with pytest.raises(Conflict):
                 await journal.write(Act(edition=rival, entries=(an_entry("ruled"),)))
-            assert await journal.edition() == first
+            assert await journal.edition(DEFAULT_TENANT) == first
             assert await kinds(journal) == []
             second = replace(rival, number=2)
             await journal.write(Act(edition=second))
-            assert await journal.editions() == [second, first]
+            assert await journal.editions(DEFAULT_TENANT) == [second, first]
+
+    run(story())
+
+
+def test_editions_and_what_rules_let_pass_belong_to_a_tenant(beside: Beside):
+    async def story() -> None:
+        async with beside() as (journal, _):
+            ours = Edition(number=1, at=NOON, by="ana", rules=({"name": "a"},))
+            theirs = replace(ours, tenant="theirs", by="ben", rules=({"name": "a", "verdict": "hold"},))
+            await journal.write(Act(edition=ours))
+            await journal.write(Act(edition=theirs))
+            assert await journal.editions(DEFAULT_TENANT) == [ours]
+            assert await journal.editions("theirs") == [theirs]
+            assert await journal.edition("nobody") is None
+            other = replace(SCOPE, tenant="theirs")
+            await journal.write(Act(ruled=((SCOPE, "a", "c"), (other, "a", "c"))))
+            assert await journal.ruled("theirs", "a") == [(other, "c")]
+            assert await journal.ruled(SCOPE.tenant, "a") == [(SCOPE, "c")]
 
     run(story())
 
@@ -245,7 +263,7 @@ def test_which_changes_a_rule_let_pass_is_told_newest_first(beside: Beside):
         async with beside() as (journal, _):
             for change in ("c1", "c2"):
                 await journal.write(Act(ruled=((SCOPE, "rule", change), (SCOPE, "other", change))))
-            assert await journal.ruled("rule") == [(SCOPE, "c2"), (SCOPE, "c1")]
+            assert await journal.ruled(SCOPE.tenant, "rule") == [(SCOPE, "c2"), (SCOPE, "c1")]
 
     run(story())
 

@@ -192,7 +192,7 @@ class _Run:
         doubted = Judgement(verdict=Verdict.HOLD, rule=DREAM, reason=step.why)
         if self.tools.office is None:
             return doubted if not step.sure else replace(doubted, verdict=Verdict.ALLOW)
-        policy = await self.tools.office.rulebook.policy()
+        policy = await self.tools.office.rulebook.policy(self.scope.tenant)
         judgement = judge(await case_of(plan, self.tools, policy), policy)
         return doubted if judgement.verdict is Verdict.ALLOW and not step.sure else judgement
 
@@ -220,7 +220,7 @@ class _Run:
         await carry_out(change, Act(entries=(entry,)), self.tools)
 
     async def _propose(self, step: Step, plan: Plan, judgement: Judgement) -> str:
-        policy = await self.tools.governance.rulebook.policy()
+        policy = await self.tools.governance.rulebook.policy(self.scope.tenant)
         case = await case_of(plan, self.tools, policy)
         done = await hold(plan, case, judgement, policy, self.tools)
         return done.proposal_id or ""

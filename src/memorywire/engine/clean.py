@@ -30,7 +30,7 @@ async def weighed(redacted: Cleaned, tools: Tools) -> Cleaned:
         _refuse_what_is_not_wired(request)
         trust = request.trust or Trust.STANDARD
     else:
-        trust = trust_of(request.source, await tools.office.rulebook.policy())
+        trust = trust_of(request.source, await tools.office.rulebook.policy(request.scope.tenant))
         if request.trust is not None or request.derived_from:
             asked = [] if request.trust is None else [request.trust]
             trust = Trust.lowest(trust, *asked, *await _origins(request, tools))

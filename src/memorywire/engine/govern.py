@@ -33,7 +33,7 @@ _SILENT = frozenset({int, float, bool, type(None)})  # what says nothing
 async def governed(plan: Plan, tools: Tools) -> Submitted:
     """What policy makes of the plan; every outcome is in the ledger before it is answered."""
     office = tools.governance
-    policy = await office.rulebook.policy()
+    policy = await office.rulebook.policy(plan.change.scope.tenant)
     case = await case_of(plan, tools, policy)
     judgement = judge(case, policy)
     if judgement.verdict is Verdict.REFUSE:

@@ -1,6 +1,7 @@
 """Who answers for a change: the policy that judges it, the redactor before it, the journal that keeps it."""
 
 import asyncio
+from collections.abc import Sequence
 
 from memorywire.engine.purse import Purse
 from memorywire.engine.rejected import RejectedWords
@@ -10,12 +11,15 @@ from memorywire.governance.redact import Redactor
 from memorywire.journal.contract import Journal
 from memorywire.model.clock import Clock
 from memorywire.model.proposal import Proposal
+from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.model.values import dataclass
 
 LOCAL = "local"
 """The caller when nobody had to say who they are: the one user of this machine."""
 
 _FRESH_MS = 1_000
+_MOST_TENANTS = 1_000
+_NEVER: tuple[int, Policy | None] = (0, None)
 
 
 def review_url(console: str) -> str:
@@ -24,7 +28,8 @@ def review_url(console: str) -> str:
 
 
 class Rulebook:
-    """The policy in force: rules that people gave through the journal, then those of the file or profile.
+    """The policy in force for a tenant: rules that people gave through the journal, those of the default
+    tenant before its own, then those of the file or profile.
 
     A change made by another process is seen within a second.
     """
@@ -33,29 +38,47 @@ class Rulebook:
         self.base = base
         self._journal = journal
         self._clock = clock
-        self._policy = base
-        self._read_at: int | None = None
+        self._policies: dict[str, tuple[int, Policy]] = {}
         self._reading = asyncio.Lock()
 
-    async def policy(self) -> Policy:
-        if not self._is_fresh():
+    async def policy(self, tenant: str) -> Policy:
+        """The policy that judges requests of this tenant."""
+        policy = self._fresh(tenant)
+        if policy is None:
             async with self._reading:
-                if not self._is_fresh():  # else whoever was before us has read it
-                    await self._read()
-        return self._policy
+                policy = self._fresh(tenant)  # another task may have read it meanwhile
+                if policy is None:
+                    policy = await self._read(tenant)
+        return policy
 
-    def _is_fresh(self) -> bool:
-        return self._read_at is not None and 0 <= self._clock() - self._read_at < _FRESH_MS
+    def _fresh(self, tenant: str) -> Policy | None:
+        read_at, policy = self._policies.get(tenant, _NEVER)
+        return policy if policy is not None and 0 <= self._clock() - read_at < _FRESH_MS else None
 
-    async def _read(self) -> None:
+    async def _read(self, tenant: str) -> Policy:
         now = self._clock()
-        edition = await self._journal.edition()
-        self._policy = self.base if edition is None else with_rules(self.base, edition.rules)
-        self._read_at = now
+        shared = await self._journal.edition(DEFAULT_TENANT)
+        own = None if tenant == DEFAULT_TENANT else await self._journal.edition(tenant)
+        given = [edition.rules for edition in (shared, own) if edition is not None]
+        if own is not None and shared is not None:
+            given[0] = without_own(shared.rules, tenant)
+        policy = with_rules(self.base, *given) if given else self.base
+        if len(self._policies) >= _MOST_TENANTS:
+            self._policies.clear()
+        self._policies[tenant] = (now, policy)
+        return policy
 
     def forget(self) -> None:
         """Read again what is in force, because this process changed it."""
-        self._read_at = None
+        self._policies.clear()
+
+
+def without_own(rules: Sequence[Json], tenant: str) -> tuple[Json, ...]:
+    """Rules of the default tenant without those about this tenant alone, which gave rules of its own.
+
+    Before tenants had editions of their own, the rules of all of them stood in one list.
+    """
+    return tuple(rule for rule in rules if rule.get("tenant") != [tenant])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,7 +32,7 @@ async def permit(request: Recall, tools: Tools) -> None:
     """
     if tools.office is None:
         return
-    policy = await tools.office.rulebook.policy()
+    policy = await tools.office.rulebook.policy(request.scope.tenant)
     if policy.speaks_of_recalls:
         about = tuple(rule for rule in policy.rules if Operation.RECALL in rule.when.operation)
         case = Case(operation="recall", scope=request.scope, caller=tools.office.caller)

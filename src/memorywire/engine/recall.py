@@ -85,7 +85,7 @@ async def _balanced(
     """What is admitted, with untrusted sources kept to their share; each search embeds the query anew."""
     if tools.office is None or not has_untrusted(asked.candidates):
         return Balanced(asked=asked, admission=await _admitted(asked, request, tools, admitting))
-    policy = await tools.office.rulebook.policy()
+    policy = await tools.office.rulebook.policy(request.scope.tenant)
     wanted = pool(request, _NEAR_MISSES)
     return await balance(
         asked,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from memorywire.engine.clean import Cleaned, weighed, without_secrets
 from memorywire.engine.commit import Plan
 from memorywire.engine.limits import refuse_large
-from memorywire.engine.replay import fingerprint, known, receipt, replayed
+from memorywire.engine.replay import fingerprint, known, receipt, replayed, stored_key
 from memorywire.engine.tools import Tools
 from memorywire.model.answers import Redacted, Remembered
 from memorywire.model.change import Base, Change, End, EndReason, Put
@@ -41,7 +41,7 @@ async def _remembered(asked: Cleaned, tools: Tools, vector: bytes | None) -> Rem
     request, left = asked.request, _ATTEMPTS
     while True:
         if request.idempotency_key is not None:
-            earlier = await replayed(request, request.idempotency_key, tools)
+            earlier = await replayed(request, tools)
             if earlier is not None:
                 return earlier
         if request.expires_at is not None and request.expires_at <= tools.clock():
@@ -83,7 +83,7 @@ async def _remember_once(asked: Cleaned, tools: Tools, vector: bytes | None) -> 
         at=now,
         put=(maker(Put)(record=record, base=base, vector=vector, unique=True),),
         end=_ends(replaced, record.id),
-        key=request.idempotency_key,
+        key=stored_key(request),
         fingerprint=fingerprint(request),
     )
     try:
@@ -190,7 +190,7 @@ async def _duplicate(
         scope=request.scope,
         at=now,
         end=_ends([old for old in replaced if old.id != twin.id], twin.id),
-        key=request.idempotency_key,
+        key=stored_key(request),
         fingerprint=fingerprint(request),
         about=twin.id,
     )

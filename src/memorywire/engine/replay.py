@@ -53,13 +53,40 @@ def known(tools: Tools, id: str, version: int, at: int, change_id: str | None) -
     )
 
 
-async def replayed(request: Remember, key: str, tools: Tools) -> Remembered | None:
-    """The receipt of the same request sent before under this idempotency key; None for a new key."""
+def stored_key(request: Remember) -> str | None:
+    """The idempotency key as it is kept: a user's keys are apart from those of the agent's other users.
+
+    Stores know one key for each agent. A key that another user has used must neither conflict nor replay.
+    """
+    key, user = request.idempotency_key, request.scope.user
+    if key is None or user is None:
+        return key
+    digest = hashlib.blake2b(f"{len(user)}:{user}{key}".encode(errors="surrogatepass"), digest_size=20)
+    return f"user:{digest.hexdigest()}"
+
+
+async def replayed(request: Remember, tools: Tools) -> Remembered | None:
+    """The receipt of the same request sent before under its idempotency key; None for a new key.
+
+    A user's key may have been kept as it was given, by an earlier release: then it counts for that user.
+    """
     historian = tools.historian("idempotency_key")
     agent = Scope(agent=request.scope.agent, tenant=request.scope.tenant)
-    earlier = await historian.committed(agent, key)
-    if earlier is None:
-        return await _held(request, key, agent, tools)
+    keys = dict.fromkeys(key for key in (stored_key(request), request.idempotency_key) if key is not None)
+    user = request.scope.user
+    for key in keys:
+        earlier = await historian.committed(agent, key)
+        if earlier is not None and user in (None, earlier.change.scope.user):
+            return await _receipt_again(earlier, request, agent, tools)
+        held = await _held(request, key, agent, tools)
+        if held is not None:
+            return held
+    return None
+
+
+async def _receipt_again(earlier: Footprint, request: Remember, agent: Scope, tools: Tools) -> Remembered:
+    """The receipt of a change that was committed under the key of this request."""
+    historian = tools.historian("idempotency_key")
     _refuse_another(earlier.change.fingerprint, request)
     if earlier.change.about is not None:
         chain = await historian.history(agent, earlier.change.about)
@@ -75,7 +102,7 @@ async def _held(request: Remember, key: str, agent: Scope, tools: Tools) -> Reme
     if tools.office is None:
         return None
     proposal = await tools.office.journal.keyed(agent, key)
-    if proposal is None:
+    if proposal is None or request.scope.user not in (None, proposal.scope.user):
         return None
     if proposal.change is not None:
         _refuse_another(proposal.change.fingerprint, request)

@@ -87,7 +87,7 @@ async def _similar(proposal: Proposal, tools: Tools) -> tuple[Record, ...]:
 async def tidy(tools: Tools) -> None:
     """Drop what was kept long enough: proposals that nobody decided, and the queries of old recalls."""
     await expire_overdue(tools)
-    policy = await tools.governance.rulebook.policy()
+    policy = tools.governance.rulebook.base  # rules that people give change nothing about it
     await tools.governance.journal.drop_queries(tools.clock() - policy.pending_days * DAY_MS)
 
 

@@ -44,11 +44,11 @@ _PLAIN = frozenset({Verb.APPROVE.value, Verb.REJECT.value})
 async def rules(request: Rules, tools: Tools) -> RuleBook:
     """What is in force for the tenant, how it came to be, and what could be learned."""
     office = tools.governance
-    editions = await office.journal.editions()
+    editions = await office.journal.editions(request.tenant)
     newest = editions[0] if editions else None
-    policy = with_rules(office.rulebook.base, () if newest is None else newest.rules)
+    given = await _given(newest, request.tenant, tools)
+    policy = with_rules(office.rulebook.base, given)
     told = policy_to_dict(policy)
-    given = () if newest is None else _own(newest.rules, request.tenant)
     return RuleBook(
         edition=0 if newest is None else newest.number,
         given=given,
@@ -56,8 +56,7 @@ async def rules(request: Rules, tools: Tools) -> RuleBook:
         **{name: told[name] for name in ("profile", "default", "default_trust", "pending_days", "learned")},
         **{name: told[name] for name in ("four_eyes", "trust", "secrets", "budget")},
         editions=tuple(
-            RuleEdition(number=one.number, at=one.at, by=one.by, rules=_own(one.rules, request.tenant))
-            for one in editions
+            RuleEdition(number=one.number, at=one.at, by=one.by, rules=one.rules) for one in editions
         ),
         suggestions=tuple(
             Suggested(rule=rule_to(one.rule), evidence=one.evidence)
@@ -68,7 +67,7 @@ async def rules(request: Rules, tools: Tools) -> RuleBook:
 
 async def set_rules(request: SetRules, tools: Tools) -> RuleBook:
     """Put the list in force, or raise and leave everything as it was."""
-    current = await tools.governance.journal.edition()
+    current = await tools.governance.journal.edition(request.tenant)
     number = 0 if current is None else current.number
     if request.if_edition is not None and request.if_edition != number:
         raise Conflict(
@@ -76,11 +75,10 @@ async def set_rules(request: SetRules, tools: Tools) -> RuleBook:
             field="if_edition",
             fix="read the rules again and change those",
         )
-    others = () if current is None else _of_others(current.rules, request.tenant)
     _refuse_foreign(request)
     _refuse_secrets(request, tools)
-    edition = _edition(current, (*others, *request.rules), tools)
-    before = [] if current is None else [table["name"] for table in current.rules]
+    edition = _edition(current, request.rules, request.tenant, tools)
+    before = [table["name"] for table in await _given(current, request.tenant, tools)]
     gone = set(before) - {table["name"] for table in edition.rules}
     dropped: dict[str, Json] = {"dropped": sorted(gone)} if gone else {}
     await _put_in_force(edition, request.tenant, "given", tools, **dropped)
@@ -90,8 +88,8 @@ async def set_rules(request: SetRules, tools: Tools) -> RuleBook:
 async def activate_rule(request: ActivateRule, tools: Tools) -> RuleBook:
     """A suggestion becomes a rule, behind those that people wrote."""
     office = tools.governance
-    current = await office.journal.edition()
-    given = () if current is None else current.rules
+    current = await office.journal.edition(request.tenant)
+    given = await _given(current, request.tenant, tools)
     policy = with_rules(office.rulebook.base, given)
     found = [
         one for one in await _suggestions(request.tenant, policy, tools) if one.rule.name == request.name
@@ -100,7 +98,7 @@ async def activate_rule(request: ActivateRule, tools: Tools) -> RuleBook:
         raise NotFound(
             f"nothing suggests a rule {request.name}", field="name", fix="see memorywire policy suggestions"
         )
-    edition = _edition(current, (*given, rule_to(found[0].rule)), tools)
+    edition = _edition(current, (*given, rule_to(found[0].rule)), request.tenant, tools)
     await _put_in_force(edition, request.tenant, "activated", tools, evidence=list(found[0].evidence))
     return await rules(Rules(tenant=request.tenant), tools)
 
@@ -110,7 +108,9 @@ async def try_rule(request: TryRule, tools: Tools) -> RuleTrial:
     rule = rule_from(request.rule)
     since = tools.clock() - request.days * DAY_MS
     cases, whole = await past_cases(request.scope, since, tools)
-    trial = await asyncio.to_thread(backtest, rule, cases, await tools.governance.rulebook.policy())
+    trial = await asyncio.to_thread(
+        backtest, rule, cases, await tools.governance.rulebook.policy(request.scope.tenant)
+    )
     return RuleTrial(
         rule=rule.name,
         verdict=rule.verdict,
@@ -126,13 +126,13 @@ async def try_rule(request: TryRule, tools: Tools) -> RuleTrial:
 async def revert_rule(request: RevertRule, tools: Tools) -> Reverted:
     """Take back, as one change, all that a learned rule let pass in the tenant, and switch the rule off."""
     journal = tools.governance.journal
-    current = await journal.edition()
-    tables = () if current is None else current.rules
-    let_pass = [pair for pair in await journal.ruled(request.name) if pair[0].tenant == request.tenant]
+    current = await journal.edition(request.tenant)
+    tables = await _given(current, request.tenant, tools)
+    let_pass = await journal.ruled(request.tenant, request.name)
     if not let_pass and not any(_is_learned(table, request) for table in tables):
         raise NotFound(f"no learned rule {request.name} was ever activated", field="name")
     switched = ({**table, "enabled": False} if _is_learned(table, request) else table for table in tables)
-    edition = _edition(current, switched, tools)
+    edition = _edition(current, switched, request.tenant, tools)
     change, kept = await _all_taken_back(let_pass, request, tools)
     act = Act(edition=edition, entries=(_entry(edition, request.tenant, "reverted", tools),))
     done = await _carry_out(change, act, request, tools)
@@ -224,12 +224,24 @@ def _decided(proposal: Proposal) -> Decided | None:
     )
 
 
-def _edition(current: Edition | None, tables: Iterable[Json], tools: Tools) -> Edition:
-    """The next edition, once the whole list is known to be sound."""
+async def _given(current: Edition | None, tenant: str, tools: Tools) -> tuple[Json, ...]:
+    """The rules that a tenant gave: those of its edition.
+
+    Before its first one they are those about it alone in the list that all tenants once shared.
+    """
+    if current is not None or tenant == DEFAULT_TENANT:
+        return () if current is None else current.rules
+    shared = await tools.governance.journal.edition(DEFAULT_TENANT)
+    return () if shared is None else tuple(table for table in shared.rules if table.get("tenant") == [tenant])
+
+
+def _edition(current: Edition | None, tables: Iterable[Json], tenant: str, tools: Tools) -> Edition:
+    """The next edition of a tenant, once the whole list is known to be sound."""
     number = 1 if current is None else current.number + 1
     given = tuple(tables)
-    with_rules(tools.governance.rulebook.base, given)
-    return Edition(number=number, at=tools.clock(), by=tools.governance.caller, rules=given)
+    base = tools.governance.rulebook.base
+    with_rules(replace(base, rules=tuple(_about(base.rules, tenant))), given)
+    return Edition(tenant=tenant, number=number, at=tools.clock(), by=tools.governance.caller, rules=given)
 
 
 def _refuse_secrets(request: SetRules, tools: Tools) -> None:
@@ -264,28 +276,20 @@ def _entry(edition: Edition, tenant: str, kind: str, tools: Tools, **details: Js
     )
 
 
-def _own(tables: Iterable[Json], tenant: str) -> tuple[Json, ...]:
-    """The rules a tenant may change: the default tenant all of them, another tenant those about itself."""
-    return tuple(table for table in tables if tenant == DEFAULT_TENANT or table.get("tenant") == [tenant])
-
-
-def _of_others(tables: Iterable[Json], tenant: str) -> tuple[Json, ...]:
-    return tuple(table for table in tables if not _own([table], tenant))
-
-
 def _about(found: Iterable[Rule], tenant: str) -> list[Rule]:
     return [rule for rule in found if not rule.when.tenant or tenant in (DEFAULT_TENANT, *rule.when.tenant)]
 
 
 def _refuse_foreign(request: SetRules) -> None:
-    for table in _of_others(request.rules, request.tenant):
-        raise InvalidRequest(
-            f"rule {table['name']} is about more than this tenant",
-            field="rules",
-            fix=f'give it tenant = ["{request.tenant}"]',
-        )
+    """Only the default tenant's rules can be about others: those of another tenant judge it alone."""
+    for table in request.rules:
+        if request.tenant != DEFAULT_TENANT and table.get("tenant", [request.tenant]) != [request.tenant]:
+            raise InvalidRequest(
+                f"rule {table['name']} is about more than this tenant",
+                field="rules",
+                fix=f'leave its tenant out, or give it tenant = ["{request.tenant}"]',
+            )
 
 
 def _is_learned(table: Json, request: RevertRule) -> bool:
-    mine = bool(_own([table], request.tenant))
-    return mine and table["name"] == request.name and bool(table.get("learned"))
+    return table["name"] == request.name and bool(table.get("learned"))

@@ -48,9 +48,9 @@ async def _ended_together(changes: Sequence[Change], tools: Tools) -> dict[int, 
     store = tools.store
     if tools.corridor is straight and isinstance(store, Gatherer):
         return await _committed(dict(enumerate(changes)), tools, store.write_many)
-    if tools.corridor is not governed or not tools.governance.journal.shares(store):
+    if not changes or tools.corridor is not governed or not tools.governance.journal.shares(store):
         return {}
-    policy = await tools.governance.rulebook.policy()
+    policy = await tools.governance.rulebook.policy(changes[0].scope.tenant)
     bench = Bench(policy, tools.governance.caller)
     if not bench.can_tell:
         return {}

@@ -66,13 +66,18 @@ def policy_to_dict(policy: Policy) -> dict[str, Json]:
     }
 
 
-def with_rules(base: Policy, given: Json) -> Policy:
-    """The policy with rules of one's own before those it has, checked like those of a file."""
-    own = rules_from(given)
-    _refuse_shadowed(own)
-    rules = own + base.rules
-    _refuse_namesakes(rules)
-    return replace(base, rules=rules)
+def with_rules(base: Policy, *lists: Json) -> Policy:
+    """The policy with lists of rules before those it has, each checked like those of a file.
+
+    Lists are given by different people, who may use the same names.
+    """
+    given: tuple[Rule, ...] = ()
+    for tables in lists:
+        own = rules_from(tables)
+        _refuse_shadowed(own)
+        _refuse_namesakes(own + base.rules)
+        given += own
+    return replace(base, rules=given + base.rules)
 
 
 @cache

@@ -6,7 +6,7 @@ from typing import Protocol
 from memorywire.journal.entries import Entry
 from memorywire.model.change import Change
 from memorywire.model.proposal import Debt, Proposal, RecallNote, State
-from memorywire.model.record import Json, Scope
+from memorywire.model.record import DEFAULT_TENANT, Json, Scope
 from memorywire.model.values import dataclass
 from memorywire.stores.contract import Store
 
@@ -26,12 +26,16 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edition:
-    """The rules a person gave, as they stand since `at`; the newest edition is in force."""
+    """The rules a person gave for a tenant, as they stand since `at`; its newest edition is in force.
+
+    Rules of the default tenant are in force for every tenant.
+    """
 
     number: int
     at: int
     by: str
     rules: tuple[Json, ...]
+    tenant: str = DEFAULT_TENANT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,14 +175,14 @@ class Journal(Protocol):
         """What the register says of these memories; those it never heard of are left out."""
         ...
 
-    async def edition(self) -> Edition | None:
-        """The rules in force, if a person ever gave any."""
+    async def edition(self, tenant: str) -> Edition | None:
+        """The rules of a tenant in force, if a person ever gave it any."""
         ...
 
-    async def editions(self) -> list[Edition]: ...
+    async def editions(self, tenant: str) -> list[Edition]: ...
 
-    async def ruled(self, rule: str) -> Sequence[tuple[Scope, str]]:
-        """The changes that this rule let pass, newest first."""
+    async def ruled(self, tenant: str, rule: str) -> Sequence[tuple[Scope, str]]:
+        """The changes of a tenant that this rule let pass, newest first."""
         ...
 
     async def recall(self, tenant: str, id: str) -> RecallNote | None: ...

@@ -123,17 +123,17 @@ WHERE (:store IS NULL OR store = :store) AND position > :after ORDER BY position
 SELECT DISTINCT store FROM debt WHERE tries > 0 OR at < :left;
 
 -- name: add_edition
-INSERT INTO edition (number, at, by, rules) VALUES (:number, :at, :by, :rules);
+INSERT INTO edition (tenant, number, at, by, rules) VALUES (:tenant, :number, :at, :by, :rules);
 
 -- name: editions
-SELECT number, at, by, rules FROM edition ORDER BY number DESC LIMIT :limit;
+SELECT number, at, by, rules, tenant FROM edition WHERE tenant = :tenant ORDER BY number DESC LIMIT :limit;
 
 -- name: add_ruled
 INSERT INTO ruled (rule, change, tenant, agent, user) VALUES (:rule, :change, :tenant, :agent, :user)
 ON CONFLICT DO NOTHING;
 
 -- name: ruled
-SELECT tenant, agent, user, change FROM ruled WHERE rule = :rule ORDER BY change DESC;
+SELECT tenant, agent, user, change FROM ruled WHERE tenant = :tenant AND rule = :rule ORDER BY change DESC;
 
 -- name: add_recall
 INSERT INTO recalled (id, tenant, agent, user, at, caller, verdict, count, query, hits, details)

@@ -85,6 +85,7 @@ def debt_from(row: tuple[str, int, int, int, str | None, str, int]) -> Debt:
 
 def edition_row(edition: Edition) -> Bindings:
     return {
+        "tenant": edition.tenant,
         "number": edition.number,
         "at": edition.at,
         "by": edition.by,
@@ -92,9 +93,9 @@ def edition_row(edition: Edition) -> Bindings:
     }
 
 
-def edition_from(row: tuple[int, int, str, str]) -> Edition:
-    number, at, by, rules = row
-    return Edition(number=number, at=at, by=by, rules=tuple(json.loads(rules)))
+def edition_from(row: tuple[int, int, str, str, str]) -> Edition:
+    number, at, by, rules, tenant = row
+    return Edition(tenant=tenant, number=number, at=at, by=by, rules=tuple(json.loads(rules)))
 
 
 def recall_row(note: RecallNote) -> Bindings:

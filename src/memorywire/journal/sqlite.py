@@ -174,15 +174,15 @@ class SqliteJournal:
     async def known(self, tenant: str, ids: Sequence[str]) -> Mapping[str, Known]:
         return await self.file.read(lambda db: register.known(db, tenant, ids))
 
-    async def edition(self) -> Edition | None:
-        return next(iter(await self._editions(1)), None)
+    async def edition(self, tenant: str) -> Edition | None:
+        return next(iter(await self._editions(tenant, 1)), None)
 
-    async def editions(self) -> list[Edition]:
-        return await self._editions(-1)
+    async def editions(self, tenant: str) -> list[Edition]:
+        return await self._editions(tenant, -1)
 
-    async def ruled(self, rule: str) -> Sequence[tuple[Scope, str]]:
+    async def ruled(self, tenant: str, rule: str) -> Sequence[tuple[Scope, str]]:
         def work(db: apsw.Connection) -> list[tuple[Scope, str]]:
-            found = db.execute(QUERIES["ruled"], {"rule": rule})
+            found = db.execute(QUERIES["ruled"], {"tenant": tenant, "rule": rule})
             return [
                 (Scope(tenant=tenant, agent=agent, user=user), change)
                 for tenant, agent, user, change in found
@@ -275,9 +275,10 @@ class SqliteJournal:
             lambda db: [proposal_from(row) for row in db.execute(QUERIES[query], wanted)]
         )
 
-    async def _editions(self, limit: int) -> list[Edition]:
+    async def _editions(self, tenant: str, limit: int) -> list[Edition]:
+        wanted = {"tenant": tenant, "limit": limit}
         return await self.file.read(
-            lambda db: [edition_from(row) for row in db.execute(QUERIES["editions"], {"limit": limit})]
+            lambda db: [edition_from(row) for row in db.execute(QUERIES["editions"], wanted)]
         )
 
 

@@ -84,7 +84,7 @@ async def weigh(clean: Clean, tools: Tools) -> Verdict:
     """
     if tools.office is None or not clean.change.put:
         return Verdict.ALLOW
-    policy = await tools.office.rulebook.policy()
+    policy = await tools.office.rulebook.policy(clean.change.scope.tenant)
     judgement = judge(await case_of(_plan(clean), tools, policy), policy)
     if judgement.verdict is Verdict.REFUSE:
         entry = Entry(
@@ -140,7 +140,7 @@ async def believed(change: Change, tools: Tools, trusting: Trusting) -> Change |
     """The change with each memory trusted no more than it is here, or its problem."""
     if tools.office is None or not change.put:
         return change
-    policy = await tools.office.rulebook.policy()
+    policy = await tools.office.rulebook.policy(change.scope.tenant)
     try:
         records = [
             replace(put.record, trust=Trust.lowest(put.record.trust, trusting(put.record, policy)))

@@ -111,7 +111,7 @@ async def _overseen(tools: Tools, wanted: Exporting) -> AsyncIterator[dict[str, 
                 # How often it was planned anew is known to this house alone: it begins at one elsewhere.
                 yield {"kind": "proposal", "proposal": dump(replace(proposal, revision=1))}
             asked = replace(asked, after=page[-1].id)
-    edition = await journal.edition()
+    edition = await journal.edition(wanted.tenant)
     if edition is not None and not wanted.narrowed:
         yield {"kind": "rules", "rules": list(edition.rules), "at": edition.at, "by": edition.by}
 

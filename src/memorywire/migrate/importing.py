@@ -97,7 +97,7 @@ async def _bundle(wish: Wish, tools: Tools, tell: Tell) -> dict[str, Json]:
     await asyncio.to_thread(refuse_unsound_rules, wish.path, tools)
     await asyncio.to_thread(_refuse_others, wish.path, wish)
     evidence = await asyncio.to_thread(verified, wish.path) if wish.ledger else []
-    signer = await _signer(bundle, tools)
+    signer = await _signer(bundle, tools, wish.tenant)
     vouched = signer.known or wish.trusted
     landing = wish.landing(_batch(wish, bundle.digest), as_named if vouched else as_untrusted)
     changes = from_thread(_usable(changes_in(wish.path, wish.tenant), bundle, tools, signer))
@@ -140,11 +140,11 @@ class Signer:
     known: bool
 
 
-async def _signer(bundle: Bundle, tools: Tools) -> Signer:
+async def _signer(bundle: Bundle, tools: Tools, tenant: str) -> Signer:
     if bundle.signature is None:
         return Signer(key=None, known=False)
     verifier = verify_signature(bundle.signature, bundle.digest)
-    policy = None if tools.office is None else await tools.office.rulebook.policy()
+    policy = None if tools.office is None else await tools.office.rulebook.policy(tenant)
     named = () if policy is None else policy.bundle_keys
     return Signer(key=str(verifier), known=await asyncio.to_thread(is_known, verifier, named, tools))
 

@@ -10,6 +10,8 @@ from memorywire.journal.contract import Act, Edition
 from memorywire.journal.entries import Entry
 from memorywire.migrate.arriving import Clean, cleaned
 from memorywire.migrate.bundle import proposals_in, rules_in
+from memorywire.migrate.names import derived
+from memorywire.model.errors import Conflict
 from memorywire.model.proposal import Proposal
 from memorywire.model.record import Scope, Trust
 
@@ -43,11 +45,23 @@ async def settle_in(path: Path, tools: Tools, tenant: str, *, dry_run: bool, vou
         proposals += 1
         entry = entry_about(proposal, "staged", tools.office.caller, tools.clock())
         if not dry_run:
-            await journal.write(Act(proposals=(proposal,), entries=(entry,)))
+            await _propose(proposal, entry, tools)
     edition = rules_in(path)
     if edition is not None and not vouched:
         return Overseen(proposals=proposals, rules="not trusted")
     return Overseen(proposals=proposals, rules=await _rules(edition, tools, tenant, dry_run=dry_run))
+
+
+async def _propose(proposal: Proposal, entry: Entry, tools: Tools) -> None:
+    """Write the proposal; under another id where a tenant that this one cannot see has its id."""
+    journal = tools.governance.journal
+    try:
+        await journal.write(Act(proposals=(proposal,), entries=(entry,)))
+    except Conflict:
+        renamed = replace(proposal, id=derived(proposal.scope.tenant, proposal.id))
+        if await journal.proposal(renamed.scope.tenant, renamed.id) is None:
+            entry = replace(entry, subject=renamed.id)
+            await journal.write(Act(proposals=(renamed,), entries=(entry,)))
 
 
 def arrived(proposal: Proposal, tenant: str, *, vouched: bool = True) -> Proposal:
@@ -85,7 +99,7 @@ async def _rules(edition: Edition | None, tools: Tools, tenant: str, *, dry_run:
     journal = tools.governance.journal
     if edition is None:
         return "none"
-    there = await journal.edition()
+    there = await journal.edition(tenant)
     if there is not None:
         return "already" if there.rules == edition.rules else "kept ours"
     if not dry_run:
@@ -96,6 +110,6 @@ async def _rules(edition: Edition | None, tools: Tools, tenant: str, *, dry_run:
             actor=tools.governance.caller,
             kind="imported",
         )
-        await journal.write(Act(edition=edition, entries=(entry,)))
+        await journal.write(Act(edition=replace(edition, tenant=tenant), entries=(entry,)))
         tools.governance.rulebook.forget()
     return "imported"

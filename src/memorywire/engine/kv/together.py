@@ -153,7 +153,7 @@ async def _submitted(keys: Keys, meant: Mapping[str, _Meant]) -> dict[str, _Ende
 async def _able(keys: Keys, settings: Mapping[str, Setting]) -> dict[str, Ready | MemorywireError]:
     """Each setting ready to be planned, or its problem; one reading clears all that show no secret."""
     office = keys.tools.office
-    policy = None if office is None else await office.rulebook.policy()
+    policy = None if office is None else await office.rulebook.policy(keys.scope.tenant)
     told = [(setting, content_of(setting)) for setting in settings.values()]
     clear = [True] * len(told) if office is None else cleared(told, partial(_innocent, keys, office.redactor))
     able: dict[str, Ready | MemorywireError] = {}

@@ -19,7 +19,7 @@ from memorywire.model.requests import Forget
 class _Open(Rulebook):
     """A rulebook of the base policy alone, whatever rules people have given."""
 
-    async def policy(self) -> Policy:
+    async def policy(self, tenant: str) -> Policy:
         return self.base
 
 
