@@ -219,7 +219,7 @@ def _refuse_unconfirmed(proposals: Sequence[Proposal], request: Decide) -> None:
 async def _refuse_own_proposals(proposals: Sequence[Proposal], tools: Tools) -> None:
     """Where policy asks for two people, refuse an approval by the proposer or by somebody who may be."""
     office = tools.governance
-    if not (await office.rulebook.policy()).four_eyes:
+    if not office.rulebook.base.four_eyes:
         return
     identities = {office.caller, office.principal or office.caller}
     for proposal in proposals:

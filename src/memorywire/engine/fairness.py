@@ -181,6 +181,7 @@ def _joined(*asked: Asked) -> Asked:
     first = asked[0]
     return replace(
         first,
+        candidates=_unique(scored for one in asked for scored in one.candidates),
         fused=None if first.fused is None else _merged(one.fused for one in asked),
         returned_by=None if first.returned_by is None else _merged(one.returned_by for one in asked),
     )

@@ -49,7 +49,7 @@ class Clerk:
     async def can_answer_own(self) -> bool:
         """Whether policy lets a change be approved through the connection that asked for it."""
         office = (await self.open_door()).house.tools.office
-        return office is None or not (await office.rulebook.policy()).four_eyes
+        return office is None or not office.rulebook.base.four_eyes
 
     async def _ask(
         self, operation: str, payload: Mapping[str, Json], caller: "Caller", visit: Visit
