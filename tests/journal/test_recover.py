@@ -252,10 +252,10 @@ def _said(source: str) -> Footprint:
 def test_the_command_reports_and_its_undo_works(tmp_path: Path):
     shell = Shell(tmp_path / "home")
     shell.remember("Ana likes tea", "--source", "user")
-    assert shell("recover", "--source", "blog*", "--since", "1d").code == 3
-    shell.remember("Ana likes petrol", "--source", "blog:evil")
-    assert "would be: 1 ended" in shell("recover", "--source", "blog*", "--since", "1d", "--dry-run").out
-    done = shell("recover", "--source", "blog*", "--since", "1d", "--json").json
+    assert shell("recover", "--source", "agent:evil*", "--since", "1d").code == 3
+    shell.remember("Ana likes petrol", "--source", "agent:evil")
+    assert "would be: 1 ended" in shell("recover", "--source", "agent:evil*", "--since", "1d", "--dry-run").out
+    done = shell("recover", "--source", "agent:evil*", "--since", "1d", "--json").json
     assert [(step["deed"], step["cause"]) for step in done["steps"]] == [("ended", "source")]
     assert shell("undo", done["change_id"]).code == 0
     assert len(shell("list", "--json").json["items"]) == 2
