@@ -115,7 +115,9 @@ def test_rules_that_go_are_named_and_none_at_all_has_to_be_said(shell, tmp_path)
 
 def test_a_learned_rule_is_suggested_activated_and_reverted(shell):
     for number in range(5):
-        shell.remember(f"customer {number} is in town {number * 7}", "--source", "notes", "--approval-required")
+        shell.remember(
+            f"customer {number} is in town {number * 7}", "--source", "notes", "--approval-required"
+        )
     assert "nothing was decided" in shell("policy", "suggestions").out
     assert shell("review", "approve", "--all", "--yes").code == 0
     (suggested,) = shell("policy", "suggestions", "--json").json["suggestions"]

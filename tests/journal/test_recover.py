@@ -254,7 +254,9 @@ def test_the_command_reports_and_its_undo_works(tmp_path: Path):
     shell.remember("Ana likes tea", "--source", "user")
     assert shell("recover", "--source", "agent:evil*", "--since", "1d").code == 3
     shell.remember("Ana likes petrol", "--source", "agent:evil")
-    assert "would be: 1 ended" in shell("recover", "--source", "agent:evil*", "--since", "1d", "--dry-run").out
+    assert (
+        "would be: 1 ended" in shell("recover", "--source", "agent:evil*", "--since", "1d", "--dry-run").out
+    )
     done = shell("recover", "--source", "agent:evil*", "--since", "1d", "--json").json
     assert [(step["deed"], step["cause"]) for step in done["steps"]] == [("ended", "source")]
     assert shell("undo", done["change_id"]).code == 0
