@@ -94,7 +94,7 @@ def test_the_store_is_exported_and_the_erased_memory_is_not_in_it(shell: Inside,
 
 def test_a_bundle_is_imported_into_a_new_store(tmp_path: Path) -> None:
     shell = Inside(tmp_path / "other")
-    run(shell, "import", str(SAMPLES / "bundle.mwb"))
+    run(shell, "import", str(SAMPLES / "bundle.mwb"), "--trusted")
     assert list_contents(shell, MEMORYWIRE_AGENT="support") >= LIVE
 
 
