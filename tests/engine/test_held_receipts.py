@@ -6,6 +6,7 @@ import pytest
 
 from memorywire import Memory
 from memorywire.model.answers import Status
+from memorywire.model.errors import ApprovalPending
 from memorywire.model.requests import Action
 from tests.engine.quick import Quick
 from tests.engine.stage import STORES, HandClock
@@ -144,5 +145,15 @@ def test_another_request_and_one_after_a_decision_wait_anew():
         assert second.proposal_id != first.proposal_id
         other = await memory.forget("a", reason="another reason")
         assert other.proposal_id != second.proposal_id
+
+    with_memory("memory://", work)
+
+
+def test_a_held_deletion_of_an_item_does_not_return_as_if_it_were_done():
+    async def work(memory, clock, change):
+        with pytest.raises(ApprovalPending) as caught:
+            await memory.harness.delete("a")
+        assert caught.value.proposal_id == (await memory.forget("a")).proposal_id
+        assert await memory.harness.get("a") is not None
 
     with_memory("memory://", work)

@@ -17,7 +17,7 @@ from memorywire.engine.remember import remember
 from memorywire.engine.tools import Tools
 from memorywire.house import House
 from memorywire.model.change import EndReason
-from memorywire.model.errors import Conflict, InvalidRequest
+from memorywire.model.errors import ApprovalPending, Conflict, InvalidRequest
 from memorywire.model.kv import is_entry
 from memorywire.model.query import Scored
 from memorywire.model.record import Json, MemoryType, Record, Scope, Standing
@@ -182,8 +182,17 @@ class Harness:
         ]
 
     async def delete(self, id: str) -> None:
-        """End the item; deleting what is not there is fine."""
-        await forget(Forget(scope=self.scope, ids=(id,)), await self._tools("forget"))
+        """End the item; deleting what is not there is fine.
+
+        Raises ApprovalPending while it waits for a person: then the item is still there.
+        """
+        receipt = await forget(Forget(scope=self.scope, ids=(id,)), await self._tools("forget"))
+        if receipt.proposal_id is not None:
+            raise ApprovalPending(
+                "a person has to agree first; the item is still there",
+                proposal_id=receipt.proposal_id,
+                fix=f"approve proposal {receipt.proposal_id}, or reject it",
+            )
 
     async def all(self) -> AsyncIterator[MemoryItem]:
         """Every item that is active or blacklisted, by id."""
