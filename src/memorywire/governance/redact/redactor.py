@@ -59,7 +59,8 @@ class Redactor:
         """As `text`, for a name or an id, which may be random: only certain secrets are taken out."""
         if text in self._clean_names:
             return text, ()
-        clean, kinds = _without(text, list(self._certain(legible(text))))
+        shown = legible(text)
+        clean, kinds = _without(text, [*self._certain(shown), *self._known.find_disguised(shown)])
         if not kinds:
             _learn((text,), self._clean_names)
         return clean, kinds
@@ -114,7 +115,7 @@ class Redactor:
     def _found(self, text: str) -> list[Span]:
         """All spans in the text as it stands, and with its disguises undone."""
         text = legible(text)
-        found = [*self._certain(text), *self._likely(text)]
+        found = [*self._certain(text), *self._known.find_disguised(text), *self._likely(text)]
         unveiled = unmasked(text)
         if unveiled is not None:
             found += map(unveiled.back, (*self._certain(unveiled.text), *self._likely(unveiled.text)))

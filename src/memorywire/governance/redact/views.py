@@ -9,21 +9,16 @@ from functools import cache
 from typing import Any
 
 from memorywire.governance.redact.rules import Span
+from memorywire.model.lookalikes import ignorable_class
 from memorywire.model.values import dataclass
 
-_TWINS = (
-    "АВЕКМНОРСТУХІЈЅавекмнорстухіјѕԁһӏԛԝɡɑΑΒΕΖΗΙΚΜΝΟΡΤΥΧορν",
-    "ABEKMHOPCTYXIJSabekmhopctyxijsdhlqwgaABEZHIKMNOPTYXopv",
-)
-"""Letters of other scripts that look like Latin ones."""
+_MORE_TWINS = ("ВКМНТвкмнтԁһӏԛԝΒΕΖΗΚΜΝΡΤΥΧ", "BKMHTBKMHTdhlqwBEZHKMNPTYX")
+"""Letters that look like Latin ones, beside those of Unicode's table."""
 
-_HIDDEN = (
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
-    "\ufe00-\ufe0f\ufeff"
-)
+_CONTROLS = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
+_MARKS = "\u0300-\u036f\u20d0-\u20f0"  # strokes and the like, written over a letter
+_ENDS = "\u2028\u2029"
 _WIDE = "\uff0d\uff10-\uff19\uff21-\uff3a\uff3f\uff41-\uff5a\U0001d400-\U0001d7ff"
-_FOREIGN = "\u0400-\u052f\u0391-\u03c9\u0261\u0251"
-_INVISIBLE = re.compile(f"[{_HIDDEN}]+")
 _BEFORE_BREAK, _AFTER_BREAK = " \t\r\\", " \t>|+*\"'`"
 _BREAK = re.compile(rf"(?:\n|\\n)[{_AFTER_BREAK}]*")
 
@@ -49,7 +44,7 @@ def unmasked(text: str) -> View | None:
     """Without invisible characters, in one width and one script; None where no word is so disguised."""
     if text.isascii() or not _disguised().search(text):
         return None
-    return _without([found.span() for found in _INVISIBLE.finditer(text)], text.translate(_faces()))
+    return _without([found.span() for found in _invisible().finditer(text)], text.translate(_faces()))
 
 
 def is_broken(text: str) -> bool:
@@ -88,20 +83,32 @@ def _without(gaps: Sequence[tuple[int, int]], text: str) -> View:
 
 
 @cache
+def _invisible() -> re.Pattern[str]:
+    """What hides in a text, by Unicode's own table of characters that a reader does not see."""
+    from memorywire.model.unicode_tables import DEFAULT_IGNORABLE
+
+    ranges = "".join(f"{chr(low)}-{chr(high)}" for low, high in DEFAULT_IGNORABLE)
+    return re.compile(f"[{ranges}{_ENDS}{_MARKS}{_CONTROLS}]+")
+
+
+@cache
 def _disguised() -> Any:
     import re2
 
-    return re2.compile(
-        f"[!-~][{_HIDDEN}]+[!-~]|[{_WIDE}]|[0-9A-Za-z_-][{_FOREIGN}]|[{_FOREIGN}][0-9A-Za-z_-]"
-    )
+    hidden = f"{ignorable_class()}{_ENDS}{_MARKS}\\x00-\\x08\\x0e-\\x1f\\x7f-\\x{{9f}}"
+    foreign = "".join(f"\\x{{{code:x}}}" for code in _faces() if not chr(code).isascii())
+    return re2.compile(f"[!-~][{hidden}]+[!-~]|[{_WIDE}]|[0-9A-Za-z_-][{foreign}]|[{foreign}][0-9A-Za-z_-]")
 
 
 @cache
 def _faces() -> dict[int, str]:
     """Characters that look like a Latin one, each with that Latin character."""
+    from memorywire.model.unicode_tables import LOOKALIKES
+
     wide = (
         chr(code) for first, last in ((0xFF01, 0xFF5E), (0x1D400, 0x1D7FF)) for code in range(first, last + 1)
     )
     plain = {ord(char): unicodedata.normalize("NFKC", char) for char in wide}
-    twins = {ord(char): twin for char, twin in zip(*_TWINS, strict=True)}
-    return {code: char for code, char in (plain | twins).items() if len(char) == 1}
+    twins = {ord(char): face for face, chars in LOOKALIKES.items() if face.isalnum() for char in chars}
+    more = {ord(char): face for char, face in zip(*_MORE_TWINS, strict=True)}
+    return {code: char for code, char in (twins | plain | more).items() if len(char) == 1}
