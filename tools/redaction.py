@@ -14,6 +14,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -22,10 +23,14 @@ from memorywire.governance.redact import Redactor
 from memorywire.model.record import Json
 from tests.redaction.corpus import held_out
 from tests.redaction.corpus.evasion import DISGUISED, ENCODED
+from tests.redaction.corpus.everyday import SENTENCES
 from tests.redaction.corpus.ordinary import filler, ordinary
+from tests.redaction.corpus.people import mistyped, people
+from tests.redaction.corpus.planted import planted
 from tests.redaction.corpus.secrets import held_out_kinds, later_kinds, written_for
 from tests.redaction.corpus.shapes import Sample
 from tests.redaction.measuring import Score, disguised, registered, score
+from tests.redaction.test_separators import ESCAPED, SEPARATORS, VALUE, WRITTEN
 
 EACH = 20  # sentences of every kind
 ORDINARY = 6000
@@ -53,35 +58,70 @@ def main() -> None:
     options = parser.parse_args()
     data = options.data
     redactor = Redactor()
-    plain = score(redactor, ordinary(ORDINARY))
     turns = list(locomo(data)) if data else []
-    print("| set | sentences | kinds | recall | false | precision, with the ordinary ones |")
-    print("|---|---|---|---|---|---|")
-    show("kinds with rules", score(redactor, written_for(EACH)), plain)
-    show(f"held-out kinds ({len(held_out.KINDS)})", score(redactor, held_out_kinds(EACH)), plain)
-    show("kinds chosen later", score(redactor, later_kinds(EACH)), plain)
-    show("held-out kinds, patterns off", score(Redactor(patterns=False), held_out_kinds(EACH)), plain)
-    show_ordinary("ordinary memories", plain)
-    if turns:
-        show_ordinary("turns of LoCoMo", score(redactor, turns))
+    show_sets(redactor, turns)
     for file in options.also:
         show_flags(redactor, file)
+    show_personal([Sample("everyday", text) for text in SENTENCES], turns)
+    show_separators()
     show_forms(redactor)
     show_times(redactor, [turn.text for turn in turns])
     show_worst(redactor)
 
 
-def show(name: str, found: Score, plain: Score) -> None:
+def show_sets(redactor: Redactor, turns: list[Sample]) -> None:
+    plain = score(redactor, ordinary(ORDINARY))
+    print("| set | sentences | kinds | recall | false | precision, with the ordinary ones |")
+    print("|---|---|---|---|---|---|")
+    show("kinds with rules", score(redactor, written_for(EACH)), plain)
+    show(f"held-out kinds ({len(held_out.KINDS)})", score(redactor, held_out_kinds(EACH)), plain)
+    show("kinds chosen later", score(redactor, later_kinds(EACH)), plain)
+    show("planted, formats tuned on", score(redactor, planted(held_out=False)), plain)
+    show("planted, formats held out", score(redactor, planted(held_out=True)), plain, kinds=False)
+    show("held-out kinds, patterns off", score(Redactor(patterns=False), held_out_kinds(EACH)), plain)
+    show_ordinary("ordinary memories", plain)
+    show_ordinary("everyday sentences", score(redactor, [Sample("everyday", text) for text in SENTENCES]))
+    if turns:
+        show_ordinary("turns of LoCoMo", score(redactor, turns))
+
+
+def show(name: str, found: Score, plain: Score, *, kinds: bool = True) -> None:
     false = len(found.false) + len(plain.false)
     precision = found.found / max(1, found.found + false)
     print(f"| {name} | {found.count} | {len(found.kinds)} | {found.recall:.4f} | {false} | {precision:.4f} |")
     missed = sorted({sample.kind for sample in found.missed})
-    if found.found and missed:
+    if found.found and missed and kinds:
         print(f"|   missed: {', '.join(missed)} | {len(found.missed)} | {len(missed)} | | | |")
 
 
 def show_ordinary(name: str, found: Score) -> None:
     print(f"| {name} | {found.count} | | | {len(found.false)} | |")
+
+
+def show_personal(everyday: list[Sample], turns: list[Sample]) -> None:
+    """What the opt-in detector of personal data finds, and what it flags that is none."""
+    finder = Redactor(personal=True)
+    print("\n| personal data, opt-in | sentences | found | flagged wrongly |\n|---|---|---|---|")
+    for kind, samples in groupby(people(100), key=lambda sample: sample.kind):
+        result = score(finder, list(samples))
+        print(f"| {kind} | {result.count} | {result.recall:.3f} | {len(result.false)} |")
+    print(f"| wrong check digits | 400 | | {len(score(finder, mistyped(100)).false)} |")
+    for name, others in (("everyday sentences", everyday), ("turns of LoCoMo", turns)):
+        print(f"| {name} | {len(others)} | | {len(score(finder, others).false)} |")
+
+
+def show_separators() -> None:
+    """How often a registered value is found behind each separator and in each spelling."""
+    redactor = Redactor({"mine": VALUE}, patterns=False)
+    tables = {
+        "characters between those of the value": [mark.join(VALUE) for mark in SEPARATORS.values()],
+        "escapes between those of the value": [mark.join(VALUE) for mark in ESCAPED.values()],
+        "spellings of the value": [written(VALUE) for written in WRITTEN.values()],
+    }
+    print("\n| a registered value behind | tried | found |\n|---|---|---|")
+    for name, texts in tables.items():
+        found = sum(redactor.text(f"see {text} there")[0] == "see [REDACTED:mine] there" for text in texts)
+        print(f"| {name} | {len(texts)} | {found} |")
 
 
 def show_flags(redactor: Redactor, file: Path) -> None:

@@ -35,6 +35,8 @@ _SETTINGS = {
     "match": "The relevance from which the verdict is `match`, 0 to 1, fitted together with the floor.",
     "policy": "What judges every change: `open`, `balanced`, `strict`, or the path of a TOML file.",
     "journal": "Where the journal is kept, when the store cannot keep it beside the memories.",
+    "personal_data": "`redact` takes card and account numbers, national ids, phone numbers and e-mail "
+    "addresses out of what is remembered; `keep` does not.",
     "secrets": "Names of environment variables, with commas between, whose values must never be kept.",
     "console": "The address of the console, for the links of receipts; a server that has one knows it.",
     "extractor": "Who reads conversations for facts: `auto`, `builtin`, `off`, or "

@@ -9,6 +9,7 @@ from memorywire.governance.redact import Redactor
 from memorywire.model.record import Json
 from tests.redaction.corpus.evasion import DISGUISED, ENCODED
 from tests.redaction.corpus.ordinary import ordinary
+from tests.redaction.corpus.planted import planted
 from tests.redaction.corpus.secrets import held_out_kinds, later_kinds, written_for
 from tests.redaction.corpus.shapes import Sample
 
@@ -30,7 +31,7 @@ _SHAPES: dict[str, Callable[[str], Json]] = {
 
 
 def _samples() -> list[Sample]:
-    secrets = [*written_for(4), *held_out_kinds(4), *later_kinds(4)]
+    secrets = [*written_for(4), *held_out_kinds(4), *later_kinds(4), *planted(held_out=False, each=8)]
     random = Random(4)
     ways = list({**DISGUISED, **ENCODED}.values())
     turned = [

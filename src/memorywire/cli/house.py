@@ -46,6 +46,7 @@ async def opened_house(settings: "Settings", clock: Clock = system_clock) -> Asy
             journal=settings.journal,
             fallback=default_journal(os.environ, settings.stores),
             secrets=settings.secrets,
+            redact_personal=settings.redact_personal,
             caller=LOCAL,
             console=settings.console,
         ),

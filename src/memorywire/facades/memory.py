@@ -95,7 +95,8 @@ class Memory(Audited, Overseeing, Contracts):
     was fitted for the default embedder.
 
     `policy` is a profile (`open`, `balanced`, `strict`), the path of a TOML file, or None: then nothing is
-    judged, redacted or written down. `secrets` are values by label that must never be kept. `caller` is
+    judged, redacted or written down. `secrets` are values by label that must never be kept; with
+    `redact_personal`, neither is personal data (cards, accounts, national ids, phones, e-mail). `caller` is
     who the ledger says asked. `journal` is the URL of the ledger of a store that cannot keep it beside
     its memories.
 
@@ -121,6 +122,7 @@ class Memory(Audited, Overseeing, Contracts):
         policy: str | None = DEFAULT_POLICY,
         journal: str | None = None,
         secrets: Mapping[str, str] | None = None,
+        redact_personal: bool = False,
         caller: str = LOCAL,
         write: str | None = None,
         several: Several | None = None,
@@ -140,6 +142,7 @@ class Memory(Audited, Overseeing, Contracts):
             policy=policy or DEFAULT_POLICY,
             journal=journal,
             secrets=dict(secrets or {}),
+            redact_personal=redact_personal,
             caller=caller,
             on=policy is not None,
         )

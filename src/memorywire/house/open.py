@@ -45,14 +45,15 @@ class Governance:
 
     `policy` is a shipped profile or the path of a TOML file. `journal` is a URL, for stores that cannot keep
     a journal beside their memories; `fallback` is the one for durable stores when none is named. `secrets`
-    are values by label that must never be kept. `caller` is who asks, unless a door knows better. `console`
-    is the address of the pages where people decide.
+    are values by label that must never be kept; with `redact_personal`, neither is personal data. `caller` is
+    who asks, unless a door knows better. `console` is the address of the pages where people decide.
     """
 
     policy: str = Profile.BALANCED
     journal: str | None = None
     fallback: str | None = None
-    secrets: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    redact_personal: bool = False
     caller: str = LOCAL
     console: str | None = None
     on: bool = True
@@ -213,7 +214,7 @@ async def _governed(tools: Tools, governance: Governance, reading: Reading, rule
         journal=journal,
         rulebook=Rulebook(policy, journal, tools.clock),
         purse=Purse(journal),
-        redactor=Redactor(governance.secrets),
+        redactor=Redactor(governance.secrets, personal=governance.redact_personal),
         rejected=RejectedWords(journal, tools.clock),
         caller=governance.caller,
         review_url=None if governance.console is None else review_url(governance.console),

@@ -27,6 +27,7 @@ from memorywire.stores.router.mounting import name_in
 DEFAULT_AGENT = "default"
 DEFAULT_EMBEDDER = "minilm"
 DEFAULT_POLICY = "balanced"
+KEEP, REDACT = "keep", "redact"
 CONFIG_NAME = "memorywire.toml"
 _DIGITS = 10
 _PREFIX = "MEMORYWIRE_"
@@ -44,6 +45,7 @@ _KEYS = {
     "policy": "policy",
     "journal": "journal",
     "secrets": "secrets",
+    "personal_data": "personal_data",
     "extractor": "extractor",
     "extractor_calls": "extractor_calls",
     "console": "console",
@@ -72,6 +74,7 @@ class Settings:
     policy: str = DEFAULT_POLICY
     journal: str | None = None
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    personal_data: str = KEEP
     console: str | None = None
     several: Several = field(default_factory=Several)
     extractor: str = DEFAULT_EXTRACTOR
@@ -79,6 +82,11 @@ class Settings:
     extractor_calls: int = CALLS_A_DAY
     sleep: Sleep = field(default_factory=Sleep)
     sources: tuple[str, ...] = ()
+
+    @property
+    def redact_personal(self) -> bool:
+        """Whether personal data is taken out of what is remembered."""
+        return self.personal_data == REDACT
 
     @property
     def reading(self) -> Reading:
@@ -100,6 +108,7 @@ class Settings:
             "policy": self.policy,
             "journal": self.journal,
             "secrets": self.secrets,
+            "redact_personal": self.redact_personal,
             "several": self.several,
             "reading": self.reading,
         }
@@ -133,6 +142,7 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
         policy=given.get("policy", DEFAULT_POLICY),
         journal=given.get("journal"),
         secrets=_secrets(given.get("secrets", ""), env),
+        personal_data=_personal_data(given.get("personal_data", KEEP)),
         console=given.get("console"),
         several=several_from(given.get("router", {}), env),
         extractor=given.get("extractor", DEFAULT_EXTRACTOR),
@@ -194,6 +204,12 @@ def _secrets(names: str, env: Mapping[str, str]) -> dict[str, str]:
     """The values of the variables that hold secrets, by name: they are never written into a file."""
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     return {name: env[name] for name in wanted if env.get(name)}
+
+
+def _personal_data(word: Json) -> str:
+    if word not in (KEEP, REDACT):
+        raise InvalidRequest("personal_data is neither keep nor redact", field="personal_data", fix=REDACT)
+    return str(word)
 
 
 def _from_env(env: Mapping[str, str]) -> dict[str, Json]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
+from memorywire.governance.redact.announced import IN_ASCII
 from memorywire.governance.redact.places import NAMES, PLACES
 from memorywire.governance.redact.rules import ISSUERS
 from memorywire.governance.redact.shapes import ANY_RUN
@@ -52,7 +53,7 @@ def _gather(value: Json, name: str, keys: list[str], said: list[str]) -> None:
 
 @cache
 def _telling() -> Any:
-    return _any_of([ANY_RUN, _BLOCK, *(rule.pattern for rule in PLACES)])
+    return _any_of([ANY_RUN, _BLOCK, IN_ASCII, *(rule.pattern for rule in PLACES)])
 
 
 @cache

@@ -21,6 +21,7 @@ _PLACEHOLDER = re.compile(
 )
 _BLANKED = re.compile(r"\.{3}|\*{3}|^<|>$|\$\{|\{\{|redacted", re.IGNORECASE)
 _COUNTING = re.compile(r"012345|123456|234567|abcdef", re.IGNORECASE)
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _PARTS = re.compile(r"[^A-Za-z0-9]+")
 
 _WORDY = 0.45  # English letter pairs: about .7 in words and identifiers, .2 in random strings
@@ -81,9 +82,14 @@ def is_random(value: str, least: int, *, counting: bool = False) -> bool:
         return False
     if is_hex(core):
         return digits > 0 and len(set(core)) >= 7
-    if digits == 0 and ("." in value or len(core) < 20 or not is_mixed(core)):
+    if digits == 0 and ("." in value or len(core) < 20 or not is_mixed(core) or _is_words(value)):
         return False
     return len(set(core)) >= min(9, least // 2) and not is_wordy(value)
+
+
+def _is_words(value: str) -> bool:
+    """Whether every part is a word, in any language: `Gas-und-Dampf-Kombikraftwerken`."""
+    return all(map(_WORD.fullmatch, parts(value)))
 
 
 def _counts(core: str) -> bool:

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from memorywire.governance.redact.announced import find_announced
 from memorywire.governance.redact.gate import is_innocent
 from memorywire.governance.redact.known import Known
+from memorywire.governance.redact.personal import find_personal
 from memorywire.governance.redact.places import find_placed, holds_a_secret, is_ordinary
 from memorywire.governance.redact.rules import Rank, Span, compiled, find_issued, image, legible
 from memorywire.governance.redact.shapes import find_shapes
@@ -31,11 +33,15 @@ class Finding:
 class Redactor:
     """Finds the secrets a host registered (label to value) and, with `patterns`, those that show.
 
-    Redacting what was redacted changes nothing.
+    With `personal`, personal data is found, too: cards, accounts, national ids, phone numbers and e-mail
+    addresses. Redacting what was redacted changes nothing.
     """
 
-    def __init__(self, known: Mapping[str, str] = _NOTHING, *, patterns: bool = True) -> None:
+    def __init__(
+        self, known: Mapping[str, str] = _NOTHING, *, patterns: bool = True, personal: bool = False
+    ) -> None:
         self._known = Known(known)
+        self._personal = personal
         self._patterns = patterns
         # Names of agents and users come again and again.
         self._clean_names: set[str] = set()
@@ -43,7 +49,7 @@ class Redactor:
 
     def finds_nothing(self, names: Iterable[str | None], values: Iterable[Json]) -> bool:
         """Whether a glance shows that these names and values hold no secret; False says nothing."""
-        if not self._patterns or self._known:
+        if not self._patterns or self._known or self._personal:
             return False
         new = [name for name in names if name is not None and name not in self._innocent_names]
         innocent = is_innocent(new, values)
@@ -116,6 +122,8 @@ class Redactor:
         """All spans in the text as it stands, and with its disguises undone."""
         text = legible(text)
         found = [*self._certain(text), *self._known.find_disguised(text), *self._likely(text)]
+        if self._personal:
+            found += find_personal(text)
         unveiled = unmasked(text)
         if unveiled is not None:
             found += map(unveiled.back, (*self._certain(unveiled.text), *self._likely(unveiled.text)))
@@ -137,6 +145,7 @@ class Redactor:
         seen = image(text)
         yield from find_placed(text, seen)
         yield from find_shapes(text, seen)
+        yield from find_announced(text)
         yield from _encoded(text, seen)
 
 

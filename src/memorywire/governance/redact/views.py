@@ -96,8 +96,8 @@ def _disguised() -> Any:
     import re2
 
     hidden = f"{ignorable_class()}{_ENDS}{_MARKS}\\x00-\\x08\\x0e-\\x1f\\x7f-\\x{{9f}}"
-    foreign = "".join(f"\\x{{{code:x}}}" for code in _faces() if not chr(code).isascii())
-    return re2.compile(f"[!-~][{hidden}]+[!-~]|[{_WIDE}]|[0-9A-Za-z_-][{foreign}]|[{foreign}][0-9A-Za-z_-]")
+    foreign = "".join(f"\\x{{{code:x}}}" for code, face in _faces().items() if face.isalnum())
+    return re2.compile(f"[!-~][{hidden}]+[!-~]|[{_WIDE}]|[0-9A-Za-z_]-?[{foreign}]|[{foreign}]-?[0-9A-Za-z_]")
 
 
 @cache
