@@ -39,6 +39,9 @@ _SETTINGS = {
     "addresses out of what is remembered; `keep` does not.",
     "secrets": "Names of environment variables, with commas between, whose values must never be kept.",
     "console": "The address of the console, for the links of receipts; a server that has one knows it.",
+    "witnesses": "Where each checkpoint of the ledger also goes, with commas between: `file:///PATH`, "
+    "`https://HOST/PATH` (POST), `put+https://HOST/PATH` (an object store, PUT). "
+    "See [how to audit](../how-to/audit.md#keep-a-checkpoint-elsewhere).",
     "extractor": "Who reads conversations for facts: `auto`, `builtin`, `off`, or "
     "`openai+https://HOST/v1?model=NAME`, `anthropic+https://HOST/v1?model=NAME`.",
     "extractor_key": "The key of that endpoint. Environment only, so that it is in no file.",

@@ -1,6 +1,10 @@
 """Tampers with ledgers many times, and says what an examination found: more of what the tests do a little of.
 
     python tools/tamper.py --trials 1000
+    python tools/tamper.py --state
+
+With `--state` it leaves the ledger alone and edits the rows that the ledger speaks of, in every way it knows:
+what `audit verify --state` finds, by table.
 
 The controls show that the sweep can fail: without checkpoints what is rebuilt or truncated goes unseen, and
 an examination that is switched off sees nothing at all.
@@ -11,6 +15,7 @@ import random
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,8 +26,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from memorywire.journal.entries import draft
 from memorywire.journal.ledger import append, rows
 from memorywire.journal.merkle import EMPTY
+from memorywire.journal.state import compare
 from memorywire.journal.verify import Report, verify
 from tests.journal.books import a_ledger, a_notary, an_entry, audit, seal
+from tests.journal.forging import EDITS, UNSEEN, a_state, forged
 from tests.journal.tampering import ATTACKS, Trial, try_attack
 from tests.journal.test_tamper import Book, a_book
 
@@ -54,6 +61,30 @@ def show_attacks(trials: list[Trial]) -> None:
         print(f"    {attack:24} found {found:3} of {len(own):3}, entry named exactly {exact:3}")
 
 
+def campaign(folder: Path) -> bool:
+    """Every edit of the state, on a fresh copy each; whether all of them were found."""
+    image = a_state(folder)
+    total: Counter[str] = Counter()
+    found: Counter[str] = Counter()
+    missed = []
+    for name, sql in EDITS.items():
+        table = name.partition(":")[0]
+        total[table] += 1
+        if forged(image, sql).ok:
+            missed.append(name)
+        else:
+            found[table] += 1
+    for table, count in total.items():
+        print(f"    {table:12} found {found[table]:3} of {count:3}")
+    print(f"state: edits={len(EDITS)} found={len(EDITS) - len(missed)} missed={missed}")
+    unseen = [name for name, sql in UNSEEN.items() if forged(image, sql).ok]
+    print(f"outside of the ledger, and not found: {', '.join(unseen)}")
+    db = apsw.Connection(":memory:")
+    db.deserialize("main", image)
+    print(f"control, nothing edited: differences={len(compare(db).differences)}")
+    return not missed and compare(db).ok
+
+
 def speed(folder: Path, entries: int) -> None:
     """What an entry costs to prepare, to append in a transaction, to sign and to verify: processor time."""
     db = a_ledger(folder / "speed.db")
@@ -83,7 +114,11 @@ def main() -> int:
     parser.add_argument("--trials", type=int, default=1000, help="how many attacks to try")
     parser.add_argument("--entries", type=int, default=100_000, help="how many entries to time")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--state", action="store_true", help="edit the state instead of the ledger")
     asked = parser.parse_args()
+    if asked.state:
+        with tempfile.TemporaryDirectory() as folder:
+            return int(not campaign(Path(folder)))
     with tempfile.TemporaryDirectory() as folder:
         book = a_book(Path(folder) / "book", ENTRIES, STEP)
         trials = sweep(book, asked.trials, random.Random(asked.seed), lambda db: audit(db, book.notary))

@@ -175,8 +175,8 @@ class Memory:
         asked = self._memory.audit_log(subject=subject, before=before, limit=limit, **filters)
         return self._run(asked)
 
-    def audit_verify(self, *, checkpoint: str | None = None) -> "Examination":
-        return self._run(self._memory.audit_verify(checkpoint=checkpoint))
+    def audit_verify(self, *, checkpoint: str | None = None, state: bool = False) -> "Examination":
+        return self._run(self._memory.audit_verify(checkpoint=checkpoint, state=state))
 
     def audit_checkpoint(self) -> str:
         return self._run(self._memory.audit_checkpoint())

@@ -54,6 +54,61 @@ def test_an_erase_asks_first_and_can_be_of_one_agent(shell: Shell):
     assert _on_disk(shell, "anaword lives there")
 
 
+ANA = "ana@example.com"
+
+
+@pytest.fixture
+def named(tmp_path: Path) -> Shell:
+    """A store that names one user wherever a user can be named, and another user beside her."""
+    typed = Inside(tmp_path / "home")
+    for number in range(30):
+        typed.remember(f"fact {number}", "--user", ANA if number % 3 else "ben", "--agent", f"a{number % 2}")
+    typed.remember("tea", "--user", ANA, "--id", "tea", "--idempotency-key", f"{ANA}:1")
+    typed("forget", "tea", "--user", ANA, "--reason", f"{ANA} asked")
+    typed.remember("waits", "--user", ANA, "--source", "web:forum")
+    typed.remember("rejected", "--user", ANA, "--source", "web:forum")
+    held = typed("review", "list", "--json").json["items"]
+    typed("review", "reject", held[0]["id"], "--reason", f"{ANA} says no")
+    typed("kv", "set", "colour", "green", "--of", "user", "--user", ANA)
+    typed("recall", "what is a fact?", "--user", ANA, "--agent", "a1")
+    typed("recall", f"what does {ANA} like?", "--agent", "a1")
+    return typed
+
+
+def test_no_byte_of_an_erased_users_id_stays_and_the_ledger_is_still_proven(named: Shell):
+    entries = named("audit", "log", "--user", ANA, "--all-agents", "--limit", "500", "--json").json["entries"]
+    assert len(entries) > 20
+    assert {entry["user"] for entry in entries} == {ANA}
+    assert named("erase", ANA, "--yes").code == 0
+    assert [path.name for path in named.home.iterdir() if ANA.encode() in path.read_bytes()] == []
+    assert named("audit", "verify").code == 0
+    left = named("audit", "log", "--all-agents", "--limit", "500", "--json").json["entries"]
+    assert {entry["seq"] for entry in entries} < {entry["seq"] for entry in left}
+    assert {entry.get("user") for entry in left} == {None, "ben"}
+    again = named("erase", ANA, "--yes")
+    assert (again.code, _on_disk(named, ANA), _on_disk(named, "ben")) == (3, False, True)
+
+
+def test_a_hard_delete_of_the_last_memory_takes_the_id_along(tmp_path: Path):
+    typed = Inside(tmp_path / "home")
+    typed.remember("one", "--user", ANA, "--id", "m1")
+    typed.remember("two", "--user", ANA, "--id", "m2")
+    typed("forget", "m1", "--hard", "--yes")
+    assert typed("list", "--user", ANA, "--json").json["items"][0]["id"] == "m2"
+    typed("forget", "m2", "--hard", "--yes")
+    assert not _on_disk(typed, ANA)
+    assert typed("audit", "verify").code == 0
+
+
+def test_a_user_who_only_asked_is_erased_too(tmp_path: Path):
+    typed = Inside(tmp_path / "home")
+    typed.remember("one", "--user", "ben")
+    typed("recall", "what is one?", "--user", ANA)
+    assert _on_disk(typed, ANA)
+    typed("erase", ANA, "--yes")
+    assert not _on_disk(typed, ANA)
+
+
 @pytest.mark.parametrize("of", ["agent", "tenant"])
 def test_a_key_that_no_erase_would_find_is_not_said_to_be_a_users(tmp_path: Path, of: str):
     typed = Inside(tmp_path / "home")

@@ -114,7 +114,7 @@ def test_only_bound_agents_are_elsewhere_and_unbinding_brings_them_back(tmp_path
             assert house.backends is not None
             await house.backends.unbind("t", "bot", "me")
             assert await _contents(bot) == ["kept here before"]
-            assert (await bot.audit_verify()).report.ok
+            assert (await bot.audit_verify(state=True)).ok
 
     asyncio.run(story())
 

@@ -124,6 +124,9 @@ def test_the_ledger_is_shown_proven_and_signed(client: Client):
     assert faults("audit_checkpoint.response", signed) == []
     verdict = client.get("/v0/audit/verify").json
     assert faults("audit_verify.response", verdict) == []
+    compared = client.get("/v0/audit/verify?state=true").json
+    assert faults("audit_verify.response", compared) == []
+    assert (compared["ok"], compared["state"]["differences"]) == (True, [])
     assert (verdict["ok"], verdict["exposed"]) == (True, 0)
 
 

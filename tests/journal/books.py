@@ -14,7 +14,11 @@ from memorywire.journal.sealing import advanced, keep, sealed_size
 from memorywire.journal.verify import Report, verify
 from memorywire.model.record import Scope
 
-SCHEMA = (files("memorywire.journal") / "migrations" / "0001_ledger.sql").read_text(encoding="utf-8")
+_MIGRATIONS = files("memorywire.journal") / "migrations"
+SCHEMA = "".join(
+    (_MIGRATIONS / name).read_text(encoding="utf-8")
+    for name in ("0001_ledger.sql", "0011_people_and_state.sql")
+)
 ANA = Scope(agent="assistant", user="ana")
 
 
@@ -26,6 +30,8 @@ def a_ledger(path: Path | None = None) -> apsw.Connection:
     db = apsw.Connection(":memory:" if path is None else str(path))
     db.execute("PRAGMA foreign_keys = ON")
     db.execute(SCHEMA)
+    # So that equal entries make equal ledgers: the mark of a user is random.
+    db.execute("INSERT INTO ledger_person VALUES ('mark of ana', 'default', 'ana', x'00')")
     return db
 
 

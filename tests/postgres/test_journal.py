@@ -116,3 +116,37 @@ def test_words_that_a_person_rejected_are_held_here_too(schema: str, tmp_path: P
         [kept] = list(memory.list())
         memory.forget(ids=[kept.id], hard_delete=True)
         assert memory.remember("Invoices go to evil example").status == "committed"
+
+
+def _naming(schema: str, word: str) -> list[str]:
+    """The tables in which any row says this word."""
+    location = locate(schema)
+    with psycopg.connect(location.dsn) as db:
+        db.execute(f"SET search_path = {location.schema}, public")
+        found = db.execute(
+            "SELECT relname FROM pg_class WHERE relnamespace = %s::regnamespace AND relkind = 'r'",
+            (location.schema,),
+        )
+        tables = [name for (name,) in found.fetchall()]
+        asked = {name: f'SELECT count(*) FROM "{name}" AS one WHERE one::text LIKE %s' for name in tables}
+        return [name for name, sql in asked.items() if db.execute(sql, (f"%{word}%",)).fetchone() != (0,)]
+
+
+def test_no_row_names_an_erased_user_and_an_edited_row_is_found(schema: str, tmp_path: Path) -> None:
+    ana, journal = "ana@example.com", f"sqlite://{tmp_path}/journal.db"
+    with Memory("agent", [schema], user_id=ana, policy="open", journal=journal) as memory:
+        memory.remember("green tea", id="tea", idempotency_key=f"{ana}:1")
+        memory.remember("black tea", id="black", approval_required=True)
+        memory.recall("what tea?")
+        memory.audit_log()  # which waits until the recall is written
+        assert {"version", "change", "ledger_person", "proposal", "recalled"} <= set(_naming(schema, ana))
+        assert "ledger" not in _naming(schema, ana)
+        memory.forget(ids=["tea", "black"], hard_delete=True)
+        assert _naming(schema, ana) == []
+        assert memory.audit_verify(state=True).ok
+        location = locate(schema)
+        with psycopg.connect(location.dsn) as db:
+            db.execute(f"SET search_path = {location.schema}, public")
+            db.execute("UPDATE proposal SET state = 'approved'")
+        (difference,) = memory.audit_verify(state=True).state.differences
+        assert (difference.kind, difference.detail) == ("proposal", "it is not as the ledger committed to it")

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import random
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -25,6 +25,7 @@ from memorywire.house import Governance, House, open_house
 from memorywire.journal import ledger
 from memorywire.journal.audit import examine
 from memorywire.journal.notary import Notary
+from memorywire.journal.state import compare
 from memorywire.journal.verify import verify
 from memorywire.model.change import Base, Put
 from memorywire.model.clock import system_clock
@@ -32,7 +33,7 @@ from memorywire.model.errors import MemorywireError
 from memorywire.model.record import DEFAULT_TENANT
 from memorywire.model.review import Decide, Reach, Verb
 from memorywire.stores.sqlite.connection import Connect, connect
-from memorywire.stores.sqlite.rows import record_of, version_row
+from memorywire.stores.sqlite.rows import position_of, record_of, version_row
 from tests.sqlite.crowd import ENDLESS, Damage, heard, killed_at_the_end, preload, start
 from tests.sqlite.desk import opened
 
@@ -41,6 +42,8 @@ AT_ONCE = 2
 DEEDS = (1, 90)  # so many are acknowledged before the kill
 Say = Callable[[str], None]
 Open = Callable[[Path, Connect], Any]
+Texts = Sequence[str]
+Embed = Callable[[Texts], Awaitable[list[bytes]]]
 
 
 preload(__name__)
@@ -86,29 +89,27 @@ async def live(house: House, name: str, say: Say) -> None:
     first = await _remember(house, f"{name} says one thing", say)
     second = await _remember(house, f"{name} says another thing", say)
     merge = {"canonical": first["id"], "duplicates": [second["id"]], "strategy": "merge_content"}
-    say(f"change {(await _ask(house, 'merge', **merge))['change_id']}")
-    held = await _ask(
-        house, "remember", type="semantic", content=f"{name} asks first", approval_required=True
-    )
+    say(f"change {(await ask(house, 'merge', **merge))['change_id']}")
+    held = await ask(house, "remember", type="semantic", content=f"{name} asks first", approval_required=True)
     say(f"staged {held['proposal_id']}")
     approval = Decide(reach=Reach(), proposal_ids=(held["proposal_id"],), verb=Verb.APPROVE)
     done = await decide(approval, house.tools)
     say(f"approved {held['proposal_id']}")
     say(f"change {done.change_id}")
-    found = await _ask(house, "recall", query=f"what does {name} say?")
+    found = await ask(house, "recall", query=f"what does {name} say?")
     say(f"recalled {found['recall_id']}")
     for id, hard in ((held["id"], False), (first["id"], True)):
-        gone = await _ask(house, "forget", ids=[id], hard_delete=hard)
+        gone = await ask(house, "forget", ids=[id], hard_delete=hard)
         say(f"change {gone['change_id']}")
 
 
 async def _remember(house: House, content: str, say: Say) -> dict[str, Any]:
-    kept = await _ask(house, "remember", type="semantic", content=content)
+    kept = await ask(house, "remember", type="semantic", content=content)
     say(f"change {kept['change_id']}")
     return kept
 
 
-async def _ask(house: House, operation: str, **fields: object) -> dict[str, Any]:
+async def ask(house: House, operation: str, **fields: object) -> dict[str, Any]:
     from memorywire.wire.codec import encode
 
     payload = {"agent_id": AGENT, **fields}
@@ -140,12 +141,12 @@ def kill_trial(path: Path, trial: int, writers: int, dice: random.Random, how: C
     started = [start(live_for_ever, path, f"t{trial}w{writer}", how) for writer in range(writers)]
     processes, pipes = [process for process, _ in started], [pipe for _, pipe in started]
     with killed_at_the_end(processes):
-        said = _listened(pipes, dice.randrange(*DEEDS))
+        said = listened(pipes, dice.randrange(*DEEDS))
         processes[0].join(dice.uniform(0, 0.02))
     return said | {deed for pipe in pipes for deed in heard(pipe)}
 
 
-def _listened(pipes: Sequence[Connection], deeds: int) -> set[str]:
+def listened(pipes: Sequence[Connection], deeds: int) -> set[str]:
     """The first so many deeds: a busy machine takes longer for them, and is not killed any earlier."""
     said, open_ = set[str](), list(pipes)
     while len(said) < deeds and open_:
@@ -186,6 +187,7 @@ def _compared(db: apsw.Connection, path: Path, acknowledged: set[str], signed: b
         return Damage(problems=tuple(problems))
     report = examine(db, Notary.beside(path)).report if signed else verify(ledger.rows(db), (), ())
     faults = [] if report.fault is None else [f"{report.fault.place}: {report.fault.reason}"]
+    faults += [str(difference) for difference in compare(db).differences]
     wrong = sorted(said for said in acknowledged if said.startswith("error"))
     return Damage(
         lost=tuple(sorted(acknowledged - _kept(db) - set(wrong))),
@@ -266,3 +268,21 @@ def _unindexed(db: apsw.Connection) -> int:
         right = version_row(put, SPACE)
         bad += found != [right[name] for name in columns]
     return int(bad)
+
+
+def wrong_vectors(path: Path, *, other: bool) -> list[str]:
+    """The versions whose vector is not that of their words, in this space or in the `other` one."""
+    db = apsw.Connection(os.fspath(path))
+    try:
+        vectors = dict(db.execute("SELECT position, vector FROM version WHERE content IS NOT NULL"))
+        rows = db.execute("SELECT * FROM record WHERE content IS NOT NULL").fetchall()
+    finally:
+        db.close()
+    wrong = []
+    for row in rows:
+        record = record_of(row)
+        words = f"other {record.meaning}" if other else record.meaning
+        right = version_row(Put(record=record, base=Base.NOTHING, vector=vector_of(words)), SPACE)["vector"]
+        if vectors[position_of(row)] != right:
+            wrong.append(f"{record.id} v{record.version}")
+    return wrong

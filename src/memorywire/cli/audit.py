@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -18,6 +19,7 @@ from memorywire.model.record import Json
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
     from memorywire.client import BlockingClient
+    from memorywire.journal.audit import Examination
     from memorywire.journal.ledger import Filters
     from memorywire.journal.notes import Checkpoint, Verifier
     from memorywire.journal.verify import Report
@@ -25,6 +27,7 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
 
 _BROKEN = 1
 _PAGE = 20
+_MOST_DIFFERENCES = 50
 _LOOKED_AT = 1_000
 _NAMED = ("operation", "kind", "actor")
 
@@ -95,17 +98,25 @@ def _entries(
     help="A checkpoint that was kept elsewhere, which the ledger must agree with; repeatable.",
 )
 @click.option("--contents", is_flag=True, help="Compare the memories of the agent with the ledger, too.")
+@click.option(
+    "--state", is_flag=True, help="Replay the ledger and compare everything it speaks of with the data."
+)
 @click.option("--key", metavar="KEY", help="The public key to trust, instead of the one beside the data.")
 @click.option(
     "--export", "file", type=click.File(encoding="utf-8"), help="Verify this export, and nothing else."
 )
 @shared
-def verify(desk: Desk, kept: tuple[Path, ...], key: str | None, contents: bool, file: TextIO | None) -> None:
+def verify(
+    desk: Desk, kept: tuple[Path, ...], key: str | None, contents: bool, state: bool, file: TextIO | None
+) -> None:
     """Prove that no entry was changed, removed, added or moved.
 
     Exits with 1 when one was, and names the first. Entries after the last checkpoint could still be
     rewritten by whoever holds the database: their number is said. Of a server it is the server that says
     so, with the key it has; an export, taken where its store is, proves itself.
+
+    With --state it also exits with 1 when memories, proposals, rules, operators, tokens, webhooks or
+    definitions are not what the ledger says they are, and names each of them.
     """
     from memorywire.journal.notes import parse_verifier
 
@@ -114,9 +125,9 @@ def verify(desk: Desk, kept: tuple[Path, ...], key: str | None, contents: bool, 
     keys = [] if key is None else [parse_verifier(key)]
     saved = [checkpoint for path in kept for checkpoint in _kept_elsewhere(path)]
     if file is None and desk.server is not None and not (contents or keys):
-        answer = _told(desk.client(desk.server), kept)
+        answer = _told(desk.client(desk.server), kept, state=state)
     elif file is None:
-        answer = _examined(desk, saved, keys, contents=contents)
+        answer = _examined(desk, saved, keys, contents=contents, state=state)
     else:
         from memorywire.journal.export import verify_export
 
@@ -225,25 +236,45 @@ def _kept_elsewhere(path: Path) -> "list[Checkpoint]":
 
 
 def _examined(
-    desk: Desk, saved: "Sequence[Checkpoint]", keys: "Sequence[Verifier]", *, contents: bool
+    desk: Desk, saved: "Sequence[Checkpoint]", keys: "Sequence[Verifier]", *, contents: bool, state: bool
 ) -> Answer:
     from memorywire.journal.audit import contradicted, examine
 
     with opened(desk, missing_ok=True) as book:
-        found = book.read(lambda db: examine(db, book.notary, saved=saved, keys=keys))
+        found = book.read(lambda db: examine(db, book.notary, saved=saved, keys=keys, state=state))
         pages = _memories(desk) if contents else ()
         changed = [id for page in pages for id in book.read(partial(contradicted, records=page))]
     answer = _answer(found.report, None if found.key is None else str(found.key))
-    return {**answer, "ok": answer["ok"] and not changed, "unreadable": found.unreadable, "changed": changed}
+    return {
+        **answer,
+        "ok": found.ok and not changed,
+        "unreadable": found.unreadable,
+        "changed": changed,
+        **_state_answer(found),
+    }
 
 
-def _told(server: "BlockingClient", kept: Sequence[Path]) -> Answer:
+def _state_answer(found: "Examination") -> Answer:
+    if found.state is None:
+        return {}
+    differences = [asdict(one) for one in found.state.differences]
+    compared = {"versions": found.state.versions, "rows": found.state.rows}
+    return {"state": {"ok": found.state.ok, **compared, "differences": differences}}
+
+
+def _told(server: "BlockingClient", kept: Sequence[Path], *, state: bool) -> Answer:
     """What a server found in its ledger; it must agree with checkpoints that were kept elsewhere."""
     checkpoints = "\n".join(path.read_text(encoding="utf-8") for path in kept)
     with server as client:
-        found = client.audit_verify(checkpoint=checkpoints or None)
+        found = client.audit_verify(checkpoint=checkpoints or None, state=state)
     answer = _answer(found.report, None if found.key is None else str(found.key))
-    return {**answer, "unreadable": found.unreadable, "changed": []}
+    return {
+        **answer,
+        "ok": found.ok,
+        "unreadable": found.unreadable,
+        "changed": [],
+        **_state_answer(found),
+    }
 
 
 def _memories(desk: Desk) -> "Iterator[Page]":
@@ -298,8 +329,24 @@ def _verdict(answer: Answer) -> Iterator[str]:
     if answer.get("unreadable"):
         broken = counted(answer["unreadable"], "checkpoint")
         yield f"{broken} cannot be read, as when a process ended while it wrote one"
+    yield from _state_lines(answer.get("state"))
     if answer["key"]:
         yield f"public key: {answer['key']}"
+
+
+def _state_lines(state: Answer | None) -> Iterator[str]:
+    if state is None:
+        return
+    compared = f"{counted(state['versions'], 'version')} and {counted(state['rows'], 'other row')}"
+    if state["ok"]:
+        yield f"the state is what the ledger says: {compared}"
+        return
+    differences = counted(len(state["differences"]), "difference")
+    yield f"the state is NOT what the ledger says: {differences} in {compared}"
+    for one in state["differences"][:_MOST_DIFFERENCES]:
+        yield safe(f"  {one['kind']} {one['subject']}: {one['detail']}")
+    if len(state["differences"]) > _MOST_DIFFERENCES:
+        yield "  see all of them with --json"
 
 
 def _log_lines(answer: Answer, desk: Desk, limit: int, **wanted: Json) -> Iterator[str]:

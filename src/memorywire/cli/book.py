@@ -111,7 +111,7 @@ def opened(desk: Desk, *, missing_ok: bool = False) -> Iterator[Book | DistantBo
     with fence(location):
         db = connect(location)
     try:
-        book = Book(db=db, location=location, notary=Notary.beside(location.path))
+        book = Book(db=db, location=location, notary=Notary.beside(location.path, desk.settings.witnesses))
         if not missing_ok and not book.read(is_there):
             raise NotFound(f"there is no ledger in {location}", field="store")
         yield book

@@ -128,6 +128,8 @@ def _store(desk: Desk, url: str) -> dict[str, Json]:
             health = memory.health()["stores"][0]
         if path is not None and health["ok"]:
             health |= _rows(path)
+        if path is not None and health["ok"]:
+            health |= _state(desk, url)
         return {**named, "exists": True, **health}
     except MemorywireError as error:
         return {**named, "problem": error.problem()}
@@ -151,6 +153,17 @@ def _rows(path: Path) -> dict[str, Json]:
     late = {"unsigned_entries": unsigned} if since and system_clock() - since > _LATE_MS else {}
     integrity = {"ok": False, "integrity": "; ".join(problems)} if problems else {}
     return {**integrity, **late, "rows_without_checksum": unchecked}
+
+
+def _state(desk: Desk, url: str) -> dict[str, Json]:
+    """How the state compares with the ledger, where both are in one database."""
+    from memorywire.cli.house import as_sqlite, in_journal
+
+    if as_sqlite(url) is None:
+        return {}
+    report = in_journal(replace(desk.settings, stores=(url,)), lambda journal: journal.verify_state())
+    differences = [str(one) for one in report.differences[:_MOST]]
+    return {"verified_to": report.entries, "differences": differences}
 
 
 def _findings(what: str, examined: dict[str, Json]) -> Iterator[dict[str, Json]]:
@@ -196,6 +209,9 @@ def _store_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
     if path and Path(path).is_file():
         yield from _file_findings(Path(path))
     yield from _word_findings(store)
+    for difference in store.get("differences", ()):
+        what = f"{store['url']}: the state differs from the ledger: {difference}"
+        yield _finding(what, "see all of it with: memorywire audit verify --state", serious=True)
     if store.get("erase_pending"):
         what = f"{store['url']}: erased content is still in the write-ahead log"
         yield _finding(what, "close the other processes that read it and run doctor again", serious=False)

@@ -2,15 +2,19 @@
 
 import sys
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import click
 
 from memorywire.cli.book import opened
-from memorywire.cli.desk import Answer, Desk, scoped
+from memorywire.cli.desk import PERSON, Answer, Desk, scoped
 from memorywire.cli.forget import named_ids, typed_word
 from memorywire.cli.problems import REFUSED
 from memorywire.cli.screen import safe
 from memorywire.model.record import Json
+
+if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
+    from memorywire.journal.sqlite import SqliteJournal
 
 _AT_ONCE = 1_000
 
@@ -25,8 +29,8 @@ def command(desk: Desk, person: str, reason: str | None, dry_run: bool, yes: boo
     """Erase everything that is kept of USER, for good.
 
     Of every agent, unless --agent names one: what is remembered, what was forgotten, replaced or merged
-    before, and what waits or was rejected. The ledger knows which memories these are. What memories of
-    others say about USER is not among them.
+    before, and what waits or was rejected. The ledger knows which memories these are. Once nothing is left,
+    the id of USER leaves every row as well. What memories of others say about USER is not among them.
     """
     known = _known(desk, person)
     answer = _erased(desk, person, known, dry_run=True)
@@ -34,9 +38,22 @@ def command(desk: Desk, person: str, reason: str | None, dry_run: bool, yes: boo
         if not yes:
             _confirm(answer)
         answer = _erased(desk, person, known, dry_run=False, reason=reason)
+    if not dry_run:
+        answer |= {"renamed": _renamed(desk, person)}
     desk.show(answer, sentences)
     if not answer["erased"] and not answer["waiting"]:
         raise click.exceptions.Exit(REFUSED)
+
+
+def _renamed(desk: Desk, person: str) -> bool:
+    """Take the id of the user out of every row that stays; False while something of them is kept."""
+    from memorywire.cli.house import in_journal
+    from memorywire.model.clock import system_clock
+
+    async def work(journal: "SqliteJournal") -> bool:
+        return await journal.forget_person((desk.tenant, person), actor=PERSON, at=system_clock())
+
+    return in_journal(desk.here, work)
 
 
 def _known(desk: Desk, person: str) -> dict[str, list[str]]:

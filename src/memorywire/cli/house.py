@@ -49,6 +49,7 @@ async def opened_house(settings: "Settings", clock: Clock = system_clock) -> Asy
             redact_personal=settings.redact_personal,
             caller=LOCAL,
             console=settings.console,
+            witnesses=settings.witnesses,
         ),
         clock=clock,
     )

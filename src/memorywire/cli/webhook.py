@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, scoped
+from memorywire.cli.desk import PERSON, Answer, Desk, scoped
 from memorywire.cli.house import in_journal, which_agents
 from memorywire.cli.screen import moment, safe, table, terminal_width, without_secrets
 from memorywire.model.clock import system_clock
@@ -51,7 +51,8 @@ def add(desk: Desk, url: str, agents: tuple[str, ...]) -> None:
             made_at=system_clock(),
             position=await journal.file.read(last_event),
         )
-        await journal.file.write(partial(webhooks.add, webhook=webhook))
+        told = webhooks.draft_about(webhook.id, "added", tenant=desk.tenant, actor=PERSON, at=webhook.made_at)
+        await journal.write_by(partial(webhooks.add, webhook=webhook, drafts=[told]))
         return webhook
 
     made = in_journal(desk.here, work)
@@ -105,7 +106,8 @@ def remove(desk: Desk, id: str) -> None:
         from memorywire.journal import webhooks
 
         await _check_tenant(journal, id, desk.named)
-        await journal.file.write(partial(webhooks.remove, id=id))
+        told = webhooks.draft_about(id, "removed", tenant=desk.tenant, actor=PERSON, at=system_clock())
+        await journal.write_by(partial(webhooks.remove, id=id, drafts=[told]))
 
     in_journal(desk.here, work)
     desk.show({"id": id, "removed": True}, lambda said: [f"removed {said['id']}"])

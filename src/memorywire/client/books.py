@@ -8,6 +8,8 @@ from memorywire.model.record import Json
 
 if TYPE_CHECKING:  # proofs are loaded by those who ask for one
     from memorywire.journal.audit import Examination
+    from memorywire.journal.state import StateReport
+    from memorywire.journal.verify import Report
 
 
 async def entries(door: Door, wanted: Mapping[str, Any]) -> tuple[dict[str, Json], ...]:
@@ -27,13 +29,14 @@ async def proof(door: Door, entry: int) -> list[str]:
     return lines
 
 
-async def examined(door: Door, checkpoint: str | None) -> "Examination":
+async def examined(door: Door, checkpoint: str | None, *, state: bool = False) -> "Examination":
     """What the server found when it verified its ledger."""
     from memorywire.journal.audit import Examination
     from memorywire.journal.notes import parse_verifier
     from memorywire.journal.verify import Fault, Report
 
-    said = await door.ask("GET", "audit", "verify", checkpoint=checkpoint)
+    wanted: dict[str, Any] = {"checkpoint": checkpoint} | ({"state": True} if state else {})
+    said = await door.ask("GET", "audit", "verify", **wanted)
     report = Report(
         entries=said["entries"],
         root=bytes.fromhex(said["root"]),
@@ -43,7 +46,22 @@ async def examined(door: Door, checkpoint: str | None) -> "Examination":
         fault=Fault(**said["fault"]) if "fault" in said else None,
     )
     key = parse_verifier(said["key"]) if "key" in said else None
-    return Examination(report=report, key=key, unreadable=said.get("unreadable", 0))
+    return Examination(
+        report=report, key=key, unreadable=said.get("unreadable", 0), state=_state(said.get("state"), report)
+    )
+
+
+def _state(told: Mapping[str, Json] | None, report: "Report") -> "StateReport | None":
+    from memorywire.journal.state import Difference, StateReport
+
+    if told is None:
+        return None
+    return StateReport(
+        entries=report.entries,
+        versions=told["versions"],
+        rows=told["rows"],
+        differences=tuple(Difference(**one) for one in told["differences"]),
+    )
 
 
 def _entry(told: Mapping[str, Json]) -> dict[str, Json]:

@@ -91,9 +91,9 @@ class Client(Memory):
         asked = {**wanted, "before": before, "limit": limit} if subject is None else {"subject": subject}
         return await books.entries(self._door, asked)
 
-    async def audit_verify(self, *, checkpoint: str | None = None) -> "Examination":
+    async def audit_verify(self, *, checkpoint: str | None = None, state: bool = False) -> "Examination":
         """What the server says of its own ledger; takes the right to manage all tenants."""
-        return await books.examined(self._door, checkpoint)
+        return await books.examined(self._door, checkpoint, state=state)
 
     async def audit_checkpoint(self) -> str:
         """As `Memory` answers; takes the right to manage all tenants."""

@@ -12,7 +12,7 @@ import apsw
 from memorywire.engine.conversation import AWAY, facts, remembered, turns
 from memorywire.engine.extract import Extractor
 from memorywire.engine.tools import Tools, unsupported
-from memorywire.journal import ledger, queue
+from memorywire.journal import queue, rowstate
 from memorywire.journal.entries import Entry, draft
 from memorywire.journal.sqlite import SqliteJournal
 from memorywire.model.clock import DAY_MS, Clock
@@ -153,7 +153,7 @@ class Reader:
 
         def work(db: apsw.Connection) -> None:
             queue.add(db, event)
-            ledger.append(db, drafts)
+            rowstate.append(db, drafts, [("ingest", (event.id,))])
 
         await journal.file.write(work)
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from memorywire.engine.tools import Tools
 from memorywire.journal.entries import Entry, contents_of, contents_of_each
+from memorywire.journal.replay import told_beside
 from memorywire.model.change import Change
 from memorywire.model.proposal import Proposal
 from memorywire.model.record import Json
@@ -15,10 +16,15 @@ def entry_of(change: Change, kind: str, tools: Tools, **details: Json) -> Entry:
     said: dict[str, Json] = {name: value for name, value in details.items() if value is not None}
     if change.end:
         said["ended"] = [[end.id, end.version, end.reason.value] for end in change.end]
+        if into := [[end.id, end.into] for end in change.end if end.into is not None]:
+            said["into"] = into
     if change.erase:
         said["erased"] = list(change.erase)
     if change.undoes is not None:
         said["undoes"] = change.undoes
+    beside = told_beside(change)
+    if beside is not None:
+        said["change"] = beside
     return maker(Entry)(
         at=change.at,
         operation=change.operation,
@@ -45,7 +51,9 @@ def entries_of(changes: Sequence[Change], rules: Sequence[str | None], tools: To
             actor=actor,
             kind="committed",
             subject=change.id,
-            details=details[rule],
+            details=details[rule]
+            if (beside := told_beside(change)) is None
+            else {**details[rule], "change": beside},
             contents=contents,
         )
         for change, rule, contents in told

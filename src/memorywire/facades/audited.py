@@ -59,16 +59,17 @@ class Audited(ABC):
             found = await journal.file.read(partial(ledger.about, tenant=self.tenant, subject=subject))
         return tuple(row.said for row in found)
 
-    async def audit_verify(self, *, checkpoint: str | None = None) -> "Examination":
+    async def audit_verify(self, *, checkpoint: str | None = None, state: bool = False) -> "Examination":
         """Prove that no entry was changed, removed, added or moved: `report.ok`, else `report.fault`.
 
-        `checkpoint` is one that `audit_checkpoint` gave and that was kept elsewhere.
+        `checkpoint` is one that `audit_checkpoint` gave and that was kept elsewhere. With `state`, the ledger
+        is also replayed and compared with the database: `state.differences` names what does not agree.
         """
         from memorywire.journal.audit import examine
 
         journal = await self._ledger()
         saved = [] if checkpoint is None else _parsed(checkpoint)
-        return await journal.file.read(partial(examine, notary=journal.notary, saved=saved))
+        return await journal.file.read(partial(examine, notary=journal.notary, saved=saved, state=state))
 
     async def audit_checkpoint(self) -> str:
         """Sign the ledger as it is; keep what this gives where nobody who holds the database can write."""

@@ -103,7 +103,8 @@ class Memory(Audited, Overseeing, Contracts):
     Of several `stores` all keep everything, and `write` says who must hold a memory before its receipt says
     committed: `all`, `primary` or `quorum`. `several` has the rest of what can be said about that.
     `reading` says who reads conversations for facts, `kv_limits` how much is kept under keys, `backends` what
-    definitions of backends may use.
+    definitions of backends may use. Each checkpoint of the ledger also goes to the `witnesses`: URLs of
+    files, of addresses that take it by POST, or (`put+https:`) of object stores.
     """
 
     _house: House | None = None  # of the class, because one that was not made ends, too
@@ -129,6 +130,7 @@ class Memory(Audited, Overseeing, Contracts):
         reading: Reading | None = None,
         kv_limits: Limits | None = None,
         backends: Rules | None = None,
+        witnesses: Sequence[str] = (),
         clock: Clock = system_clock,
     ) -> None:
         check_opening(tenant=tenant, floor=floor, match=match, secrets=secrets)
@@ -145,6 +147,7 @@ class Memory(Audited, Overseeing, Contracts):
             redact_personal=redact_personal,
             caller=caller,
             on=policy is not None,
+            witnesses=tuple(witnesses),
         )
         self._several = _writing(several or Several(), write)
         self._reading = reading

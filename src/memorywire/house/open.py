@@ -47,6 +47,8 @@ class Governance:
     a journal beside their memories; `fallback` is the one for durable stores when none is named. `secrets`
     are values by label that must never be kept; with `redact_personal`, neither is personal data. `caller` is
     who asks, unless a door knows better. `console` is the address of the pages where people decide.
+    are values by label that must never be kept. `caller` is who asks, unless a door knows better. `console`
+    is the address of the pages where people decide. Each checkpoint of the ledger goes to the `witnesses`.
     """
 
     policy: str = Profile.BALANCED
@@ -57,6 +59,7 @@ class Governance:
     caller: str = LOCAL
     console: str | None = None
     on: bool = True
+    witnesses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,6 +212,7 @@ async def _governed(tools: Tools, governance: Governance, reading: Reading, rule
         anchor_store(tools.store),
         governance.journal or (governance.fallback if lasting else None),
         clock=tools.clock,
+        witnesses=governance.witnesses,
     )
     office = Office(
         journal=journal,

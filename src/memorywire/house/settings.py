@@ -49,6 +49,7 @@ _KEYS = {
     "extractor": "extractor",
     "extractor_calls": "extractor_calls",
     "console": "console",
+    "witness": "witnesses",
     "router": "router",
     "dream": "sleep",
 }
@@ -76,6 +77,7 @@ class Settings:
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     personal_data: str = KEEP
     console: str | None = None
+    witnesses: tuple[str, ...] = ()
     several: Several = field(default_factory=Several)
     extractor: str = DEFAULT_EXTRACTOR
     extractor_key: str | None = field(default=None, repr=False)
@@ -111,6 +113,7 @@ class Settings:
             "redact_personal": self.redact_personal,
             "several": self.several,
             "reading": self.reading,
+            "witnesses": self.witnesses,
         }
 
 
@@ -144,6 +147,7 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
         secrets=_secrets(given.get("secrets", ""), env),
         personal_data=_personal_data(given.get("personal_data", KEEP)),
         console=given.get("console"),
+        witnesses=_listed(given.get("witnesses", ())),
         several=several_from(given.get("router", {}), env),
         extractor=given.get("extractor", DEFAULT_EXTRACTOR),
         extractor_key=env.get("MEMORYWIRE_EXTRACTOR_KEY"),
@@ -198,6 +202,12 @@ def _mark(store: str | Store) -> str:
     host = parts.netloc.rpartition("@")[2].lower()
     place = f"{parts.scheme}://{host}{path_of(unquote(parts.path))}"
     return f"{parts.scheme}-{blake2b(place.encode(), digest_size=8).hexdigest()}"
+
+
+def _listed(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Several values: a list, or one text with commas between."""
+    several = given.split(",") if isinstance(given, str) else given
+    return tuple(one.strip() for one in several if one.strip())
 
 
 def _secrets(names: str, env: Mapping[str, str]) -> dict[str, str]:

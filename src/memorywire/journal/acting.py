@@ -1,13 +1,16 @@
 """Writes an act into the tables of the journal, inside a transaction that its caller began."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import apsw
 
-from memorywire.journal import ledger, register, rejected
+from memorywire.journal import ledger, people, register, rejected, rowstate
 from memorywire.journal.contract import Act, Edition
 from memorywire.journal.entries import Draft
+from memorywire.journal.ledger import Person
 from memorywire.journal.rows import QUERIES, debt_row, edition_row, proposal_row
+from memorywire.journal.rowstate import RowKey
 from memorywire.model.errors import Conflict
 from memorywire.model.proposal import Proposal
 from memorywire.model.values import dataclass
@@ -27,6 +30,7 @@ class Prepared:
     def write(self, db: apsw.Connection) -> int:
         sequence = 0 if self.apply is None else self.apply(db)
         act = self.act
+        changed: list[RowKey] = [*rowstate.proposals(proposal.id for proposal in act.proposals)]
         for proposal in act.proposals:
             _keep_proposal(db, proposal)
         for debt in act.debts:
@@ -35,17 +39,39 @@ class Prepared:
             _settle(db, store, change, if_owed=act.if_owed)
         if act.edition is not None:
             _keep_edition(db, act.edition)
+            changed.append(("edition", (act.edition.tenant, act.edition.number)))
         for scope, rule, change in act.ruled:
             db.execute(QUERIES["add_ruled"], scope_row(scope) | {"rule": rule, "change": change})
+            changed.append(("ruled", (scope.tenant, rule, change)))
         if act.registered is not None:
             register.enter(db, act.registered)
+            changed += register.keys_of(act.registered)
         for words in act.accepted:
             rejected.accept(db, words)
         for words in act.rejected:
             rejected.reject(db, words)
-        ledger.append(db, self.drafts)
-        _erase(db, act)
+        changed += [("rejected", (words.tenant,)) for words in (*act.accepted, *act.rejected)]
+        changed += _erase(db, act)
+        gone = self._rename_people(db, changed)
+        if self.drafts:
+            rowstate.append(db, self.drafts, changed)
+        for person in gone:
+            people.remove(db, person)
         return sequence
+
+    def _rename_people(self, db: apsw.Connection, changed: list[RowKey]) -> list[Person]:
+        """Take the ids of users out of their rows, once nothing that they said is left."""
+        act = self.act
+        if not act.erased and not act.paid:
+            return []
+        owners = people.owners(db, act.erased)
+        owners |= {((entry.scope.tenant, entry.scope.user), "") for entry in act.entries if entry.scope.user}
+        gone = list(
+            {person: None for person, agent in sorted(owners) if not people.is_left(db, person, agent)}
+        )
+        for person in gone:
+            changed += people.rename(db, person)
+        return gone
 
 
 def _keep_proposal(db: apsw.Connection, proposal: Proposal) -> None:
@@ -75,15 +101,20 @@ def _keep_edition(db: apsw.Connection, edition: Edition) -> None:
         ) from error
 
 
-def _erase(db: apsw.Connection, act: Act) -> None:
+def _erase(db: apsw.Connection, act: Act) -> list[RowKey]:
+    """Take out what is said of erased memories; gives the rows that were changed."""
+    touched: list[tuple[Any, ...]] = []
     for scope, id in act.erased:
         ledger.scrub(db, scope, id)
         named = scope_row(scope) | {"id": id, "quoted": f'"{id}"'}
-        db.execute(QUERIES["erase_proposals"], named)
+        touched += db.execute(QUERIES["erase_proposals"], named).fetchall()
         db.execute(QUERIES["erase_queries"], named)
     for scope, digest in act.unsaid:
-        db.execute(QUERIES["erase_alike"], scope_row(scope) | {"digest": digest})
-    for tenant in {scope.tenant for scope, _ in (*act.erased, *act.unsaid)}:
+        touched += db.execute(QUERIES["erase_alike"], scope_row(scope) | {"digest": digest}).fetchall()
+    tenants = {scope.tenant for scope, _ in (*act.erased, *act.unsaid)}
+    for tenant in tenants:
         rejected.erase(db, tenant)
     if act.erased:
         owe_scrub(db)
+    changed = [*rowstate.proposals(id for (id,) in touched)]
+    return [*changed, *(("rejected", (tenant,)) for tenant in sorted(tenants))]

@@ -11,6 +11,7 @@ from memorywire.journal.ledger import Filters, Row, Salted
 from memorywire.journal.notary import Notary
 from memorywire.journal.notes import Checkpoint, Verifier
 from memorywire.journal.sealing import sealed_size
+from memorywire.journal.state import StateReport, compare
 from memorywire.journal.verify import Report, verify
 from memorywire.model.errors import NotFound
 from memorywire.model.record import Record
@@ -24,6 +25,12 @@ class Examination:
     report: Report
     key: Verifier | None
     unreadable: int
+    state: StateReport | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the ledger is sound, and the state, if it was compared, is what the ledger says."""
+        return self.report.ok and (self.state is None or self.state.ok)
 
 
 def examine(
@@ -32,22 +39,26 @@ def examine(
     *,
     saved: Sequence[Checkpoint] = (),
     keys: Sequence[Verifier] = (),
+    state: bool = False,
 ) -> Examination:
     """Verify the whole ledger; `saved` checkpoints and pinned `keys` come from outside this machine.
+
+    With `state`, a ledger that is sound is replayed and compared with everything that it speaks of.
 
     A ledger that is in no file has no notary: its chain is all there is to be verified.
     """
     own = None if notary is None else notary.verifier()
     trusted = keys or ([] if own is None else [own])
     checkpoints, unreadable = ([], 0) if notary is None else notary.saved()
-    known = [*checkpoints, *saved]
+    known = [*checkpoints, *saved, *(() if notary is None else notary.witnessed.seen())]
     if ledger.is_there(db):
         report = verify(ledger.rows(db), known, trusted, expected=sealed_size(db))
     elif known:  # it was there
         report = verify((), known, trusted)
     else:
         raise NotFound("this database has no ledger", field="store")
-    return Examination(report=report, key=own, unreadable=unreadable)
+    compared = compare(db) if state and report.ok and ledger.is_there(db) else None
+    return Examination(report=report, key=own, unreadable=unreadable, state=compared)
 
 
 def exported(db: apsw.Connection, notary: Notary, filters: Filters | None = None) -> Iterator[str]:

@@ -18,6 +18,7 @@ from memorywire.model.record import Json, Record, Scope
 from memorywire.model.values import dataclass, maker
 
 _SALT_BYTES = 16
+_MARK_DIGITS = 32
 _NOT_SAID = {"scope", "recalled_at"}  # the first is written out, the second is no part of a version
 _ALWAYS = {"agent": "scope.agent", "tenant": "scope.tenant", "user": "scope.user"}
 _KEPT = {known.name: known for known in fields(Record) if known.name not in _NOT_SAID}
@@ -75,20 +76,29 @@ class Salt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An entry's canonical text but for its sequence number, which stands between `head` and `tail`."""
+    """An entry's canonical text but for what only the transaction knows, which stands behind `head`.
+
+    That is its sequence number, the mark of the `person` it is about (a tenant and one of its users) and
+    the digests of the rows that it changed.
+    """
 
     head: str
     tail: str
     salts: tuple[Salt, ...]
+    person: tuple[str, str] | None = None
 
-    def body(self, sequence: int) -> str:
-        return f"{self.head}{sequence}{self.tail}"
+    def body(self, sequence: int, mark: str | None = None, state: str = "") -> str:
+        """The text; `mark` stands for the person, `state` is the JSON of the digests of rows."""
+        person = "" if mark is None else f',"person":"{mark}"'
+        rows = state and f',"state":{state}'
+        return f'{self.head}{person},"seq":{sequence}{rows}{self.tail}'
 
 
 def draft(entry: Entry, entropy: Entropy = os.urandom) -> Draft:
     """Do all work that needs no database, so that little is left for the transaction.
 
-    The text is what `canonical` would give: names are sorted, and "seq" stands between the two halves.
+    The text is what `canonical` would give: names are sorted, and "person", "seq" and "state" stand between
+    the two halves.
     """
     scope, committed = entry.scope, ""
     salts: tuple[Salt, ...] = ()
@@ -99,10 +109,10 @@ def draft(entry: Entry, entropy: Entropy = os.urandom) -> Draft:
     middle = _middle(entry.kind, entry.operation)
     subject = "" if entry.subject is None else f',"subject":{quoted(entry.subject)}'
     head = f"{_opening(entry.actor, scope.agent)}{entry.at}{committed}{details}{middle}"
-    tail = f"{subject}{_ending(scope.tenant, scope.user)}"
+    tail = f"{subject}{_ending(scope.tenant)}"
     if not (head.isascii() and tail.isascii()):
         encoded(head + tail)
-    return maker(Draft)(head, tail, salts)
+    return maker(Draft)(head, tail, salts, None if scope.user is None else (scope.tenant, scope.user))
 
 
 def drafts(entries: Sequence[Entry], entropy: Entropy = os.urandom) -> list[Draft]:
@@ -129,18 +139,23 @@ def _opening(actor: str, agent: str) -> str:
 
 @lru_cache(maxsize=256)
 def _middle(kind: str, operation: str) -> str:
-    return f',"kind":{quoted(kind)},"operation":{quoted(operation)},"seq":'
+    return f',"kind":{quoted(kind)},"operation":{quoted(operation)}'
 
 
 @lru_cache(maxsize=256)
-def _ending(tenant: str, user: str | None) -> str:
-    named = "" if user is None else f',"user":{quoted(user)}'
-    return f',"tenant":{quoted(tenant)}{named}}}'
+def _ending(tenant: str) -> str:
+    return f',"tenant":{quoted(tenant)}}}'
 
 
 def commitment(salt: bytes, digest: bytes) -> str:
     """The salted digest that the ledger keeps; it tells nothing without both the content and the salt."""
     return hashlib.sha256(salt + digest).hexdigest()
+
+
+def mark_of(salt: bytes, tenant: str, user: str) -> str:
+    """What the ledger calls a user: a commitment to the id, which says nothing without the salt."""
+    digest = hashlib.sha256(encoded(canonical([tenant, user]))).digest()
+    return commitment(salt, digest)[:_MARK_DIGITS]
 
 
 def contents_of(change: Change) -> tuple[Content, ...]:

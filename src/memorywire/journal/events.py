@@ -39,11 +39,11 @@ def events_after(
     """The next events, and where to go on; entries that are no events are passed over."""
     newest = last_event(db)
     rows = db.execute(QUERIES["events"], {"after": after, "tenant": tenant, "limit": limit})
-    found = [_event(seq, json.loads(body)) for seq, body in rows]
+    found = [_event(seq, json.loads(body), user) for seq, body, user in rows]
     return found, found[-1].id if len(found) == limit else max(after, newest)
 
 
-def _event(seq: int, said: dict[str, Json]) -> Event:
+def _event(seq: int, said: dict[str, Json], user: str | None) -> Event:
     return Event(
         id=seq,
         at=said["at"],
@@ -52,7 +52,7 @@ def _event(seq: int, said: dict[str, Json]) -> Event:
         tenant=said["tenant"],
         agent=said["agent"],
         actor=said["actor"],
-        user=said.get("user"),
+        user=user or said.get("user"),
         subject=said.get("subject"),
         memories=_memories(said),
     )

@@ -4,15 +4,16 @@ Every function works inside the caller's transaction.
 """
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from hashlib import sha256
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import apsw
 
 from memorywire.journal.canonical import canonical
-from memorywire.journal.entries import Draft
+from memorywire.journal.entries import Draft, mark_of
 from memorywire.journal.merkle import HASH_BYTES, leaf_hash
 from memorywire.model.record import Json, Scope
 from memorywire.model.values import dataclass
@@ -20,14 +21,21 @@ from memorywire.stores.sqlite.sql import Document
 
 QUERIES = Document(__package__, "queries_ledger.sql")
 GENESIS = bytes(HASH_BYTES)
+_SALT_BYTES = 16
+Person: TypeAlias = tuple[str, str]
+"""A tenant and one of its users."""
 
 
 class Row(NamedTuple):
-    """An entry as it is kept; `body` is the text that is hashed."""
+    """An entry as it is kept; `body` is the text that is hashed.
+
+    `user` is the id of the user whose mark stands in the body, as long as it is known.
+    """
 
     seq: int
     body: str
     chain: bytes
+    user: str | None = None
 
     @property
     def leaf(self) -> bytes | None:
@@ -41,7 +49,7 @@ class Row(NamedTuple):
     def said(self) -> dict[str, Json]:
         """The entry as JSON: actor, agent, at, kind, operation, seq, tenant, and what else there is."""
         entry: dict[str, Json] = json.loads(self.body)
-        return entry
+        return entry if self.user is None else entry | {"user": self.user}
 
 
 class Salted(NamedTuple):
@@ -83,18 +91,55 @@ def head(db: apsw.Connection) -> tuple[int, bytes]:
     return row or (0, GENESIS)
 
 
-def append(db: apsw.Connection, drafts: Sequence[Draft]) -> list[int]:
-    """Write entries at the end, and give their sequence numbers: from 1, without gaps."""
-    last, chain = head(db)
+def append(db: apsw.Connection, drafts: Sequence[Draft], *, state: str = "") -> list[int]:
+    """Write entries at the end, and give their sequence numbers: from 1, without gaps.
+
+    `state` is the JSON that the last of them holds about the rows it changed.
+    """
+    last, chain, marks = _start(db, {draft.person for draft in drafts if draft.person is not None})
     rows, salts = [], []
     for sequence, draft in enumerate(drafts, last + 1):
-        body = draft.body(sequence)
+        mark = None if draft.person is None else marks[draft.person]
+        body = draft.body(sequence, mark, state if sequence == last + len(drafts) else "")
         chain = linked(chain, leaf_hash(body.encode()))
         rows.append((sequence, body, chain))
         salts += [(sequence, *salt) for salt in draft.salts]
     db.executemany(QUERIES["append"], rows)
     db.executemany(QUERIES["salt"], salts)
     return list(range(last + 1, last + 1 + len(drafts)))
+
+
+def _start(db: apsw.Connection, people: set[Person]) -> tuple[int, bytes, dict[Person, str]]:
+    """As `head`, with the mark of each user; a user who has none yet gets one.
+
+    The mark is read with the head where it can be: a statement may be a round trip.
+    """
+    if not people:
+        return *head(db), {}
+    first, *others = people
+    row = db.execute(QUERIES["head_for"], _named(first)).fetchone()
+    last, chain, mark = row or (0, GENESIS, None)
+    marks = {first: mark or mark_for(db, first)}
+    for person in others:
+        marks[person] = mark_for(db, person)
+    return last, chain, marks
+
+
+def mark_for(db: apsw.Connection, person: Person) -> str:
+    """What the ledger calls this user from now on."""
+    return db.execute(QUERIES["mark"], _named(person)).get or _mark_anew(db, person)
+
+
+def _mark_anew(db: apsw.Connection, person: Person) -> str:
+    salt = os.urandom(_SALT_BYTES)
+    mark = mark_of(salt, *person)
+    db.execute(QUERIES["add_person"], _named(person) | {"mark": mark, "salt": salt})
+    return mark
+
+
+def _named(person: Person) -> dict[str, str | bytes]:
+    tenant, user = person
+    return {"tenant": tenant, "user": user}
 
 
 def scrub(db: apsw.Connection, scope: Scope, id: str) -> None:
@@ -152,6 +197,6 @@ def salts(db: apsw.Connection, tenant: str, memory: str) -> list[Salted]:
     return [Salted(*row) for row in db.execute(QUERIES["salts"], {"tenant": tenant, "memory": memory})]
 
 
-def _row(seq: int, body: bytes | None, chain: bytes | None) -> Row:
+def _row(seq: int, body: bytes | None, chain: bytes | None, user: str | None = None) -> Row:
     """A row, read so that a damaged one does not keep the others from being read."""
-    return Row(seq, (body or b"").decode(errors="surrogateescape"), chain or b"")
+    return Row(seq, (body or b"").decode(errors="surrogateescape"), chain or b"", user)

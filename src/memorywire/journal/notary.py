@@ -5,7 +5,7 @@ Both stand outside the database whose rows they vouch for.
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
@@ -19,6 +19,7 @@ from memorywire.journal.notes import (
     parse_signer,
     signed,
 )
+from memorywire.journal.witness import Witnesses, check_witness
 from memorywire.model.errors import InvalidRequest, StoreBusy, StoreUnavailable
 from memorywire.model.ids import Entropy
 from memorywire.model.values import dataclass
@@ -37,13 +38,18 @@ class Notary:
     entropy: Entropy = os.urandom
     seconds: float = 5.0
     """How long to wait for another process that signs, or that copies the database."""
+    witnesses: tuple[str, ...] = ()
 
     @classmethod
-    def beside(cls, database: Path) -> Self:
-        """The notary with the files that stand beside a database by default."""
+    def beside(cls, database: Path, witnesses: Sequence[str] = ()) -> Self:
+        """The notary with the files that stand beside a database by default.
+
+        What it signs also goes to the witnesses.
+        """
         return cls(
             key=database.with_name(f"{database.name}-ledger.key"),
             checkpoints=database.with_name(f"{database.name}-checkpoints"),
+            witnesses=tuple(map(check_witness, witnesses)),
         )
 
     def sign(self, checkpoint: Checkpoint) -> str:
@@ -51,6 +57,7 @@ class Notary:
         with self._alone() as handle:
             note = signed(checkpoint.text, [self._signer(checkpoint.origin)])
             _append(handle, note)
+        self._tell_witnesses()
         return note
 
     def sign_text(self, text: str) -> str | None:
@@ -59,6 +66,18 @@ class Notary:
             with self._alone():
                 self._finish_rotation()
         return signed(text, [_read_key(self.key)]) if self.key.exists() else None
+
+    def _tell_witnesses(self) -> None:
+        """Send what the witnesses do not have; one that is away gets it with the next checkpoint."""
+        if self.witnesses:
+            self.witnessed.send(self.saved()[0])
+
+    @property
+    def witnessed(self) -> Witnesses:
+        """The witnesses, and how far each was told."""
+        return Witnesses(
+            urls=self.witnesses, progress=self.checkpoints.with_name(f"{self.checkpoints.name}-sent")
+        )
 
     def rotate(self, checkpoint: Checkpoint) -> str:
         """Hand over to a new key, by a checkpoint that both keys sign; the old key is gone afterwards."""
@@ -70,6 +89,8 @@ class Notary:
             note = signed(checkpoint.text + handover.text, [old, new])
             _append(handle, note)
             self._next.replace(self.key)
+            _sync_folder(self.key.parent)
+        self._tell_witnesses()
         return note
 
     def verifier(self) -> Verifier | None:
@@ -194,6 +215,16 @@ def _create(path: Path, line: str) -> None:
     finally:
         os.close(handle)
     fresh.replace(path)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Flush the names of files to the disk: a file that was flushed is lost with its name."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _append(handle: int, note: str) -> None:

@@ -1,6 +1,7 @@
 """Opens the journal of a store: in its own file or database if it can be there, else in a file of its own."""
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 
 import apsw
@@ -18,15 +19,18 @@ from memorywire.stores.sqlite.file import SqliteFile
 from memorywire.stores.sqlite.location import Location, locate
 
 
-async def open_journal(store: Store, url: str | None, *, clock: Clock) -> SqliteJournal:
+async def open_journal(
+    store: Store, url: str | None, *, clock: Clock, witnesses: Sequence[str] = ()
+) -> SqliteJournal:
     """The journal of a store: in its own file or database when it can be there, else where the URL says.
 
-    Without a URL a store that is not durable gets a journal that is not either.
+    Without a URL a store that is not durable gets a journal that is not either. Its checkpoints go to the
+    witnesses.
     """
     if is_postgres(store):
         from memorywire.journal.postgres import open_beside
 
-        return await open_beside(store, url, clock=clock)
+        return await open_beside(store, url, clock=clock, witnesses=witnesses)
     if isinstance(store, SqliteStore):
         file = store.file
         if not await file.read(is_current):  # so that whoever only reads waits for no writer
@@ -35,7 +39,7 @@ async def open_journal(store: Store, url: str | None, *, clock: Clock) -> Sqlite
         location = locate(url or "sqlite://")
         file = await asyncio.to_thread(_own_file, location)
     path = file.location.path
-    notary = None if path is None else Notary.beside(path)
+    notary = None if path is None else Notary.beside(path, witnesses)
     shared = store if isinstance(store, SqliteStore) else None
     journal = SqliteJournal(file, store=shared, notary=notary, clock=clock)
     await adopt(file)

@@ -83,7 +83,7 @@ class _Books:
     def execute(self, statement: str, bindings: Mapping[str, Any] | Sequence[Any] = ()) -> _Found:
         if statement == ledger.QUERIES["rows"]:
             return _Found(self._paged(in_postgres(statement), *bindings))
-        if self._writing and statement == ledger.QUERIES["head"]:
+        if self._writing and statement in (ledger.QUERIES["head"], ledger.QUERIES["head_for"]):
             self.run(lambda db: _fetched(db, OWN["lock_ledger"], {}))
         return _Found(self._fetched(in_postgres(statement), bindings))
 
@@ -282,12 +282,14 @@ def _raised(error: BaseException) -> NoReturn:
     raise error
 
 
-async def open_beside(store: PostgresStore, url: str | None, *, clock: Clock) -> PostgresJournal:
+async def open_beside(
+    store: PostgresStore, url: str | None, *, clock: Clock, witnesses: Sequence[str] = ()
+) -> PostgresJournal:
     """The journal of a Postgres store; what must stay on this machine is kept beside the file of the URL."""
     place = None if url is None else _place_beside(locate(url).path, store)
     file = PostgresFile(store.database, place)
     await store.database.write(_NOBODY, lambda db: _prepared(db, file), _OPEN)
-    notary = None if place is None else Notary.beside(place)
+    notary = None if place is None else Notary.beside(place, witnesses)
     journal = PostgresJournal(file, store=store, notary=notary, clock=clock)
     await adopt(cast(SqliteFile, file))
     return journal

@@ -31,12 +31,14 @@ INSERT INTO proposal_memory (tenant, memory, proposal) VALUES (:tenant, :memory,
 UPDATE proposal SET plan = NULL, digest = NULL, revision = revision + 1,
   state = CASE WHEN state IN ('pending', 'stale') THEN 'expired' ELSE state END
 WHERE tenant = :tenant AND agent = :agent AND (:user IS NULL OR user IS NULL OR user = :user)
-  AND id IN (SELECT proposal FROM proposal_memory WHERE tenant = :tenant AND memory = :id);
+  AND id IN (SELECT proposal FROM proposal_memory WHERE tenant = :tenant AND memory = :id)
+RETURNING id;
 
 -- name: erase_alike
 UPDATE proposal SET plan = NULL, digest = NULL, revision = revision + 1,
   state = CASE WHEN state IN ('pending', 'stale') THEN 'expired' ELSE state END
-WHERE tenant = :tenant AND agent = :agent AND user IS :user AND digest = :digest;
+WHERE tenant = :tenant AND agent = :agent AND user IS :user AND digest = :digest
+RETURNING id;
 
 -- name: proposed
 SELECT DISTINCT link.memory FROM proposal_memory AS link JOIN proposal ON proposal.id = link.proposal

@@ -38,7 +38,9 @@ SELECT id, operator, hash, made_at, expires_at, used_at, revoked_at FROM token W
 UPDATE token SET used_at = max(IFNULL(used_at, 0), :at) WHERE id = :id;
 
 -- name: events
-SELECT seq, CAST(body AS BLOB) FROM ledger
+SELECT seq, CAST(body AS BLOB),
+  (SELECT person.user FROM ledger_person AS person WHERE person.mark = json_extract(body, '$.person'))
+FROM ledger
 WHERE seq > :after AND (:tenant IS NULL OR tenant = :tenant) AND kind <> 'recalled'
 ORDER BY seq LIMIT :limit;
 

@@ -4,6 +4,16 @@ SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'ledger';
 -- name: head
 SELECT seq, chain FROM ledger ORDER BY seq DESC LIMIT 1;
 
+-- name: head_for
+SELECT seq, chain, (SELECT mark FROM ledger_person WHERE tenant = :tenant AND user = :user)
+FROM ledger ORDER BY seq DESC LIMIT 1;
+
+-- name: mark
+SELECT mark FROM ledger_person WHERE tenant = :tenant AND user = :user;
+
+-- name: add_person
+INSERT INTO ledger_person (mark, tenant, user, salt) VALUES (:mark, :tenant, :user, :salt);
+
 -- name: append
 INSERT INTO ledger (seq, body, chain) VALUES (?, ?, ?);
 
@@ -26,7 +36,8 @@ FROM (SELECT at, operation, tenant FROM ledger ORDER BY seq DESC LIMIT :newest)
 WHERE tenant = :tenant GROUP BY day, operation ORDER BY day;
 
 -- name: entry
-SELECT seq, CASE typeof(body) WHEN 'text' THEN CAST(body AS BLOB) END, CASE typeof(chain) WHEN 'blob' THEN chain END
+SELECT seq, CASE typeof(body) WHEN 'text' THEN CAST(body AS BLOB) END, CASE typeof(chain) WHEN 'blob' THEN chain END,
+  (SELECT person.user FROM ledger_person AS person WHERE person.mark = json_extract(body, '$.person'))
 FROM ledger WHERE seq = ?;
 
 -- name: rows
@@ -34,11 +45,16 @@ SELECT seq, CASE typeof(body) WHEN 'text' THEN CAST(body AS BLOB) END, CASE type
 FROM ledger WHERE seq > ? ORDER BY seq;
 
 -- name: log
-SELECT seq, CAST(body AS BLOB), chain FROM ledger
+SELECT seq, CAST(body AS BLOB), chain,
+  (SELECT person.user FROM ledger_person AS person WHERE person.mark = json_extract(body, '$.person'))
+FROM ledger
 WHERE (:before IS NULL OR seq < :before)
   AND (:tenant IS NULL OR tenant = :tenant)
   AND (:agent IS NULL OR agent = :agent)
-  AND (:user IS NULL OR user = :user)
+  AND (:user IS NULL OR user = :user OR json_extract(body, '$.person') IN (
+    SELECT mark FROM ledger_person AS person
+    WHERE (:tenant IS NULL OR person.tenant = :tenant) AND person.user = :user
+  ))
   AND (:operation IS NULL OR operation = :operation)
   AND (:kind IS NULL OR kind = :kind)
   AND (:actor IS NULL OR actor = :actor)
@@ -48,7 +64,9 @@ WHERE (:before IS NULL OR seq < :before)
 ORDER BY seq DESC LIMIT :limit;
 
 -- name: about
-SELECT seq, CAST(body AS BLOB), chain FROM ledger WHERE subject = :subject AND tenant = :tenant ORDER BY seq DESC;
+SELECT seq, CAST(body AS BLOB), chain,
+  (SELECT person.user FROM ledger_person AS person WHERE person.mark = json_extract(body, '$.person'))
+FROM ledger WHERE subject = :subject AND tenant = :tenant ORDER BY seq DESC;
 
 -- name: edge
 SELECT size, chain, nodes FROM ledger_edge;

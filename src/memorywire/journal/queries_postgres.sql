@@ -114,3 +114,47 @@ BEGIN
   END LOOP;
 END
 $$;
+
+-- The memories call the column of the user otherwise.
+
+-- name: owners_of_memories
+SELECT DISTINCT user_id FROM version WHERE tenant = %(tenant)s
+  AND id IN (SELECT json_array_elements_text(%(ids)s::json)) AND user_id IS NOT NULL;
+
+-- name: left_live
+SELECT count(*) FROM (
+  SELECT 1 FROM version
+  WHERE tenant = %(tenant)s AND agent = %(agent)s AND user_id = %(user)s AND ended IS NULL
+    AND user_id IS NOT NULL LIMIT 1
+) AS part;
+
+-- name: left_memories
+SELECT count(*) FROM (
+  SELECT 1 FROM version WHERE tenant = %(tenant)s AND user_id = %(user)s AND content IS NOT NULL LIMIT 1
+) AS part;
+
+-- name: rename_versions
+UPDATE version SET user_id = %(mark)s WHERE tenant = %(tenant)s AND user_id = %(user)s;
+
+-- name: rename_changes
+UPDATE change SET user_id = %(mark)s,
+  key = CASE WHEN says(key, %(user)s) THEN NULL ELSE key END,
+  reason = CASE WHEN says(reason, %(user)s) THEN NULL ELSE reason END
+WHERE tenant = %(tenant)s AND user_id = %(user)s;
+
+-- Memories are compared with the ledger in the embedded store alone: here they have other columns.
+
+-- name: compares_memories
+SELECT 0;
+
+-- name: all_changes
+SELECT NULL WHERE false;
+
+-- name: change_of
+SELECT NULL WHERE false;
+
+-- name: all_versions
+SELECT NULL WHERE false;
+
+-- name: versions_of
+SELECT NULL WHERE false;

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import apsw
 
 from memorywire.journal.contract import Known
+from memorywire.journal.rowstate import RowKey
 from memorywire.model.change import Change
 from memorywire.model.record import Scope
 from memorywire.stores.sqlite.rows import scope_row
@@ -27,6 +28,12 @@ def enter(db: apsw.Connection, change: Change) -> None:
         db.execute(QUERIES["begin"], scope_row(record.scope) | said)
     for id in change.erase:
         db.execute(QUERIES["end"], owner | {"id": id, "version": _NEVER_AGAIN})
+
+
+def keys_of(change: Change) -> list[RowKey]:
+    """The rows that a change may touch."""
+    ids = [*(end.id for end in change.end), *(put.record.id for put in change.put), *change.erase]
+    return [("register", (change.scope.tenant, id)) for id in ids]
 
 
 def known(db: apsw.Connection, tenant: str, ids: Sequence[str]) -> Mapping[str, Known]:

@@ -2,9 +2,12 @@
 
 import apsw
 
+from memorywire.journal import rowstate
 from memorywire.journal.rows import QUERIES
 from memorywire.model.errors import StoreNewer
 from memorywire.stores.sqlite.migrate import migrations
+
+_WITH_DIGESTS = 11  # since this migration the ledger holds digests of rows that are no memories
 
 
 def bring_up_to_date(db: apsw.Connection) -> None:
@@ -21,6 +24,8 @@ def bring_up_to_date(db: apsw.Connection) -> None:
         if found < number:
             db.execute(script)
             db.execute(QUERIES["set_version"], (number,))
+    if found < _WITH_DIGESTS <= known:
+        rowstate.adopt(db)
 
 
 def is_up_to_date(db: apsw.Connection) -> bool:

@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 
-from memorywire.journal import ledger, operators, register, rejected
+from memorywire.journal import ledger, operators, people, register, rejected
 from memorywire.journal.acting import Prepared
 from memorywire.journal.contract import Act, Edition, Known, Wanted
 from memorywire.journal.entries import Entry, draft, drafts
+from memorywire.journal.ledger import Person
 from memorywire.journal.notary import Notary
 from memorywire.journal.rows import (
     QUERIES,
@@ -41,9 +42,13 @@ from memorywire.stores.sqlite.file import SqliteFile, owe_scrub
 from memorywire.stores.sqlite.rows import scope_row
 from memorywire.stores.sqlite.writer import Work
 
+if TYPE_CHECKING:  # proofs are loaded by those who ask for one
+    from memorywire.journal.state import StateReport
+
 T = TypeVar("T")
 
 _LAST_SECONDS = 0.5  # to wait for another process that signs, when this one ends
+EVERY_AGENT = "*"  # in the ledger: what concerns no single agent
 _LOOK_EVERY = 64  # writes between two looks whether a signature is due
 
 
@@ -69,6 +74,8 @@ class SqliteJournal:
         return store is self._store
 
     async def write(self, act: Act, change: Change | None = None) -> int:
+        if act.erased:
+            await self.settle()  # a recall that is noted and not yet written may name whom this erases
         prepared = maker(Prepared)(
             act=act,
             drafts=[draft(entry) for entry in act.entries],
@@ -159,6 +166,24 @@ class SqliteJournal:
     async def drop_queries(self, before: int) -> None:
         if await self.file.read(lambda db: bool(db.execute(QUERIES["old_queries"], {"before": before}).get)):
             await self.file.write(partial(_drop_queries, before=before))
+
+    async def verify_state(self) -> "StateReport":
+        """Compare the state with the ledger as far as it is due, and remember how far that was."""
+        from memorywire.journal.state import keep_verified, verify_state
+
+        await self.settle()
+        now = self._clock()
+        report, full = await self.file.read(partial(verify_state, now=now))
+        if not self.file.read_only:
+            await self.file.write(partial(keep_verified, report=report, now=now, full=full))
+        return report
+
+    async def forget_person(self, person: Person, *, actor: str, at: int) -> bool:
+        """Take the id of a user out of every row that stays; False while something they said is kept."""
+        await self.settle()
+        scope = Scope(agent=EVERY_AGENT, user=person[1], tenant=person[0])
+        entry = Entry(at=at, operation="erase", scope=scope, actor=actor, kind="renamed")
+        return await self.write_by(partial(people.forget, person=person, drafts=[draft(entry)]))
 
     async def debts(
         self, store: str | None = None, *, after: int = 0, limit: int | None = None

@@ -4,11 +4,15 @@ Every function works inside the caller's transaction.
 """
 
 import json
+from collections.abc import Sequence
 
 import apsw
 
+from memorywire.journal import rowstate
+from memorywire.journal.entries import Draft, Entry, draft
 from memorywire.journal.operators import EVERYBODY, QUERIES
 from memorywire.model.errors import NotFound
+from memorywire.model.record import Scope
 from memorywire.model.values import dataclass
 
 
@@ -42,7 +46,8 @@ class Letter:
     error: str
 
 
-def add(db: apsw.Connection, webhook: Webhook) -> None:
+def add(db: apsw.Connection, webhook: Webhook, drafts: Sequence[Draft] = ()) -> None:
+    """Keep a webhook, and write the drafts of the ledger with the digest of its row."""
     row = {
         "id": webhook.id,
         "url": webhook.url,
@@ -53,12 +58,25 @@ def add(db: apsw.Connection, webhook: Webhook) -> None:
         "position": webhook.position,
     }
     db.execute(QUERIES["add_webhook"], row)
+    _write_down(db, webhook.id, drafts)
 
 
-def remove(db: apsw.Connection, id: str) -> None:
+def remove(db: apsw.Connection, id: str, drafts: Sequence[Draft] = ()) -> None:
     db.execute(QUERIES["remove_webhook"], {"id": id})
     if not db.changes():
         raise NotFound(f"there is no webhook {id}", field="id", fix="see: memorywire webhook list")
+    _write_down(db, id, drafts)
+
+
+def draft_about(id: str, kind: str, *, tenant: str, actor: str, at: int) -> Draft:
+    """The entry of the ledger about a webhook that is added or removed; never its address or its secret."""
+    scope = Scope(tenant=tenant, agent="*")
+    return draft(Entry(at=at, operation="webhook", scope=scope, actor=actor, kind=kind, subject=id))
+
+
+def _write_down(db: apsw.Connection, id: str, drafts: Sequence[Draft]) -> None:
+    if drafts:
+        rowstate.append(db, drafts, [("webhook", (id,))])
 
 
 def webhooks(db: apsw.Connection) -> list[Webhook]:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import apsw
 
-from memorywire.journal import ledger, operators
+from memorywire.journal import operators, rowstate
 from memorywire.journal.entries import Entry, draft
 from memorywire.journal.operators import Issued, Operator, Token
 from memorywire.journal.sqlite import SqliteJournal
@@ -86,7 +86,7 @@ class Registry:
         def written(db: apsw.Connection) -> T:
             done = work(db)
             if done is not False:
-                ledger.append(db, [draft(entry)])
+                rowstate.append(db, [draft(entry)], rowstate.operator(db, name))
             return done
 
         return await self.journal.write_by(written)

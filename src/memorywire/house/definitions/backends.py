@@ -14,7 +14,7 @@ from memorywire.engine.debts import keep_repaying
 from memorywire.engine.tools import Tools
 from memorywire.house.definitions.rules import Rules
 from memorywire.house.definitions.secrets import refuse_secrets
-from memorywire.journal import definitions, ledger
+from memorywire.journal import definitions, rowstate
 from memorywire.journal.entries import Entry, draft
 from memorywire.journal.sqlite import SqliteJournal
 from memorywire.model.change import Change
@@ -218,7 +218,7 @@ class Backends:
 
         def both(db: apsw.Connection) -> None:
             work(db)
-            ledger.append(db, drafts)
+            rowstate.append(db, drafts, rowstate.definitions(db, tenant, agent))
 
         await self._journal.write_by(both)
         self._read_at = None

@@ -44,6 +44,7 @@ from memorywire.servers.http.stream import events_endpoint
 from memorywire.servers.http.watch import Watch
 from memorywire.servers.passports import Provider
 from memorywire.servers.spans import current_trace
+from memorywire.servers.verifying import StateChecks
 from memorywire.servers.webhooks import Courier
 
 WRONG_METHOD = 405
@@ -101,10 +102,12 @@ def build_app(
             house.reader.wake()
             if house.backends is not None:
                 house.backends.wake()
-            telling = asyncio.create_task(courier.run())
+            checks = StateChecks(door.journal, watch.alarm)
+            tasks = [asyncio.create_task(courier.run()), asyncio.create_task(checks.run())]
             yield
-            telling.cancel()
-            await asyncio.wait([telling])  # it reads the journal, which may be closed after this
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)  # they read the journal, which may be closed after this
         await doorkeeper.close()
 
     app = Starlette(

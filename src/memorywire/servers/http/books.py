@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import partial
 
 import apsw
@@ -81,12 +82,17 @@ async def proof(door: Door, caller: Caller, sequence: int) -> str:
     return await door.finish(door.journal.file.read(work))
 
 
-async def verdict(door: Door, caller: Caller, kept: str | None = None) -> dict[str, Json]:
-    """The report of a verification of the ledger, which must also agree with the `kept` checkpoints."""
+async def verdict(
+    door: Door, caller: Caller, kept: str | None = None, *, state: bool = False
+) -> dict[str, Json]:
+    """The report of a verification of the ledger, which must also agree with the `kept` checkpoints.
+
+    With `state`, everything that the ledger speaks of is compared with it, too.
+    """
     caller.require(Right.MANAGE, everywhere=True)
     saved = [] if kept is None else _checkpoints(kept)
     await door.journal.settle()
-    work = partial(examine, notary=door.journal.notary, saved=saved)
+    work = partial(examine, notary=door.journal.notary, saved=saved, state=state)
     return _verdict(await door.finish(door.journal.file.read(work)))
 
 
@@ -124,7 +130,9 @@ def audit_endpoint(door: Door) -> Endpoint:
 
 def verify_endpoint(door: Door) -> Endpoint:
     async def verify(request: Request) -> Response:
-        return as_json(await verdict(door, caller_of(request), asked(request).get("checkpoint")))
+        wanted = asked(request)
+        kept, state = wanted.get("checkpoint"), bool(wanted.get("state"))
+        return as_json(await verdict(door, caller_of(request), kept, state=state))
 
     return verify
 
@@ -179,7 +187,7 @@ def _is_for(row: Row, caller: Caller) -> bool:
 def _verdict(found: Examination) -> dict[str, Json]:
     report, fault = found.report, found.report.fault
     verdict: dict[str, Json] = {
-        "ok": report.ok,
+        "ok": found.ok,
         "entries": report.entries,
         "sealed": report.sealed,
         "exposed": report.exposed,
@@ -192,6 +200,11 @@ def _verdict(found: Examination) -> dict[str, Json]:
     if fault is not None:
         until = {} if fault.until is None else {"until": fault.until}
         verdict["fault"] = {"entry": fault.entry, "reason": fault.reason, **until}
+    if found.state is not None:
+        state = found.state
+        differences = [asdict(one) for one in state.differences]
+        counts: dict[str, Json] = {"versions": state.versions, "rows": state.rows}
+        verdict["state"] = {"ok": state.ok, **counts, "differences": differences}
     return verdict
 
 

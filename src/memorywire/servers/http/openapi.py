@@ -292,7 +292,14 @@ _OWN: Mapping[str, Mapping[str, Json]] = {
                     {"type": "string", "pattern": "^[^\\u000a]+\\u000a[0-9]+\\u000a"},
                     "Checkpoints that were kept elsewhere, with which the ledger must agree.",
                     False,
-                )
+                ),
+                _parameter(
+                    "state",
+                    "query",
+                    {"type": "boolean"},
+                    "Also replay the ledger and compare everything it speaks of with the data.",
+                    False,
+                ),
             ],
         )
     },

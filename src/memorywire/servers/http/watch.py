@@ -54,6 +54,11 @@ class Watch:
         self._clock = clock
         self._log = log
 
+    def alarm(self, text: str) -> None:
+        """Log what an operator has to look at."""
+        if self._log is not None:
+            self._log(json.dumps({"at": self._clock(), "level": "error", "message": text}))
+
     def over(self, house: House) -> House:
         """The house with its stores and its embedder timed; whoever opened it still closes it."""
         embedder = _Timed(house.tools.embedder, self.figures)

@@ -1,0 +1,104 @@
+"""Digests of rows outside of the memories, written into the ledger by the entry that changed them.
+
+A proposal, an edition of the rules, an operator, a token, a webhook or a definition that somebody edits with
+SQL no longer fits the digest that the ledger holds of it. The digests are salted: what a row said cannot be
+guessed from them once the row has changed, because only the newest salt is kept.
+
+Every function works inside the caller's transaction.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+import apsw
+
+from memorywire.journal import ledger
+from memorywire.journal.canonical import canonical, encoded
+from memorywire.journal.entries import Draft, Entry, draft
+from memorywire.model.record import Json, Scope
+from memorywire.stores.sqlite.sql import Document
+
+QUERIES = Document(__package__, "queries_state.sql")
+
+KINDS = (
+    *("proposal", "links", "edition", "ruled", "register", "operator", "token", "token_key", "webhook"),
+    *("definition", "binding", "ingest", "rejected"),
+)
+RowKey: TypeAlias = tuple[str, tuple[Any, ...]]
+"""A kind and the values that name one row of it."""
+
+_SALT_BYTES = 16
+_NAMES = ("first", "second", "third")
+_AT_ONCE = 1_000
+
+
+def append(db: apsw.Connection, drafts: Sequence[Draft], changed: Iterable[RowKey]) -> None:
+    """Write entries, the last of which holds the digests of the rows that were changed with it."""
+    wanted = list(dict.fromkeys(changed))
+    if not wanted:
+        ledger.append(db, drafts)
+        return
+    salts = [os.urandom(_SALT_BYTES) for _ in wanted]
+    digests = [digest_of(db, key, salt) for key, salt in zip(wanted, salts, strict=True)]
+    told = [[kind, list(key), digest] for (kind, key), digest in zip(wanted, digests, strict=True)]
+    *_, sequence = ledger.append(db, drafts, state=canonical(told))
+    for (kind, key), salt, digest in zip(wanted, salts, digests, strict=True):
+        named = {"kind": kind, "key": canonical(list(key))}
+        if digest is None:
+            db.execute(QUERIES["drop_salt_of_row"], named)
+        else:
+            db.execute(QUERIES["keep_salt_of_row"], named | {"seq": sequence, "salt": salt})
+
+
+def digest_of(db: apsw.Connection, key: RowKey, salt: bytes) -> str | None:
+    """The salted digest of a row as it is; None when there is none."""
+    kind, values = key
+    rows = db.execute(QUERIES[f"row_{kind}"], dict(zip(_NAMES, values, strict=False))).fetchall()
+    if not rows:
+        return None
+    told = [[value.hex() if isinstance(value, bytes) else value for value in row] for row in rows]
+    return hashlib.sha256(salt + encoded(canonical(told))).hexdigest()
+
+
+def keys(db: apsw.Connection) -> Iterator[RowKey]:
+    """The keys of all rows there are."""
+    for kind in KINDS:
+        for key in db.execute(QUERIES[f"keys_{kind}"]).fetchall():
+            yield kind, tuple(key)
+
+
+def proposals(ids: Iterable[str]) -> Iterator[RowKey]:
+    """A proposal and the memories that it names."""
+    for id in ids:
+        yield "proposal", (id,)
+        yield "links", (id,)
+
+
+def operator(db: apsw.Connection, name: str) -> list[RowKey]:
+    """An operator, all of their tokens, and the key of the tokens' hashes."""
+    tokens = [("token", (id,)) for (id,) in db.execute(QUERIES["tokens_of"], {"operator": name})]
+    return [("operator", (name,)), *tokens, ("token_key", (1,))]
+
+
+def definitions(db: apsw.Connection, tenant: str, agent: str) -> list[RowKey]:
+    """The definitions of a tenant, and what the agent is bound to, if one is named."""
+    every = db.execute(QUERIES["keys_definition"]).fetchall()
+    bound: list[RowKey] = [("binding", (tenant, agent))] if agent else []
+    return [*(("definition", tuple(key)) for key in every if key[0] == tenant), *bound]
+
+
+def adopt(db: apsw.Connection) -> None:
+    """Write the digests of all rows that an earlier release left without one."""
+    known = {(kind, key) for kind, key, _, _ in db.execute(QUERIES["salts_of_rows"])}
+    fresh = [(kind, key) for kind, key in keys(db) if (kind, canonical(list(key))) not in known]
+    at = int(db.execute(QUERIES["last_moment"]).get)
+    for first in range(0, len(fresh), _AT_ONCE):
+        several = fresh[first : first + _AT_ONCE]
+        append(db, [draft(_entry(at, rows=len(several)))], several)
+
+
+def _entry(at: int, **details: Json) -> Entry:
+    scope = Scope(agent="*")
+    return Entry(at=at, operation="state", scope=scope, actor="upgrade", kind="adopted", details=details)

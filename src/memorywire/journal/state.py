@@ -1,0 +1,380 @@
+"""Compares the state of a database with its ledger, both ways, and names every difference.
+
+The chain of the ledger is taken as proven: `audit.examine` proves it.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import field
+from typing import Any
+
+import apsw
+
+from memorywire.journal import ledger, rowstate
+from memorywire.journal.canonical import canonical
+from memorywire.journal.entries import commitment, mark_of, record_digest
+from memorywire.journal.replay import Begun, Changed, Replay, digests_beside, told_of_recall
+from memorywire.journal.rowstate import QUERIES
+from memorywire.model.errors import MemorywireError
+from memorywire.model.record import Record
+from memorywire.model.values import dataclass
+from memorywire.stores.sqlite.migrate import words_of
+from memorywire.stores.sqlite.rows import digest_of, indexed, record_of
+from memorywire.stores.text import EDITION
+
+_CHAIN = 23  # where the view `record` goes on with what is no part of the memory
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Difference:
+    """One thing that the state and the ledger do not agree on."""
+
+    kind: str
+    subject: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.subject}: {self.detail}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateReport:
+    """What was compared, up to entry `entries`, and what differs."""
+
+    entries: int
+    versions: int
+    rows: int
+    differences: tuple[Difference, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return not self.differences
+
+
+@dataclass(slots=True, kw_only=True)
+class _Comparison:
+    db: apsw.Connection
+    replay: Replay
+    people: dict[str, str]
+    salts: dict[tuple[str, str, int], dict[int, bytes | None]]
+    after: int = 0
+    indexed: bool = True
+    found: list[Difference] = field(default_factory=list)
+    versions: int = 0
+    rows: int = 0
+
+    def differ(self, kind: str, subject: object, detail: str) -> None:
+        self.found.append(Difference(kind, str(subject), detail))
+
+
+def compare(db: apsw.Connection, after: int = 0) -> StateReport:
+    """Replay the ledger and compare everything that it speaks of.
+
+    With `after`, only what the entries behind that one touched is compared: an edit of anything older is not
+    noticed.
+    """
+    replay = Replay().take(ledger.rows(db, after))
+    salts: dict[tuple[str, str, int], dict[int, bytes | None]] = {}
+    for seq, tenant, memory, version, salt in db.execute(QUERIES["salts_since"], {"after": after}):
+        salts.setdefault((tenant, memory, version), {})[seq] = salt
+    work = _Comparison(db=db, replay=replay, people={}, salts=salts, after=after)
+    for seq in replay.unreadable:
+        work.differ("entry", seq, "it cannot be read")
+    _compare_people(work)
+    if db.execute(QUERIES["compares_memories"]).get:
+        work.indexed = words_of(db) == EDITION  # by the rules of another release the words are others
+        _compare_changes(work)
+        _compare_versions(work)
+    _compare_salts(work)
+    _compare_recalls(work)
+    _compare_rows(work)
+    return StateReport(
+        entries=max(replay.last, after),
+        versions=work.versions,
+        rows=work.rows,
+        differences=tuple(sorted(work.found)),
+    )
+
+
+def _compare_people(work: _Comparison) -> None:
+    for mark, tenant, user, salt in work.db.execute(QUERIES["people"]):
+        if mark_of(salt, tenant, user) != mark:
+            work.differ("user", user, "the mark of this user was made of another id")
+        work.people[mark] = user
+
+
+def _is_user(work: _Comparison, mark: str | None, user: str | None) -> bool:
+    """Whether a row is of the user whom an entry names; an entry about all users names nobody."""
+    return mark is None or user in (mark, work.people.get(mark))
+
+
+def _compare_changes(work: _Comparison) -> None:
+    unseen = set(work.replay.changes)
+    for row in _change_rows(work):
+        tenant, id, *rest = row
+        unseen.discard((tenant, id))
+        told = work.replay.changes.get((tenant, id))
+        if told is None:
+            work.differ("change", id, "no entry of the ledger is about it")
+        elif wrong := [*_change_faults(work, (tenant, id), told, rest)]:
+            work.differ("change", id, f"the ledger has another {', '.join(wrong)}")
+    for tenant, id in unseen:
+        told = work.replay.changes[tenant, id]
+        elsewhere = (tenant, told.agent) in work.replay.bound
+        if not told.only_erases and not elsewhere:
+            work.differ("change", id, f"is missing: entry {told.seq} of the ledger committed it")
+
+
+def _change_rows(work: _Comparison) -> Iterator[tuple[Any, ...]]:
+    if not work.after:
+        yield from work.db.execute(QUERIES["all_changes"])
+        return
+    for tenant, id in work.replay.changes:
+        yield from work.db.execute(QUERIES["change_of"], {"tenant": tenant, "id": id}).fetchall()
+
+
+def _change_faults(work: _Comparison, key: tuple[str, str], told: Changed, row: list[Any]) -> Iterator[str]:
+    _, agent, user, operation, at, given, fingerprint, reason, undoes, about, _, puts = row
+    if agent != told.agent:
+        yield "agent"
+    if told.mark is not None and not _is_user(work, told.mark, user):
+        yield "user"
+    imported = told.operation == "import"  # which keeps the moment and the name of the original
+    if operation != told.operation and not imported:
+        yield "operation"
+    if at != told.at and not imported:
+        yield "time"
+    if undoes != told.undoes:
+        yield "undone change"
+    if puts != told.puts:
+        yield "number of versions"
+    yield from _beside_faults(work, key, told, (about, given, reason, fingerprint))
+
+
+def _beside_faults(
+    work: _Comparison, key: tuple[str, str], told: Changed, beside: tuple[Any, Any, Any, Any]
+) -> Iterator[str]:
+    """What an erase may have taken is not missed: the fingerprint, or the key and reason of a user."""
+    erased = told.mark is not None and told.mark not in work.people
+    now = digests_beside(*beside)
+    known = told.beside or {}
+    if not known and beside == (None, None, None, None):
+        return
+    if now["digest"] != known.get("digest", now["digest"] if not known else None) and not erased:
+        yield "key, reason or memory it is about"
+    if not known and any(value is not None for value in beside) and told.seq >= _first_told(work):
+        yield "key, reason or memory it is about"
+    gone = now.get("fingerprint") is None and "fingerprint" in known
+    if known and now.get("fingerprint") != known.get("fingerprint") and not (gone and _has_erased(work, key)):
+        yield "fingerprint"
+
+
+def _first_told(work: _Comparison) -> int:
+    """The first entry that has digests of what stands beside a change; earlier releases wrote none."""
+    return min((one.seq for one in work.replay.changes.values() if one.beside), default=work.replay.last + 1)
+
+
+def _has_erased(work: _Comparison, key: tuple[str, str]) -> bool:
+    tenant, id = key
+    begun = (one for (owner, _, _), one in work.replay.versions.items() if owner == tenant)
+    return bool(work.replay.erased) and (
+        any(one.by == id and one.erased for one in begun) or not work.replay.changes[key].puts
+    )
+
+
+def _compare_versions(work: _Comparison) -> None:
+    unseen = set(work.replay.versions)
+    for row in _version_rows(work):
+        work.versions += 1
+        key = (row[0], row[3], row[4])
+        unseen.discard(key)
+        begun = work.replay.versions.get(key)
+        named = f"{row[3]} v{row[4]}" if row[0] == "default" else f"{row[3]} v{row[4]} of tenant {row[0]}"
+        if begun is None and work.after:
+            for detail in _older_faults(work, key, row):
+                work.differ("memory", named, detail)
+            continue
+        if begun is None:
+            work.differ("memory", named, "no entry of the ledger began it")
+            continue
+        for detail in _version_faults(work, key, begun, row):
+            work.differ("memory", named, detail)
+    for tenant, id, number in unseen:
+        begun = work.replay.versions[tenant, id, number]
+        if (tenant, begun.agent) not in work.replay.bound:
+            entry = begun.commitments[0][0]
+            work.differ("memory", f"{id} v{number}", f"is missing: entry {entry} of the ledger began it")
+
+
+def _version_rows(work: _Comparison) -> Iterator[tuple[Any, ...]]:
+    if not work.after:
+        yield from work.db.execute(QUERIES["all_versions"])
+        return
+    touched = {(tenant, id) for tenant, id, _ in (*work.replay.versions, *work.replay.ended)}
+    for tenant, id in sorted(touched | work.replay.erased):
+        yield from work.db.execute(QUERIES["versions_of"], {"tenant": tenant, "id": id}).fetchall()
+
+
+def _older_faults(work: _Comparison, key: tuple[str, str, int], row: tuple[Any, ...]) -> Iterator[str]:
+    """What is wrong with a version that began before the entries that were replayed."""
+    ended = work.replay.ended.get(key)
+    reason, ended_by = row[_CHAIN + 3], row[_CHAIN + 6]
+    if key[:2] in work.replay.erased:
+        if row[21] is not None:
+            yield "it was erased, and has content again"
+    elif ended is not None and (reason, ended_by) != (ended.reason, ended.by):
+        yield f"it did not end as in the ledger ({ended.reason})"
+
+
+def _version_faults(
+    work: _Comparison, key: tuple[str, str, int], begun: Begun, row: tuple[Any, ...]
+) -> Iterator[str]:
+    position, _, _, reason, into = row[_CHAIN : _CHAIN + 5]
+    began_by, ended_by, first, puts, digest, length, terms = row[_CHAIN + 5 :]
+    if began_by != begun.by:
+        yield "it was begun by another change"
+    elif not first <= position < first + puts:
+        yield "it does not stand where its change put it"
+    if row[1] != begun.agent:
+        yield f"it is of agent {row[1]} here, and of {begun.agent} in the ledger"
+    yield from _ending_faults(begun, ended_by, reason, into)
+    if begun.erased:
+        if not _is_user(work, begun.mark, row[2]):
+            yield "it is of another user than in the ledger"
+        if any(value is not None for value in (*row[5:22], digest, length, terms)):
+            yield "it was erased, and has content again"
+    elif row[21] is None:
+        yield "its content is gone, and no entry of the ledger erased it"
+    else:
+        yield from _content_faults(work, key, begun, row, (digest, length, terms))
+
+
+def _ending_faults(begun: Begun, ended_by: str | None, reason: str | None, into: str | None) -> Iterator[str]:
+    if begun.ended is None:
+        if ended_by is not None or reason is not None:
+            yield "it has ended here, and is live in the ledger"
+        return
+    if ended_by is None and reason is None:
+        yield f"it is live here, and ended in the ledger ({begun.ended.reason})"
+        return
+    if reason != begun.ended.reason or ended_by != begun.ended.by:
+        yield f"it ended for another reason than in the ledger ({begun.ended.reason})"
+    if begun.ended.into is not None and into != begun.ended.into:
+        yield "another memory replaced it than in the ledger"
+    if begun.ended.into is None and into is not None and reason in ("replaced", "erased", "forgotten"):
+        yield "another memory replaced it than in the ledger"
+
+
+def _content_faults(
+    work: _Comparison, key: tuple[str, str, int], begun: Begun, row: tuple[Any, ...], index: tuple[Any, ...]
+) -> Iterator[str]:
+    try:
+        record = record_of(row)
+        digest = record_digest(record)
+    except (KeyError, ValueError, TypeError, MemorywireError):
+        yield "its row cannot be read"
+        return
+    salts = work.salts.get(key, {})
+    known = [(salts.get(seq), told) for seq, told in begun.commitments]
+    if all(salt is None for salt, _ in known):
+        yield "its salt is gone, so the ledger cannot vouch for its content"
+    elif not any(salt is not None and commitment(salt, digest) == told for salt, told in known):
+        yield "it says something else than the ledger committed to"
+    elif work.indexed and not _is_indexed(record, index):
+        yield "its search index is not that of its words"
+
+
+def _is_indexed(record: Record, index: tuple[Any, ...]) -> bool:
+    return (digest_of(record), *indexed(record)) == index
+
+
+def _compare_salts(work: _Comparison) -> None:
+    for key, salts in work.salts.items():
+        begun = work.replay.versions.get(key)
+        named = f"{key[1]} v{key[2]}"
+        entries = set() if begun is None else {seq for seq, _ in begun.commitments}
+        if begun is not None and begun.erased and any(salt is not None for salt in salts.values()):
+            work.differ("memory", named, "it was erased, and its salt is there again")
+        # Entries of changes that another store keeps have salts and are no versions here.
+        if begun is not None and set(salts) - entries and not _is_elsewhere(work, set(salts) - entries):
+            work.differ("memory", named, "there is a salt that no entry of the ledger uses")
+
+
+def _is_elsewhere(work: _Comparison, entries: set[int]) -> bool:
+    rows = [ledger.entry(work.db, seq) for seq in entries]
+    return all(row is not None and row.said.get("commitments") for row in rows)
+
+
+def _compare_recalls(work: _Comparison) -> None:
+    unseen = set(work.replay.recalls)
+    for id, tenant, agent, user, at, caller, verdict, count, hits in work.db.execute(
+        QUERIES["recalls_since"], {"after": work.after}
+    ):
+        unseen.discard((tenant, id))
+        told, mark = work.replay.recalls.get((tenant, id), (None, None))
+        if told is None:
+            work.differ("recall", id, "no entry of the ledger is about it")
+            continue
+        try:
+            listed = json.loads(hits)
+            here = told_of_recall(at, agent, caller, {"hits": listed, "verdict": verdict})
+        except (ValueError, TypeError):
+            here, listed = "", []
+        if here != told or count != len(listed) or not _is_user(work, mark, user):
+            work.differ("recall", id, "it is not what the ledger says it was")
+    for _, id in unseen:
+        work.differ("recall", id, "is missing")
+
+
+def _compare_rows(work: _Comparison) -> None:
+    salts = {
+        (kind, key): salt
+        for kind, key, seq, salt in work.db.execute(QUERIES["salts_of_rows"])
+        if seq > work.after
+    }
+    unseen = {key for key, (digest, _) in work.replay.rows.items() if digest is not None}
+    for kind, values in rowstate.keys(work.db):
+        key = (kind, canonical(list(values)))
+        if work.after and key not in work.replay.rows:
+            continue
+        work.rows += 1
+        named = " ".join(map(str, values))
+        unseen.discard(key)
+        told, _ = work.replay.rows.get(key, (None, 0))
+        salt = salts.get(key)
+        if told is None:
+            work.differ(kind, named, "no entry of the ledger made it")
+        elif salt is None:
+            work.differ(kind, named, "its salt is gone, so the ledger cannot vouch for it")
+        elif rowstate.digest_of(work.db, (kind, values), salt) != told:
+            work.differ(kind, named, "it is not as the ledger committed to it")
+    for kind, name in unseen:
+        if kind not in _TRANSIENT:
+            work.differ(kind, " ".join(map(str, json.loads(name))), "is missing")
+
+
+_TRANSIENT = frozenset({"ingest"})  # read, and then gone, without an entry
+
+
+_FULL_EVERY_MS = 24 * 3_600_000
+_SMALL = 20_000  # entries that are replayed in a moment
+
+
+def verify_state(db: apsw.Connection, now: int) -> tuple[StateReport, bool]:
+    """Compare what is new since the last time; everything when that is due, or the ledger is small.
+
+    Gives the report and whether it is of everything.
+    """
+    row = db.execute(QUERIES["verified"]).fetchone()
+    last, _ = ledger.head(db)
+    known, _, full_at, differences = (0, 0, 0, 0) if row is None else row
+    full = last <= _SMALL or now - full_at >= _FULL_EVERY_MS or bool(differences) or known > last
+    return compare(db, 0 if full else known), full
+
+
+def keep_verified(db: apsw.Connection, report: StateReport, now: int, *, full: bool) -> None:
+    """Remember how far the state was compared, and when everything was."""
+    row = db.execute(QUERIES["verified"]).fetchone()
+    full_at = now if full or row is None else row[2]
+    known = {"seq": report.entries, "at": now, "full_at": full_at, "differences": len(report.differences)}
+    db.execute(QUERIES["keep_verified"], known)
