@@ -87,15 +87,15 @@ def test_rows_of_an_earlier_release_are_adopted_when_the_file_is_opened(tmp_path
 
 def test_doctor_names_what_differs(tmp_path: Path):
     typed = Inside(tmp_path / "home")
-    typed.remember("green tea", "--id", "tea")
+    typed("operator", "add", "olga", "--role", "reader")
     assert typed("doctor").code == 0
     (path,) = typed.home.glob("*.db")
     db = apsw.Connection(str(path))
-    db.execute("UPDATE version SET trust = 'trusted'")
+    db.execute("UPDATE operator SET body = replace(body, 'reader', 'admin')")
     db.close()
     done = typed("doctor")
     assert done.code == 4
-    assert "the state differs from the ledger: memory tea v1" in done.out
+    assert "the state differs from the ledger: operator olga" in done.out
 
 
 def test_a_comparison_of_what_is_new_sees_that_and_nothing_older(tmp_path: Path):

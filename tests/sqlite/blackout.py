@@ -47,14 +47,13 @@ preload(__name__)
 
 @dataclass(frozen=True)
 class Machine:
-    """A disk image and where it is mounted."""
+    """A disk and where it is mounted."""
 
-    image: Path
+    device: str
     folder: Path
 
     def on(self, mode: str = "ordered") -> None:
-        options = f"loop,commit=1,data={mode}"
-        subprocess.run(["mount", "-o", options, self.image, self.folder], check=True, capture_output=True)
+        _run("mount", "-o", f"commit=1,data={mode}", self.device, str(self.folder))
 
     def cut(self) -> None:
         """Cut the power: nothing reaches the disk any more."""
@@ -65,21 +64,30 @@ class Machine:
             os.close(handle)
 
     def off(self) -> None:
-        subprocess.run(["umount", self.folder], check=True, capture_output=True)
+        _run("umount", str(self.folder))
 
 
 @contextmanager
 def a_machine(folder: Path) -> Iterator[Machine]:
-    machine = Machine(folder / "disk.img", folder / "disk")
-    machine.folder.mkdir()
-    with machine.image.open("wb") as file:
+    """A fresh disk, which keeps its device while it is off: another could be mounted before it is gone."""
+    image = folder / "disk.img"
+    with image.open("wb") as file:
         file.truncate(_SIZE)
-    subprocess.run(["mkfs.ext4", "-q", machine.image], check=True, capture_output=True)
-    machine.on()
+    _run("mkfs.ext4", "-q", str(image))
+    machine = Machine(_run("losetup", "--find", "--show", str(image)).strip(), folder / "disk")
+    machine.folder.mkdir()
     try:
-        yield machine
+        machine.on()
+        try:
+            yield machine
+        finally:
+            machine.off()
     finally:
-        machine.off()
+        _run("losetup", "--detach", machine.device)
+
+
+def _run(*words: str) -> str:
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
 
 
 def is_possible() -> bool:
