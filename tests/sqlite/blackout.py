@@ -31,6 +31,7 @@ from memorywire.journal.sealing import advanced, keep, seal
 from memorywire.migrate.importing import Wish, bring_in
 from memorywire.model.errors import MemorywireError
 from memorywire.stores.sqlite.connection import Connect, connect
+from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.migrate import kept_space
 from memorywire.stores.sqlite.reembed import reembed
 from tests.sqlite import governed
@@ -281,8 +282,8 @@ def _lost_signatures(path: Path, acknowledged: set[str]) -> Iterator[str]:
             yield deed
 
 
-def unsynced(location: object) -> apsw.Connection:
+def unsynced(location: Location) -> apsw.Connection:
     """A broken rule: the log is not flushed before a change is acknowledged."""
-    db = connect(location)  # type: ignore[arg-type]  # as the other ways to connect
+    db = connect(location)
     db.execute("PRAGMA synchronous = OFF")
     return db
