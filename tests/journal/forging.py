@@ -66,6 +66,7 @@ def _set(table: str, where: str, **columns: str) -> dict[str, str]:
 
 
 _LIVE, _OLD = "id = 'live' AND ended IS NULL", "id = 'old'"
+_TWIN = "seq = (SELECT began FROM version WHERE id = 'twin')"
 _SAID = {
     "agent": "'eve'",
     "user": "'eve'",
@@ -189,7 +190,7 @@ EDITS: Mapping[str, str] = {
     "user: give a mark to another tenant": "UPDATE ledger_person SET tenant = 'acme' WHERE user = 'ana'",
     **_set(
         "change",
-        "key = 'key-twin'",
+        _TWIN,
         id="'eve'",
         tenant="'acme'",
         agent="'eve'",
@@ -204,10 +205,10 @@ EDITS: Mapping[str, str] = {
         first="first + 1",
         puts="puts + 1",
     ),
-    "change: remove a key": "UPDATE change SET key = NULL WHERE key = 'key-twin'",
-    "change: remove a fingerprint": "UPDATE change SET fingerprint = NULL WHERE key = 'key-twin'",
+    "change: remove a key": f"UPDATE change SET key = NULL WHERE {_TWIN}",
+    "change: remove a fingerprint": f"UPDATE change SET fingerprint = NULL WHERE {_TWIN}",
     "change: remove a reason": "UPDATE change SET reason = NULL WHERE reason = 'outdated'",
-    "change: delete": "DELETE FROM change WHERE key = 'key-twin'",
+    "change: delete": f"DELETE FROM change WHERE {_TWIN}",
     "change: plant": (
         "INSERT INTO change (id, tenant, agent, operation, at, first, puts)"
         " VALUES ('eve', 'default', 'default', 'remember', 1, 1, 0)"
