@@ -47,8 +47,7 @@ class Governance:
     a journal beside their memories; `fallback` is the one for durable stores when none is named. `secrets`
     are values by label that must never be kept; with `redact_personal`, neither is personal data. `caller` is
     who asks, unless a door knows better. `console` is the address of the pages where people decide.
-    are values by label that must never be kept. `caller` is who asks, unless a door knows better. `console`
-    is the address of the pages where people decide. Each checkpoint of the ledger goes to the `witnesses`.
+    Each checkpoint of the ledger goes to the `witnesses`.
     """
 
     policy: str = Profile.BALANCED
