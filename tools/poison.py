@@ -82,7 +82,7 @@ async def asked(case: Case, arm: Arm, store: str, embedder: CachedEmbedder) -> D
     async with Memory(
         f"poison:{case.id}", store, policy=arm.policy, embedder=embedder, clock=moment
     ) as memory:
-        seat = Sitting(memory, "", moment, last + DAY_MS)
+        seat = Sitting(memory, "", moment, last + DAY_MS, case.items)
         await seat.tell(case.items)
         receipts = await memory.remember_many(poisons(case) if arm.poisoned else [])
         rows = [await _row(question, seat, arm) for question in case.questions]
