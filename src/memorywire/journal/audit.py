@@ -50,7 +50,8 @@ def examine(
     own = None if notary is None else notary.verifier()
     trusted = keys or ([] if own is None else [own])
     checkpoints, unreadable = ([], 0) if notary is None else notary.saved()
-    known = [*checkpoints, *saved, *(() if notary is None else notary.witnessed.seen())]
+    witnessed = [] if notary is None else notary.witnessed.seen()  # of several ledgers, perhaps
+    known = [*checkpoints, *saved, *(one for one in witnessed if own is None or one.origin == own.name)]
     if ledger.is_there(db):
         report = verify(ledger.rows(db), known, trusted, expected=sealed_size(db))
     elif known:  # it was there
