@@ -66,9 +66,8 @@ class Prepared:
             return []
         owners = people.owners(db, act.erased)
         owners |= {((entry.scope.tenant, entry.scope.user), "") for entry in act.entries if entry.scope.user}
-        gone = list(
-            {person: None for person, agent in sorted(owners) if not people.is_left(db, person, agent)}
-        )
+        known = (owner for owner in sorted(owners) if people.knows_memories(db, owner[0][0]))
+        gone = list({person: None for person, agent in known if not people.is_left(db, person, agent)})
         for person in gone:
             changed += people.rename(db, person)
         return gone

@@ -48,6 +48,14 @@ def _owners(db: apsw.Connection, tenant: str, ids: Sequence[str]) -> set[str]:
     return {user for query in queries for (user,) in db.execute(QUERIES[query], wanted)}
 
 
+def knows_memories(db: apsw.Connection, tenant: str) -> bool:
+    """Whether this database says which memories of the tenant there are.
+
+    The journal of one store elsewhere does not: an erased memory may not have been the last of its user.
+    """
+    return bool(db.execute(QUERIES["is_registering"], {"tenant": tenant}).get) or _sees_memories(db, tenant)
+
+
 def is_left(db: apsw.Connection, person: Person, agent: str = "") -> bool:
     """Whether anything that this user said, or that waits to be written of them, is still kept here."""
     tenant, user = person

@@ -29,6 +29,9 @@ SELECT count(*) FROM (
   SELECT 1 FROM version WHERE tenant = :tenant AND user = :user AND content IS NOT NULL LIMIT 1
 );
 
+-- name: is_registering
+SELECT EXISTS (SELECT 1 FROM register WHERE tenant = :tenant);
+
 -- name: left_elsewhere
 SELECT count(*) FROM (
   SELECT 1 FROM proposal WHERE tenant = :tenant AND user = :user AND plan IS NOT NULL
