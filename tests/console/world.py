@@ -87,6 +87,6 @@ def _around(text: str) -> dict[str, Any]:
     short = text[:60] or "x"
     return {
         "tags": [short[:_MOST_TAG]],
-        "source": text[:_MOST_SOURCE],
+        "source": f"chat:{text}"[:_MOST_SOURCE],
         "metadata": {short: [short, {short: 1}]},
     }

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from memorywire.engine.decide import decide
@@ -59,7 +60,9 @@ async def told(tools: Tools, clock: HandClock, text: str, **fields: Any) -> Reme
 
 async def decided(tools: Tools, proposal: str, verb: Verb) -> None:
     reach = Reach(tenant=SCOPE.tenant, agent=SCOPE.agent)
-    await decide(Decide(reach=reach, proposal_ids=(proposal,), verb=verb), tools)
+    office = tools.governance
+    reviewer = replace(tools, office=replace(office, caller="person:reviewer", principal=None))
+    await decide(Decide(reach=reach, proposal_ids=(proposal,), verb=verb), reviewer)
 
 
 async def memories(tools: Tools, clock: HandClock) -> list[Record]:

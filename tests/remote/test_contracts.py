@@ -49,7 +49,7 @@ def memory(request: pytest.FixtureRequest, server: Server) -> Iterator[BlockingM
 
 def test_a_value_goes_out_and_comes_back_unchanged(memory: BlockingMemory):
     value = {"$": "Entry", "n": [1, None, 2.5], "text": "grün"}
-    kept = memory.kv.set(ODD_KEY, value, ttl=3600, source="test")
+    kept = memory.kv.set(ODD_KEY, value, ttl=3600, source="chat")
     assert (kept.key, kept.version, kept.status.value) == (ODD_KEY, 1, "committed")
     assert kept.expires_at is not None
     found = memory.kv.get(ODD_KEY)

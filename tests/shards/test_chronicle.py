@@ -7,7 +7,7 @@ import pytest
 
 from memorywire import Memory
 from memorywire.engine.tools import Tools
-from tests.bundle.story import exported, imported, lived, on
+from tests.bundle.story import exported, imported, lived, on, unsigned
 from tests.engine.quick import Quick
 from tests.shards.spread import spread
 
@@ -33,4 +33,4 @@ def test_agents_of_two_shards_leave_in_one_bundle_with_their_past(
 
     asyncio.run(story())
     on("sqlite://", elsewhere)
-    assert one.read_bytes() == other.read_bytes()
+    assert unsigned(one) == unsigned(other)

@@ -50,7 +50,8 @@ def command(
     --agent and --user narrow it to one agent, to one user, or to one user of one agent.
 
     A bundle has everything that ever happened, in order: every version with its ids and moments, what waits
-    for a person and the rules that people gave. The same memory gives the same bytes. The other formats
+    for a person and the rules that people gave. The same memory gives the same lines, and
+    the last one is the signature of the store. The other formats
     have the memories as they are now, and what they cannot hold is said.
     """
     import asyncio

@@ -1,4 +1,4 @@
-"""A bundle: a memory in one file, a line for each thing that happened, the same bytes for the same memory."""
+"""A bundle: a memory in one file, a line for each thing that happened, the same lines for the same memory."""
 
 import hashlib
 from collections import Counter
