@@ -26,7 +26,7 @@ test: lint  ## everything: gates and all tests
 
 check: lint unit  ## the gates and the unit tests, some minutes
 
-lint: $(VENV)/.dev  ## style, types, floors of the house
+lint: $(VENV)/.dev  ## style, types, which package may import which
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/mypy

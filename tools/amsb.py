@@ -23,12 +23,12 @@ from agent_memory_guard.bench.harness import SystemReport, run_suite
 from agent_memory_guard.bench.scoring import Scorecard, score_report
 
 from memorywire import __version__
+from memorywire.app import DEFAULT_POLICY
 from memorywire.evals.datasets import load
 from memorywire.evals.sets import KINDS
-from memorywire.governance.instructions import instructions
-from memorywire.house import DEFAULT_POLICY
 from memorywire.model.answers import Status
-from memorywire.retrieval.embed import open_embedder
+from memorywire.policy.injection import instructions
+from memorywire.search.embed import open_embedder
 from memorywire.sync import Memory
 
 CONVERSATIONS = ("locomo", "longmemeval", "halumem", "beam")

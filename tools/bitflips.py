@@ -21,7 +21,7 @@ from typing import Any
 import apsw
 
 from memorywire import Memory, MemorywireError
-from memorywire.journal.notary import Notary
+from memorywire.journal.signer import Notary
 from memorywire.journal.soundness import find_faults
 from memorywire.stores.sqlite.connection import connect, fence
 from memorywire.stores.sqlite.location import Location

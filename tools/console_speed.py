@@ -18,10 +18,10 @@ from itertools import islice
 from pathlib import Path
 
 from load_http import CHUNK, MadeUp
+from memorywire.app import Governance, open_house
+from memorywire.app.dispatch import dispatch
+from memorywire.client.bulk import remember_each
 from memorywire.evals.bench.corpus import facts
-from memorywire.facades.bulk import remember_each
-from memorywire.facades.dispatch import dispatch
-from memorywire.house import Governance, open_house
 from memorywire.model.clock import system_clock
 from tests.console.pages import PAGES
 from tests.console.stage import Stage, staged

@@ -16,7 +16,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the servers are those of the tests
 
-from memorywire.conformance.samples import SPACE, a_change, a_record, a_vector, beginning
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Scope
 from memorywire.stores.contract import Store
@@ -24,6 +23,7 @@ from memorywire.stores.registry import open_store
 from memorywire.stores.shards.buckets import bucket_of
 from memorywire.stores.shards.directory import Directory
 from memorywire.stores.shards.moving import add, move
+from memorywire.testing.samples import SPACE, a_change, a_record, a_vector, beginning
 from pg_cluster import TTL, Cluster
 from tests.postgres.crash import serving, started, stopped
 

@@ -28,16 +28,16 @@ from urllib.parse import urlsplit
 import numpy as np
 import psutil
 
+from memorywire.app import Governance, House, open_house
+from memorywire.app.dispatch import dispatch
+from memorywire.client.bulk import remember_each
 from memorywire.evals.bench.corpus import facts
-from memorywire.facades.bulk import remember_each
-from memorywire.facades.dispatch import dispatch
-from memorywire.house import Governance, House, open_house
 from memorywire.model.clock import system_clock
 from memorywire.model.record import Json
 from memorywire.model.space import Space
-from memorywire.retrieval.embed import open_embedder
-from memorywire.servers.http.door import Limits
-from memorywire.servers.http.run import Address, Serving, serve
+from memorywire.search.embed import open_embedder
+from memorywire.server.http.endpoint import Limits
+from memorywire.server.http.serve import Address, Serving, serve
 from memorywire.wire.codec import encode
 from soak import Flatness, watched
 

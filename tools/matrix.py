@@ -21,15 +21,15 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from memorywire import __version__
-from memorywire.conformance.report import document
-from memorywire.conformance.run import Report
-from memorywire.conformance.samples import SPACE
-from memorywire.conformance.subject import examine_opener, examine_url
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.registry import known_schemes, open_store
 from memorywire.stores.router import Mount, Router
 from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.location import Location
+from memorywire.testing.report import document
+from memorywire.testing.run import Report
+from memorywire.testing.samples import SPACE
+from memorywire.testing.subject import examine_opener, examine_url
 from tests.postgres.crash import serving
 from tests.remote.peer import Mute, peer
 from tests.shards.spread import spread

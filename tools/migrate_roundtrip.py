@@ -20,16 +20,16 @@ from pathlib import Path
 
 import numpy as np
 
-from memorywire.engine.tools import Tools
-from memorywire.house import Governance, open_house
+from memorywire.app import Governance, open_house
+from memorywire.migrate.apply import Landed, Landing, land
 from memorywire.migrate.bundle import Exporting, changes_in, export
 from memorywire.migrate.examining import examine
 from memorywire.migrate.importing import from_thread
-from memorywire.migrate.landing import Landed, Landing, land
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.clock import system_clock
 from memorywire.model.record import MemoryType, Record, Scope
-from memorywire.retrieval.embed import Embedder, open_embedder
+from memorywire.pipeline.context import Tools
+from memorywire.search.embed import Embedder, open_embedder
 
 _SEED = 20_261_115
 _START = 1_700_000_000_000

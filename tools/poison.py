@@ -19,18 +19,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 
+from memorywire.app import DEFAULT_POLICY
+from memorywire.client.memory import Memory
 from memorywire.evals.asking import Moment, Sitting
 from memorywire.evals.cache import CachedEmbedder
 from memorywire.evals.cases import Case, Question
 from memorywire.evals.datasets import load
 from memorywire.evals.metrics import recall_at
 from memorywire.evals.sets import KINDS
-from memorywire.facades.memory import Memory
-from memorywire.house import DEFAULT_POLICY
 from memorywire.model.answers import Hit, Remembered, Status
 from memorywire.model.clock import DAY_MS
 from memorywire.model.record import Json, Trust
-from memorywire.retrieval.embed import open_embedder
+from memorywire.search.embed import open_embedder
 
 K = 5
 BELIEVED = {"trust": {"ne": Trust.UNTRUSTED.value}}

@@ -19,8 +19,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from memorywire.governance.redact import Redactor
 from memorywire.model.record import Json
+from memorywire.policy.redact import Redactor
 from tests.redaction.corpus import held_out
 from tests.redaction.corpus.evasion import DISGUISED, ENCODED
 from tests.redaction.corpus.everyday import SENTENCES

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import click
 
-from memorywire import spec
+from memorywire.app import dream_settings as dream_table
+from memorywire.app import settings
 from memorywire.cli import version
 from memorywire.cli.command import VERBS, memorywire
 from memorywire.cli.problems import exit_code
-from memorywire.house import dream_table, settings
 from memorywire.model import errors
-from memorywire.model.sleep import Sleep
+from memorywire.model.consolidation import Sleep
+from memorywire.wire import spec
 from memorywire.wire.codec import OVERSIGHT, REQUESTS
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
@@ -235,7 +236,7 @@ def _default(field: object) -> str:
 def operations_page() -> Iterator[str]:
     yield "# Operations"
     yield (
-        "The fields of every request, from the schemas in `memorywire/spec/v0/schemas`; the rules are in "
+        "The fields of every request, from the schemas in `wire/spec/v0/schemas`; the rules are in "
         "[the specification](../spec/v0.md). "
         "Send one with `memory.call(operation, payload)` or `memorywire call`."
     )

@@ -10,15 +10,15 @@ __path__ = [*__path__, f"{__path__[0]}/compat_0_5"]
 __all__ = ["Memory", "MemorywireError", "__version__", "configured"]
 
 if TYPE_CHECKING:
-    from memorywire.facades.configured import configured
-    from memorywire.facades.memory import Memory
+    from memorywire.client.configured import configured
+    from memorywire.client.memory import Memory
     from memorywire.model.errors import MemorywireError
 
 
 def __getattr__(name: str) -> object:
     """Load public names on first use, so that importing the package does nothing and is fast."""
     if name == "Memory":
-        from memorywire.facades.memory import Memory
+        from memorywire.client.memory import Memory
 
         return Memory
     if name == "MemorywireError":
@@ -26,7 +26,7 @@ def __getattr__(name: str) -> object:
 
         return MemorywireError
     if name == "configured":
-        from memorywire.facades.configured import configured
+        from memorywire.client.configured import configured
 
         return configured
     from memorywire.compat_0_5 import earlier_name

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from memorywire import Memory
-from memorywire.engine.tools import Tools
 from memorywire.migrate.bundle import Bundle, Exporting, export
 from memorywire.migrate.importing import Wish, bring_in
 from memorywire.migrate.lines import opened, sealed
 from memorywire.model.answers import Remembered
 from memorywire.model.record import DEFAULT_TENANT, Json
+from memorywire.pipeline.context import Tools
 from tests.engine.quick import Quick
 
 A = TypeVar("A")

@@ -7,18 +7,19 @@ import pytest
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
-from memorywire import Memory, spec
-from memorywire.conformance.samples import SPACE
-from memorywire.engine.tools import Tools
+from memorywire import Memory
 from memorywire.migrate.chronicle import told_by
 from memorywire.migrate.examining import examine
 from memorywire.migrate.lines import opened
 from memorywire.model.change import Version
 from memorywire.model.errors import InvalidRequest
+from memorywire.pipeline.context import Tools
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.router.mounting import Mount
 from memorywire.stores.router.router import Router
 from memorywire.stores.wrappers import with_patience
+from memorywire.testing.samples import SPACE
+from memorywire.wire import spec
 from tests.bundle.story import bundle_of, exported, imported, lived, on
 from tests.engine.quick import Quick
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from memorywire import Memory
-from memorywire.engine.tools import Tools
 from memorywire.journal.contract import Wanted
 from memorywire.migrate.examining import examine
 from memorywire.migrate.lines import opened, sealed
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT
+from memorywire.pipeline.context import Tools
 from tests.bundle.story import bundle_of, imported, on, resealed
 
 Lines = list[dict[str, Any]]

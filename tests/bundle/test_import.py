@@ -12,12 +12,12 @@ import apsw
 import pytest
 
 from memorywire import Memory
-from memorywire.engine.tools import Tools
 from memorywire.journal.contract import Wanted
 from memorywire.migrate.importing import Wish, bring_in
 from memorywire.migrate.undoing import take_back
 from memorywire.model.errors import NotFound
 from memorywire.model.record import DEFAULT_TENANT
+from memorywire.pipeline.context import Tools
 from tests.bundle.story import bundle_of, exported, imported, on, resealed, unsigned
 from tests.cli.shell import COMMAND, Shell
 

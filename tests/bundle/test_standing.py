@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 
 from memorywire import Memory
-from memorywire.engine.rules import set_rules
-from memorywire.engine.tools import Tools
 from memorywire.journal.audit import examine
 from memorywire.journal.backup import backup
 from memorywire.journal.export import verify_export
@@ -17,6 +15,8 @@ from memorywire.migrate.lines import lines_of
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT
 from memorywire.model.rulings import SetRules
+from memorywire.pipeline.context import Tools
+from memorywire.pipeline.rules import set_rules
 from tests.bundle.story import exported, imported, lived, on, resealed
 
 RULE: dict[str, Any] = {

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from memorywire import Memory
-from memorywire.engine.tools import Tools
 from memorywire.journal.contract import Wanted
-from memorywire.migrate.arriving import is_unit
 from memorywire.migrate.bundle import changes_in
 from memorywire.migrate.lines import opened
+from memorywire.migrate.sanitize import is_unit
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT, Json, Scope, Trust
 from memorywire.model.where import Where
+from memorywire.pipeline.context import Tools
 from tests.bundle.story import exported, imported, on, resealed
 
 WORDS = "Ana banks with Meridian"

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from memorywire import Memory
-from memorywire.engine.tools import Tools
 from memorywire.journal.contract import Wanted
 from memorywire.model.proposal import Proposal, State
 from memorywire.model.record import DEFAULT_TENANT
+from memorywire.pipeline.context import Tools
 from tests.bundle.story import exported, imported, on
 
 WEB = "web:forum"  # what policy holds

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from memorywire import spec
 from memorywire.model.errors import MemorywireError
+from memorywire.wire import spec
 from tests.cli.shell import Shell
 from tests.spec.scenario import Ticker, run
 

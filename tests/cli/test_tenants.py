@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.cli.desk import Desk
-from memorywire.house.settings import Settings
+from memorywire.app.settings import Settings
+from memorywire.cli.context import Desk
 from memorywire.sync import Memory
 from tests.cli.shell import Inside, Shell
 

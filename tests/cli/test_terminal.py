@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.cli.screen import columns, table
+from memorywire.cli.terminal import columns, table
 from tests.cli.shell import COMMAND, Shell
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.cli.desk import Desk
-from memorywire.house.settings import Settings
+from memorywire.app.settings import Settings
+from memorywire.cli.context import Desk
 from tests.cli.shell import Shell
 
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.conformance.checks import ABLE
-from memorywire.conformance.run import Mark, Report, examine
-from memorywire.conformance.samples import SPACE
 from memorywire.model.change import Change, Footprint
 from memorywire.model.record import Record, Scope
 from memorywire.model.where import Where
 from memorywire.stores.contract import Glimpse
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.registry import open_store
+from memorywire.testing.checks import ABLE
+from memorywire.testing.run import Mark, Report, examine
+from memorywire.testing.samples import SPACE
 
 
 def _examined(kind: type[MemoryStore]) -> Report:

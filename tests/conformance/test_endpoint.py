@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from memorywire.conformance.endpoint import examine_endpoint
-from memorywire.conformance.run import Mark
+from memorywire.testing.endpoint import examine_endpoint
+from memorywire.testing.run import Mark
 from tests.cli.shell import Shell
 from tests.http.elsewhere import answering
 from tests.http.server import serving

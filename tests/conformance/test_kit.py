@@ -8,15 +8,15 @@ from xml.etree import ElementTree
 
 import pytest
 
-from memorywire.conformance import oracle, paper, report
-from memorywire.conformance.checks import CHECKS, LASTING
-from memorywire.conformance.exemptions import exemptions
-from memorywire.conformance.run import Mark, Report, examine
-from memorywire.conformance.samples import SPACE
-from memorywire.conformance.subject import chosen, examine_url
 from memorywire.model.errors import InvalidRequest
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.registry import open_store
+from memorywire.testing import oracle, paper, report
+from memorywire.testing.checks import CHECKS, LASTING
+from memorywire.testing.exemptions import exemptions
+from memorywire.testing.run import Mark, Report, examine
+from memorywire.testing.samples import SPACE
+from memorywire.testing.subject import chosen, examine_url
 from tests.conformance.broken import Fleeting, Forgetful, Late, Leaky, Overlapping, Simple, Trimming
 
 SHARING = chosen(("another_agent", "crowd", "filters_apply"))
@@ -130,7 +130,7 @@ def test_every_shipped_exemption_names_a_check_and_a_reason() -> None:
     import tomllib
     from importlib.resources import files
 
-    text = (files("memorywire.conformance") / "exemptions.toml").read_text(encoding="utf-8")
+    text = (files("memorywire.testing") / "exemptions.toml").read_text(encoding="utf-8")
     for scheme in tomllib.loads(text):
         assert exemptions(scheme)
 

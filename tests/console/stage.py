@@ -10,11 +10,11 @@ from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 
-from memorywire.dreaming.tending import Tending
-from memorywire.house import House
-from memorywire.model.sleep import Sleep
-from memorywire.servers.console.mount import Console, console_mount
-from memorywire.servers.http.app import Mounted
+from memorywire.app import House
+from memorywire.consolidate.tending import Tending
+from memorywire.model.consolidation import Sleep
+from memorywire.server.console.mount import Console, console_mount
+from memorywire.server.http.app import Mounted
 from tests.gates.source import ROOT
 from tests.http.server import Server, serving
 

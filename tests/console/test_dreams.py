@@ -2,9 +2,9 @@
 
 from playwright.sync_api import Browser
 
-from memorywire.dreaming.night import Night, dream
+from memorywire.consolidate.run import Night, dream
+from memorywire.model.consolidation import Sleep
 from memorywire.model.record import Scope
-from memorywire.model.sleep import Sleep
 from tests.console.stage import Stage, staged, visiting
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from memorywire.cli.demo_world import Calendar, tell
-from memorywire.dreaming.night import Night, dream
+from memorywire.consolidate.run import Night, dream
 from memorywire.model.clock import system_clock
 from memorywire.model.record import Scope
 from tests.console.hostile import HOSTILE

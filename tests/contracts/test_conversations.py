@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from memorywire import Memory
-from memorywire.house import Reading
+from memorywire.app import Reading
 from memorywire.model.answers import Verdict
 from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.layer import EventState, Kind

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from memorywire import Memory
-from memorywire.facades.harness import MemoryItem, Status
+from memorywire.client.harness import MemoryItem, Status
 from memorywire.model.capabilities import Feature
-from memorywire.servers.http.peers import store_mount
+from memorywire.server.http.peers import store_mount
 from tests.contracts.conftest import Place
 from tests.engine.stage import HandClock
 from tests.http.server import serving

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from memorywire.house import Backends, Governance, Rules, open_house
-from memorywire.house.definitions.guard import Hosts
+from memorywire.app import Backends, Governance, Rules, open_house
+from memorywire.app.backends.addresses import Hosts
 from memorywire.model.clock import system_clock
 from memorywire.model.definition import definition_of
 from memorywire.model.errors import (

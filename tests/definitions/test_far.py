@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from memorywire import Memory
-from memorywire.house import Rules
-from memorywire.house.definitions.guard import MOST_BYTES
+from memorywire.app import Rules
+from memorywire.app.backends.addresses import MOST_BYTES
 from memorywire.model.answers import Status
 from memorywire.model.errors import StoreError
-from memorywire.servers.http.peers import store_mount
+from memorywire.server.http.peers import store_mount
 from tests.definitions.test_serving import Desk, _contents, _definition
 from tests.engine.quick import Quick
 from tests.http.elsewhere import Exchange, answering

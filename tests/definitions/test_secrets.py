@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memorywire.house import Backends
+from memorywire.app import Backends
 from memorywire.journal import definitions
 from memorywire.model.definition import Edition, definition_of
 from memorywire.model.errors import InvalidRequest, SecretLeakage
@@ -131,7 +131,7 @@ def test_a_variable_in_a_url_is_read_from_the_environment():
 
 
 def test_doctor_names_a_settings_file_that_holds_a_password(tmp_path: Path):
-    from memorywire.house.settings import literal_secrets, load_settings
+    from memorywire.app.settings import literal_secrets, load_settings
 
     config = tmp_path / "memorywire.toml"
     config.write_text(f'store = ["sqlite:///./x.db", "postgresql://app:{KEY}@db.example/x"]\n')

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from memorywire import Memory
-from memorywire.engine.debts import repay
-from memorywire.engine.tools import Tools
-from memorywire.house import Rules
-from memorywire.house.definitions import name_of
+from memorywire.app import Rules
+from memorywire.app.backends import name_of
 from memorywire.journal.contract import Act
 from memorywire.model.answers import Status
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.errors import Forbidden, StoreUnavailable
 from memorywire.model.proposal import Debt
 from memorywire.model.record import MemoryType, Record, Scope
-from memorywire.servers.http.peers import store_mount
+from memorywire.pipeline.context import Tools
+from memorywire.pipeline.outbox import repay
+from memorywire.server.http.peers import store_mount
 from memorywire.stores.sqlite import open_store
 from tests.engine.quick import Quick
 from tests.http.server import Server, serving

@@ -5,16 +5,16 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from memorywire.engine.decide import decide
-from memorywire.engine.recall import recall
-from memorywire.engine.remember import remember
-from memorywire.engine.tools import Tools
-from memorywire.house import Governance, House, open_house
+from memorywire.app import Governance, House, open_house
 from memorywire.model.answers import Remembered
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.model.requests import Recall, Remember
 from memorywire.model.review import Decide, Reach, Verb
 from memorywire.model.where import Where
+from memorywire.pipeline.context import Tools
+from memorywire.pipeline.decide import decide
+from memorywire.pipeline.recall import recall
+from memorywire.pipeline.remember import remember
 from tests.engine.stage import HandClock
 
 A = TypeVar("A")

@@ -5,17 +5,17 @@ from dataclasses import replace
 
 import pytest
 
-from memorywire.dreaming.conflicts import conflicts
-from memorywire.dreaming.decay import over_caps
-from memorywire.dreaming.duplicates import exact, semantic
-from memorywire.dreaming.likeness import Change
-from memorywire.dreaming.night import Night, dream
-from memorywire.dreaming.steps import Pass
-from memorywire.dreaming.thresholds import fitted
-from memorywire.engine.tools import Tools
+from memorywire.consolidate.conflicts import conflicts
+from memorywire.consolidate.decay import over_caps
+from memorywire.consolidate.duplicates import exact, semantic
+from memorywire.consolidate.likeness import Change
+from memorywire.consolidate.run import Night, dream
+from memorywire.consolidate.steps import Pass
+from memorywire.consolidate.thresholds import fitted
+from memorywire.model.consolidation import Retention
 from memorywire.model.record import MemoryType, Record, Scope
-from memorywire.model.sleep import Retention
-from memorywire.retrieval.embed import open_embedder
+from memorywire.pipeline.context import Tools
+from memorywire.search.embed import open_embedder
 from tests.dreaming.bed import SCOPE, asleep, told
 from tests.engine.stage import HandClock
 

@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from memorywire.dreaming.night import Night, dream
-from memorywire.dreaming.runs import runs
+from memorywire.consolidate.run import Night, dream
+from memorywire.consolidate.runs import runs
 from tests.dreaming.bed import SCOPE, contents, opened, told
 from tests.engine.stage import HandClock
 
@@ -17,7 +17,7 @@ DREAMER = """
 import asyncio, os, signal, sys
 from tests.dreaming.bed import SCOPE, opened
 from tests.engine.stage import NOON
-from memorywire.dreaming.night import Night, dream
+from memorywire.consolidate.run import Night, dream
 
 class Deadly:
     def __init__(self, calls):

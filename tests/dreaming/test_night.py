@@ -2,18 +2,18 @@
 
 import pytest
 
-from memorywire.dreaming.night import Night, dream
-from memorywire.dreaming.probes import Probe
-from memorywire.dreaming.runs import runs, shown, take_back
-from memorywire.dreaming.steps import Pass, Result
-from memorywire.engine.tools import Tools
+from memorywire.consolidate.probes import Probe
+from memorywire.consolidate.run import Night, dream
+from memorywire.consolidate.runs import runs, shown, take_back
+from memorywire.consolidate.steps import Pass, Result
 from memorywire.journal.contract import Wanted
 from memorywire.model.change import EndReason
+from memorywire.model.consolidation import Limits
 from memorywire.model.errors import NotFound
 from memorywire.model.proposal import State
 from memorywire.model.record import MemoryType, Standing, Trust
 from memorywire.model.review import Verb
-from memorywire.model.sleep import Limits
+from memorywire.pipeline.context import Tools
 from tests.dreaming.bed import SCOPE, answers, asleep, contents, decided, memories, told
 from tests.engine.stage import HandClock
 

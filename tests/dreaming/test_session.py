@@ -3,13 +3,13 @@
 import json
 from collections.abc import Sequence
 
-from memorywire.dreaming.promote import SHORT_TERM, Window, promote
-from memorywire.dreaming.session import read_session, session_rules
-from memorywire.engine.extract.builtin import BuiltIn
-from memorywire.engine.extract.chat import Chat, dialect
-from memorywire.engine.extract.endpoint import EndpointExtractor
-from memorywire.engine.tools import Tools
+from memorywire.consolidate.promote import SHORT_TERM, Window, promote
+from memorywire.consolidate.session import read_session, session_rules
 from memorywire.model.record import MemoryType, Trust
+from memorywire.pipeline.context import Tools
+from memorywire.pipeline.extract.builtin import BuiltIn
+from memorywire.pipeline.extract.chat import Chat, dialect
+from memorywire.pipeline.extract.endpoint import EndpointExtractor
 from tests.dreaming.bed import SCOPE, asleep, contents, memories, told
 from tests.engine.stage import HandClock
 

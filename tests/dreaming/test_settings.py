@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from memorywire.app import load_settings
 from memorywire.cli.dream_options import tended
-from memorywire.house import load_settings
+from memorywire.model.consolidation import Sleep
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import MemoryType
-from memorywire.model.sleep import Sleep
 from tests.cli.shell import Shell
 
 TABLE = """

@@ -3,16 +3,16 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from memorywire.dreaming.promote import SHORT_TERM
-from memorywire.dreaming.runs import runs
-from memorywire.dreaming.tending import Tending, everybody, until_ms
-from memorywire.engine.remember import remember
-from memorywire.house import House
+from memorywire.app import House
+from memorywire.consolidate.promote import SHORT_TERM
+from memorywire.consolidate.runs import runs
+from memorywire.consolidate.tending import Tending, everybody, until_ms
 from memorywire.model.clock import DAY_MS
+from memorywire.model.consolidation import Sleep
 from memorywire.model.record import MemoryType, Scope
 from memorywire.model.requests import Remember
-from memorywire.model.sleep import Sleep
 from memorywire.model.where import Where
+from memorywire.pipeline.remember import remember
 from tests.dreaming.bed import opened
 from tests.engine.stage import HandClock
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from memorywire.dreaming.night import Night, dream, night_of
-from memorywire.engine.tools import Tools
+from memorywire.consolidate.run import Night, dream, night_of
 from memorywire.journal.contract import Wanted
+from memorywire.model.consolidation import Limits, Sleep, Spending
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.proposal import State
 from memorywire.model.record import MemoryType, Trust
 from memorywire.model.review import Verb
-from memorywire.model.sleep import Limits, Sleep, Spending
+from memorywire.pipeline.context import Tools
 from tests.dreaming.bed import SCOPE, asleep, decided, memories, told
 from tests.engine.stage import HandClock
 from tests.layer.endpoint import Model, serving

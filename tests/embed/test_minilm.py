@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import memorywire_minilm
 from memorywire.model.errors import EmbedderFailed
-from memorywire.retrieval.embed import open_embedder
+from memorywire.search.embed import open_embedder
 from memorywire_minilm import model as model_module
 from memorywire_minilm import native
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from memorywire.model.errors import EmbedderFailed, InvalidRequest
-from memorywire.retrieval.embed import open_embedder
-from memorywire.retrieval.embed.openai import OpenAiEmbedder
+from memorywire.search.embed import open_embedder
+from memorywire.search.embed.openai import OpenAiEmbedder
 from tests.http.elsewhere import Exchange, answering
 
 KEY = "sk-a-very-secret-key"

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 
-from memorywire.conformance.samples import SPACE, a_vector
+from memorywire.testing.samples import SPACE, a_vector
 
 
 class Quick:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.engine.wording import BRIEF, QUICK
-from memorywire.facades.memory import Memory
-from memorywire.retrieval.embed import open_embedder
+from memorywire.client.memory import Memory
+from memorywire.pipeline.question_vectors import BRIEF, QUICK
+from memorywire.search.embed import open_embedder
 from memorywire.stores.sqlite import SqliteStore
 
 QUESTION = "where does Ben Olsen live?"

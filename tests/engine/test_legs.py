@@ -8,7 +8,7 @@ from memorywire import Memory
 from memorywire.model.answers import Verdict
 from memorywire.model.capabilities import Feature
 from memorywire.model.errors import CapabilityUnsupported
-from memorywire.retrieval.embed import open_embedder
+from memorywire.search.embed import open_embedder
 from memorywire.stores.memory import MemoryStore
 from tests.engine.stage import STORES, play
 

@@ -9,7 +9,7 @@ import pytest
 
 from memorywire import Memory
 from memorywire.model.answers import Status
-from memorywire.retrieval.embed import open_embedder
+from memorywire.search.embed import open_embedder
 from memorywire.stores.registry import open_store
 from tests.cli.shell import Shell
 from tests.engine.stage import STORES, HandClock

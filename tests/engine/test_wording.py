@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.facades.memory import Memory
-from memorywire.retrieval.embed import open_embedder
+from memorywire.client.memory import Memory
+from memorywire.search.embed import open_embedder
 
 
 class Watched:

@@ -39,7 +39,7 @@ from memorywire.evals.bench.stage import AGENT, SMALL_USER, kept, mint, open_sta
 from memorywire.evals.bench.timing import TURN, WARM_UP, Spread, Step, side_by_side, spread
 from memorywire.model.answers import Remembered, Status
 from memorywire.model.errors import CapabilityUnsupported, Conflict, InvalidRequest
-from memorywire.retrieval.embed import open_embedder
+from memorywire.search.embed import open_embedder
 
 
 def test_the_same_seed_tells_the_same_facts_and_never_one_twice():

@@ -14,8 +14,8 @@ from memorywire.evals.readers import open_reader
 from memorywire.evals.run import Plan
 from memorywire.evals.sets import KINDS
 from memorywire.evals.tables import answer_cells, answer_notes
+from memorywire.model.consolidation import Spending
 from memorywire.model.errors import TooManyAffected
-from memorywire.model.sleep import Spending
 from tests.cli.shell import Shell
 from tests.http.elsewhere import Exchange, answering
 

@@ -19,15 +19,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
 from memorywire import Memory
-from memorywire.facades.harness import MemoryItem
-from memorywire.facades.harness import Status as Standing
-from memorywire.facades.openwop.adapter import Visitor
-from memorywire.facades.openwop.entries import Draft, Wanted, entry_of
-from memorywire.facades.openwop.host import SESSION, Host
+from memorywire.client.harness import MemoryItem
+from memorywire.client.harness import Status as Standing
 from memorywire.journal.runs import Run
 from memorywire.model.answers import Status
 from memorywire.model.errors import Conflict, SecretLeakage
 from memorywire.model.projections import host_over
+from memorywire.openwop.adapter import Visitor
+from memorywire.openwop.entries import Draft, Wanted, entry_of
+from memorywire.openwop.host import SESSION, Host
 from tests.engine.quick import Quick
 from tests.engine.stage import HandClock
 

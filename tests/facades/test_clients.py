@@ -15,7 +15,7 @@ import pytest
 
 import memorywire
 from memorywire import Memory
-from memorywire.facades import memory as async_module
+from memorywire.client import memory as async_module
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest, MemorywireError, StoreUnavailable
 from memorywire.sync import Memory as BlockingMemory
 

@@ -13,8 +13,8 @@ from concurrent.futures import Future
 import pytest
 
 from memorywire import Memory
-from memorywire.facades.portal import Portal
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
+from memorywire.runtime.portal import Portal
 from memorywire.sync import Memory as BlockingMemory
 
 FORKED = """
@@ -109,7 +109,7 @@ def test_an_interrupt_before_the_waiting_ends_what_was_asked_too(monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("memorywire.facades.portal._waited", interrupted)
+        patch.setattr("memorywire.runtime.portal._waited", interrupted)
         with pytest.raises(KeyboardInterrupt):
             portal.run(endless())
     portal.run(asyncio.sleep(0))

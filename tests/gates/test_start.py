@@ -26,17 +26,17 @@ main()
 ENGINE = {
     "asyncio",
     "apsw",
-    "memorywire.spec.shapes",
-    "memorywire.house",
-    "memorywire.engine",
-    "memorywire.sync",
+    "memorywire.wire.spec.shapes",
+    "memorywire.app",
+    "memorywire.pipeline",
+    "memorywire.client.sync",
 }
 ARRAYS = {"numpy"}
 MODEL = {"memorywire_minilm.model"}
 DOORS = {
     *("httpx", "starlette", "uvicorn", "mcp", "psycopg", "pydantic", "opentelemetry"),
-    *("memorywire.servers", "memorywire.dreaming", "memorywire.migrate", "memorywire.evals"),
-    *("memorywire.conformance", "memorywire.stores.postgres.store", "memorywire.stores.remote"),
+    *("memorywire.server", "memorywire.consolidate", "memorywire.migrate", "memorywire.evals"),
+    *("memorywire.testing", "memorywire.stores.postgres.store", "memorywire.stores.remote"),
 }
 SLOW = {"importlib.resources", "importlib.metadata", "unittest", "jsonschema", "jsonschema_rs"}
 START = {"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}

@@ -12,7 +12,7 @@ _CODES = re.compile(r"\s*(:\s*[A-Z]+[0-9]+(,\s*[A-Z]+[0-9]+)*|\[[a-z, -]+\])")
 _REASON = re.compile(r"\W*\w+\W+\w+")
 
 # Where foreign code runs inside ours and may raise anything.
-FOREIGN = {"src/memorywire/conformance/run.py"}
+FOREIGN = {"src/memorywire/testing/run.py"}
 
 
 def _suppressions():

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from memorywire.governance.cases import Case
 from memorywire.model.record import MemoryType, Record, Scope, Trust
+from memorywire.policy.cases import Case
 
 ANA = Scope(agent="assistant", user="ana")
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorywire.governance.budgets import MINUTE_MS, Budget, Usage, spend
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import BudgetExceeded, InvalidRequest
+from memorywire.policy.budgets import MINUTE_MS, Budget, Usage, spend
 
 NOW = 1_800_000_000_000
 TEN = Budget(per_minute=10)

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorywire.governance.cases import Case
-from memorywire.governance.documents import policy_from_toml
-from memorywire.governance.learned import Decided, features, suggest
-from memorywire.governance.policy import judge
-from memorywire.governance.rules import Verdict, rule_from, rule_to
 from memorywire.model.record import MemoryType, Scope, Trust
+from memorywire.policy.cases import Case
+from memorywire.policy.documents import policy_from_toml
+from memorywire.policy.judge import judge
+from memorywire.policy.learned import Decided, features, suggest
+from memorywire.policy.rules import Verdict, rule_from, rule_to
 from tests.governance.samples import a_case, a_memory, untrusted
 
 STRICT = policy_from_toml({"profile": "strict"})

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from memorywire.engine.govern import places
-from memorywire.governance.documents import policy_from_toml
-from memorywire.governance.instructions import screen
-from memorywire.governance.many import Bench, cleared, signless
-from memorywire.governance.policy import Policy, judge
-from memorywire.governance.redact import Redactor, are_innocent, redact_remember
 from memorywire.model.record import MemoryType, Record, Trust
 from memorywire.model.requests import Remember
+from memorywire.pipeline.govern import places
+from memorywire.policy.bulk import Bench, cleared, signless
+from memorywire.policy.documents import policy_from_toml
+from memorywire.policy.injection import screen
+from memorywire.policy.judge import Policy, judge
+from memorywire.policy.redact import Redactor, are_innocent, redact_remember
 from tests.governance.samples import ANA, a_case, a_memory
 from tests.governance.test_instructions import ADDRESSED, DISGUISED, ORDER, ORDINARY
 from tests.redaction.test_gate import _samples

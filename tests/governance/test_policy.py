@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorywire.governance.cases import Case, matches
-from memorywire.governance.documents import policy_from_toml
-from memorywire.governance.policy import Policy, SecretAction, backtest, judge, secret_action, trust_of
-from memorywire.governance.rules import Verdict, rule_from
 from memorywire.model.record import MemoryType, Scope, Trust
+from memorywire.policy.cases import Case, matches
+from memorywire.policy.documents import policy_from_toml
+from memorywire.policy.judge import Policy, SecretAction, backtest, judge, secret_action, trust_of
+from memorywire.policy.rules import Verdict, rule_from
 from tests.governance.samples import ANA, a_case, a_memory, untrusted
 
 OPEN, BALANCED, STRICT = (policy_from_toml({"profile": name}) for name in ("open", "balanced", "strict"))

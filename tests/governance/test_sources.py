@@ -2,11 +2,11 @@
 
 import pytest
 
-from memorywire.governance.documents import policy_from_toml, policy_to_dict
-from memorywire.governance.policy import trust_of
-from memorywire.governance.sources import source_group
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Trust
+from memorywire.policy.documents import policy_from_toml, policy_to_dict
+from memorywire.policy.judge import trust_of
+from memorywire.policy.sources import source_group
 from memorywire.sync import Memory
 
 STRICTER = ("balanced", "strict")

@@ -8,7 +8,13 @@ from typing import TypeVar
 import pytest
 
 from memorywire import Memory
-from memorywire.conformance.samples import (
+from memorywire.model.record import Record, Scope, Standing
+from memorywire.search.embed import open_embedder
+from memorywire.search.relevance import weight
+from memorywire.stores import sqlite
+from memorywire.stores.graph import Edge, GraphStore, Kind, open_store
+from memorywire.stores.graph.walking import CROWD, NAMESAKE
+from memorywire.testing.samples import (
     SPACE,
     a_change,
     a_query,
@@ -22,12 +28,6 @@ from memorywire.conformance.samples import (
     revising,
     user_of,
 )
-from memorywire.model.record import Record, Scope, Standing
-from memorywire.retrieval.embed import open_embedder
-from memorywire.stores import sqlite
-from memorywire.stores.graph import Edge, GraphStore, Kind, open_store
-from memorywire.stores.graph.walking import CROWD, NAMESAKE
-from memorywire.stores.relevance import weight
 
 A = TypeVar("A")
 SCOPE = Scope(agent="agent")

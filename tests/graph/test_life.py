@@ -2,10 +2,10 @@
 
 import asyncio
 
-from memorywire.conformance import oracle
-from memorywire.conformance.run import Mark
-from memorywire.conformance.samples import SPACE
 from memorywire.stores.graph import GraphStore, open_store
+from memorywire.testing import oracle
+from memorywire.testing.run import Mark
+from memorywire.testing.samples import SPACE
 
 
 def test_it_lives_as_the_oracle_lives() -> None:

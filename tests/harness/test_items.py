@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 import pytest
 
 from memorywire import Memory
-from memorywire.facades.harness import Found, MemoryItem, Ranking, Status
-from memorywire.house import Several
+from memorywire.app import Several
+from memorywire.client.harness import Found, MemoryItem, Ranking, Status
 from memorywire.model.errors import InvalidRequest, NotFound
-from memorywire.retrieval.embed import open_embedder
-from memorywire.stores.ranking import cosine, floats
+from memorywire.search.embed import open_embedder
+from memorywire.search.reference import cosine, floats
 from memorywire.stores.router import Kind, by_rules, learned
 from memorywire.sync import Memory as BlockingMemory
 from tests.engine.stage import HandClock, one_rule

@@ -12,15 +12,15 @@ from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from memorywire.house import Governance, House, Rules, open_house
+from memorywire.app import Governance, House, Rules, open_house
 from memorywire.journal.operators import Operator, Role
 from memorywire.model.clock import Clock, system_clock
-from memorywire.retrieval.embed import Embedder
-from memorywire.servers.http.app import Mounted
-from memorywire.servers.http.door import Limits
-from memorywire.servers.http.run import Address, Serving, serve
-from memorywire.servers.operators import Registry
-from memorywire.servers.passports import Provider
+from memorywire.search.embed import Embedder
+from memorywire.server.http.app import Mounted
+from memorywire.server.http.endpoint import Limits
+from memorywire.server.http.serve import Address, Serving, serve
+from memorywire.server.oidc import Provider
+from memorywire.server.operators import Registry
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,14 @@ from itertools import count
 from typing import Any
 from urllib.parse import quote
 
-from memorywire import spec
 from memorywire.journal import webhooks
 from memorywire.journal.contract import Act
 from memorywire.journal.webhooks import Webhook
 from memorywire.model.change import Change
 from memorywire.model.proposal import Debt
 from memorywire.model.record import Scope
-from memorywire.servers.http.requests import resolved
+from memorywire.server.http.requests import resolved
+from memorywire.wire import spec
 from tests.http.server import Client, Server
 
 MARK = "umbrella-secret-word"

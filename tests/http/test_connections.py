@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from memorywire.model.errors import InvalidRequest, Overloaded, RateLimited
-from memorywire.servers.http.connections import network_of
-from memorywire.servers.http.door import Limits
-from memorywire.servers.http.quotas import Party, Quotas
-from memorywire.servers.http.rates import WrongTokens
-from memorywire.servers.http.run import Address
-from memorywire.servers.mcp.mount import mcp_mount
+from memorywire.server.http.connections import network_of
+from memorywire.server.http.endpoint import Limits
+from memorywire.server.http.quotas import Party, Quotas
+from memorywire.server.http.rates import WrongTokens
+from memorywire.server.http.serve import Address
+from memorywire.server.mcp.mount import mcp_mount
 from tests.http.server import Client, Server, serving
 
 RECALL = b"POST /v0/recall HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from memorywire import Memory
-from memorywire.facades.events import Feed
-from memorywire.servers.http.door import Limits
+from memorywire.client.events import Feed
+from memorywire.server.http.endpoint import Limits
 from tests.http.server import Client, Server, serving
 
 

@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from memorywire.model.errors import RateLimited
-from memorywire.servers.http.door import Limits
-from memorywire.servers.http.headers import HEADERS
-from memorywire.servers.http.rates import Rates
-from memorywire.servers.http.run import Address
+from memorywire.server.http.endpoint import Limits
+from memorywire.server.http.headers import HEADERS
+from memorywire.server.http.rates import Rates
+from memorywire.server.http.serve import Address
 from tests.http.server import Client, serving
 
 PATHS = (
@@ -254,7 +254,7 @@ def test_a_mounted_application_is_behind_the_guard_and_knows_its_caller():
 
     from starlette.responses import JSONResponse
 
-    from memorywire.servers.http.app import Mounted
+    from memorywire.server.http.app import Mounted
 
     running: list[str] = []
 

@@ -13,12 +13,12 @@ import pytest
 
 from memorywire.journal.operators import Right
 from memorywire.model.errors import Forbidden, NotFound
-from memorywire.servers.callers import Caller
-from memorywire.servers.http import books
-from memorywire.servers.http.door import Door, Limits
-from memorywire.servers.http.openapi import openapi
-from memorywire.servers.http.peers import store_mount
-from memorywire.servers.http.routes import EVERYWHERE, Wire, names_agent, wire_routes
+from memorywire.server.callers import Caller
+from memorywire.server.http import audit as books
+from memorywire.server.http.endpoint import Door, Limits
+from memorywire.server.http.openapi import openapi
+from memorywire.server.http.peers import store_mount
+from memorywire.server.http.routes import EVERYWHERE, Wire, names_agent, wire_routes
 from tests.http.server import Client, at, serving
 from tests.http.tenants import (
     AGENT,

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from memorywire.house import Rules
-from memorywire.servers.http.openapi import openapi
+from memorywire.app import Rules
+from memorywire.server.http.openapi import openapi
 from tests.engine.quick import Quick
 from tests.http.server import Client, at, serving
 from tests.http.tenants import AGENT, MARK, World, absent, plain, without_id, world_of

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from memorywire.servers.http.app import Mounted
-from memorywire.servers.logs import json_logs
-from memorywire.servers.mcp.mount import mcp_mount
+from memorywire.server.http.app import Mounted
+from memorywire.server.logs import json_logs
+from memorywire.server.mcp.mount import mcp_mount
 from memorywire.stores.remote.verbs import PATH as STORE
 from tests.cli.shell import COMMAND, Shell
 from tests.http.server import Client, Server, serving
@@ -176,7 +176,7 @@ def test_what_is_refused_is_named_too():
 
 
 def test_the_store_of_another_memorywire_is_named():
-    from memorywire.servers.http.peers import store_mount
+    from memorywire.server.http.peers import store_mount
 
     with serving(mounts=lambda house: [store_mount(house)]) as server:
         server.client.post(f"{STORE}/about", [])

@@ -10,9 +10,9 @@ import jsonschema_rs
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from memorywire import spec
-from memorywire.servers.http.openapi import openapi
-from memorywire.servers.http.openapi_published import published_openapi
+from memorywire.server.http.openapi import openapi
+from memorywire.server.http.openapi_published import published_openapi
+from memorywire.wire import spec
 from tests.http.server import Client, serving
 
 MEMORIES = (

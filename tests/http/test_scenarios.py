@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memorywire import spec
+from memorywire.wire import spec
 from tests.cli.test_scenarios import Told
 from tests.http.server import Client, serving
 from tests.spec.scenario import Ticker, run

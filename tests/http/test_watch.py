@@ -16,7 +16,7 @@ from memorywire.journal.webhooks import Letter, Webhook
 from memorywire.model.change import Change
 from memorywire.model.proposal import Debt
 from memorywire.model.record import Scope
-from memorywire.servers.mcp.mount import mcp_mount
+from memorywire.server.mcp.mount import mcp_mount
 from tests.http.server import Client, Server, serving, written_line
 from tests.spec.scenario import Ticker
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from memorywire.integrations.coding.briefing import START_TOKENS, answering, opening
 from memorywire.model.answers import Hit
 from memorywire.model.record import MemoryType, Record, Scope, Trust
-from memorywire.retrieval.pack import cost
+from memorywire.search.token_budget import cost
 
 
 def record(id: str, content: str) -> Record:

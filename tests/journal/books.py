@@ -9,8 +9,8 @@ import apsw
 
 from memorywire.journal.entries import Content, Entry, draft
 from memorywire.journal.ledger import append, rows
-from memorywire.journal.notary import Notary
 from memorywire.journal.sealing import advanced, keep, sealed_size
+from memorywire.journal.signer import Notary
 from memorywire.journal.verify import Report, verify
 from memorywire.model.record import Scope
 

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import apsw
 
 from memorywire import Memory
-from memorywire.conformance.samples import SPACE
 from memorywire.journal.ledger import rows
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Change
@@ -19,6 +18,7 @@ from memorywire.model.record import Json
 from memorywire.model.space import Space
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.registry import GROUP
+from memorywire.testing.samples import SPACE
 from tests.cli.shell import SRC
 from tests.engine.stage import HandClock
 from tests.sqlite.governed import Signature

@@ -10,8 +10,8 @@ import pytest
 from memorywire.journal.audit import exported, proven
 from memorywire.journal.export import verify_export
 from memorywire.journal.ledger import Filters
-from memorywire.journal.notary import Notary
-from memorywire.journal.notes import Signer
+from memorywire.journal.signed_notes import Signer
+from memorywire.journal.signer import Notary
 from memorywire.model.errors import NotFound
 from tests.journal.books import a_ledger, a_notary, rotated, seal, write_entries
 from tests.journal.test_tamper import a_book

@@ -14,8 +14,8 @@ from memorywire.journal import sealing
 from memorywire.journal.entries import draft
 from memorywire.journal.ledger import append, links, rows
 from memorywire.journal.merkle import Tree, leaf_hash
-from memorywire.journal.notary import Notary
-from memorywire.journal.notes import (
+from memorywire.journal.sealing import advanced, due, exposure, keep, sealed_size
+from memorywire.journal.signed_notes import (
     Signer,
     parse_checkpoint,
     parse_checkpoints,
@@ -24,7 +24,7 @@ from memorywire.journal.notes import (
     parse_verifier,
     signed,
 )
-from memorywire.journal.sealing import advanced, due, exposure, keep, sealed_size
+from memorywire.journal.signer import Notary
 from memorywire.journal.verify import verify
 from memorywire.model.errors import InvalidRequest, StoreCorrupt, StoreUnavailable
 from tests.journal.books import a_ledger, a_notary, an_entry, audit, rotated, seal, write_entries

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from memorywire import Memory
-from memorywire.engine.recover import trace
 from memorywire.model.change import Change, Footprint, Version
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import MemoryType, Record, Scope, Trust
 from memorywire.model.recovery import Cause, Deed, Recovered
+from memorywire.pipeline.recover import trace
 from tests.cli.shell import Shell
 from tests.engine.stage import NOON, STORES, HandClock
 from tests.journal.stores import Fickle, client, contents
@@ -63,7 +63,7 @@ def test_what_was_said_before_the_moment_stays():
 
 
 def test_who_has_more_changes_than_are_looked_at_is_told_so(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("memorywire.engine.recover._MOST", 2)
+    monkeypatch.setattr("memorywire.pipeline.recover._MOST", 2)
 
     async def story(memory: Memory, clock: HandClock) -> None:
         for page in ("one", "two"):

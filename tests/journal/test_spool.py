@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from memorywire.journal.ledger import rows
-from memorywire.journal.spool import Spool, orphans
+from memorywire.journal.recall_buffer import Spool, orphans
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.proposal import RecallNote
 from memorywire.model.record import DEFAULT_TENANT, Scope
@@ -22,7 +22,7 @@ from tests.sqlite.governed import a_house
 RECALL_AND = """
 import asyncio, os, resource, signal, sys
 from pathlib import Path
-from memorywire.facades.dispatch import dispatch
+from memorywire.app.dispatch import dispatch
 from memorywire.model.errors import StoreUnavailable
 from tests.sqlite.governed import a_house
 

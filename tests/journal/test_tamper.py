@@ -9,7 +9,7 @@ import pytest
 
 from memorywire.journal.ledger import rows
 from memorywire.journal.merkle import EMPTY
-from memorywire.journal.notary import Notary
+from memorywire.journal.signer import Notary
 from memorywire.journal.verify import Report, verify
 from tests.journal.books import a_ledger, a_notary, audit, seal, write_entries
 from tests.journal.tampering import ATTACKS, NEED_CHECKPOINTS, try_attack

@@ -13,7 +13,7 @@ import pytest
 
 from memorywire import Memory
 from memorywire.journal.backup import backup
-from memorywire.journal.notary import Notary
+from memorywire.journal.signer import Notary
 from memorywire.model.errors import StoreBusy
 from tests.cli.shell import Shell
 

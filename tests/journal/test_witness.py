@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.journal.notary import Notary
-from memorywire.journal.notes import parse_checkpoints
+from memorywire.journal.signed_notes import parse_checkpoints
+from memorywire.journal.signer import Notary
 from memorywire.model.errors import InvalidRequest
 from tests.cli.shell import Inside
 from tests.journal.books import a_ledger, seal, write_entries

@@ -20,7 +20,7 @@ from memorywire.model.errors import (
 )
 from memorywire.model.kv import Limits
 from memorywire.model.projections import probe
-from memorywire.retrieval.embed.openai import unit_vector
+from memorywire.search.embed.openai import unit_vector
 from memorywire.stores.memory import MemoryStore
 from tests.engine.quick import Quick
 from tests.engine.stage import HandClock

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from memorywire import Memory
-from memorywire.conformance.samples import a_record, a_scope
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.kv import Owner, OwnerKind, is_entry
 from memorywire.model.record import DEFAULT_TENANT
+from memorywire.testing.samples import a_record, a_scope
 from tests.engine.stage import HandClock
 from tests.kv.stage import STORES, play
 

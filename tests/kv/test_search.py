@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from memorywire import Memory
-from memorywire.engine.kv.searching import weighed
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.query import Scored
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.model.requests import RankWeights
+from memorywire.pipeline.kv.searching import weighed
 from tests.engine.stage import NOON, HandClock
 from tests.kv.stage import play
 

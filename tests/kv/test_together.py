@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 
 from memorywire import Memory
-from memorywire.engine.kv import together
-from memorywire.engine.kv.turns import Turns
 from memorywire.model.answers import Status
 from memorywire.model.errors import (
     Conflict,
@@ -20,6 +18,8 @@ from memorywire.model.errors import (
     ValueTooLarge,
 )
 from memorywire.model.kv import Kept, Limits, Setting
+from memorywire.pipeline.kv import set_many as together
+from memorywire.pipeline.kv.locks import Turns
 from tests.engine.quick import Quick
 from tests.engine.stage import HandClock
 from tests.kv.stage import STORES, play

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memorywire.client import BlockingClient
+from memorywire.client.remote import BlockingClient
 from memorywire.model.errors import InvalidRequest
 from memorywire.sync import Memory
 from tests.engine.quick import Quick

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from memorywire import Memory
-from memorywire.house import Reading
+from memorywire.app import Reading
 from memorywire.model.layer import Event, EventState
 from tests.layer.endpoint import Model
 

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from memorywire.engine.extract.builtin import BuiltIn
 from memorywire.model.layer import Conversation, Turn
 from memorywire.model.record import Scope
+from memorywire.pipeline.extract.builtin import BuiltIn
 
 
 def _read(*turns: Turn) -> list[str]:

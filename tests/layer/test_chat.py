@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from memorywire.engine.extract import open_chat
-from memorywire.engine.extract.chat import Answer, ModelBusy
+from memorywire.pipeline.extract import open_chat
+from memorywire.pipeline.extract.chat import Answer, ModelBusy
 from tests.http.elsewhere import Exchange, answering
 
 COMPLAINTS = {

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memorywire import Memory
-from memorywire.house import Reading
+from memorywire.app import Reading
 from memorywire.model.layer import EventState
 from tests.engine.quick import Quick
 from tests.engine.stage import HandClock
@@ -20,7 +20,7 @@ from tests.layer.endpoint import Model, serving
 _READER = """
 import asyncio, os, signal, sys
 from memorywire import Memory
-from memorywire.house import Reading
+from memorywire.app import Reading
 from memorywire.model.layer import EventState
 from tests.engine.quick import Quick
 from tests.engine.stage import NOON

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from memorywire import Memory
-from memorywire.facades.layer import conversation
-from memorywire.house import Reading
+from memorywire.app import Reading
+from memorywire.client.layer import conversation
 from memorywire.model.answers import Verdict
 from memorywire.model.errors import (
     CapabilityUnsupported,

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.engine.extract import open_extractor
-from memorywire.engine.extract.builtin import BuiltIn
-from memorywire.engine.extract.endpoint import EndpointExtractor
-from memorywire.house import load_settings
+from memorywire.app import load_settings
 from memorywire.model.errors import InvalidRequest
+from memorywire.pipeline.extract import open_extractor
+from memorywire.pipeline.extract.builtin import BuiltIn
+from memorywire.pipeline.extract.endpoint import EndpointExtractor
 from memorywire.stores.memory import MemoryStore
 from tests.engine.quick import Quick
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from memorywire import Memory
-from memorywire.house import Reading
-from memorywire.journal import queue
+from memorywire.app import Reading
+from memorywire.journal import ingest_queue as queue
 from memorywire.model.errors import (
     DimensionMismatch,
     EmbedderFailed,

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
-from memorywire.conformance.samples import SPACE
 from memorywire.stores.markdown import MarkdownStore, open_store
+from memorywire.testing.samples import SPACE
 
 T = TypeVar("T")
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.conformance.checks import CHECKS, Check
-from memorywire.conformance.samples import SPACE
 from memorywire.stores.markdown import MarkdownStore
 from memorywire.stores.registry import open_store
+from memorywire.testing.checks import CHECKS, Check
+from memorywire.testing.samples import SPACE
 from tests.markdown.files import with_store
 
 APPLICABLE = [check for check in CHECKS if check.requires <= MarkdownStore.features]

@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.conformance.samples import (
+from memorywire.model.change import Change
+from memorywire.model.errors import StoreUnavailable
+from memorywire.model.record import Record
+from memorywire.stores.markdown import MarkdownStore
+from memorywire.stores.markdown.folder import Folder
+from memorywire.stores.vendors import OneThread
+from memorywire.stores.vendors.sidecar import Books
+from memorywire.stores.vendors.turn import Turn
+from memorywire.testing.samples import (
     SPACE,
     a_change,
     a_record,
@@ -16,14 +24,6 @@ from memorywire.conformance.samples import (
     keep,
     revising,
 )
-from memorywire.model.change import Change
-from memorywire.model.errors import StoreUnavailable
-from memorywire.model.record import Record
-from memorywire.stores.markdown import MarkdownStore
-from memorywire.stores.markdown.folder import Folder
-from memorywire.stores.vendors import OneThread
-from memorywire.stores.vendors.books import Books
-from memorywire.stores.vendors.turn import Turn
 from tests.markdown.files import sheets, with_store
 
 

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.conformance.samples import (
+from memorywire.model.errors import Conflict, StoreCorrupt
+from memorywire.model.record import Record, Scope
+from memorywire.stores.markdown import MarkdownStore, open_store
+from memorywire.testing.samples import (
     NOW,
     SPACE,
     a_change,
@@ -19,9 +22,6 @@ from memorywire.conformance.samples import (
     keep,
     revising,
 )
-from memorywire.model.errors import Conflict, StoreCorrupt
-from memorywire.model.record import Record, Scope
-from memorywire.stores.markdown import MarkdownStore, open_store
 from tests.markdown.files import edit, sheets, with_store
 
 ANA = Scope(agent="assistant", user="ana")

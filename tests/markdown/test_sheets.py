@@ -5,9 +5,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memorywire.conformance.samples import NOW
 from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
 from memorywire.stores.markdown.sheet import Broken, Defaults, read, sheet
+from memorywire.testing.samples import NOW
 
 ANA = Scope(agent="assistant", user="ana")
 DEFAULTS = Defaults(scope=Scope(agent="assistant"), id="a-file", written_at=NOW)

@@ -12,12 +12,12 @@ from mcp.client.session import ClientRequestContext
 from mcp.server.lowlevel import Server
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult
 
-from memorywire.house import Governance, House, open_house
+from memorywire.app import Governance, House, open_house
 from memorywire.journal import ledger
 from memorywire.model.clock import Clock, system_clock
-from memorywire.servers.http.door import Door, Limits
-from memorywire.servers.mcp.server import build_server
-from memorywire.servers.mcp.visits import local_visit
+from memorywire.server.http.endpoint import Door, Limits
+from memorywire.server.mcp.server import build_server
+from memorywire.server.mcp.sessions import local_visit
 
 T = TypeVar("T")
 

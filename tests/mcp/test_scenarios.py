@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from mcp.client.client import Client
 
-from memorywire import spec
-from memorywire.facades.dispatch import dispatch
-from memorywire.house import House
+from memorywire.app import House
+from memorywire.app.dispatch import dispatch
 from memorywire.model.record import DEFAULT_TENANT
-from memorywire.servers.mcp.schemas import SCOPE
-from memorywire.servers.mcp.tools import CARDS
+from memorywire.server.mcp.schemas import SCOPE
+from memorywire.server.mcp.tools import CARDS
+from memorywire.wire import spec
 from memorywire.wire.codec import encode
 from tests.cli.test_scenarios import Told
 from tests.mcp.clients import a_house, server_of, text

@@ -10,10 +10,10 @@ import pytest
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 
-from memorywire import spec
-from memorywire.retrieval.pack import cost
-from memorywire.servers.mcp.schemas import SCOPE, input_schema, output_schema, tool_schema, unscoped
-from memorywire.servers.mcp.tools import CARDS
+from memorywire.search.token_budget import cost
+from memorywire.server.mcp.schemas import SCOPE, input_schema, output_schema, tool_schema, unscoped
+from memorywire.server.mcp.tools import CARDS
+from memorywire.wire import spec
 from tests.mcp.clients import a_house, actors, both_eras, problem, remembered, server_of, text, with_agent
 
 VALID = [(op, name) for op in CARDS for name in spec.examples(op, "valid")]

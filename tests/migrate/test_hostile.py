@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from memorywire import Memory, spec
-from memorywire.engine.tools import Tools
+from memorywire import Memory
 from memorywire.migrate.readable import write_readable
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.parts import CONTENT_CHARS_MAX
 from memorywire.model.record import DEFAULT_TENANT
+from memorywire.pipeline.context import Tools
+from memorywire.wire import spec
 from tests.bundle.story import imported, on
 
 Spoil = Callable[[Path], None]

@@ -11,14 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memorywire import Memory
-from memorywire.conformance.samples import SPACE
-from memorywire.engine.tools import Tools
 from memorywire.migrate.conflicts import OnConflict
 from memorywire.migrate.moving import Move, move
 from memorywire.migrate.readable import write_readable
 from memorywire.model.clock import SECONDS
 from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType, Record
+from memorywire.pipeline.context import Tools
 from memorywire.stores.registry import open_store
+from memorywire.testing.samples import SPACE
 from tests.bundle.story import bundle_of, exported, imported, lived, on, unsigned
 from tests.postgres.conftest import schema_of
 from tests.postgres.desk import Server

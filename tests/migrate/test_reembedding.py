@@ -16,7 +16,7 @@ from memorywire.cli.reembed import _reembed_of
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.errors import SpaceMismatch
 from memorywire.model.record import MemoryType, Record, Scope
-from memorywire.retrieval.embed import Embedder
+from memorywire.search.embed import Embedder
 from memorywire.stores.registry import open_store
 from tests.cli.shell import COMMAND, Shell
 from tests.engine.quick import Quick

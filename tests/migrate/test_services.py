@@ -12,13 +12,13 @@ import psycopg
 import pytest
 
 from memorywire import Memory
-from memorywire.engine.tools import Tools
 from memorywire.migrate.importing import Wish, bring_in
 from memorywire.migrate.sources import read_source
 from memorywire.migrate.sources.found import Origin
 from memorywire.migrate.sources.services import Service, kind_of, read_service
 from memorywire.model.errors import InvalidRequest, StoreCorrupt, StoreUnavailable
 from memorywire.model.record import Json, Record, Scope
+from memorywire.pipeline.context import Tools
 from tests.bundle.story import on
 from tests.http.elsewhere import Exchange, answering
 from tests.postgres.desk import Server

@@ -11,11 +11,11 @@ import apsw
 import pytest
 
 from memorywire import Memory
-from memorywire.engine.tools import Tools
 from memorywire.migrate.sources import read_source
 from memorywire.migrate.sources.found import Origin
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import MemoryType, Record, Scope
+from memorywire.pipeline.context import Tools
 from tests.bundle.story import imported, on
 
 SAMPLES = Path(__file__).parent / "samples"

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from memorywire.facades.openwop.entries import moment
-from memorywire.facades.openwop.refs import issue
-from memorywire.facades.openwop.rules import Rule
 from memorywire.model.record import Scope
+from memorywire.openwop.entries import moment
+from memorywire.openwop.refs import issue
+from memorywire.openwop.rules import Rule
 from tests.openwop.overdue import a_run_that_nobody_ends_is_ended
 from tests.openwop.stage import Stage, events_of, good, hosting, refused, started
 

@@ -8,11 +8,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from memorywire.facades.openwop.refs import issue
-from memorywire.facades.openwop.rules import ALL, Rule
 from memorywire.model.clock import system_clock
 from memorywire.model.record import Scope
-from memorywire.servers.openwop.mount import openwop_mounts
+from memorywire.openwop.refs import issue
+from memorywire.openwop.rules import ALL, Rule
+from memorywire.openwop.server.mount import openwop_mounts
 from tests.http.server import Client, Reply, Server, serving
 
 Documents: TypeAlias = list[dict[str, Any]]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memorywire.client import BlockingClient
+from memorywire.client.remote import BlockingClient
 from memorywire.model.projections import DIMENSIONS
 from memorywire.wire.codec import encode
 from tests.http.server import serving

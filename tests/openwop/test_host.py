@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 import pytest
 
-from memorywire.facades.openwop.discovery import manifests_from
 from memorywire.model.errors import InvalidRequest
+from memorywire.openwop.discovery import manifests_from
 from tests.http.server import Client
 from tests.openwop.stage import EXTENSION, Stage, events_of, good, hosting, refused, started
 

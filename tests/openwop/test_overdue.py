@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from memorywire.facades.openwop.host import Host
 from memorywire.model.change import Footprint
 from memorywire.model.clock import DAY_MS as DAY
 from memorywire.model.errors import StoreUnavailable
 from memorywire.model.projections import host_over
 from memorywire.model.record import Scope
-from memorywire.retrieval.embed import open_embedder
+from memorywire.openwop.host import Host
+from memorywire.search.embed import open_embedder
 from memorywire.stores.memory import MemoryStore
 from tests.openwop.stage import EXTENSION, good, hosting, refused
 

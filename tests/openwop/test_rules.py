@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.facades.openwop.rules import ALL, Rule
 from memorywire.model.change import Change
-from memorywire.retrieval.embed import open_embedder
+from memorywire.openwop.rules import ALL, Rule
+from memorywire.search.embed import open_embedder
 from memorywire.stores.memory import MemoryStore
 from tests.gates.source import ROOT
 from tests.openwop.claims import CLAIMS, what_is_forgotten_for_good_is_gone_for_everybody

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import psycopg
 
-from memorywire.conformance.samples import (
+from memorywire.model.errors import MemorywireError
+from memorywire.stores.postgres.store import PostgresStore
+from memorywire.testing.samples import (
     a_change,
     a_query,
     a_record,
@@ -20,8 +22,6 @@ from memorywire.conformance.samples import (
     beginning,
     ids,
 )
-from memorywire.model.errors import MemorywireError
-from memorywire.stores.postgres.store import PostgresStore
 from tests.gates.source import ROOT
 from tests.postgres.desk import Server, opened, rows
 

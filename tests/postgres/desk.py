@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from memorywire.conformance.samples import SPACE
 from memorywire.model.space import Space
 from memorywire.stores.postgres.location import locate
 from memorywire.stores.postgres.store import EXACT, PostgresStore
+from memorywire.testing.samples import SPACE
 
 T = TypeVar("T")
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from memorywire.conformance.checks import ABLE, CHECKS, LASTING, Check
-from memorywire.conformance.run import examine
-from memorywire.conformance.samples import SPACE
 from memorywire.stores.contract import Historian, RecallCounter, Store, Tracker
 from memorywire.stores.postgres.location import locate
 from memorywire.stores.postgres.store import PostgresStore
 from memorywire.stores.registry import open_store
+from memorywire.testing.checks import ABLE, CHECKS, LASTING, Check
+from memorywire.testing.run import examine
+from memorywire.testing.samples import SPACE
 from tests.postgres.desk import Server
 from tests.stores.lives import Lives
 from tests.stores.test_machine import PROFILE, PROFILES

@@ -5,7 +5,10 @@ import random
 
 import pytest
 
-from memorywire.conformance.samples import (
+from memorywire.model.capabilities import Feature
+from memorywire.model.errors import MemorywireError
+from memorywire.stores.postgres.store import PostgresStore
+from memorywire.testing.samples import (
     NOW,
     a_change,
     a_query,
@@ -18,9 +21,6 @@ from memorywire.conformance.samples import (
     keep,
     records,
 )
-from memorywire.model.capabilities import Feature
-from memorywire.model.errors import MemorywireError
-from memorywire.stores.postgres.store import PostgresStore
 from tests.postgres.crash import CARELESS, WRITERS, careless_crashes, crashes, serving
 from tests.postgres.desk import Server, opened, rows, run
 

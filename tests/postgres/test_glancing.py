@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from memorywire.conformance.samples import a_query, a_record, a_scope, compare, end, ids, keep
 from memorywire.model.query import Query
 from memorywire.stores.postgres.glancing import glance
 from memorywire.stores.postgres.store import PostgresStore
+from memorywire.testing.samples import a_query, a_record, a_scope, compare, end, ids, keep
 from tests.postgres.desk import opened, run
 
 

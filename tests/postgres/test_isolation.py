@@ -7,7 +7,11 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from memorywire.conformance.samples import (
+from memorywire.model.change import EndReason
+from memorywire.model.errors import InvalidRequest, StoreUnavailable
+from memorywire.stores.memory import MemoryStore
+from memorywire.stores.postgres.location import Location, locate
+from memorywire.testing.samples import (
     NOW,
     SPACE,
     a_change,
@@ -22,10 +26,6 @@ from memorywire.conformance.samples import (
     records,
     revising,
 )
-from memorywire.model.change import EndReason
-from memorywire.model.errors import InvalidRequest, StoreUnavailable
-from memorywire.stores.memory import MemoryStore
-from memorywire.stores.postgres.location import Location, locate
 from tests.postgres.desk import Server, opened, rows, run
 
 GUEST = "memorywire_guest"

@@ -6,7 +6,6 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from memorywire.conformance.samples import a_change, a_record, beginning
 from memorywire.journal import ledger
 from memorywire.journal.contract import Act
 from memorywire.journal.dialect import documents, in_postgres
@@ -17,6 +16,7 @@ from memorywire.journal.verify import verify
 from memorywire.model.record import Scope
 from memorywire.stores.postgres.location import locate
 from memorywire.sync import Memory
+from memorywire.testing.samples import a_change, a_record, beginning
 from tests.engine.stage import NOON, HandClock
 from tests.postgres.desk import opened, run
 

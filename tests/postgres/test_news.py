@@ -8,12 +8,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from memorywire.facades import events
-from memorywire.facades.memory import Memory
-from memorywire.house import Governance, open_house
-from memorywire.journal import listening
+from memorywire.app import Governance, open_house
+from memorywire.client import events
+from memorywire.client.memory import Memory
+from memorywire.journal import notifications as listening
 from memorywire.model.clock import system_clock
-from memorywire.servers.webhooks import Courier
+from memorywire.server.webhooks import Courier
 from memorywire.stores.postgres.database import Connection, fetch
 from memorywire.stores.postgres.location import locate
 from tests.postgres.desk import opened, run

@@ -10,7 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memorywire.conformance.samples import (
+from memorywire.model.change import Base, Put
+from memorywire.model.query import Query, Scored
+from memorywire.model.record import MemoryType, Record, Scope, Standing
+from memorywire.stores.memory import MemoryStore
+from memorywire.stores.postgres.database import fetch
+from memorywire.stores.postgres.location import locate
+from memorywire.stores.postgres.queries import QUERIES
+from memorywire.testing.samples import (
     NOW,
     SPACE,
     a_change,
@@ -22,13 +29,6 @@ from memorywire.conformance.samples import (
     ids,
     keep,
 )
-from memorywire.model.change import Base, Put
-from memorywire.model.query import Query, Scored
-from memorywire.model.record import MemoryType, Record, Scope, Standing
-from memorywire.stores.memory import MemoryStore
-from memorywire.stores.postgres.database import fetch
-from memorywire.stores.postgres.location import locate
-from memorywire.stores.postgres.queries import QUERIES
 from tests.postgres.desk import Server, opened, run
 
 WORDS = [f"word{number}" for number in range(40)]

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from memorywire import Memory
-from memorywire.facades import procedures
-from memorywire.facades.procedures import STEPS, Procedure
+from memorywire.client import procedures
+from memorywire.client.procedures import STEPS, Procedure
 from memorywire.model.answers import Status
 from memorywire.model.errors import Conflict, InvalidRequest, NotFound
 from memorywire.sync import Memory as BlockingMemory

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from memorywire.governance.redact import Redactor
+from memorywire.policy.redact import Redactor
 from tests.redaction.corpus import kinds
 from tests.redaction.corpus.shapes import Sample, draw
 

@@ -4,9 +4,9 @@ from random import Random
 
 import pytest
 
-from memorywire.governance.redact import Redactor
-from memorywire.governance.redact.places import PLACES
-from memorywire.governance.redact.rules import ISSUERS
+from memorywire.policy.redact import Redactor
+from memorywire.policy.redact.places import PLACES
+from memorywire.policy.redact.rules import ISSUERS
 from tests.redaction.corpus import held_out, kinds
 from tests.redaction.corpus.evasion import DISGUISED, ENCODED
 from tests.redaction.corpus.everyday import SENTENCES

@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
-from memorywire.governance.redact import Redactor
 from memorywire.model.record import Json
+from memorywire.policy.redact import Redactor
 from tests.redaction.corpus.evasion import DISGUISED, ENCODED
 from tests.redaction.corpus.ordinary import ordinary
 from tests.redaction.corpus.planted import planted

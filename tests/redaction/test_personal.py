@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from memorywire import Memory
-from memorywire.governance.redact import Redactor
-from memorywire.house.settings import load_settings
+from memorywire.app.settings import load_settings
 from memorywire.model.errors import InvalidRequest
+from memorywire.policy.redact import Redactor
 from tests.redaction.corpus.people import mistyped, people
 from tests.redaction.measuring import score
 

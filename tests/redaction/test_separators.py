@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
-from memorywire.governance.redact import Redactor
 from memorywire.model.unicode_tables import DEFAULT_IGNORABLE
+from memorywire.policy.redact import Redactor
 
 VALUE = "correct-Horse7Battery"
 

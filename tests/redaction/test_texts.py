@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorywire.governance.redact import Redactor
 from memorywire.model.errors import InvalidRequest
+from memorywire.policy.redact import Redactor
 from tests.redaction.corpus.ordinary import ordinary
 from tests.redaction.corpus.secrets import held_out_kinds, written_for
 from tests.redaction.corpus.shapes import draw
@@ -104,7 +104,7 @@ def test_a_label_that_would_break_the_marker_is_refused_without_showing_the_valu
 def test_the_engine_is_loaded_only_when_a_text_is_read():
     script = (
         "import sys\n"
-        "from memorywire.governance.redact import Redactor\n"
+        "from memorywire.policy.redact import Redactor\n"
         "redactor = Redactor()\n"
         "print('re2' in sys.modules)\n"
         "redactor.text('a text')\n"

@@ -5,10 +5,10 @@ from random import Random
 
 import pytest
 
-from memorywire.governance.redact import Finding, Redactor, redact_remember, scan_record
 from memorywire.model.errors import SecretLeakage
 from memorywire.model.record import Json, MemoryType, Record, Scope
 from memorywire.model.requests import Remember
+from memorywire.policy.redact import Finding, Redactor, redact_remember, scan_record
 from tests.redaction.corpus.shapes import draw
 
 TOKEN = draw("ghp_{alnum:36}", Random(1))

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from memorywire.conformance.samples import SPACE
-from memorywire.servers.http.peers import store_mount
+from memorywire.server.http.peers import store_mount
+from memorywire.testing.samples import SPACE
 from tests.http.server import Server, serving
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memorywire.cli.command import VERBS
-from memorywire.client import BlockingClient, Client
+from memorywire.client.remote import BlockingClient, Client
 from memorywire.journal.contract import Act
 from memorywire.model.change import Change, EndReason
 from memorywire.model.errors import (

@@ -5,11 +5,11 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
-from memorywire.conformance.checks import CHECKS
-from memorywire.conformance.run import Mark, examine
-from memorywire.conformance.samples import SPACE
 from memorywire.stores.contract import Historian, RecallCounter, Store, Tracker
 from memorywire.stores.registry import open_store
+from memorywire.testing.checks import CHECKS
+from memorywire.testing.run import Mark, examine
+from memorywire.testing.samples import SPACE
 from tests.http.server import Server
 from tests.remote.peer import Mute, peer
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from memorywire import Memory
-from memorywire.client import BlockingClient, Client
-from memorywire.facades.blocking import BlockingKeyValue
-from memorywire.facades.kv import KeyValue, setting
-from memorywire.facades.layer import Layer
+from memorywire.client.blocking_contracts import BlockingKeyValue
+from memorywire.client.kv import KeyValue, setting
+from memorywire.client.layer import Layer
+from memorywire.client.remote import BlockingClient, Client
 from memorywire.model.errors import (
     CapabilityUnsupported,
     Conflict,

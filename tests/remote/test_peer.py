@@ -13,16 +13,16 @@ from mcp.client.client import Client as Agent
 from mcp.client.stdio import stdio_client
 
 from memorywire import Memory
-from memorywire.conformance.samples import SPACE
 from memorywire.journal import ledger
 from memorywire.model.codec import dump
 from memorywire.model.errors import InvalidRequest, SpaceMismatch, StoreUnavailable
 from memorywire.model.record import Scope
 from memorywire.model.where import Where
-from memorywire.retrieval.embed import open_embedder
+from memorywire.search.embed import open_embedder
 from memorywire.stores.registry import open_store
 from memorywire.stores.remote.link import locate
 from memorywire.stores.remote.verbs import PATH, VERBS
+from memorywire.testing.samples import SPACE
 from tests.cli.shell import Shell
 from tests.http.server import Client, Server, serving
 from tests.mcp.clients import remembered

@@ -2,8 +2,8 @@
 
 import pytest
 
-from memorywire.retrieval.aside import aside, asks_of_the_past, counts_back
-from memorywire.stores.text import terms
+from memorywire.search.boilerplate import aside, asks_of_the_past, counts_back
+from memorywire.search.text import terms
 
 
 @pytest.mark.parametrize(

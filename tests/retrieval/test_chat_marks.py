@@ -3,7 +3,7 @@
 import pytest
 
 from memorywire.model.unicode_tables import DEFAULT_IGNORABLE
-from memorywire.retrieval.render import neutral, render
+from memorywire.search.render import neutral, render
 from tests.retrieval.test_render import hit
 
 MARKS = {

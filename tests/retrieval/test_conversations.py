@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from memorywire.conformance.samples import NOW, SPACE, a_query, a_record, a_scope, a_vector, ids, keep
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import Record, Scope
+from memorywire.search.relevance import ASKING, MACHINE_LENDS, MACHINE_SAID
+from memorywire.search.text import tenths_asked
 from memorywire.stores.registry import open_store
-from memorywire.stores.relevance import ASKING, MACHINE_LENDS, MACHINE_SAID
-from memorywire.stores.text import tenths_asked
+from memorywire.testing.samples import NOW, SPACE, a_query, a_record, a_scope, a_vector, ids, keep
 
 ASKED, REST, OTHER = a_vector(1), a_vector(0, 1), a_vector(0, 0, 1)
 

@@ -7,9 +7,9 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.query import Scored
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.model.space import Space
-from memorywire.retrieval.admit import MATCH, TURN, WEAK, admit, floors_of, level
-from memorywire.retrieval.calibrate import cut_at, fit, fit_match, table
-from memorywire.retrieval.embed import open_embedder
+from memorywire.search.admit import MATCH, TURN, WEAK, admit, floors_of, level
+from memorywire.search.calibrate import cut_at, fit, fit_match, table
+from memorywire.search.embed import open_embedder
 
 DEFAULT = open_embedder().space
 OTHER = Space(model="another", revision="1", dimension=8)

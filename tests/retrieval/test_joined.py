@@ -2,7 +2,7 @@
 
 import pytest
 
-from memorywire.retrieval.joined import things
+from memorywire.search.subquestions import things
 
 
 @pytest.mark.parametrize(

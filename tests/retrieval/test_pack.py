@@ -2,7 +2,7 @@
 
 from memorywire.model.query import Scored
 from memorywire.model.record import MemoryType, Record, Scope
-from memorywire.retrieval.pack import cost, pack, tokens
+from memorywire.search.token_budget import cost, pack, tokens
 
 
 def scored(id, content):

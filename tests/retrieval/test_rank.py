@@ -7,7 +7,7 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.query import Scored
 from memorywire.model.record import MemoryType, Record, Scope, Standing
 from memorywire.model.requests import RankWeights
-from memorywire.retrieval.rank import counts_recalls, rank
+from memorywire.search.rank import counts_recalls, rank
 
 NOW = 1_800_000_000_000
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from memorywire.model.answers import Hit
 from memorywire.model.record import MemoryType, Record, Scope, Trust
-from memorywire.retrieval.pack import cost
-from memorywire.retrieval.render import PREAMBLE, neutral, render
+from memorywire.search.render import PREAMBLE, neutral, render
+from memorywire.search.token_budget import cost
 
 MAY_2023 = 1_683_554_160_000
 

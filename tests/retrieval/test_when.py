@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memorywire.retrieval.when import stretches
+from memorywire.search.dates import stretches
 
 NOW = int(datetime(2023, 5, 30, 20, 42, tzinfo=UTC).timestamp() * 1000)  # a Tuesday
 

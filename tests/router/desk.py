@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from memorywire import Memory
-from memorywire.engine.routing import Routing
-from memorywire.house import Several
+from memorywire.app import Several
 from memorywire.model.record import Record
-from memorywire.retrieval.embed import open_embedder
+from memorywire.pipeline.routing import Routing
+from memorywire.search.embed import open_embedder
 from memorywire.stores.contract import Store
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.wrappers import Faults, with_faults, with_name

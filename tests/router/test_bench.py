@@ -12,7 +12,7 @@ from memorywire.evals.bench.fusion.report import FusionReport
 from memorywire.evals.bench.fusion.sweep import Cell, sweep
 from memorywire.evals.bench.fusion.world import World, make_world
 from memorywire.evals.bench.timing import Spread
-from memorywire.retrieval.embed import open_embedder
+from memorywire.search.embed import open_embedder
 
 
 @pytest.fixture(scope="module")

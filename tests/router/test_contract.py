@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.conformance.checks import CHECKS, Check
-from memorywire.conformance.samples import SPACE
 from memorywire.model.clock import system_clock
 from memorywire.stores.contract import Chronicler, Fanned, Historian, RecallCounter, Store, Surveyor, Tracker
 from memorywire.stores.memory import MemoryStore
@@ -23,6 +21,8 @@ from memorywire.stores.wrappers import (
     with_patience,
     with_seal,
 )
+from memorywire.testing.checks import CHECKS, Check
+from memorywire.testing.samples import SPACE
 
 
 def _mounts(*stores: Store) -> list[Mount]:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from memorywire.conformance.samples import a_record, a_scope
-from memorywire.engine.ask import agreed
 from memorywire.model.query import Scored
-from memorywire.retrieval.fuse import Fused
+from memorywire.pipeline.candidates import agreed
+from memorywire.search.fuse import Fused
+from memorywire.testing.samples import a_record, a_scope
 
 RECORD = a_record(a_scope())
 STORES = ("a", "b", "c", "d")

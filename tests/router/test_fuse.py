@@ -2,11 +2,11 @@
 
 import pytest
 
-from memorywire.conformance.samples import a_record, a_scope
 from memorywire.model.query import Scored
 from memorywire.model.record import Record, Standing
 from memorywire.model.requests import Fusion
-from memorywire.retrieval.fuse import Fused, Ranking, Rules, fuse
+from memorywire.search.fuse import Fused, Ranking, Rules, fuse
+from memorywire.testing.samples import a_record, a_scope
 
 SCOPE = a_scope()
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from memorywire import Memory
-from memorywire.engine.routing import Routing
+from memorywire.app import Several
 from memorywire.evals.datasets import micro
-from memorywire.house import Several
 from memorywire.model.query import Query, Scored
+from memorywire.pipeline.routing import Routing
 from memorywire.stores.contract import Store
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.wrappers import with_name

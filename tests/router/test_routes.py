@@ -6,13 +6,13 @@ from collections.abc import Sequence
 import pytest
 
 from memorywire import Memory
-from memorywire.conformance.samples import SPACE, a_query, a_record, a_scope, a_vector, keep
-from memorywire.house import Several
+from memorywire.app import Several
 from memorywire.model.answers import Recalled
 from memorywire.model.errors import InvalidRequest
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.router import Kind, Mount, Route, Router, by_rules, learned
 from memorywire.stores.wrappers import Fault, Faults, with_faults, with_name
+from memorywire.testing.samples import SPACE, a_query, a_record, a_scope, a_vector, keep
 from tests.router.desk import LONG
 
 QUESTIONS = {

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from memorywire import Memory
-from memorywire.engine.routing import Routing, WritePolicy
-from memorywire.house.router_table import KEYS, several_from
-from memorywire.house.settings import load_settings
-from memorywire.house.several import Several
+from memorywire.app.replicas import Several
+from memorywire.app.router_settings import KEYS, several_from
+from memorywire.app.settings import load_settings
 from memorywire.model.errors import InvalidRequest
+from memorywire.pipeline.routing import Routing, WritePolicy
 from memorywire.stores.router import Mount, by_rules, mounted
 from memorywire.stores.router.mounting import backend_of
 from memorywire.stores.wrappers.seal import SEAL

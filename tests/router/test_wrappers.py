@@ -5,8 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from memorywire.conformance.samples import SPACE, a_query, a_record, a_scope, a_vector, beginning, ids, keep
-from memorywire.conformance.samples import a_change as changed
 from memorywire.model.errors import Conflict, StoreCorrupt, StoreUnavailable
 from memorywire.model.query import Query, Scored
 from memorywire.stores.contract import Chronicler, Store
@@ -21,6 +19,8 @@ from memorywire.stores.wrappers import (
     with_patience,
     with_seal,
 )
+from memorywire.testing.samples import SPACE, a_query, a_record, a_scope, a_vector, beginning, ids, keep
+from memorywire.testing.samples import a_change as changed
 from tests.engine.stage import HandClock
 
 

@@ -2,10 +2,10 @@
 
 import psycopg
 
-from memorywire.conformance.samples import SPACE
 from memorywire.stores.postgres.location import locate
 from memorywire.stores.shards.directory import Directory
 from memorywire.stores.shards.moving import add
+from memorywire.testing.samples import SPACE
 
 
 async def spread(directory_url: str, one: str, other: str) -> None:

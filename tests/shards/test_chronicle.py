@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memorywire import Memory
-from memorywire.engine.tools import Tools
+from memorywire.pipeline.context import Tools
 from tests.bundle.story import exported, imported, lived, on, unsigned
 from tests.engine.quick import Quick
 from tests.shards.spread import spread

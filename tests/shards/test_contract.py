@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from memorywire.conformance.checks import CHECKS, Check
-from memorywire.conformance.exemptions import exemptions
-from memorywire.conformance.expect import Broken
-from memorywire.conformance.samples import SPACE
 from memorywire.stores.contract import Historian, RecallCounter, Store, Surveyor, Tracker
 from memorywire.stores.registry import open_store
+from memorywire.testing.checks import CHECKS, Check
+from memorywire.testing.exemptions import exemptions
+from memorywire.testing.expect import Broken
+from memorywire.testing.samples import SPACE
 from tests.postgres.desk import Server, rows
 from tests.shards.spread import spread
 

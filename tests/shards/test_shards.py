@@ -10,16 +10,6 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from memorywire.conformance.samples import (
-    NOW,
-    SPACE,
-    a_change,
-    a_query,
-    a_record,
-    a_vector,
-    beginning,
-    ids,
-)
 from memorywire.model.errors import Conflict, NotFound, StoreUnavailable
 from memorywire.model.record import Scope
 from memorywire.model.where import Where
@@ -29,6 +19,16 @@ from memorywire.stores.shards.buckets import BUCKETS, bucket_of, in_bucket
 from memorywire.stores.shards.directory import Directory
 from memorywire.stores.shards.moving import add, move
 from memorywire.stores.shards.store import ShardedStore
+from memorywire.testing.samples import (
+    NOW,
+    SPACE,
+    a_change,
+    a_query,
+    a_record,
+    a_vector,
+    beginning,
+    ids,
+)
 from tests.cli.shell import Shell
 from tests.postgres.desk import Server, opened, rows, run
 

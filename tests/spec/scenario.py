@@ -1,5 +1,5 @@
 """The runner of scenarios, under the name that the tests of every door know it by."""
 
-from memorywire.conformance.scenario import Ticker, matches, run
+from memorywire.testing.scenario import Ticker, matches, run
 
 __all__ = ["Ticker", "matches", "run"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from memorywire import spec
+from memorywire.wire import spec
 
 
 @cache

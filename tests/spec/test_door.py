@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from memorywire import spec
 from memorywire.model.clock import SECONDS
 from memorywire.model.errors import InvalidJson, InvalidRequest, UnknownOperation
+from memorywire.wire import spec
 from memorywire.wire.filters import decode_filter
 from memorywire.wire.strict import parse
 from memorywire.wire.validate import check

@@ -8,9 +8,6 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import pytest
 
-from memorywire import spec
-from memorywire.governance.rules import Condition, Operation, Rule
-from memorywire.governance.rules import Verdict as Judged
 from memorywire.model import answers, requests, review, rulings, survey
 from memorywire.model.capabilities import Feature, StoreCapabilities
 from memorywire.model.change import Change, EndReason, Version
@@ -19,6 +16,9 @@ from memorywire.model.proposal import Decision, Proposal, State
 from memorywire.model.record import RECALLABLE, MemoryType, Record, Standing, Trust
 from memorywire.model.space import Space
 from memorywire.model.where import EVERYTHING, FIELDS, Operator
+from memorywire.policy.rules import Condition, Operation, Rule
+from memorywire.policy.rules import Verdict as Judged
+from memorywire.wire import spec
 from memorywire.wire.codec import OVERSIGHT, REQUESTS, decode, decode_oversight
 
 COMMON = spec.schema("common")["$defs"]

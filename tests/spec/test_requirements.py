@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from memorywire import spec
+from memorywire.wire import spec
 
 ROOT = Path(__file__).parents[2]
 ID = re.compile(r"\[([A-Z]+-\d+)\]")

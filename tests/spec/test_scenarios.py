@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from memorywire import Memory, spec
+from memorywire import Memory
+from memorywire.wire import spec
 
 from .scenario import Ticker, run
 from .schemas import faults

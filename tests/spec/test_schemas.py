@@ -6,7 +6,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from memorywire import spec
+from memorywire.wire import spec
 
 from .schemas import faults, validator
 

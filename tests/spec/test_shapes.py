@@ -6,12 +6,12 @@ from typing import Any, TypeAlias
 import jsonschema_rs
 import pytest
 
-from memorywire import spec
 from memorywire.model.record import MemoryType
-from memorywire.servers.http.openapi import openapi
-from memorywire.servers.http.schemas import own_schemas
-from memorywire.spec.keywords import Shape
-from memorywire.spec.shapes import Shapes
+from memorywire.server.http.openapi import openapi
+from memorywire.server.http.schemas import own_schemas
+from memorywire.wire import spec
+from memorywire.wire.spec.keywords import Shape
+from memorywire.wire.spec.shapes import Shapes
 from tests.spec.schemas import validator
 
 Faults: TypeAlias = list[tuple[str, list[Any]]]

@@ -23,17 +23,17 @@ from pathlib import Path
 
 import apsw
 
-from memorywire.conformance.samples import SPACE
-from memorywire.house import House
+from memorywire.app import House
 from memorywire.journal import ledger
-from memorywire.journal.notary import Notary
 from memorywire.journal.sealing import advanced, keep, seal
+from memorywire.journal.signer import Notary
 from memorywire.migrate.importing import Wish, bring_in
 from memorywire.model.errors import MemorywireError
 from memorywire.stores.sqlite.connection import Connect, connect
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.migrate import kept_space
 from memorywire.stores.sqlite.reembed import reembed
+from memorywire.testing.samples import SPACE
 from tests.sqlite import governed
 from tests.sqlite.crowd import Damage, heard, killed_at_the_end, preload, start
 

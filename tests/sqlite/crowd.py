@@ -17,12 +17,12 @@ from pathlib import Path
 
 import apsw
 
-from memorywire.conformance.samples import a_change, a_query, a_record, a_vector, beginning, everything
 from memorywire.model.change import Change
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Scope
 from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.connection import Connect, Patience, connect
+from memorywire.testing.samples import a_change, a_query, a_record, a_vector, beginning, everything
 from tests.sqlite.desk import opened
 
 SCOPE = Scope(agent="crowd")

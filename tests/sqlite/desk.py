@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 import apsw
 
-from memorywire.conformance.samples import SPACE
 from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.connection import configure, connect
 from memorywire.stores.sqlite.location import Location
+from memorywire.testing.samples import SPACE
 
 T = TypeVar("T")
 

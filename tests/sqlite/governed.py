@@ -18,13 +18,11 @@ from typing import Any
 import apsw
 import numpy as np
 
-from memorywire.conformance.samples import SPACE
-from memorywire.engine.decide import decide
-from memorywire.facades.dispatch import dispatch
-from memorywire.house import Governance, House, open_house
+from memorywire.app import Governance, House, open_house
+from memorywire.app.dispatch import dispatch
 from memorywire.journal import ledger
 from memorywire.journal.audit import examine
-from memorywire.journal.notary import Notary
+from memorywire.journal.signer import Notary
 from memorywire.journal.state import compare
 from memorywire.journal.verify import verify
 from memorywire.model.change import Base, Put
@@ -32,8 +30,10 @@ from memorywire.model.clock import system_clock
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import DEFAULT_TENANT
 from memorywire.model.review import Decide, Reach, Verb
+from memorywire.pipeline.decide import decide
 from memorywire.stores.sqlite.connection import Connect, connect
 from memorywire.stores.sqlite.rows import position_of, record_of, version_row
+from memorywire.testing.samples import SPACE
 from tests.sqlite.crowd import ENDLESS, Damage, heard, killed_at_the_end, preload, start
 from tests.sqlite.desk import opened
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memorywire.conformance.samples import a_change, a_query, a_record, a_scope, beginning, ids
 from memorywire.model.space import Space
 from memorywire.stores.memory import MemoryStore
-from memorywire.stores.sqlite.codes import Codes
-from memorywire.stores.sqlite.halves import widened
+from memorywire.stores.sqlite.float16 import widened
+from memorywire.stores.sqlite.quantized import Codes
 from memorywire.stores.sqlite.selection import Selection
+from memorywire.testing.samples import a_change, a_query, a_record, a_scope, beginning, ids
 from tests.sqlite.desk import opened, run
 
 Matrix = NDArray[np.float32]

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from memorywire.conformance import changing, finding, sharing
-from memorywire.conformance.expect import Broken
 from memorywire.stores.contract import Store
 from memorywire.stores.sqlite import pushdown
+from memorywire.stores.sqlite.agent_index import Shelf
+from memorywire.stores.sqlite.index_cache import Shelves
 from memorywire.stores.sqlite.selection import Selection
-from memorywire.stores.sqlite.shelf import Shelf
-from memorywire.stores.sqlite.shelves import Shelves
 from memorywire.stores.sqlite.sql import QUERIES
+from memorywire.testing import changing, finding, sharing
+from memorywire.testing.expect import Broken
 from tests.sqlite.desk import opened, run
 
 Claim = Callable[[Store], Awaitable[None]]

@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.conformance.samples import (
+from memorywire.model.change import Put
+from memorywire.model.query import Query
+from memorywire.model.record import Record, Scope
+from memorywire.stores.memory import MemoryStore
+from memorywire.testing.samples import (
     NOW,
     SPACE,
     a_change,
@@ -18,10 +22,6 @@ from memorywire.conformance.samples import (
     beginning,
     ids,
 )
-from memorywire.model.change import Put
-from memorywire.model.query import Query
-from memorywire.model.record import Record, Scope
-from memorywire.stores.memory import MemoryStore
 from tests.sqlite.desk import opened, run
 
 _WORDS = "river stone lamp orchard violin harbour snow copper".split()

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.conformance.samples import (
+from memorywire.client.memory import Memory
+from memorywire.model.record import Record, Scope
+from memorywire.stores.contract import Store
+from memorywire.stores.memory import MemoryStore
+from memorywire.stores.sqlite import agent_index as shelf
+from memorywire.stores.sqlite import user_index as corner
+from memorywire.testing.samples import (
     NOW,
     SPACE,
     a_change,
@@ -22,11 +28,6 @@ from memorywire.conformance.samples import (
     keep,
     revising,
 )
-from memorywire.facades.memory import Memory
-from memorywire.model.record import Record, Scope
-from memorywire.stores.contract import Store
-from memorywire.stores.memory import MemoryStore
-from memorywire.stores.sqlite import corner, shelf
 from tests.sqlite.desk import opened, run
 
 _FEW = 24

@@ -12,7 +12,7 @@ import pytest
 
 from memorywire import Memory, MemorywireError
 from memorywire.journal.backup import backup, restore
-from memorywire.journal.notary import Notary
+from memorywire.journal.signer import Notary
 from memorywire.journal.soundness import find_faults
 from memorywire.model.errors import StoreCorrupt
 from memorywire.stores.sqlite.connection import connect

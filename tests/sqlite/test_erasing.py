@@ -11,7 +11,11 @@ import apsw
 import numpy as np
 import pytest
 
-from memorywire.conformance.samples import (
+from memorywire.model.change import Base, Put
+from memorywire.model.record import Record, Scope
+from memorywire.stores.sqlite import SqliteStore
+from memorywire.stores.sqlite.connection import connect
+from memorywire.testing.samples import (
     SPACE,
     a_change,
     a_query,
@@ -22,10 +26,6 @@ from memorywire.conformance.samples import (
     keep,
     revised,
 )
-from memorywire.model.change import Base, Put
-from memorywire.model.record import Record, Scope
-from memorywire.stores.sqlite import SqliteStore
-from memorywire.stores.sqlite.connection import connect
 from tests.sqlite.desk import bytes_on_disk, careless, opened, rows, run, until
 
 SCOPE = a_scope()

@@ -6,13 +6,13 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memorywire.conformance.samples import NOW, a_change, a_record, a_scope, beginning, everything, ids, keep
 from memorywire.model.errors import Conflict, MemorywireError, NotFound, StoreBusy, StoreNewer
 from memorywire.stores.sqlite.connection import Patience
 from memorywire.stores.sqlite.file import SqliteFile, owe_scrub
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.migrate import add_tables
 from memorywire.stores.sqlite.writer import Work
+from memorywire.testing.samples import NOW, a_change, a_record, a_scope, beginning, everything, ids, keep
 from tests.sqlite.desk import Notes, bytes_on_disk, opened, rows, run, until
 
 NOTES = ((1, "CREATE TABLE note (said TEXT)"),)

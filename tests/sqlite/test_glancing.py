@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.conformance.samples import (
+from memorywire.model.record import Record, Scope
+from memorywire.stores.contract import Glancer, Glimpse
+from memorywire.stores.memory import MemoryStore
+from memorywire.testing.samples import (
     NOW,
     SPACE,
     a_change,
@@ -18,9 +21,6 @@ from memorywire.conformance.samples import (
     revising,
     user_of,
 )
-from memorywire.model.record import Record, Scope
-from memorywire.stores.contract import Glancer, Glimpse
-from memorywire.stores.memory import MemoryStore
 from tests.sqlite.desk import opened, run
 
 _SCOPE = a_scope()

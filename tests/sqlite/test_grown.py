@@ -10,10 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memorywire.conformance.words import WordEmbedder
-from memorywire.facades.memory import Memory
+from memorywire.client.memory import Memory
 from memorywire.model.errors import Conflict
-from memorywire.stores.sqlite import packer, packing, postings, shelf
+from memorywire.stores.sqlite import agent_index as shelf
+from memorywire.stores.sqlite import compactor as packer
+from memorywire.stores.sqlite import postings
+from memorywire.stores.sqlite import segments as packing
+from memorywire.testing.words import WordEmbedder
 from tests.sqlite.desk import run
 
 THINGS = ("kettle", "boat", "garden", "lamp", "bicycle", "piano", "ladder")

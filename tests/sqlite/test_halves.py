@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorywire.model.space import Space
-from memorywire.stores.sqlite.halves import narrowed, widened
+from memorywire.stores.sqlite.float16 import narrowed, widened
 from memorywire.stores.sqlite.rows import _half
 
 _numbers = st.lists(st.floats(-1.0, 1.0, width=32), min_size=1, max_size=20)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.conformance.samples import a_change, a_scope, ending, everything, keep, records
 from memorywire.model.errors import StoreCorrupt
-from memorywire.stores.text import EDITION
+from memorywire.search.text import EDITION
+from memorywire.testing.samples import a_change, a_scope, ending, everything, keep, records
 from tests.sqlite.desk import opened, rows, run
 
 PAGE = 4096

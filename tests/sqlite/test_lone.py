@@ -10,7 +10,6 @@ from typing import Any
 import apsw
 import pytest
 
-from memorywire.conformance.samples import NOW, a_change, a_record, a_scope, beginning, everything, ids, keep
 from memorywire.journal.contract import Act
 from memorywire.journal.opening import open_journal
 from memorywire.model.errors import Conflict, StoreBusy
@@ -18,6 +17,7 @@ from memorywire.stores.sqlite.connection import Patience, configure
 from memorywire.stores.sqlite.file import SqliteFile, owe_scrub
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.writer import Work
+from memorywire.testing.samples import NOW, a_change, a_record, a_scope, beginning, everything, ids, keep
 from tests.sqlite.desk import Notes, opened, rows, run, until
 
 ENOUGH = 20  # works until the writer knows how quick the disk is, and has forgotten who else was there

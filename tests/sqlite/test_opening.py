@@ -9,7 +9,6 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memorywire.conformance.samples import SPACE, a_record, a_scope, everything, ids, keep
 from memorywire.model.capabilities import Feature
 from memorywire.model.errors import (
     InvalidRequest,
@@ -26,6 +25,7 @@ from memorywire.stores.sqlite.gate import require_safe_wal, wal_is_safe
 from memorywire.stores.sqlite.location import Location, locate
 from memorywire.stores.sqlite.migrate import APPLICATION_ID, migrations
 from memorywire.stores.sqlite.sql import QUERIES
+from memorywire.testing.samples import SPACE, a_record, a_scope, everything, ids, keep
 from tests.sqlite.desk import opened, rows, run
 
 

@@ -7,7 +7,18 @@ from typing import Any
 
 import pytest
 
-from memorywire.conformance.samples import (
+from memorywire.model.change import Change
+from memorywire.model.query import Scored
+from memorywire.model.record import Record, Scope, Standing
+from memorywire.stores.memory import MemoryStore
+from memorywire.stores.sqlite import SqliteStore
+from memorywire.stores.sqlite import agent_index as shelf
+from memorywire.stores.sqlite import compactor as packer
+from memorywire.stores.sqlite import segments as packing
+from memorywire.stores.sqlite.batch import Batch
+from memorywire.stores.sqlite.rows import term_hash
+from memorywire.stores.sqlite.sql import QUERIES
+from memorywire.testing.samples import (
     SPACE,
     a_change,
     a_query,
@@ -17,14 +28,6 @@ from memorywire.conformance.samples import (
     end,
     keep,
 )
-from memorywire.model.change import Change
-from memorywire.model.query import Scored
-from memorywire.model.record import Record, Scope, Standing
-from memorywire.stores.memory import MemoryStore
-from memorywire.stores.sqlite import SqliteStore, packer, packing, shelf
-from memorywire.stores.sqlite.batch import Batch
-from memorywire.stores.sqlite.rows import term_hash
-from memorywire.stores.sqlite.sql import QUERIES
 from tests.sqlite.desk import bytes_on_disk, opened, rows, run, until
 
 AGENT = Scope(agent="packed")

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memorywire.conformance.samples import NOW, SPACE, a_record, a_scope, compare, everything, ids, keep
 from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.where import EVERYTHING, And, Compare, Filter, Not, Operator, Or, Where
 from memorywire.stores.sqlite import SqliteStore
@@ -19,6 +18,7 @@ from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.migrate import migrations
 from memorywire.stores.sqlite.pushdown import conditions
 from memorywire.stores.sqlite.sql import QUERIES
+from memorywire.testing.samples import NOW, SPACE, a_record, a_scope, compare, everything, ids, keep
 from tests.sqlite.desk import opened, run
 
 # Values that meet each other: numbers that are equal or almost, strings that look like them, nested lists.

@@ -10,7 +10,7 @@ import pytest
 from memorywire import Memory
 from memorywire.model.errors import NotFound, SpaceMismatch
 from memorywire.model.space import Space
-from memorywire.retrieval.embed import open_embedder
+from memorywire.search.embed import open_embedder
 from memorywire.stores.sqlite.reembed import reembed
 
 

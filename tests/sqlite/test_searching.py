@@ -10,7 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memorywire.conformance.samples import (
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.query import Query, Scored
+from memorywire.model.record import MemoryType, Record, Scope, Standing
+from memorywire.stores.contract import Enough, Store
+from memorywire.stores.memory import MemoryStore
+from memorywire.stores.sqlite import SqliteStore, best, postings, ranking
+from memorywire.stores.sqlite import agent_index as shelf
+from memorywire.stores.sqlite.batch import ENTRY
+from memorywire.testing.samples import (
     NOW,
     SPACE,
     a_change,
@@ -25,13 +33,6 @@ from memorywire.conformance.samples import (
     keep,
     revising,
 )
-from memorywire.model.errors import InvalidRequest
-from memorywire.model.query import Query, Scored
-from memorywire.model.record import MemoryType, Record, Scope, Standing
-from memorywire.stores.contract import Enough, Store
-from memorywire.stores.memory import MemoryStore
-from memorywire.stores.sqlite import SqliteStore, best, postings, ranking, shelf
-from memorywire.stores.sqlite.batch import ENTRY
 from tests.sqlite.desk import opened, run
 
 _WORDS = [f"word{number}" for number in range(60)]

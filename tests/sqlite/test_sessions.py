@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.conformance.samples import (
+from memorywire.model.record import Record, Scope
+from memorywire.stores.memory import MemoryStore
+from memorywire.stores.sqlite import sessions
+from memorywire.testing.samples import (
     NOW,
     SPACE,
     a_change,
@@ -20,9 +23,6 @@ from memorywire.conformance.samples import (
     ids,
     revising,
 )
-from memorywire.model.record import Record, Scope
-from memorywire.stores.memory import MemoryStore
-from memorywire.stores.sqlite import sessions
 from tests.sqlite.desk import opened, run
 
 _WORDS = "river stone lamp orchard violin harbour snow copper".split()

@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from memorywire.conformance.samples import (
+from memorywire.model.change import Base, Change, End, EndReason, Put
+from memorywire.model.errors import Conflict, Duplicate, IdempotencyConflict, InvalidRequest
+from memorywire.model.record import Record
+from memorywire.stores.contract import Gatherer
+from memorywire.stores.graph.store import GraphStore
+from memorywire.stores.memory import MemoryStore
+from memorywire.stores.sqlite.location import Location
+from memorywire.stores.sqlite.together import prepare_each
+from memorywire.testing.samples import (
     NOW,
     SPACE,
     a_change,
@@ -20,14 +28,6 @@ from memorywire.conformance.samples import (
     records,
     user_of,
 )
-from memorywire.model.change import Base, Change, End, EndReason, Put
-from memorywire.model.errors import Conflict, Duplicate, IdempotencyConflict, InvalidRequest
-from memorywire.model.record import Record
-from memorywire.stores.contract import Gatherer
-from memorywire.stores.graph.store import GraphStore
-from memorywire.stores.memory import MemoryStore
-from memorywire.stores.sqlite.location import Location
-from memorywire.stores.sqlite.together import prepare_each
 from tests.sqlite.desk import opened, rows, run
 
 _SCOPE = a_scope()

@@ -8,7 +8,11 @@ from typing import Any
 import apsw
 import pytest
 
-from memorywire.conformance.samples import (
+from memorywire.model.errors import Conflict, InvalidRequest, StoreBusy, StoreUnavailable
+from memorywire.stores.sqlite import SqliteStore, writer
+from memorywire.stores.sqlite.connection import Patience, configure, connect
+from memorywire.stores.sqlite.location import Location
+from memorywire.testing.samples import (
     NOW,
     SPACE,
     a_change,
@@ -21,10 +25,6 @@ from memorywire.conformance.samples import (
     keep,
     records,
 )
-from memorywire.model.errors import Conflict, InvalidRequest, StoreBusy, StoreUnavailable
-from memorywire.stores.sqlite import SqliteStore, writer
-from memorywire.stores.sqlite.connection import Patience, configure, connect
-from memorywire.stores.sqlite.location import Location
 from tests.sqlite.desk import opened, rows, run, until
 
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from memorywire.conformance.samples import NOW, SPACE, a_vector
 from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
 from memorywire.model.errors import Conflict, Duplicate
 from memorywire.model.query import Query, Scored
@@ -17,6 +16,7 @@ from memorywire.model.record import Record, Scope, Standing
 from memorywire.model.where import Where
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.registry import open_store
+from memorywire.testing.samples import NOW, SPACE, a_vector
 from tests.stores.worlds import (
     AGENTS,
     CALLED,

@@ -1,9 +1,9 @@
 """What a store that surveys says of itself, on any store."""
 
-from memorywire.conformance.expect import same
-from memorywire.conformance.samples import a_name, a_record, everything, ids, keep, records, user_of
 from memorywire.model.record import Scope
 from memorywire.stores.contract import Store, Surveyor
+from memorywire.testing.expect import same
+from memorywire.testing.samples import a_name, a_record, everything, ids, keep, records, user_of
 
 
 async def names_owners_and_newest(store: Store) -> None:

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
+from memorywire.runtime.threadpool import Crew, Dismissed
 from memorywire.stores.contract import Fanned, Historian, RecallCounter, Tracker
-from memorywire.stores.handover import Crew, Dismissed
 
 
 class Touched:

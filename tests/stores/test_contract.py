@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.conformance.checks import CHECKS, Check
-from memorywire.conformance.samples import SPACE
 from memorywire.stores.registry import open_store
+from memorywire.testing.checks import CHECKS, Check
+from memorywire.testing.samples import SPACE
 
 URLS = {
     "memory": "memory://",

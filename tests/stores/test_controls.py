@@ -5,8 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from memorywire.conformance.run import Mark, Report, examine
-from memorywire.conformance.samples import SPACE
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.errors import IdempotencyConflict
@@ -15,6 +13,8 @@ from memorywire.model.record import Record, Scope
 from memorywire.model.space import Space
 from memorywire.model.where import EVERYTHING, Where
 from memorywire.stores.memory import MemoryStore
+from memorywire.testing.run import Mark, Report, examine
+from memorywire.testing.samples import SPACE
 
 
 def _examined(kind: type[MemoryStore]) -> Report:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from memorywire.conformance.samples import SPACE
 from memorywire.model.record import Record
 from memorywire.model.where import Where
 from memorywire.stores.memory import MemoryStore
+from memorywire.testing.samples import SPACE
 from tests.stores.lives import Lives
 
 PATIENT = settings(deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.conformance.samples import SPACE
 from memorywire.stores.registry import open_store
+from memorywire.testing.samples import SPACE
 from tests.stores.surveys import names_owners_and_newest
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memorywire.stores.text import query_terms, terms
+from memorywire.search.text import query_terms, terms
 
 ENGLISH = (
     "I'm sure we'll meet at nine o'clock, don't you think? It's Ana's idea, y'all; can't say who'd've "

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorywire.conformance.samples import SPACE, a_change, a_record, ending, keep
 from memorywire.model.errors import InvalidRequest, StoreCorrupt, StoreUnavailable
 from memorywire.model.query import Query
 from memorywire.model.record import Json, Scope
@@ -26,6 +25,7 @@ from memorywire.stores.vendors import (
     need,
     user_label,
 )
+from memorywire.testing.samples import SPACE, a_change, a_record, ending, keep
 
 _names = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
 _scopes = st.builds(Scope, tenant=_names, agent=_names, user=st.none() | _names)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from memorywire import Memory
-from memorywire.client import BlockingClient
+from memorywire.client.remote import BlockingClient
 from tests.engine.quick import Quick
 from tests.http.server import Client, serving
 from tests.mcp.clients import text, with_agent

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from memorywire.cli.book import left_out, opened, other_tenants
-from memorywire.cli.desk import Answer, Desk, of_everybody, scoped, shared
+from memorywire.cli.context import Answer, Desk, of_everybody, scoped, shared
 from memorywire.cli.inputs import PAST, ago
-from memorywire.cli.screen import moment, safe, table, terminal_width
+from memorywire.cli.ledger_file import left_out, opened, other_tenants
+from memorywire.cli.terminal import moment, safe, table, terminal_width
 from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.record import Json
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
-    from memorywire.client import BlockingClient
+    from memorywire.client.remote import BlockingClient
     from memorywire.journal.audit import Examination
     from memorywire.journal.ledger import Filters
-    from memorywire.journal.notes import Checkpoint, Verifier
+    from memorywire.journal.signed_notes import Checkpoint, Verifier
     from memorywire.journal.verify import Report
     from memorywire.model.answers import Page
 
@@ -118,7 +118,7 @@ def verify(
     With --state it also exits with 1 when memories, proposals, rules, operators, tokens, webhooks or
     definitions are not what the ledger says they are, and names each of them.
     """
-    from memorywire.journal.notes import parse_verifier
+    from memorywire.journal.signed_notes import parse_verifier
 
     if file is not None or not contents:
         desk.refuse_scope("the whole ledger is verified; --contents reads the memories of one agent")
@@ -223,7 +223,7 @@ def _wanted(desk: Desk, *, all_agents: bool, **wanted: Json) -> "Filters":
 
 
 def _kept_elsewhere(path: Path) -> "list[Checkpoint]":
-    from memorywire.journal.notary import read_checkpoints
+    from memorywire.journal.signer import read_checkpoints
 
     found, unreadable = read_checkpoints(path)
     if unreadable or not found:

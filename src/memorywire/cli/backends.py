@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 import click
 
-from memorywire.cli.desk import PERSON, Answer, Desk, scoped
-from memorywire.cli.house import in_house
+from memorywire.cli.app import in_house
+from memorywire.cli.context import PERSON, Answer, Desk, scoped
 from memorywire.cli.inputs import decoded, json_object
-from memorywire.cli.screen import safe, table, terminal_width
+from memorywire.cli.terminal import safe, table, terminal_width
 
 if TYPE_CHECKING:
-    from memorywire.house import Backends, House
+    from memorywire.app import Backends, House
     from memorywire.model.definition import Edition
 
 T = TypeVar("T")
@@ -91,7 +91,7 @@ def _show(desk: Desk, act: "Callable[[Backends], Awaitable[Edition]]") -> None:
 
 def _in_book(desk: Desk, act: "Callable[[Backends], Awaitable[T]]") -> T:
     async def work(house: "House") -> T:
-        from memorywire.engine.tools import unsupported
+        from memorywire.pipeline.context import unsupported
 
         if house.backends is None:
             raise unsupported("backends", "no journal is wired here")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, of_everybody
-from memorywire.cli.house import file_of
+from memorywire.cli.app import file_of
+from memorywire.cli.context import Answer, Desk, of_everybody
 from memorywire.model.counting import counted
 from memorywire.model.errors import CapabilityUnsupported
 

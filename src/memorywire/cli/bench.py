@@ -12,7 +12,7 @@ from memorywire.cli.bench_fusion import fusion
 from memorywire.cli.bench_kv import kv
 from memorywire.cli.eval_options import tidied, told
 from memorywire.cli.problems import problems
-from memorywire.cli.screen import table, terminal_width
+from memorywire.cli.terminal import table, terminal_width
 from memorywire.model.clock import system_clock
 from memorywire.model.errors import InvalidRequest
 
@@ -175,7 +175,7 @@ def _drawn(report: "Report") -> str:
 
 def _data_folder() -> Path:
     """On the disk where memories are kept: a temporary folder may be in memory, where nothing is durable."""
-    from memorywire.house.settings import data_home
+    from memorywire.app.settings import data_home
 
     home = data_home(os.environ)
     home.mkdir(mode=0o700, parents=True, exist_ok=True)

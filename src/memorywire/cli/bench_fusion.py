@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from memorywire.cli.screen import Progress, table, terminal_width
+from memorywire.cli.terminal import Progress, table, terminal_width
 from memorywire.model.clock import system_clock
 
 
@@ -29,9 +29,9 @@ def fusion(queries: int, seed: int, rounds: int, markdown: Path | None, as_json:
     """
     import asyncio
 
+    from memorywire.app.settings import data_home
     from memorywire.evals.bench.fusion.report import FIGURE_HEADERS, READ_HEADERS, SUM_HEADERS
     from memorywire.evals.bench.fusion.run import bench_fusion
-    from memorywire.house.settings import data_home
 
     home = data_home(os.environ)
     home.mkdir(mode=0o700, parents=True, exist_ok=True)

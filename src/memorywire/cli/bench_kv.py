@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.screen import table, terminal_width
+from memorywire.cli.terminal import table, terminal_width
 
 if TYPE_CHECKING:
     from memorywire.evals.bench.kv import Rate
@@ -42,9 +42,9 @@ def kv(keys: int, at_once: int, folder: Path | None, as_json: bool) -> None:
     """
     import asyncio
 
+    from memorywire.app.settings import data_home
     from memorywire.evals.bench.kv import measure
     from memorywire.evals.bench.machine import describe
-    from memorywire.house.settings import data_home
 
     home = folder or data_home(os.environ)
     home.mkdir(mode=0o700, parents=True, exist_ok=True)

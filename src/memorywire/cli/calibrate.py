@@ -8,15 +8,15 @@ import click
 
 from memorywire.cli.calibrate_pairs import SHIPPED
 from memorywire.cli.calibrate_pairs import show as show_pairs
-from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.context import Answer, Desk, shared
 from memorywire.cli.inputs import json_lines, lines_of
-from memorywire.cli.screen import Progress, table, terminal_width
+from memorywire.cli.terminal import Progress, table, terminal_width
 from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
 
 if TYPE_CHECKING:
-    from memorywire.sync import Memory
+    from memorywire.client.sync import Memory
 
 _DEPTH = 50
 """How far down a named memory is looked for."""
@@ -90,7 +90,7 @@ def _unfit(number: int, why: str) -> InvalidRequest:
 
 
 def _calibrated(memory: "Memory", questions: list[Question]) -> Answer:
-    from memorywire.retrieval import calibrate
+    from memorywire.search import calibrate
 
     answerable: list[float] = []
     others: list[float] = []
@@ -139,7 +139,7 @@ def _relevance(memory: "Memory", question: Question) -> float | None:
     Asked of this very moment by name (`as_of`), because looking at the past leaves no mark of use.
     """
     from memorywire.model.clock import system_clock
-    from memorywire.retrieval.admit import evidence
+    from memorywire.search.admit import evidence
 
     found = memory.recall(question.query, k=_DEPTH, min_relevance="off", as_of=system_clock())
     hits = [hit for hit in found if not question.ids or hit.id in question.ids]

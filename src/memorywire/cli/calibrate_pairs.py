@@ -6,14 +6,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memorywire.cli.desk import Answer, Desk
+from memorywire.cli.context import Answer, Desk
 from memorywire.cli.inputs import json_lines
-from memorywire.cli.screen import table, terminal_width
+from memorywire.cli.terminal import table, terminal_width
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
 
 if TYPE_CHECKING:
-    from memorywire.retrieval.embed import Embedder
+    from memorywire.search.embed import Embedder
 
 SHIPPED = "-shipped-"
 
@@ -56,8 +56,8 @@ def _pair(number: int, document: Json) -> Pair:
 
 
 async def _measured(desk: Desk, pairs: Sequence[Pair]) -> Answer:
-    from memorywire.retrieval import calibrate
-    from memorywire.retrieval.embed import open_embedder
+    from memorywire.search import calibrate
+    from memorywire.search.embed import open_embedder
 
     embedder = open_embedder(desk.settings.embedder, api_key=desk.settings.embedder_key)
     try:
@@ -85,8 +85,8 @@ _LEAST = 0.8
 async def _alike(pair: Pair, embedder: "Embedder") -> tuple[float, bool]:
     """How near two statements are, and whether they agree in everything a vector does not see."""
     from memorywire.model.record import MemoryType, Record, Scope
-    from memorywire.retrieval.dedup import cosine, statement
-    from memorywire.retrieval.slots import agree, slots
+    from memorywire.search.dedup import cosine, statement
+    from memorywire.search.slots import agree, slots
 
     scope = Scope(agent="a")
     one, other = (

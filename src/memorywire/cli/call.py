@@ -5,11 +5,11 @@ import sys
 
 import click
 
-from memorywire.cli.desk import Desk, shared
+from memorywire.cli.context import Desk, shared
 from memorywire.model.clock import system_clock
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
-from memorywire.spec import schemas
+from memorywire.wire.spec import schemas
 
 
 @click.command("call")

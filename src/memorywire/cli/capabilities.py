@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, of_everybody
+from memorywire.cli.context import Answer, Desk, of_everybody
 from memorywire.model.projections import DIMENSIONS
 from memorywire.model.record import Json
 

@@ -2,8 +2,8 @@
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, shared
-from memorywire.cli.screen import moment, table, terminal_width
+from memorywire.cli.context import Answer, Desk, shared
+from memorywire.cli.terminal import moment, table, terminal_width
 
 
 @click.command("changes")

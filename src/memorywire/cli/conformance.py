@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from memorywire.cli.problems import problems
-from memorywire.cli.screen import Progress
+from memorywire.cli.terminal import Progress
 from memorywire.model.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from memorywire.conformance.run import Report
+    from memorywire.testing.run import Report
 
 _BROKEN = 1
 _STDOUT = "-"
@@ -89,7 +89,7 @@ def _refuse_lost(places: Iterable[str | Path | None]) -> None:
 def _examined(url: str, seed: int, lives: int, checks: tuple[str, ...], exempt: Path | None) -> "Report":
     import asyncio
 
-    from memorywire.conformance.subject import examine_url
+    from memorywire.testing.subject import examine_url
 
     with Progress("examining", None) as progress:
         return asyncio.run(
@@ -107,13 +107,13 @@ def _examined(url: str, seed: int, lives: int, checks: tuple[str, ...], exempt: 
 def _examined_over_the_wire(url: str) -> "Report":
     import asyncio
 
-    from memorywire.conformance.endpoint import examine_endpoint
+    from memorywire.testing.endpoint import examine_endpoint
 
     return asyncio.run(examine_endpoint(url))
 
 
 def _hand_over(report: "Report", forms: dict[str, str | None], badge: Path | None) -> None:
-    from memorywire.conformance import report as shown
+    from memorywire.testing import report as shown
 
     writers = {"json_file": shown.as_json, "junit_file": shown.as_junit, "html_file": shown.as_html}
     wanted = {name: place for name, place in forms.items() if place is not None}

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.book import opened
-from memorywire.cli.desk import Answer, Desk, of_everybody
+from memorywire.cli.context import Answer, Desk, of_everybody
+from memorywire.cli.ledger_file import opened
 from memorywire.cli.problems import STORE_FAILURE
-from memorywire.cli.screen import moment, table, terminal_width
+from memorywire.cli.terminal import moment, table, terminal_width
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.record import Json
 

@@ -12,12 +12,12 @@ from urllib.parse import quote
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, shared
-from memorywire.cli.screen import moment, safe
+from memorywire.cli.context import Answer, Desk, shared
+from memorywire.cli.terminal import moment, safe
 from memorywire.model.record import Json
 
 if TYPE_CHECKING:
-    from memorywire.sync import Memory
+    from memorywire.client.sync import Memory
 
 _TOLD: tuple[dict[str, Json], ...] = (
     {"type": "semantic", "content": "Ana prefers green tea to coffee", "source": "chat"},

@@ -11,14 +11,14 @@ from urllib.parse import quote
 
 import click
 
+from memorywire.cli.app import opened_house
+from memorywire.cli.context import Desk
 from memorywire.cli.demo_world import Calendar, name_operators, tell
-from memorywire.cli.desk import Desk
-from memorywire.cli.house import opened_house
 from memorywire.model.clock import system_clock
-from memorywire.model.sleep import Sleep
+from memorywire.model.consolidation import Sleep
 
 if TYPE_CHECKING:
-    from memorywire.house import Settings
+    from memorywire.app import Settings
 
 _NIGHT = 3 * 60
 """It dreams at three o'clock, should anybody leave it running so long."""

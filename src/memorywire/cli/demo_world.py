@@ -10,7 +10,7 @@ from memorywire.model.clock import DAY_MS, Clock
 from memorywire.model.record import Json
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
-    from memorywire.house import House
+    from memorywire.app import House
 
 OPERATORS = {"olga": "admin", "ravi": "reviewer", "noor": "reader"}
 
@@ -28,9 +28,9 @@ class Calendar:
 
 async def tell(house: "House", calendar: Calendar) -> None:
     """Let everything happen: real calls, each by its caller and on its day."""
-    from memorywire.dreaming.night import Night, dream
-    from memorywire.dreaming.steps import DREAM
-    from memorywire.facades.dispatch import dispatch
+    from memorywire.app.dispatch import dispatch
+    from memorywire.consolidate.run import Night, dream
+    from memorywire.consolidate.steps import DREAM
     from memorywire.model.record import DEFAULT_TENANT, Scope
     from memorywire.wire.codec import encode
 
@@ -49,9 +49,9 @@ async def tell(house: "House", calendar: Calendar) -> None:
 
 async def name_operators(house: "House") -> str:
     """People with roles; the token of the first one."""
-    from memorywire.engine.tools import unsupported
     from memorywire.journal.operators import Operator, Role
-    from memorywire.servers.operators import Registry
+    from memorywire.pipeline.context import unsupported
+    from memorywire.server.operators import Registry
 
     if house.journal is None:
         raise unsupported("a demo", "no journal is wired here")

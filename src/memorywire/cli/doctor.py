@@ -13,11 +13,11 @@ from pathlib import Path
 import click
 
 from memorywire import __version__
-from memorywire.cli import distant
-from memorywire.cli.desk import Answer, Desk, of_everybody
-from memorywire.cli.house import file_of, is_there
+from memorywire.cli import remote_doctor as distant
+from memorywire.cli.app import file_of, is_there
+from memorywire.cli.context import Answer, Desk, of_everybody
 from memorywire.cli.problems import STORE_FAILURE
-from memorywire.cli.screen import safe, without_secrets
+from memorywire.cli.terminal import safe, without_secrets
 from memorywire.model.clock import system_clock
 from memorywire.model.counting import counted
 from memorywire.model.errors import MemorywireError
@@ -86,7 +86,7 @@ def _sqlite() -> dict[str, Json]:
 
 
 async def _embedder(desk: Desk) -> dict[str, Json]:
-    from memorywire.retrieval.embed import open_embedder
+    from memorywire.search.embed import open_embedder
 
     began = time.perf_counter()
     try:
@@ -138,8 +138,8 @@ def _store(desk: Desk, url: str) -> dict[str, Json]:
 def _rows(path: Path) -> dict[str, Json]:
     """What is wrong with the rows and the ledger of a SQLite file, and how many rows have no checksum."""
     from memorywire.journal.ledger import is_there as is_ledger_there
-    from memorywire.journal.notary import Notary
     from memorywire.journal.sealing import exposure
+    from memorywire.journal.signer import Notary
     from memorywire.journal.soundness import find_faulty_rows
     from memorywire.stores.sqlite.connection import connect, fence, snapshot
     from memorywire.stores.sqlite.damage import count_unchecked
@@ -157,7 +157,7 @@ def _rows(path: Path) -> dict[str, Json]:
 
 def _state(desk: Desk, url: str) -> dict[str, Json]:
     """How the state compares with the ledger, where both are in one database."""
-    from memorywire.cli.house import as_sqlite, in_journal
+    from memorywire.cli.app import as_sqlite, in_journal
 
     if as_sqlite(url) is None:
         return {}
@@ -179,7 +179,7 @@ def _engine_findings(sqlite: dict[str, Json]) -> Iterator[dict[str, Json]]:
 
 
 def _variable_findings() -> Iterator[dict[str, Json]]:
-    from memorywire.house.settings import misspelt
+    from memorywire.app.settings import misspelt
 
     for name, meant in misspelt(os.environ).items():
         yield _finding(f"{name} is no setting: nobody reads it", f"did you mean {meant}?", serious=False)
@@ -187,7 +187,7 @@ def _variable_findings() -> Iterator[dict[str, Json]]:
 
 def _config_findings(sources: Iterable[str]) -> Iterator[dict[str, Json]]:
     """Findings: a settings file holds a password or key in clear."""
-    from memorywire.house.settings import literal_secrets
+    from memorywire.app.settings import literal_secrets
 
     for path in filter(Path.is_file, map(Path, sources)):
         for name in literal_secrets(path):
@@ -238,7 +238,7 @@ def _debt_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
 
 
 def _word_findings(store: dict[str, Json]) -> Iterator[dict[str, Json]]:
-    from memorywire.stores.text import EDITION
+    from memorywire.search.text import EDITION
 
     if store.get("versions") and store.get("words", EDITION) < EDITION:
         what = f"{store['url']}: memories of an earlier release are not found by all their words"

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.context import Answer, Desk, shared
 from memorywire.cli.dream_options import of_a_night, sleep_of
 from memorywire.cli.dream_session import at_memory, dream_session, dream_watch, rules
 from memorywire.cli.inputs import json_lines
-from memorywire.cli.screen import moment, safe, table, terminal_width
+from memorywire.cli.terminal import moment, safe, table, terminal_width
 from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json, Scope
 
 if TYPE_CHECKING:
-    from memorywire.dreaming.probes import Probe
-    from memorywire.engine.tools import Tools
+    from memorywire.consolidate.probes import Probe
+    from memorywire.pipeline.context import Tools
 
 _run = click.argument("run", metavar="RUN")
 
@@ -78,8 +78,8 @@ def command(
 
 
 def _night(desk: Desk, dry_run: bool, probes: BinaryIO | None, **given: Any) -> None:
-    from memorywire.dreaming.night import dream, night_of
-    from memorywire.dreaming.tending import with_questions
+    from memorywire.consolidate.run import dream, night_of
+    from memorywire.consolidate.tending import with_questions
 
     asked = tuple(_probe(number, document) for number, document in json_lines(probes or ()))
     night = replace(night_of(sleep_of(desk.settings.sleep, given)), dry_run=dry_run, probes=asked)
@@ -95,7 +95,7 @@ def _night(desk: Desk, dry_run: bool, probes: BinaryIO | None, **given: Any) -> 
 @shared
 def runs_(desk: Desk) -> None:
     """List the runs, newest first."""
-    from memorywire.dreaming.runs import runs
+    from memorywire.consolidate.runs import runs
 
     async def act(scope: Scope, tools: "Tools") -> Answer:
         return {"runs": [run.document() for run in await runs(scope, tools)]}
@@ -108,7 +108,7 @@ def runs_(desk: Desk) -> None:
 @shared
 def show(desk: Desk, run: str) -> None:
     """Show all that RUN did and why."""
-    from memorywire.dreaming.runs import shown
+    from memorywire.consolidate.runs import shown
 
     async def act(scope: Scope, tools: "Tools") -> Answer:
         return await shown(scope, run, tools)
@@ -122,7 +122,7 @@ def show(desk: Desk, run: str) -> None:
 def undo(desk: Desk, run: str) -> None:
     """Take RUN back, all of it."""
     from memorywire.cli.undo import sentences
-    from memorywire.dreaming.runs import take_back
+    from memorywire.consolidate.runs import take_back
     from memorywire.wire.codec import encode
 
     async def act(scope: Scope, tools: "Tools") -> Answer:
@@ -136,7 +136,7 @@ command.add_command(rules)
 
 
 def _probe(number: int, document: Json) -> "Probe":
-    from memorywire.dreaming.probes import Probe
+    from memorywire.consolidate.probes import Probe
 
     match document:
         case {"query": str(query), "ids": list(ids), **rest} if not rest and all(

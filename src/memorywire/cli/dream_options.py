@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from memorywire.model.consolidation import OFF
 from memorywire.model.record import MemoryType
-from memorywire.model.sleep import OFF
 
 if TYPE_CHECKING:
-    from memorywire.model.sleep import Limits, Retention, Sleep, Spending
+    from memorywire.model.consolidation import Limits, Retention, Sleep, Spending
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,7 +40,7 @@ def _seconds(context: click.Context, option: click.Parameter, given: str | None)
 
 
 def _moment(context: click.Context, option: click.Parameter, given: str | None) -> int | str | None:
-    from memorywire.house.dream_table import moment_of_day
+    from memorywire.app.dream_settings import moment_of_day
 
     if given is None or given == OFF:
         return given
@@ -125,7 +125,7 @@ def sleep_of(sleep: "Sleep", given: dict[str, Any]) -> "Sleep":
 
 
 def _retention(usual: "Retention", given: dict[str, Any]) -> "Retention":
-    from memorywire.house.dream_table import by_kind
+    from memorywire.app.dream_settings import by_kind
 
     return replace(
         usual,

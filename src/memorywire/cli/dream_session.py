@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.desk import PERSON, Answer, Desk, shared
-from memorywire.cli.house import in_house
-from memorywire.cli.screen import safe
+from memorywire.cli.app import in_house
+from memorywire.cli.context import PERSON, Answer, Desk, shared
+from memorywire.cli.terminal import safe
 from memorywire.model.record import Scope
 
 if TYPE_CHECKING:
-    from memorywire.engine.tools import Tools
-    from memorywire.house import House
+    from memorywire.app import House
+    from memorywire.pipeline.context import Tools
 
 
 @click.command("rules")
 @shared
 def rules(desk: Desk) -> None:
     """Show what the next session should know, do, and never do."""
-    from memorywire.dreaming.session import session_rules
+    from memorywire.consolidate.session import session_rules
 
     async def act(scope: Scope, tools: "Tools") -> Answer:
         return (await session_rules(scope, tools)).document()
@@ -30,7 +30,7 @@ def rules(desk: Desk) -> None:
 
 def dream_session(desk: Desk, log: Path) -> None:
     """Read the log; the extractor of the settings finds its facts."""
-    from memorywire.dreaming.session import read_session
+    from memorywire.consolidate.session import read_session
 
     said_there = log.read_bytes()
 
@@ -44,7 +44,7 @@ def dream_session(desk: Desk, log: Path) -> None:
 
 def dream_watch(desk: Desk, every: float) -> None:
     """Until somebody stops it."""
-    from memorywire.dreaming.tending import Tending
+    from memorywire.consolidate.tending import Tending
 
     async def act(scope: Scope, house: "House") -> Answer:
         await Tending(house, desk.settings.sleep).keep_promoting(every)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.book import opened
-from memorywire.cli.desk import PERSON, Answer, Desk, scoped
+from memorywire.cli.context import PERSON, Answer, Desk, scoped
 from memorywire.cli.forget import named_ids, typed_word
+from memorywire.cli.ledger_file import opened
 from memorywire.cli.problems import REFUSED
-from memorywire.cli.screen import safe
+from memorywire.cli.terminal import safe
 from memorywire.model.record import Json
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
@@ -47,7 +47,7 @@ def command(desk: Desk, person: str, reason: str | None, dry_run: bool, yes: boo
 
 def _renamed(desk: Desk, person: str) -> bool:
     """Take the id of the user out of every row that stays; False while something of them is kept."""
-    from memorywire.cli.house import in_journal
+    from memorywire.cli.app import in_journal
     from memorywire.model.clock import system_clock
 
     async def work(journal: "SqliteJournal") -> bool:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memorywire.cli.desk import Desk
+from memorywire.cli.context import Desk
 from memorywire.cli.eval_answer import answer
 from memorywire.cli.eval_options import OPTIONS, planned, tidied, today, told, typed
 from memorywire.cli.problems import REFUSED, problems
-from memorywire.cli.screen import table, terminal_width
+from memorywire.cli.terminal import table, terminal_width
 from memorywire.evals.sets import KINDS, WHOLE, Kind
 from memorywire.model.errors import InvalidRequest
 

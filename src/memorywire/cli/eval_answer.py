@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memorywire.cli.desk import Desk
+from memorywire.cli.context import Desk
 from memorywire.cli.eval_options import BASELINES, OPTIONS, planned, tidied, today, told, typed
 from memorywire.cli.problems import REFUSED, problems
-from memorywire.cli.screen import table, terminal_width
+from memorywire.cli.terminal import table, terminal_width
 from memorywire.evals.sets import KINDS
 from memorywire.model.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from memorywire.evals.answers import Cell, Grid
     from memorywire.evals.run import Plan
-    from memorywire.model.sleep import Spending
+    from memorywire.model.consolidation import Spending
 
 
 @click.command("answer")
@@ -110,7 +110,7 @@ for _option in OPTIONS:
 
 def _spending(max_tokens: int | None, price: float | None, max_cost: float | None) -> "Spending | None":
     """What a run may spend; None is as much as it takes."""
-    from memorywire.model.sleep import Spending
+    from memorywire.model.consolidation import Spending
 
     if max_cost is not None and price is None:
         raise InvalidRequest(

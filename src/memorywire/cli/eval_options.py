@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memorywire.cli.screen import Progress
+from memorywire.cli.terminal import Progress
 from memorywire.evals.sets import Kind
 from memorywire.model.clock import system_clock
 from memorywire.model.errors import InvalidRequest
@@ -68,8 +68,8 @@ OPTIONS = (
 
 
 def planned(kind: Kind, *, data: Path | None, cache: Path | None, **options: Any) -> "Plan":
+    from memorywire.app.settings import data_home
     from memorywire.evals.run import Plan
-    from memorywire.house.settings import data_home
 
     if data is None and kind.needs_data:
         raise InvalidRequest(f"{kind.name} needs data", field="data", fix="pass --data FOLDER")

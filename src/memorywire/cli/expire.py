@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.context import Answer, Desk, shared
 from memorywire.cli.forget import agreed
 from memorywire.cli.inputs import TYPES
 from memorywire.model.requests import Action

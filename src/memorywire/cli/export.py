@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.book import left_out, other_tenants
-from memorywire.cli.desk import Answer, Desk, shared
-from memorywire.cli.house import must_be_there, opened_house
-from memorywire.cli.screen import Progress
+from memorywire.cli.app import must_be_there, opened_house
+from memorywire.cli.context import Answer, Desk, shared
+from memorywire.cli.ledger_file import left_out, other_tenants
+from memorywire.cli.terminal import Progress
 from memorywire.model.counting import counted
 from memorywire.model.errors import Conflict, InvalidRequest, StoreUnavailable
 
 if TYPE_CHECKING:
-    from memorywire.engine.tools import Tools
     from memorywire.migrate.bundle import Exporting
+    from memorywire.pipeline.context import Tools
 
 FORMATS = ("bundle", "markdown", "csv", "okf")
 _STDOUT = Path("-")

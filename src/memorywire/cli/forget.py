@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.context import Answer, Desk, shared
 from memorywire.cli.inputs import json_object
 from memorywire.cli.misread import note_misread
 from memorywire.cli.problems import REFUSED
 from memorywire.cli.recall import contents_of
-from memorywire.cli.screen import safe, shortened
+from memorywire.cli.terminal import safe, shortened
 from memorywire.model.counting import counted
 from memorywire.model.record import Json
 from memorywire.model.review import ERASE

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.context import Answer, Desk, shared
 from memorywire.cli.recall import content_words
-from memorywire.cli.screen import moment, safe_lines
+from memorywire.cli.terminal import moment, safe_lines
 from memorywire.model.record import Json
 
 _MOMENTS = frozenset({"created_at", "updated_at", "occurred_at", "expires_at", "recalled_at"})

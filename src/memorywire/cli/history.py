@@ -2,9 +2,9 @@
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.context import Answer, Desk, shared
 from memorywire.cli.recall import content_words
-from memorywire.cli.screen import moment, table, terminal_width
+from memorywire.cli.terminal import moment, table, terminal_width
 from memorywire.model.record import Json
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.context import Answer, Desk, shared
 from memorywire.integrations.coding.hosts import Briefing, Call, Moment, answer, parsed
 from memorywire.integrations.coding.prepared import circumstances, files_of, keep, kept
 from memorywire.integrations.coding.sessions import Sessions, Spooled, lines_of
@@ -16,7 +16,7 @@ from memorywire.model.clock import DAY_MS, system_clock
 from memorywire.model.errors import InvalidRequest, MemorywireError, Refused, SecretLeakage
 
 if TYPE_CHECKING:  # a hook that only copies a log does not load the engine
-    from memorywire.sync import Memory
+    from memorywire.client.sync import Memory
 
 _HITS = 5
 _PINNED_MOST = 50
@@ -67,7 +67,7 @@ def _opening(desk: Desk, sessions: Sessions) -> Briefing:
 
 
 def _prepare(desk: Desk, sessions: Sessions) -> Briefing:
-    from memorywire.house.settings import CONFIG_NAME
+    from memorywire.app.settings import CONFIG_NAME
     from memorywire.integrations.coding.briefing import PINNED, opening
 
     with desk.memory(caller=_caller(desk)) as memory:
@@ -116,7 +116,7 @@ def _take_in(desk: Desk, sessions: Sessions) -> Answer:
 
 
 def _add(memory: "Memory", spooled: Spooled) -> int:
-    from memorywire.facades.layer import MOST_NAME_CHARS, MOST_TURNS
+    from memorywire.client.layer import MOST_NAME_CHARS, MOST_TURNS
     from memorywire.integrations.coding.transcripts import messages
 
     turns, session = messages(lines_of(spooled)), spooled.session[:MOST_NAME_CHARS]
@@ -141,7 +141,7 @@ def _add_turns(memory: "Memory", turns: Sequence[Answer], session: str) -> int:
 
 def _keep_rules(memory: "Memory", turn: Answer, session: str) -> None:
     """Keep what the user said to know, do or never do, unless a rule of the policy refuses it."""
-    from memorywire.dreaming.session import rules_in, source_of
+    from memorywire.consolidate.session import rules_in, source_of
 
     for kind, sentence in rules_in(turn["content"]) if turn["role"] == "user" else ():
         with suppress(InvalidRequest, Refused, SecretLeakage):

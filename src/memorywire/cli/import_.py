@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, shared
-from memorywire.cli.house import opened_house
+from memorywire.cli.app import opened_house
+from memorywire.cli.context import Answer, Desk, shared
 from memorywire.cli.problems import REFUSED, problem_lines
-from memorywire.cli.screen import Progress
+from memorywire.cli.terminal import Progress
 from memorywire.model.counting import counted
 from memorywire.model.errors import NotFound
 

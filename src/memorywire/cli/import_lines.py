@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.context import Answer, Desk, shared
 from memorywire.cli.inputs import TYPES, decoded
 from memorywire.cli.problems import INTERRUPTED, REFUSED, STORE_FAILURE, problem_lines
-from memorywire.cli.screen import Progress
+from memorywire.cli.terminal import Progress
 from memorywire.model.answers import Remembered, Status
 from memorywire.model.counting import counted
 from memorywire.model.errors import EmbedderFailed, MemorywireError, StoreError
 
 if TYPE_CHECKING:
-    from memorywire.sync import Memory
+    from memorywire.client.sync import Memory
 
 _BATCH = 128
 """As many as the client embeds at once, so that a failure loses count of none that were kept."""

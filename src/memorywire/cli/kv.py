@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, shared
-from memorywire.cli.screen import moment, safe, table, terminal_width
+from memorywire.cli.context import Answer, Desk, shared
+from memorywire.cli.terminal import moment, safe, table, terminal_width
 from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidJson, InvalidRequest, NotFound
 from memorywire.model.kv import SHARED, OwnerKind
 from memorywire.model.record import Json
 
 if TYPE_CHECKING:
-    from memorywire.facades.blocking import BlockingKeyValue
-    from memorywire.sync import Memory
+    from memorywire.client.blocking_contracts import BlockingKeyValue
+    from memorywire.client.sync import Memory
 
 of = click.option(
     "--of",
@@ -36,7 +36,7 @@ def command() -> None:
 @shared
 def get(desk: Desk, key: str, of: str) -> None:
     """Print the value under KEY."""
-    from memorywire.facades.kv import entry_document
+    from memorywire.client.kv import entry_document
 
     with desk.reading() as memory:
         found = _shelf(desk, memory, of).get(key)
@@ -124,7 +124,7 @@ def delete(desk: Desk, key: str, of: str) -> None:
 @shared
 def list_(desk: Desk, prefix: str, limit: int, after: str | None, of: str) -> None:
     """Show the entries whose keys begin with PREFIX."""
-    from memorywire.facades.kv import entry_document
+    from memorywire.client.kv import entry_document
 
     with desk.reading() as memory:
         found = _shelf(desk, memory, of).list(prefix, limit=limit, after=after)
@@ -141,7 +141,7 @@ def list_(desk: Desk, prefix: str, limit: int, after: str | None, of: str) -> No
 @shared
 def search(desk: Desk, query: str, prefix: str, top_k: int, dedup: str | None, of: str) -> None:
     """Find entries by meaning."""
-    from memorywire.facades.kv import entry_document
+    from memorywire.client.kv import entry_document
 
     repetitions = None if dedup is None else {"mode": dedup}
     with desk.reading() as memory:

@@ -5,9 +5,9 @@ from typing import BinaryIO
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, of_everybody, shared
+from memorywire.cli.context import Answer, Desk, of_everybody, shared
 from memorywire.cli.inputs import json_lines, lines_of
-from memorywire.cli.screen import safe
+from memorywire.cli.terminal import safe
 from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.layer import Kind
@@ -30,7 +30,7 @@ def command() -> None:
 @shared
 def add(desk: Desk, file: BinaryIO, verbatim: bool, session: str | None) -> None:
     """Take in the messages of FILE, one JSON object a line."""
-    from memorywire.facades.layer import event_document
+    from memorywire.client.layer import event_document
 
     messages = [_message(number, document) for number, document in json_lines(file)]
     with desk.memory() as memory:
@@ -43,7 +43,7 @@ def add(desk: Desk, file: BinaryIO, verbatim: bool, session: str | None) -> None
 @shared
 def event(desk: Desk, event_id: str) -> None:
     """Show what became of messages that were added."""
-    from memorywire.facades.layer import event_document
+    from memorywire.client.layer import event_document
 
     with desk.memory() as memory:
         desk.show(event_document(memory.layer.event(event_id)), _event)
@@ -62,7 +62,7 @@ def event(desk: Desk, event_id: str) -> None:
 @shared
 def recall(desk: Desk, query: str, top_k: int, sources: tuple[str, ...]) -> None:
     """Ask a question of what conversations gave away."""
-    from memorywire.facades.layer import facts_document
+    from memorywire.client.layer import facts_document
 
     with desk.reading() as memory:
         found = memory.layer.recall(query, top_k=top_k, sources=sources or _KINDS)

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.context import Answer, Desk, shared
 from memorywire.cli.inputs import TYPES, json_object
 from memorywire.cli.misread import note_misread
 from memorywire.cli.neighbours import tell_of_others
 from memorywire.cli.recall import content_words, not_standard
-from memorywire.cli.screen import entries, moment, terminal_width
+from memorywire.cli.terminal import entries, moment, terminal_width
 from memorywire.model.record import Json
 
 _PAGE = 20

@@ -12,19 +12,19 @@ from urllib.parse import quote
 
 import click
 
-from memorywire.cli.desk import Desk, shared
+from memorywire.cli.app import opened_house
+from memorywire.cli.context import Desk, shared
 from memorywire.cli.extras import needed
-from memorywire.cli.house import opened_house
-from memorywire.cli.screen import without_secrets
+from memorywire.cli.terminal import without_secrets
 from memorywire.model.errors import CapabilityUnsupported
 
 _HERE = re.compile(r"([a-z0-9+.-]+://)/(\.\.?/.*)")
 """The URL of a store beside this shell: `sqlite:///./memory.db`."""
 
 if TYPE_CHECKING:  # the engine is loaded by the first request
-    from memorywire.servers.http.door import Door
-    from memorywire.servers.mcp.clerk import OpenDoor
-    from memorywire.servers.mcp.visits import Visit
+    from memorywire.server.http.endpoint import Door
+    from memorywire.server.mcp.call import OpenDoor
+    from memorywire.server.mcp.sessions import Visit
 
 
 @click.command("mcp")
@@ -38,7 +38,7 @@ def command(desk: Desk, print_config: bool, no_ask: bool) -> None:
     changes are asked about through the client where it can ask; otherwise the receipt says where to decide.
     """
     if print_config:
-        from memorywire.servers.mcp.snippets import snippets
+        from memorywire.server.mcp.snippets import snippets
 
         for line in snippets(_started_as(), _from_anywhere(desk.typed)):
             click.echo(line)
@@ -55,7 +55,7 @@ def command(desk: Desk, print_config: bool, no_ask: bool) -> None:
 
     gc.disable()  # importing makes many objects and no garbage: it takes a tenth less time
     with needed("mcp"):
-        from memorywire.servers.mcp.stdio import serve_stdio
+        from memorywire.server.mcp.stdio import serve_stdio
     gc.enable()
 
     async def serve() -> None:
@@ -67,7 +67,7 @@ def command(desk: Desk, print_config: bool, no_ask: bool) -> None:
 
 def _visit(desk: Desk, *, asking: bool) -> "Visit":
     """Whose memory it is. The settings are read by the first request, for they load the engine."""
-    from memorywire.servers.mcp.visits import local_visit
+    from memorywire.server.mcp.sessions import local_visit
 
     anywhere = replace(desk, typed=_from_anywhere(desk.typed))
     return local_visit(
@@ -88,7 +88,7 @@ async def _opening(desk: Desk) -> AsyncIterator["OpenDoor"]:
     async with AsyncExitStack() as stack:
 
         async def open_door() -> "Door":
-            from memorywire.servers.http.door import Door, Limits
+            from memorywire.server.http.endpoint import Door, Limits
 
             async with lock:
                 if not doors:

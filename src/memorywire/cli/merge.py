@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, names, shared
+from memorywire.cli.context import Answer, Desk, names, shared
 from memorywire.model.record import Json
 from memorywire.model.requests import Strategy
 

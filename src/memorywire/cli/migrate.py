@@ -7,12 +7,12 @@ from functools import partial
 
 import click
 
-from memorywire.cli.book import left_out, other_tenants
-from memorywire.cli.desk import Answer, Desk, shared
-from memorywire.cli.house import file_of, must_be_there, opened_house
+from memorywire.cli.app import file_of, must_be_there, opened_house
+from memorywire.cli.context import Answer, Desk, shared
 from memorywire.cli.import_ import where_taken
+from memorywire.cli.ledger_file import left_out, other_tenants
 from memorywire.cli.problems import REFUSED, problem_lines
-from memorywire.cli.screen import Progress, without_secrets
+from memorywire.cli.terminal import Progress, without_secrets
 from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest
 

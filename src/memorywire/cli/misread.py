@@ -2,8 +2,8 @@
 
 import click
 
-from memorywire.cli.desk import Desk
-from memorywire.cli.screen import safe
+from memorywire.cli.context import Desk
+from memorywire.cli.terminal import safe
 from memorywire.model.record import Json
 from memorywire.wire.doubts import doubts
 

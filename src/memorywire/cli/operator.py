@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from memorywire.cli.desk import PERSON, Answer, Desk, of_everybody
-from memorywire.cli.house import in_journal, which_agents
+from memorywire.cli.app import in_journal, which_agents
+from memorywire.cli.context import PERSON, Answer, Desk, of_everybody
 from memorywire.cli.inputs import FUTURE, ahead
-from memorywire.cli.screen import moment, table, terminal_width
+from memorywire.cli.terminal import moment, table, terminal_width
 from memorywire.model.clock import system_clock
 from memorywire.model.record import DEFAULT_TENANT, Json
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
     from memorywire.journal.operators import Issued, Operator, Token
-    from memorywire.servers.operators import Registry
+    from memorywire.server.operators import Registry
 
 T = TypeVar("T")
 
@@ -119,7 +119,7 @@ def list_(desk: Desk) -> None:
 
 
 def _run(desk: Desk, act: "Callable[[Registry], Awaitable[T]]") -> T:
-    from memorywire.servers.operators import Registry
+    from memorywire.server.operators import Registry
 
     return in_journal(
         desk.here,

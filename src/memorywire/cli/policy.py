@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, of_everybody, scoped, shared
+from memorywire.cli.context import Answer, Desk, of_everybody, scoped, shared
 from memorywire.cli.inputs import json_object
-from memorywire.cli.screen import moment, safe, table, terminal_width
+from memorywire.cli.terminal import moment, safe, table, terminal_width
 from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.record import Json
@@ -36,8 +36,8 @@ def show(desk: Desk) -> None:
 @of_everybody
 def check(desk: Desk, file: Path) -> None:
     """Read the policy FILE and say what is wrong with it, if anything is; nothing changes."""
-    from memorywire.governance.documents import policy_to_dict
-    from memorywire.house.open import load_policy
+    from memorywire.app.container import load_policy
+    from memorywire.policy.documents import policy_to_dict
 
     answer = policy_to_dict(load_policy(str(file)))
     written = tomllib.loads(file.read_text(encoding="utf-8"))
@@ -141,7 +141,7 @@ def _call(desk: Desk, operation: str, **fields: Json) -> Answer:
 
 
 def _tables(file: Path) -> list[Json]:
-    from memorywire.governance.documents import rules_from
+    from memorywire.policy.documents import rules_from
 
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, shared
-from memorywire.cli.screen import moment, table, terminal_width
+from memorywire.cli.context import Answer, Desk, shared
+from memorywire.cli.terminal import moment, table, terminal_width
 from memorywire.model.errors import InvalidRequest
 from memorywire.procedures.mermaid import mermaid
 from memorywire.procedures.parse import parse

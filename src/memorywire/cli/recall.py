@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.context import Answer, Desk, shared
 from memorywire.cli.inputs import PAST, TYPES, ago, json_object, min_relevance, text_from
 from memorywire.cli.misread import note_misread
 from memorywire.cli.neighbours import tell_of_others
-from memorywire.cli.screen import entries, moment, safe, shortened, styled, terminal_width
+from memorywire.cli.terminal import entries, moment, safe, shortened, styled, terminal_width
 from memorywire.model.errors import NotFound
 from memorywire.model.record import Json, Trust
 from memorywire.model.requests import DedupMode, Fusion

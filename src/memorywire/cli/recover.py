@@ -6,10 +6,10 @@ from dataclasses import asdict
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.context import Answer, Desk, shared
 from memorywire.cli.inputs import PAST, ago
 from memorywire.cli.problems import REFUSED
-from memorywire.cli.screen import table, terminal_width
+from memorywire.cli.terminal import table, terminal_width
 
 
 @click.command("recover")

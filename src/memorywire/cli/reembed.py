@@ -7,9 +7,9 @@ from time import perf_counter
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, of_everybody
-from memorywire.cli.house import as_sqlite
-from memorywire.cli.screen import Progress, without_secrets
+from memorywire.cli.app import as_sqlite
+from memorywire.cli.context import Answer, Desk, of_everybody
+from memorywire.cli.terminal import Progress, without_secrets
 from memorywire.model.counting import counted
 from memorywire.model.errors import CapabilityUnsupported
 
@@ -49,7 +49,7 @@ def command(desk: Desk, to: str | None, dry_run: bool, price: float | None) -> N
 
 
 async def _reembedded(desk: Desk, url: str, name: str) -> Answer:
-    from memorywire.retrieval.embed import open_embedder
+    from memorywire.search.embed import open_embedder
 
     reembed = _reembed_of(url)
     embedder = open_embedder(name, api_key=desk.settings.embedder_key)
@@ -89,7 +89,7 @@ class _Enough(Exception):
 
 
 async def _foreseen(desk: Desk, url: str, name: str) -> Answer:
-    from memorywire.retrieval.embed import open_embedder
+    from memorywire.search.embed import open_embedder
 
     embedder = open_embedder(name, api_key=desk.settings.embedder_key)
     seen: Answer = {"store": without_secrets(url), "embedding": str(embedder.space), "versions": 0, "left": 0}

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, names, shared
+from memorywire.cli.context import Answer, Desk, names, shared
 from memorywire.cli.inputs import FUTURE, PAST, TYPES, ago, ahead, json_object, text_from
-from memorywire.cli.screen import safe
+from memorywire.cli.terminal import safe
 from memorywire.model.record import Json, Trust
 
 _TRUSTS = click.Choice([level.value for level in Trust])

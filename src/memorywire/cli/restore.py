@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from memorywire.cli.backup import copied, store_path, summary
-from memorywire.cli.desk import Answer, Desk, of_everybody
+from memorywire.cli.context import Answer, Desk, of_everybody
 from memorywire.model.clock import system_clock
 
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.book import left_out, other_tenants
-from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.context import Answer, Desk, shared
 from memorywire.cli.forget import typed_word
 from memorywire.cli.inputs import json_object, text_from
-from memorywire.cli.pages import page_of, queue
+from memorywire.cli.ledger_file import left_out, other_tenants
 from memorywire.cli.problems import REFUSED
+from memorywire.cli.proposals import page_of, queue
 from memorywire.cli.recall import content_words
 from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest
@@ -20,7 +20,7 @@ from memorywire.model.proposal import WAITING, State
 from memorywire.model.record import Json
 
 if TYPE_CHECKING:
-    from memorywire.sync import Memory
+    from memorywire.client.sync import Memory
 
 _STATES = click.Choice([state.value for state in State])
 _PAGE = 1000

@@ -6,8 +6,8 @@ from dataclasses import asdict
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, shared
-from memorywire.cli.screen import safe, table, terminal_width
+from memorywire.cli.context import Answer, Desk, shared
+from memorywire.cli.terminal import safe, table, terminal_width
 from memorywire.model.counting import counted
 
 _FOUND = 1

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from memorywire.cli.desk import Desk, of_everybody
+from memorywire.cli.app import opened_house, remarks
+from memorywire.cli.context import Desk, of_everybody
 from memorywire.cli.dream_options import of_the_background, tended
-from memorywire.cli.house import opened_house, remarks
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
     from collections.abc import Callable
 
-    from memorywire.dreaming.tending import Tending
-    from memorywire.house import House
-    from memorywire.model.sleep import Sleep
-    from memorywire.servers.console.mount import Console
-    from memorywire.servers.http.app import Mounted
-    from memorywire.servers.http.door import Limits
-    from memorywire.servers.http.run import Address, Serving
-    from memorywire.servers.passports import Provider
+    from memorywire.app import House
+    from memorywire.consolidate.tending import Tending
+    from memorywire.model.consolidation import Sleep
+    from memorywire.server.console.mount import Console
+    from memorywire.server.http.app import Mounted
+    from memorywire.server.http.endpoint import Limits
+    from memorywire.server.http.serve import Address, Serving
+    from memorywire.server.oidc import Provider
 
 
 @click.command("serve")
@@ -136,10 +136,10 @@ def command(
     from memorywire.cli.extras import needed
 
     with needed("server"):
-        from memorywire.servers.http.door import Limits
-        from memorywire.servers.http.run import Address, Serving
-        from memorywire.servers.http.watch import to_stderr
-        from memorywire.servers.logs import json_logs
+        from memorywire.server.http.endpoint import Limits
+        from memorywire.server.http.observe import to_stderr
+        from memorywire.server.http.serve import Address, Serving
+        from memorywire.server.logs import json_logs
 
     background = {name: rest.pop(name) for name in ("promote", "night")}
     wanted = openwop or openwop_test or openwop_agents is not None
@@ -166,7 +166,7 @@ def _provider(
     *, oidc_issuer: str | None, oidc_audience: str | None, oidc_keys: str | None
 ) -> "Provider | None":
     """All three, or none: a token is believed only when all of it was asked for."""
-    from memorywire.servers.passports import Provider
+    from memorywire.server.oidc import Provider
 
     if oidc_issuer and oidc_audience and oidc_keys:
         return Provider(issuer=oidc_issuer, audience=oidc_audience, keys=oidc_keys)
@@ -177,17 +177,17 @@ def _provider(
 
 def _openwop(agents: "BinaryIO | None", **hosting: Any) -> "Callable[..., list[Mounted]]":
     """The mounts of the host, for when there is a house; its agents are read now, so that a fault shows."""
-    from memorywire.facades.openwop.discovery import manifests_from
-    from memorywire.servers.openwop.mount import openwop_mounts
+    from memorywire.openwop.discovery import manifests_from
+    from memorywire.openwop.server.mount import openwop_mounts
 
     found = () if agents is None else manifests_from(agents.read())
     return partial(openwop_mounts, manifests=found, **hosting)
 
 
 async def _serve(desk: Desk, serving: "Serving", doors: "_Doors", sleep: "Sleep") -> None:
-    from memorywire.dreaming.tending import Tending
+    from memorywire.consolidate.tending import Tending
     from memorywire.journal.operators import any_operator
-    from memorywire.servers.http.run import serve
+    from memorywire.server.http.serve import serve
 
     async with opened_house(desk.settings) as house:
         for line in remarks(desk.settings.stores):
@@ -218,15 +218,15 @@ class _Doors:
     consoles: "list[Console]" = field(default_factory=list)
 
     def open(self, house: "House") -> "list[Mounted]":
-        from memorywire.servers.console.mount import console_mount
-        from memorywire.servers.http.peers import store_mount
+        from memorywire.server.console.mount import console_mount
+        from memorywire.server.http.peers import store_mount
 
         console = console_mount(house, local=self.address.local, provider=self.provider, tending=self.tending)
         self.consoles.append(console)
         opened = [store_mount(house), console.mounted]
         if find_spec("mcp") is not None:
-            from memorywire.servers.mcp.mount import PATH, mcp_mount
-            from memorywire.servers.mcp.oauth import metadata_mount
+            from memorywire.server.mcp.mount import PATH, mcp_mount
+            from memorywire.server.mcp.oauth import metadata_mount
 
             opened.append(mcp_mount(house, self.limits, provider=self.provider))
             if self.provider is not None:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, of_everybody
-from memorywire.cli.screen import table, terminal_width
+from memorywire.cli.context import Answer, Desk, of_everybody
+from memorywire.cli.terminal import table, terminal_width
 from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest
 
@@ -33,7 +33,7 @@ def add(desk: Desk, name: str, url: str) -> None:
     """Add the database at URL as shard NAME; the first one keeps every agent."""
 
     async def work(directory: "Directory") -> Answer:
-        from memorywire.retrieval.embed import open_embedder
+        from memorywire.search.embed import open_embedder
         from memorywire.stores.shards.moving import add as add_shard
 
         embedder = open_embedder(desk.settings.embedder, api_key=desk.settings.embedder_key)

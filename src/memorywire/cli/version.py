@@ -3,7 +3,7 @@
 import click
 
 from memorywire import __version__
-from memorywire.cli.desk import Desk, of_everybody
+from memorywire.cli.context import Desk, of_everybody
 
 
 @click.command("version")

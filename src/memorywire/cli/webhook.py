@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.desk import PERSON, Answer, Desk, scoped
-from memorywire.cli.house import in_journal, which_agents
-from memorywire.cli.screen import moment, safe, table, terminal_width, without_secrets
+from memorywire.cli.app import in_journal, which_agents
+from memorywire.cli.context import PERSON, Answer, Desk, scoped
+from memorywire.cli.terminal import moment, safe, table, terminal_width, without_secrets
 from memorywire.model.clock import system_clock
 from memorywire.model.errors import NotFound
 
@@ -32,7 +32,7 @@ def add(desk: Desk, url: str, agents: tuple[str, ...]) -> None:
     from memorywire.cli.extras import needed
 
     with needed("server"):
-        from memorywire.servers.webhooks import check_address, new_secret
+        from memorywire.server.webhooks import check_address, new_secret
     from memorywire.journal.webhooks import Webhook
 
     check_address(url)

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import click
 
-from memorywire.cli.desk import Answer, Desk, shared
+from memorywire.cli.context import Answer, Desk, shared
 from memorywire.cli.recall import content_words
-from memorywire.cli.screen import entries, moment, safe, terminal_width
+from memorywire.cli.terminal import entries, moment, safe, terminal_width
 
 
 @click.command("why")

@@ -1,123 +1,258 @@
-"""Keys and values of a memorywire that serves."""
+"""Keys and values in Python: what is set under a key is what is got, or it is refused."""
 
-import builtins
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Unpack
+from math import inf
+from typing import Any, TypeAlias, TypedDict, Unpack
 
-from memorywire.client.door import Door, given, nowhere
-from memorywire.facades.kv import KeyValue, Result, SearchOptions, SetOptions, owner_kind
-from memorywire.model.codec import load
-from memorywire.model.errors import CapabilityUnsupported, NotFound
+from memorywire.app import House
+from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire.model.kv import (
+    DEDUP_THRESHOLD,
+    LONGEST_TTL,
     Deleted,
     Entry,
     Indexing,
     Kept,
     Limits,
     Listing,
-    Match,
     Owner,
+    OwnerKind,
     Reembedded,
+    Search,
     Searched,
     Setting,
     Stats,
 )
 from memorywire.model.record import Json
-from memorywire.stores.remote.problems import error_of
+from memorywire.model.requests import Dedup, DedupMode, MinRelevance, RankWeights
+from memorywire.model.values import maker
+from memorywire.pipeline import kv
+from memorywire.wire import strict
+from memorywire.wire.codec import encode
+from memorywire.wire.validate import check_query
+
+Result: TypeAlias = Kept | MemorywireError
+
+_PAGE_MOST = 1_000
 
 
-class RemoteKeyValue(KeyValue):
-    """As `KeyValue`, within the server's limits."""
+class SetOptions(TypedDict, total=False):
+    """`ttl` is in seconds; `embed_text` is what an embedded entry is also found by.
 
-    def __init__(self, door: Door, owner: Owner, *, user: str | None = None) -> None:
-        super().__init__(nowhere, owner, Limits(), user=user)
-        self._door = door
+    `index` says what may find the entry: `all` of it, the `text` of `embed_text` alone, or `none`: then only
+    its key does, in `get` and `list`. With `redact` a secret is replaced by its marker instead of refused.
+    """
 
-    @property
-    def _of(self) -> tuple[str, str]:
-        self._refuse_unsaid()
-        return self.owner.kind.value, self.owner.id
+    ttl: float | None
+    embed: bool
+    embed_text: str | None
+    source: str | None
+    if_version: int | None
+    index: str
+    redact: bool
 
-    def of(self, kind: str, id: str) -> "RemoteKeyValue":
-        return RemoteKeyValue(self._door, replace(self.owner, kind=owner_kind(kind), id=id))
 
-    def area(self, prefix: str, limits: Limits) -> "RemoteKeyValue":
-        """The same keys: a server has limits of its own."""
-        return self
+class SearchOptions(TypedDict, total=False):
+    """`rank` weighs `semantic`, `recency` (with `half_life_days`), `source` and `frequency`; `dedup` has a
+    `mode`, `drop`, `merge` or `keep`, and a `threshold`."""
+
+    prefix: str
+    top_k: int
+    rank: Mapping[str, float] | None
+    dedup: Mapping[str, Any] | None
+    min_relevance: MinRelevance
+
+
+class KeyValue:
+    """The entries of one owner; `of` gives those of another.
+
+    A value that holds a secret is refused, never changed, unless `redact` asks for markers. Every set and
+    delete is judged by the policy and stands in the ledger; a set that waits for a person says `staged`, and
+    the old value stays until then.
+    """
+
+    def __init__(
+        self,
+        house: Callable[[], Awaitable[House]],
+        owner: Owner,
+        limits: Limits,
+        *,
+        user: str | None = None,
+        area: str = "",
+    ) -> None:
+        """`user` is the one whose memory it was asked of: then `of` has to say whose keys are meant."""
+        self.area_prefix = area
+        self.owner = owner
+        self.user = user
+        self.limits = limits
+        self._house = house
+        self._scope = owner.scope
+        self._last: kv.Keys | None = None
+
+    def of(self, kind: str, id: str) -> "KeyValue":
+        """The entries of an `agent`, of a `user` whichever agent asks, or of the `tenant`."""
+        return KeyValue(self._house, replace(self.owner, kind=owner_kind(kind), id=id), self.limits)
+
+    def area(self, prefix: str, limits: Limits) -> "KeyValue":
+        """The keys that begin with `prefix`, with limits of their own: they do not count in other quotas."""
+        return KeyValue(self._house, self.owner, limits, user=self.user, area=prefix)
 
     async def get(self, key: str) -> Entry | None:
-        try:
-            return _entry(await self._door.ask("GET", "kv", *self._of, key))
-        except NotFound:
-            return None
+        """The entry, or None when there is none or its time has passed."""
+        _refuse_unnamed(key)
+        return await kv.entry(await self._keys(), key)
 
     async def set(self, key: str, value: Json, **options: Unpack[SetOptions]) -> Kept:
-        body = {"value": value, **given(options)}
-        return _kept(await self._door.ask("PUT", "kv", *self._of, key, body=body))
+        """Keep the value under the key, as a new version of what was there."""
+        return await kv.keep(await self._keys(), setting(key, value, **options))
 
-    async def keep_each(self, settings: builtins.list[Setting]) -> builtins.list[Result]:
-        entries = [_document(setting) for setting in settings]
-        done = await self._door.ask("POST", "kv", *self._of, body={"entries": entries})
-        return [
-            error_of(one["problem"]) if "problem" in one else _kept(one["answer"]) for one in done["items"]
-        ]
+    async def set_many(self, values: Mapping[str, Json], **options: Unpack[SetOptions]) -> list[Result]:
+        """Keep many values; each has its own receipt or problem."""
+        asked = [_setting_or_problem(key, value, options) for key, value in values.items()]
+        settings = [one for one in asked if isinstance(one, Setting)]
+        kept = iter(await self.keep_each(settings) if settings else ())
+        return [next(kept) if isinstance(one, Setting) else one for one in asked]
+
+    async def keep_each(self, settings: "list[Setting]") -> list[Result]:
+        """The same, where each has options of its own."""
+        return await kv.keep_each(await self._keys(), settings)
 
     async def incr(self, key: str, by: float = 1) -> Kept:
-        return _kept(await self._door.ask("POST", "kv", *self._of, key, body={"by": by}))
+        """Add to the number under the key; the receipt has the sum as its `value`."""
+        _refuse_unnamed(key)
+        strict.check(by)
+        if isinstance(by, bool) or not isinstance(by, int | float):
+            raise InvalidRequest(f"by is a number, not {type(by).__name__}", field="by")
+        return await kv.add(await self._keys(), key, by)
 
     async def delete(self, key: str) -> Deleted:
-        deleted: Deleted = load(Deleted, await self._door.ask("DELETE", "kv", *self._of, key))
-        return deleted
+        """End the entry; it stays in the history of the record until it is erased."""
+        _refuse_unnamed(key)
+        return await kv.delete(await self._keys(), key)
 
     async def touch(self, key: str) -> Entry | None:
-        raise CapabilityUnsupported("a server does not prolong entries", fix="set the value again with a ttl")
+        """Count the time to live of an entry from now on; the entry, or None when there is none."""
+        _refuse_unnamed(key)
+        return await kv.touch(await self._keys(), key)
 
     async def list(self, prefix: str = "", *, limit: int = 100, after: str | None = None) -> Listing:
-        found = await self._door.ask("GET", "kv", *self._of, prefix=prefix, limit=limit, after=after)
-        entries = tuple(_entry(one) for one in found["entries"])
-        return Listing(entries=entries, truncated=found["truncated"], next=found.get("next"))
+        """A page of entries in the order of their keys."""
+        if not 0 < limit <= _PAGE_MOST:
+            raise InvalidRequest(f"limit is 1 to {_PAGE_MOST}", field="limit")
+        return await kv.entries(await self._keys(), prefix, limit=limit, after=after)
 
     async def search(self, query: str, **options: Unpack[SearchOptions]) -> Searched:
-        body = {"query": query, **given(options)}
-        found = await self._door.ask("POST", "kv-search", *self._of, body=body)
-        searched: Searched = load(Searched, {**found, "matches": []})
-        return replace(searched, matches=tuple(_match(one) for one in found["matches"]))
+        """The entries nearest to the query, best first."""
+        return await kv.search(await self._keys(), wanted(query, **options))
 
     async def stats(self) -> Stats:
-        stats: Stats = load(Stats, await self._door.ask("GET", "kv-stats", *self._of))
-        return stats
+        """How much is kept, and how many entries have vectors of which model."""
+        return await kv.stats(await self._keys())
 
     async def reembed(self) -> Reembedded:
-        done: Reembedded = load(Reembedded, await self._door.ask("POST", "kv-reembed", *self._of, body={}))
-        return done
+        """See that every entry has a vector."""
+        return await kv.reembed(await self._keys())
+
+    def _refuse_unsaid(self) -> None:
+        """Raise InvalidRequest while the keys may be meant as one user's, and are the agent's for all."""
+        if self.user is not None:
+            raise InvalidRequest(
+                "this is the memory of one user, and the keys of an agent are of no user: they would"
+                " not be kept apart, nor erased with the user",
+                field="user_id",
+                fix=f"kv.of('user', {self.user!r}) has the keys of that user, whichever agent asks;"
+                f" kv.of('agent', {self.owner.id!r}) those of the agent; or open it without a user",
+            )
+
+    async def _keys(self) -> kv.Keys:
+        self._refuse_unsaid()
+        house = await self._house()
+        tools = await house.tools.serving(self._scope)
+        last = self._last
+        if last is None or last.tools is not tools or last.usage is not house.usage:
+            last = kv.Keys(
+                owner=self.owner, tools=tools, limits=self.limits, usage=house.usage, area=self.area_prefix
+            )
+            self._last = last
+        return last
 
 
-def _document(setting: Setting) -> dict[str, Json]:
-    options = {
-        "ttl": setting.ttl,
-        "embed": setting.embed,
-        "embed_text": setting.text,
-        "source": setting.source,
-        "if_version": setting.if_version,
-        "index": None if setting.index is Indexing.ALL else setting.index.value,
-        "redact": setting.redact or None,
-    }
-    return {"key": setting.key, "value": setting.value, **given(options)}
+def owner_kind(named: str) -> OwnerKind:
+    try:
+        return OwnerKind(named)
+    except ValueError:
+        raise InvalidRequest(
+            "there is no such scope", field="scope", fix=f"one of: {', '.join(OwnerKind)}"
+        ) from None
 
 
-def _kept(document: dict[str, Json]) -> Kept:
-    kept: Kept = load(Kept, document)
-    return kept
+def setting(key: str, value: Json, **options: Unpack[SetOptions]) -> Setting:
+    """The setting to keep; raises InvalidRequest when JSON cannot say the value."""
+    strict.check([key, value, options.get("embed_text"), options.get("source")])
+    _refuse_unnamed(key)
+    ttl = options.get("ttl")
+    if ttl is not None and not (isinstance(ttl, int | float) and -inf < ttl <= LONGEST_TTL):
+        raise InvalidRequest(
+            f"ttl is a number of seconds up to {LONGEST_TTL}", field="ttl", fix="leave it out for no end"
+        )
+    rest: dict[str, Any] = dict(options)
+    text = rest.pop("embed_text", None)
+    index = _indexing(rest.pop("index")) if "index" in rest else Indexing.ALL
+    if index is Indexing.TEXT and not text:
+        raise InvalidRequest("index=text needs an embed_text", field="embed_text", fix="use index=none")
+    if index is Indexing.NONE and rest.get("embed"):
+        raise InvalidRequest("an entry cannot be embedded and kept out of the index", field="index")
+    return maker(Setting)(key=key, value=value, text=text, index=index, **rest)
 
 
-def _entry(document: Mapping[str, Json]) -> Entry:
-    """The entry with its value exactly as it came."""
-    entry: Entry = load(Entry, {**document, "value": None})
-    return replace(entry, value=document["value"])
+def _indexing(name: str) -> Indexing:
+    try:
+        return Indexing(name)
+    except ValueError:
+        raise InvalidRequest(
+            f"unknown index {name!r}", field="index", fix=f"one of: {', '.join(Indexing)}"
+        ) from None
 
 
-def _match(document: Mapping[str, Json]) -> Match:
-    merged = tuple(_entry(one) for one in document.get("merged_from", ()))
-    entry = {name: value for name, value in document.items() if name not in ("score", "merged_from")}
-    return Match(entry=_entry(entry), score=document["score"], merged_from=merged)
+def _refuse_unnamed(key: object) -> None:
+    if not isinstance(key, str):
+        raise InvalidRequest(f"a key is text, not {type(key).__name__}", field="key")
+
+
+def _setting_or_problem(key: str, value: Json, options: SetOptions) -> Setting | MemorywireError:
+    try:
+        return setting(key, value, **options)
+    except MemorywireError as problem:
+        return problem
+
+
+def wanted(query: str, **options: Unpack[SearchOptions]) -> Search:
+    """What to find."""
+    check_query(query)
+    rest: dict[str, Any] = dict(options)
+    rank, dedup = rest.pop("rank", None), rest.pop("dedup", None)
+    # A number that is none would be a score that nobody can write down.
+    strict.check([rest, dict(rank or {}), dict(dedup or {})])
+    if "top_k" in rest:
+        rest["top_k"] = int(rest["top_k"])
+    return Search(
+        query=query,
+        rank=None if rank is None else RankWeights(**rank),
+        dedup=None if dedup is None else _dedup(**dedup),
+        **rest,
+    )
+
+
+def _dedup(*, mode: str, threshold: float = DEDUP_THRESHOLD) -> Dedup:
+    try:
+        return Dedup(mode=DedupMode(mode), threshold=threshold)
+    except ValueError:
+        modes = ", ".join(DedupMode)
+        raise InvalidRequest("there is no such mode", field="dedup.mode", fix=f"one of: {modes}") from None
+
+
+def entry_document(entry: Entry) -> dict[str, Json]:
+    """The entry as JSON; its value is there also when it is null."""
+    document: dict[str, Json] = encode(entry)
+    return {**document, "value": entry.value}

@@ -1,54 +1,185 @@
-"""Conversations of a memorywire that serves."""
+"""Conversations in Python: messages go in, what they give away can be asked for in plain words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any, TypedDict, Unpack
 
-from memorywire.client.door import Door, given, nowhere
-from memorywire.facades.layer import AddOptions, AskOptions, Layer
-from memorywire.facades.options import ScopeOption
-from memorywire.model.codec import load
-from memorywire.model.layer import Event, EventState, FoundFact, FoundFacts, Kind
+from memorywire.app import House
+from memorywire.client.options import ScopeOption
+from memorywire.model.clock import END_OF_CALENDAR
+from memorywire.model.errors import InvalidRequest, NotFound
+from memorywire.model.kv import MARK as KEYED
+from memorywire.model.kv import is_mark
+from memorywire.model.layer import Conversation, Event, FoundFacts, Kind, Turn
+from memorywire.model.parts import CONTENT_CHARS_MAX
 from memorywire.model.record import Json, Scope
+from memorywire.model.requests import MinRelevance
+from memorywire.pipeline.facts import Asked, facts
+from memorywire.wire import strict
+from memorywire.wire.codec import encode
+from memorywire.wire.moments import check_moment
+from memorywire.wire.validate import check_query, is_blank
+
+MOST_TURNS = 1_000
+MOST_ROLE_CHARS = 64
+MOST_NAME_CHARS = 256
+MOST_FACTS = 50
+DEFAULT_FACTS = 10
+
+_WORDS = "of content in parts hand over the text; leave a message without words out"
+_FIELDS = frozenset({"role", "content", "name", "at"})
 
 
-class RemoteLayer(Layer):
-    """As `Layer`; the server reads what waits, so there is no `work` here."""
+class TalkOptions(TypedDict, total=False):
+    """With `infer` the messages are read for facts, without it each is kept as it was said."""
 
-    def __init__(self, door: Door, scope: Scope) -> None:
-        super().__init__(nowhere, scope)
-        self._door = door
+    infer: bool
+    session_id: str | None
+    metadata: Mapping[str, Any]
+
+
+class AddOptions(TalkOptions, ScopeOption, total=False):
+    """How messages are taken in, and whose they are."""
+
+
+class QuestionOptions(TypedDict, total=False):
+    """`sources` are those of `fact`, `turn` and `note` that may answer; all, when not given."""
+
+    top_k: int
+    min_relevance: MinRelevance
+    sources: Sequence[str]
+
+
+class AskOptions(QuestionOptions, ScopeOption, total=False):
+    """What a question is like, and whose conversations it is about."""
+
+
+class Layer:
+    """The conversations of one agent, or of one of its users."""
+
+    def __init__(self, house: Callable[[], Awaitable[House]], scope: Scope) -> None:
+        self.scope = scope
+        self._house = house
 
     async def add(self, messages: Sequence[Mapping[str, Any]], **options: Unpack[AddOptions]) -> Event:
-        said = [given(message) for message in messages]
-        body = {**self._named(), "messages": said, **given(options)}
-        return self._event(await self._door.ask("POST", "layer", "add", body=body))
+        """Take in messages, each with `role` and `content`, and `name` and `at` where they are known.
+
+        The event says `done`, or `pending` while somebody still has to read them; ask `event` then.
+        """
+        scope, said = self._whose(options, AddOptions.__optional_keys__)
+        house = await self._house()
+        return await house.reader.add(scope, conversation(messages, **said), house.tools)
 
     async def event(self, event_id: str, **options: Unpack[ScopeOption]) -> Event:
-        named = {**self._named(), **given(options)}
-        return self._event(await self._door.ask("GET", "layer", "events", event_id, **named))
+        """What became of messages that were added; NotFound for an event of another agent or user."""
+        scope, _ = self._whose(options, ScopeOption.__optional_keys__)
+        found = await find_event(await self._house(), scope.tenant, event_id)
+        if not scope.covers(found.scope):
+            raise NotFound("there is no such event", field="event_id")
+        return found
 
     async def recall(self, query: str, **options: Unpack[AskOptions]) -> FoundFacts:
-        body = {**self._named(), "query": query, **given(options)}
-        found = await self._door.ask("POST", "layer", "recall", body=body)
-        facts: FoundFacts = load(FoundFacts, {**found, "facts": []})
-        return replace(facts, facts=tuple(_fact(one) for one in found["facts"]))
+        """What answers the question, best first."""
+        scope, said = self._whose(options, AskOptions.__optional_keys__)
+        return await facts(asked(scope, query, **said), (await self._house()).tools)
 
-    def _named(self) -> dict[str, Json]:
-        return given({"agent_id": self.scope.agent, "user_id": self.scope.user})
+    async def work(self) -> int:
+        """Read what waits and is due now; gives how many conversations are left waiting."""
+        return await (await self._house()).reader.drain()
 
-    def _event(self, document: Mapping[str, Json]) -> Event:
-        """What the server tells of an event; that it is of this scope is only known of one's own."""
-        return Event(
-            id=document["event_id"],
-            scope=self.scope,
-            at=document["at"],
-            state=EventState(document["status"]),
-            memories=tuple(document["memories"]),
-            held=tuple(document["held"]),
-            error=document.get("error"),
+    def _whose(self, options: Mapping[str, Any], known: Collection[str]) -> tuple[Scope, dict[str, Any]]:
+        """Whose conversation is meant, and what else was said about it."""
+        for name in options:
+            if name not in known:
+                there = ", ".join(sorted(known))
+                raise InvalidRequest(f"{name} is not a field here", field=name, fix=f"there are: {there}")
+        said = dict(options)
+        user = said.pop("user_id", None)
+        if user is None:
+            return self.scope, said
+        if not isinstance(user, str):
+            raise InvalidRequest("user_id has the wrong type: expected string", field="user_id")
+        strict.check(user)
+        return replace(self.scope, user=user), said
+
+
+async def find_event(house: House, tenant: str, event_id: str) -> Event:
+    """What became of messages of any agent of the tenant; starts work on those that wait."""
+    found = await house.reader.event(tenant, event_id)
+    house.reader.wake()
+    return found
+
+
+def conversation(messages: Sequence[Mapping[str, Any]], **options: Unpack[TalkOptions]) -> Conversation:
+    """The turns of messages that can be kept."""
+    listed = isinstance(messages, Sequence) and not isinstance(messages, str | bytes)
+    if not listed or not 0 < len(messages) <= MOST_TURNS:
+        raise InvalidRequest(f"messages is a list of 1 to {MOST_TURNS}", field="messages")
+    metadata, session = options.get("metadata", {}), options.get("session_id")
+    if not isinstance(metadata, Mapping):
+        raise InvalidRequest("metadata is an object", field="metadata")
+    if is_mark(metadata.get(KEYED)):
+        raise InvalidRequest("no turn and no fact is the value of a key", field=f"metadata.{KEYED}")
+    if session is not None:
+        _refuse_unfit(session, "session_id", MOST_NAME_CHARS)
+    turns = tuple(_turn(said, f"messages.{place}") for place, said in enumerate(messages))
+    strict.check([list(map(dict, messages)), dict(metadata), session])
+    return Conversation(turns=turns, **options)
+
+
+def _turn(said: object, field: str) -> Turn:
+    if not isinstance(said, Mapping):
+        raise InvalidRequest("a message is an object with role and content", field=field)
+    unknown = sorted(set(said) - _FIELDS)
+    if unknown:
+        raise InvalidRequest(
+            f"{unknown[0]} is not a field here",
+            field=f"{field}.{unknown[0]}",
+            fix="leave it out: a message has role, content, name and at",
         )
+    name, at = said.get("name"), said.get("at")
+    _refuse_unfit(said.get("role"), f"{field}.role", MOST_ROLE_CHARS)
+    _refuse_unfit(said.get("content"), f"{field}.content", CONTENT_CHARS_MAX, fix=_WORDS)
+    if name is not None:
+        _refuse_unfit(name, f"{field}.name", MOST_NAME_CHARS)
+    if at is not None and (type(at) is not int or not 0 <= at < END_OF_CALENDAR):
+        raise InvalidRequest("at is a moment in epoch milliseconds", field=f"{field}.at")
+    check_moment(at, f"{field}.at")
+    return Turn(role=said["role"], content=said["content"], name=name, at=at)
 
 
-def _fact(document: Mapping[str, Json]) -> FoundFact:
-    return FoundFact(**{**document, "kind": Kind(document["kind"])})
+def _refuse_unfit(text: object, field: str, most: int, *, fix: str | None = None) -> None:
+    if not isinstance(text, str) or is_blank(text) or len(text) > most:
+        raise InvalidRequest(f"{field} is text of 1 to {most} characters", field=field, fix=fix)
+
+
+def asked(scope: Scope, query: str, **options: Unpack[QuestionOptions]) -> Asked:
+    """A question that can be asked."""
+    check_query(query)
+    rest: dict[str, Any] = dict(options)
+    rest["top_k"] = int(rest.get("top_k", DEFAULT_FACTS))
+    if not 0 < rest["top_k"] <= MOST_FACTS:
+        raise InvalidRequest(f"top_k is 1 to {MOST_FACTS}", field="top_k")
+    named = rest.pop("sources", tuple(Kind))
+    unknown = sorted(set(named) - set(Kind))
+    if unknown or not named:
+        raise InvalidRequest("sources are some of: fact, turn, note", field="sources")
+    strict.check(rest)
+    return Asked(scope=scope, query=query, sources=tuple(Kind(name) for name in named), **rest)
+
+
+def event_document(event: Event) -> dict[str, Json]:
+    """What a caller is told of an event; the messages themselves are not repeated."""
+    told: dict[str, Json] = {
+        "event_id": event.id,
+        "status": event.state.value,
+        "at": event.at,
+        "memories": list(event.memories),
+        "held": list(event.held),
+    }
+    return told if event.error is None else {**told, "error": event.error}
+
+
+def facts_document(found: FoundFacts) -> dict[str, Json]:
+    document: dict[str, Json] = encode(found)
+    return document

@@ -1,194 +1,418 @@
-"""The verbs of `Memory`, asked over HTTP."""
+"""The async client: an agent's memory over a store, with the embedded default when none is named."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from itertools import islice
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, Unpack
+import asyncio
+import os
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
-from memorywire.client import books
-from memorywire.client.door import Door, nowhere
-from memorywire.client.reading import UNREADABLE, read
-from memorywire.facades.audited import refuse_filters
-from memorywire.facades.bulk import Result
-from memorywire.facades.memory import Memory
-from memorywire.facades.options import AuditOptions, moments
-from memorywire.house import DEFAULT_AGENT
-from memorywire.model.answers import Remembered
+from memorywire.app import (
+    DEFAULT_AGENT,
+    DEFAULT_EMBEDDER,
+    DEFAULT_POLICY,
+    LOCAL,
+    Governance,
+    House,
+    Reading,
+    Rules,
+    Several,
+    default_journal,
+    default_store,
+    open_house,
+    rules_from,
+)
+from memorywire.app.dispatch import dispatch
+from memorywire.app.router_settings import write_policy
+from memorywire.client.audit import Audited
+from memorywire.client.bulk import Result, remember_each
+from memorywire.client.contracts import Contracts
+from memorywire.client.options import (
+    ExpireOptions,
+    ForgetOptions,
+    ListOptions,
+    MergeOptions,
+    RecallOptions,
+    RememberOptions,
+    ScopeOption,
+    check_opening,
+    moments,
+    plain,
+)
+from memorywire.client.oversight import Overseeing
+from memorywire.model.answers import (
+    Chain,
+    ChangeLog,
+    Expired,
+    Forgotten,
+    Merged,
+    Page,
+    Recalled,
+    Remembered,
+    Undone,
+)
 from memorywire.model.capabilities import Capabilities
-from memorywire.model.errors import CapabilityUnsupported, InvalidRequest, MemorywireError, StoreCorrupt
-from memorywire.model.kv import Owner, OwnerKind
-from memorywire.model.record import DEFAULT_TENANT, Json, Scope
-from memorywire.stores.remote.link import Link, locate
-from memorywire.stores.remote.problems import error_of
-from memorywire.sync import Memory as BlockingMemory
-from memorywire.wire import validate
+from memorywire.model.change import Change, Version
+from memorywire.model.clock import Clock, system_clock
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.kv import Limits
+from memorywire.model.proposal import Debt
+from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
+from memorywire.pipeline.context import Tools
+from memorywire.pipeline.outbox import repay, write_off
+from memorywire.runtime.affinity import Mooring, closed, warn_unclosed
+from memorywire.search.embed import Embedder
+from memorywire.stores.contract import Fanned, Store
+from memorywire.wire.codec import encode
 
-if TYPE_CHECKING:  # each is loaded by those who use it
-    from memorywire.client.kv import RemoteKeyValue
-    from memorywire.client.layer import RemoteLayer
-    from memorywire.journal.audit import Examination
+if TYPE_CHECKING:  # what few ask for is loaded by those who do
+    from memorywire.client.procedures import Procedure
+    from memorywire.journal.events import Event
+    from memorywire.model.findings import Cleared, Scanned
+    from memorywire.model.recovery import Recovered
 
 A = TypeVar("A")
 
-_AT_ONCE = 32
-"""Memories in one request: that many of the longest still fit into it."""
 
+class Memory(Audited, Overseeing, Contracts):
+    """Remember, recall, forget, merge and expire for one agent.
 
-class Client(Memory):
-    """An agent's memory at a server: `memorywire serve` opens it, and this client only asks.
+    >>> import asyncio
+    >>> async def story():
+    ...     async with Memory(agent_id="demo", stores=["memory://"]) as memory:
+    ...         await memory.remember("Ana prefers green tea to coffee")
+    ...         found = await memory.recall("what does Ana like to drink?")
+    ...         return found.verdict.value, [hit.content for hit in found]
+    >>> asyncio.run(story())
+    ('match', ['Ana prefers green tea to coffee'])
 
-    The verbs answer as `Memory` answers, and so do `kv` and `layer`. All operations of the wire are there as
-    plain JSON, through `call`; reviewing is there in that form only. What needs the store itself raises
-    CapabilityUnsupported. The token decides about the tenant; one of several tenants chooses with `tenant`,
-    or with `?tenant=` in the address.
+    Nothing is opened before the first call. Without `stores`, memories are kept in one SQLite file
+    under MEMORYWIRE_HOME or the platform's data folder. `user_id` narrows every call to one user
+    unless the call names another; None names nobody. `floor` is what `min_relevance="auto"` means and `match`
+    the relevance from which the verdict is a match, as `memorywire calibrate` fitted them; without them, what
+    was fitted for the default embedder.
+
+    `policy` is a profile (`open`, `balanced`, `strict`), the path of a TOML file, or None: then nothing is
+    judged, redacted or written down. `secrets` are values by label that must never be kept; with
+    `redact_personal`, neither is personal data (cards, accounts, national ids, phones, e-mail). `caller` is
+    who the ledger says asked. `journal` is the URL of the ledger of a store that cannot keep it beside
+    its memories.
+
+    Of several `stores` all keep everything, and `write` says who must hold a memory before its receipt says
+    committed: `all`, `primary` or `quorum`. `several` has the rest of what can be said about that.
+    `reading` says who reads conversations for facts, `kv_limits` how much is kept under keys, `backends` what
+    definitions of backends may use. Each checkpoint of the ledger also goes to the `witnesses`: URLs of
+    files, of addresses that take it by POST, or (`put+https:`) of object stores.
     """
+
+    _house: House | None = None  # of the class, because one that was not made ends, too
 
     def __init__(
         self,
-        url: str,
         agent_id: str = DEFAULT_AGENT,
+        stores: str | Sequence[str | Store] = (),
         *,
-        token: str | None = None,
         user_id: str | None = None,
-        tenant: str | None = None,
-        timeout: float = 30.0,
+        tenant: str = DEFAULT_TENANT,
+        embedder: str | Embedder = DEFAULT_EMBEDDER,
+        embedder_key: str | None = None,
+        floor: float | None = None,
+        match: float | None = None,
+        policy: str | None = DEFAULT_POLICY,
+        journal: str | None = None,
+        secrets: Mapping[str, str] | None = None,
+        redact_personal: bool = False,
+        caller: str = LOCAL,
+        write: str | None = None,
+        several: Several | None = None,
+        reading: Reading | None = None,
+        kv_limits: Limits | None = None,
+        backends: Rules | None = None,
+        witnesses: Sequence[str] = (),
+        clock: Clock = system_clock,
     ) -> None:
-        place = locate(url, token)
-        chosen = tenant or place.tenant
-        super().__init__(agent_id, user_id=user_id, tenant=chosen or DEFAULT_TENANT)
-        # A connection for each request: what is sent on one that broke might be done twice.
-        self._door = Door(Link(place, timeout=timeout, keep=0), chosen)
+        check_opening(tenant=tenant, floor=floor, match=match, secrets=secrets)
+        self.agent_id = agent_id
+        self.user_id = user_id
+        self.tenant = tenant
+        self._stores, self._embedder = _with_embedder(_named(stores), embedder)
+        self._embedder_key = embedder_key
+        self._floor, self._match = floor, match
+        self._governance = Governance(
+            policy=policy or DEFAULT_POLICY,
+            journal=journal,
+            secrets=dict(secrets or {}),
+            redact_personal=redact_personal,
+            caller=caller,
+            on=policy is not None,
+            witnesses=tuple(witnesses),
+        )
+        self._several = _writing(several or Several(), write)
+        self._reading = reading
+        self._kv_limits = kv_limits or Limits()
+        self._backends = backends
+        self._clock = clock
+        self._opening = asyncio.Lock()
+        self._mooring = Mooring()
+        self._closed = False
 
-    async def call(self, operation: str, payload: Mapping[str, Json]) -> dict[str, Json]:
-        if not operation.isidentifier():
-            raise InvalidRequest("there is no such operation", field="operation")
-        return await self._door.ask("POST", operation, body=dict(payload))
+    async def remember(
+        self, content: str | Mapping[str, Any], **options: Unpack[RememberOptions]
+    ) -> Remembered:
+        """Keep one memory; the receipt says what happened to it.
 
-    async def capabilities(self) -> Capabilities:
-        """What is wired at the server."""
-        return await self._ask(Capabilities, "capabilities", {})
+        `status` is `committed`, or `duplicate` with the id of the memory that already says this.
+        """
+        given = {"type": "semantic", **options}
+        return await self._ask(Remembered, "remember", self._payload(given, content=content))
 
-    async def owed(self) -> list[dict[str, Json]]:
-        """What stores of the server have still to write, without what it says; takes the right to review."""
-        found: list[dict[str, Json]] = (await self._door.ask("GET", "debts"))["debts"]
-        return found
-
-    async def audit_log(
+    async def remember_many(
         self,
+        items: Iterable[str | Mapping[str, Any]],
         *,
-        subject: str | None = None,
-        before: int | None = None,
-        limit: int = 20,
-        **filters: Unpack[AuditOptions],
-    ) -> tuple[dict[str, Json], ...]:
-        """As `Memory` answers, without the tenant; takes the right to review."""
-        if subject is not None:
-            refuse_filters("subject", filters)
-        wanted: dict[str, Any] = moments(**filters)
-        if wanted.get("user_id") is None:
-            wanted["user_id"] = self.user_id
-        if not wanted.pop("all_agents", False):
-            wanted["agent_id"] = self.agent_id
-        asked = {**wanted, "before": before, "limit": limit} if subject is None else {"subject": subject}
-        return await books.entries(self._door, asked)
+        on_progress: Callable[[int], None] | None = None,
+    ) -> list[Result]:
+        """Keep many memories; each item, text or the fields of a remember, gets a receipt or a problem.
 
-    async def audit_verify(self, *, checkpoint: str | None = None, state: bool = False) -> "Examination":
-        """What the server says of its own ledger; takes the right to manage all tenants."""
-        return await books.examined(self._door, checkpoint, state=state)
-
-    async def audit_checkpoint(self) -> str:
-        """As `Memory` answers; takes the right to manage all tenants."""
-        return str((await self.signed())["checkpoint"])
-
-    async def signed(self) -> dict[str, Json]:
-        """The newest checkpoint of the server's ledger and the public key to it."""
-        return await books.signed(self._door)
-
-    async def proof(self, entry: int) -> list[str]:
-        """The lines that prove one entry of the server's ledger; takes the right to review."""
-        return await books.proof(self._door, entry)
-
-    @property
-    def kv(self) -> "RemoteKeyValue":
-        from memorywire.client.kv import RemoteKeyValue
-
-        owner = Owner(kind=OwnerKind.AGENT, id=self.agent_id, tenant=self.tenant)
-        return RemoteKeyValue(self._door, owner, user=self.user_id)
-
-    @property
-    def layer(self) -> "RemoteLayer":
-        from memorywire.client.layer import RemoteLayer
-
-        return RemoteLayer(self._door, Scope(tenant=self.tenant, agent=self.agent_id, user=self.user_id))
-
-    async def close(self) -> None:
-        await self._door.link.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def _ask(self, kind: type[A], operation: str, payload: Mapping[str, Json]) -> A:
-        if kind in UNREADABLE:
-            raise CapabilityUnsupported(
-                f"a client gets the answer to {operation} as JSON alone",
-                fix=f'use call("{operation}", {{...}})',
-            )
-        return self._read(kind, operation, await self.call(operation, payload))
-
-    def _read(self, kind: type[A], operation: str, answer: Mapping[str, Json]) -> A:
-        try:
-            value: A = read(kind, answer, Scope(tenant=self.tenant, agent=self.agent_id))
-        except (KeyError, TypeError, ValueError) as error:
-            raise StoreCorrupt(f"the answer to {operation} cannot be read here", fix="use call") from error
-        return value
+        An item sees everything before it. `on_progress` is called with the number of items done so far.
+        """
+        if isinstance(items, str | bytes | Mapping):
+            raise InvalidRequest("one item is not a list of items", field="items", fix="use remember")
+        results: list[Result] = []
+        async for batch in self._keep_each(self._item(item) for item in items):
+            results.extend(batch)
+            if on_progress is not None:
+                on_progress(len(results))
+        return results
 
     async def _keep_each(self, payloads: Iterable[Mapping[str, Json]]) -> AsyncIterator[Sequence[Result]]:
-        source = iter(payloads)
-        while some := list(islice(source, _AT_ONCE)):
-            unfit = [_unfit(payload) for payload in some]
-            items = [
-                {"operation": "remember", "payload": payload}
-                for payload, problem in zip(some, unfit, strict=True)
-                if problem is None
-            ]
-            done = iter(
-                (await self._door.ask("POST", "batch", body={"items": items}))["items"] if items else ()
+        async for batch in remember_each(payloads, (await self._open()).tools, tenant=self.tenant):
+            yield batch
+
+    async def recall(self, query: str, **options: Unpack[RecallOptions]) -> Recalled:
+        """What answers the query, best first; empty, with verdict `no_match`, when nothing does."""
+        return await self._ask(Recalled, "recall", self._payload(options, query=query))
+
+    async def forget(
+        self, ids: str | Sequence[str] | None = None, **options: Unpack[ForgetOptions]
+    ) -> Forgotten:
+        """Forget by id, by filter, or by both; `hard_delete` leaves no trace of the content."""
+        named = [ids] if isinstance(ids, str) else ids
+        return await self._ask(Forgotten, "forget", self._payload(options, ids=named))
+
+    async def merge(
+        self, canonical: str, duplicates: Sequence[str], **options: Unpack[MergeOptions]
+    ) -> Merged:
+        """Fold duplicates into one surviving memory."""
+        payload = self._payload(options, canonical=canonical, duplicates=duplicates)
+        return await self._ask(Merged, "merge", payload)
+
+    async def expire(self, policy: Mapping[str, Any], **options: Unpack[ExpireOptions]) -> Expired:
+        """Forget, archive or demote what meets every condition of a policy that is not empty."""
+        return await self._ask(Expired, "expire", self._payload(options, policy=policy))
+
+    async def get(self, id: str, **options: Unpack[ScopeOption]) -> Record:
+        """One memory as it is now; raises NotFound."""
+        return await self._ask(Record, "get", self._payload(options, id=id))
+
+    async def list(self, **options: Unpack[ListOptions]) -> Page:
+        """A page of memories in id order, with the total; pass its `next` as `after` to go on."""
+        return await self._ask(Page, "list", self._payload(options))
+
+    async def history(self, id: str, **options: Unpack[ScopeOption]) -> "tuple[Version, ...]":
+        """All versions of a memory, oldest first."""
+        return (await self._ask(Chain, "history", self._payload(options, id=id))).versions
+
+    async def procedure(self, id: str, **options: Unpack[ScopeOption]) -> "Procedure":
+        """The state machine that a procedural memory is, ready to be moved and saved."""
+        from memorywire.client.procedures import Procedure
+
+        return await Procedure.load(self, id, **options)
+
+    async def undo(self, change_id: str, **options: Unpack[ScopeOption]) -> Undone:
+        """Take back a change; an undo is a change too."""
+        return await self._ask(Undone, "undo", self._payload(options, change_id=change_id))
+
+    async def changes(self, limit: int = 20, **options: Unpack[ScopeOption]) -> "tuple[Change, ...]":
+        """The newest changes, newest first."""
+        return (await self._ask(ChangeLog, "changes", self._payload(options, limit=limit))).changes
+
+    async def debts(self) -> tuple[Debt, ...]:
+        """Changes that were promised and that a store has still to write, oldest first."""
+        office = (await self._open()).tools.office
+        return () if office is None else tuple(await office.journal.debts())
+
+    async def pay_debts(self) -> bool:
+        """Try now to write what the store is owed, in order; whether nothing is owed any more."""
+        return await repay((await self._open()).tools, all_of_them=True)
+
+    async def write_off(self, change_id: str, *, why: str, store: str | None = None) -> Debt:
+        """Give up a change that a store is owed, `store` if several are; the ledger says who did, and why."""
+        return await write_off(change_id, why, (await self._open()).tools, store=store)
+
+    async def scan(self, **options: Unpack[ScopeOption]) -> "Scanned":
+        """Secrets and instructions in the memories that are kept, by kind and place; never a value."""
+        from memorywire.pipeline.scan import scan
+
+        return await scan(self._scope(**options), await self._tools())
+
+    async def clear(
+        self, ids: str | Sequence[str], *, hold: bool = True, **options: Unpack[ScopeOption]
+    ) -> "tuple[Cleared, ...]":
+        """New versions without secrets of those that hold some: proposed, or at once without `hold`."""
+        from memorywire.pipeline.scan import clear
+
+        each = [ids] if isinstance(ids, str) else ids
+        return await clear(self._scope(**options), each, await self._tools(), hold=hold)
+
+    async def recover(
+        self, source: str, *, since: int | datetime, dry_run: bool = False, **options: Unpack[ScopeOption]
+    ) -> "Recovered":
+        """Take out what a source (a pattern) said since then and all that was made of it, as one change."""
+        from memorywire.model.recovery import Recover
+        from memorywire.pipeline.recover import recover
+
+        given = moments(since=since)
+        asked = Recover(scope=self._scope(**options), source=source, dry_run=dry_run, **given)
+        return await recover(asked, await self._tools())
+
+    def _scope(self, **options: Unpack[ScopeOption]) -> Scope:
+        user = options.get("user_id")
+        return Scope(tenant=self.tenant, agent=self.agent_id, user=self.user_id if user is None else user)
+
+    async def _tools(self) -> Tools:
+        """The tools, with the store that keeps this agent's memories."""
+        return await (await self._open()).tools.serving(self._scope())
+
+    async def capabilities(self) -> Capabilities:
+        """What is wired here."""
+        return (await self._open()).capabilities
+
+    async def health(self) -> dict[str, Json]:
+        """Whether every store is fit for use, and what each knows about itself."""
+        house = await self._open()
+        store = await house.tools.store.health()
+        owed = Counter(debt.store for debt in await self.debts())
+        each = store["stores"] if isinstance(house.tools.store, Fanned) else {house.tools.store.name: store}
+        named = [{"name": name, **said, "debts": owed[name]} for name, said in each.items()]
+        status = "ok" if store["ok"] else "failed"
+        space = str(house.tools.embedder.space)
+        return {"ok": store["ok"], "status": status, "stores": named, "embedding": space}
+
+    async def events(self, after: int | None = None) -> AsyncGenerator["Event", None]:
+        """What happens to this agent's memory from now on, or behind event `after`, content left out.
+
+        A client of one user hears of that user alone.
+        """
+        from memorywire.client.events import Feed
+
+        async for event in Feed(await self._open()).listen(after, tenant=self.tenant):
+            if event.agent == self.agent_id and self.user_id in (None, event.user):
+                yield event
+
+    async def call(self, operation: str, payload: Mapping[str, Json]) -> dict[str, Json]:
+        """Plain JSON in, plain JSON out: exactly what the other doors do."""
+        house = await self._open()
+        answer: dict[str, Json] = encode(await dispatch(operation, payload, house, tenant=self.tenant))
+        return answer
+
+    async def close(self) -> None:
+        """Flush and close the store; closing twice is fine, and a forked process closes nothing."""
+        if self._mooring.adrift:
+            return
+        async with self._opening:
+            self._closed = True
+            house, self._house = self._house, None
+        if house is not None:
+            await house.close()
+
+    def __del__(self) -> None:
+        if self._house is not None and not self._mooring.adrift:
+            warn_unclosed(self)
+
+    async def __aenter__(self) -> Self:
+        await self._open()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def _open(self) -> House:
+        self._mooring.hold()
+        if self._house is not None:
+            return self._house
+        async with self._opening:
+            if self._closed:
+                raise closed()
+            if self._house is None:
+                stores = self._stores or (default_store(os.environ),)
+                journal = default_journal(os.environ, stores)  # of stores that cannot keep it themselves
+                self._house = await open_house(
+                    stores=stores,
+                    embedder=self._embedder,
+                    embedder_key=self._embedder_key,
+                    floor=self._floor,
+                    match=self._match,
+                    governance=replace(self._governance, fallback=journal),
+                    several=self._several,
+                    reading=self._reading,
+                    backends=self._backends or rules_from(os.environ),
+                    clock=self._clock,
+                )
+        return self._house
+
+    async def _ask(self, kind: type[A], operation: str, payload: Mapping[str, Json]) -> A:
+        answer = await dispatch(operation, payload, await self._open(), tenant=self.tenant)
+        assert isinstance(answer, kind)  # noqa: S101 - each operation has one kind of answer
+        return answer
+
+    def _item(self, item: str | Mapping[str, Any]) -> dict[str, Json]:
+        fields = item if isinstance(item, Mapping) else {"content": item}
+        return self._payload({"type": "semantic", **fields})
+
+    def _payload(self, options: Mapping[str, Any], **named: Any) -> dict[str, Json]:
+        """The wire payload; arguments that are None are left out."""
+        owner = {"agent_id": self.agent_id, "user_id": self.user_id}
+        said = {**owner, **{name: value for name, value in options.items() if value is not None}, **named}
+        return {name: plain(name, value) for name, value in said.items() if value is not None}
+
+
+async def run_bound(memory: Memory, work: Coroutine[Any, Any, A]) -> A:
+    """What the work gives, run on the event loop that the memory is bound to, whichever runs here."""
+    return await memory._mooring.run(work)
+
+
+def _with_embedder(
+    stores: Sequence[str | Store], embedder: str | Embedder
+) -> tuple[Sequence[str | Store], str | Embedder]:
+    """The stores as URLs and the embedder, where a store of memorywire 0.5.0 was given with its own."""
+    embedders = [getattr(one, "store_embedder", None) for one in stores]
+    own = next((one for one in embedders if one is not None), None)
+    return [getattr(one, "store_url", one) for one in stores], own or embedder
+
+
+def _named(stores: str | Sequence[str | Store]) -> Sequence[str | Store]:
+    """The stores that were named; anything that cannot name one, such as a path, is refused at once."""
+    each = stores if isinstance(stores, Sequence) and not isinstance(stores, str) else (stores,)
+    for one in each:
+        if not isinstance(one, str) and not (hasattr(one, "features") or hasattr(one, "store_url")):
+            raise InvalidRequest(
+                f"a store is a URL or a Store, not {type(one).__name__}",
+                field="stores",
+                fix="for a file write sqlite:///folder/memory.db, or sqlite:///./memory.db for one here",
             )
-            yield [problem or self._kept(next(done)) for problem in unfit]
-
-    def _kept(self, item: Mapping[str, Json]) -> Result:
-        return (
-            error_of(item["problem"])
-            if "problem" in item
-            else self._read(Remembered, "batch", item["answer"])
-        )
-
-    async def _open(self) -> NoReturn:
-        await nowhere()
+    return each
 
 
-class BlockingClient(BlockingMemory):
-    """The same for code without an event loop."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Takes what the async client takes."""
-        super().__init__()
-        self._client = Client(*args, **kwargs)
-        self._memory = self._client
-
-    def owed(self) -> list[dict[str, Json]]:
-        return self._run(self._client.owed())
-
-    def signed(self) -> dict[str, Json]:
-        return self._run(self._client.signed())
-
-    def proof(self, entry: int) -> list[str]:
-        return self._run(self._client.proof(entry))
-
-
-def _unfit(payload: Mapping[str, Json]) -> MemorywireError | None:
-    """Why this item cannot be sent: as a part of one request it would fail the others, too."""
-    try:
-        validate.check("remember", payload)
-    except MemorywireError as problem:
-        return problem
-    return None
+def _writing(several: Several, write: str | None) -> Several:
+    """With the write policy that was named, if one was."""
+    if write is None:
+        return several
+    return replace(several, routing=replace(several.routing, write=write_policy(write)))

@@ -14,7 +14,7 @@ ALIASES: Mapping[str, str] = {
     "ExpireResponse": "memorywire.model.answers:Expired",
     "ForgetResponse": "memorywire.model.answers:Forgotten",
     "FusionAlgorithm": "memorywire.model.requests:Fusion",
-    "Memory": "memorywire.facades.memory:Memory",
+    "Memory": "memorywire.client.memory:Memory",
     "MemoryRecord": "memorywire.model.record:Record",
     "MemoryStore": "memorywire.stores.contract:Store",
     "MemoryType": "memorywire.model.record:MemoryType",

@@ -27,9 +27,9 @@ from memorywire.evals.readers import Reader, Reply
 from memorywire.evals.results import append, hashed, machine, record, whole_lines
 from memorywire.evals.run import Plan, Told, tools
 from memorywire.evals.scoring import Key
+from memorywire.model.consolidation import Spending
 from memorywire.model.errors import InvalidRequest, TooManyAffected
 from memorywire.model.record import Json
-from memorywire.model.sleep import Spending
 
 TREATMENT = "treatment"
 LOWER_BOUND = "lower bound"

@@ -5,15 +5,15 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
+from memorywire.client.memory import Memory
 from memorywire.evals.cases import Case, Item, Question
 from memorywire.evals.datasets.files import unique
-from memorywire.facades.memory import Memory
 from memorywire.model.answers import Hit, Remembered
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import MemorywireError
 from memorywire.model.parts import CONTENT_CHARS_MAX, in_parts
 from memorywire.model.record import DEFAULT_TENANT, Json
-from memorywire.retrieval.embed import Embedder
+from memorywire.search.embed import Embedder
 from memorywire.stores.remote.link import tenant_named
 
 

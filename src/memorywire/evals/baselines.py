@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from memorywire.stores.text import terms
+from memorywire.search.text import terms
 
 K1 = 0.9
 B = 0.4

@@ -10,7 +10,7 @@ from threading import Lock
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.space import Space
-from memorywire.retrieval.embed import Embedder
+from memorywire.search.embed import Embedder
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS vector (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
 

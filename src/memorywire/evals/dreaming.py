@@ -10,17 +10,17 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 
-from memorywire.dreaming.night import Night, dream
-from memorywire.dreaming.steps import Dreamed, Pass
-from memorywire.engine.commit import with_vectors
-from memorywire.engine.recall import recall
-from memorywire.engine.tools import Tools
-from memorywire.house import Governance, open_house
+from memorywire.app import Governance, open_house
+from memorywire.consolidate.run import Night, dream
+from memorywire.consolidate.steps import Dreamed, Pass
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.clock import DAY_MS, Clock
+from memorywire.model.consolidation import Limits
 from memorywire.model.record import Json, MemoryType, Record, Scope
 from memorywire.model.requests import Recall
-from memorywire.model.sleep import Limits
+from memorywire.pipeline.commit import with_vectors
+from memorywire.pipeline.context import Tools
+from memorywire.pipeline.recall import recall
 
 SCOPE = Scope(agent="dreamer")
 KINDS = ("fact", "copy", "paraphrase", "similar", "conflict")

@@ -8,18 +8,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memorywire.dreaming.night import Night, dream
-from memorywire.dreaming.steps import Dreamed, Pass
-from memorywire.engine.recall import recall
-from memorywire.engine.tools import Tools
+from memorywire.consolidate.run import Night, dream
+from memorywire.consolidate.steps import Dreamed, Pass
 from memorywire.evals.cases import epoch_ms
 from memorywire.evals.datasets.files import find, read_json, read_lines
 from memorywire.evals.datasets.halumem import DATE
 from memorywire.evals.dreaming import SCOPE, keep, record, slept_in
 from memorywire.model.clock import Clock
+from memorywire.model.consolidation import Limits
 from memorywire.model.record import Json, Record
 from memorywire.model.requests import Recall
-from memorywire.model.sleep import Limits
+from memorywire.pipeline.context import Tools
+from memorywire.pipeline.recall import recall
 
 _MINUTE_MS = 60_000
 _MERGES = (Pass.EXACT, Pass.NEAR, Pass.SEMANTIC)

@@ -14,7 +14,7 @@ from memorywire.evals.pairs import compare_pairs
 from memorywire.evals.precision import examine_beliefs
 from memorywire.evals.rows import OURS, PUBLISHED, Examined, Row
 from memorywire.evals.scoring import Key, default_figures, ranking_figures, recency_figures
-from memorywire.retrieval.embed import Embedder
+from memorywire.search.embed import Embedder
 
 DEPTH = 200
 DEFAULT_K = 5

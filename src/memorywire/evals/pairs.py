@@ -6,7 +6,7 @@ from memorywire.evals.asking import Sitting, sitting
 from memorywire.evals.cases import Case, Item, Pair, Question
 from memorywire.evals.rows import OURS, Row
 from memorywire.model.errors import CapabilityUnsupported
-from memorywire.retrieval.embed import Embedder
+from memorywire.search.embed import Embedder
 
 
 async def compare_pairs(case: Case, *, set_name: str, stores: Sequence[str], embedder: Embedder) -> list[Row]:

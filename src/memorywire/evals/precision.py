@@ -13,7 +13,7 @@ from memorywire.evals.baselines import Baselines
 from memorywire.evals.cases import Case, Expectation, Item, Question
 from memorywire.evals.rows import OURS, Row
 from memorywire.model.record import Json
-from memorywire.retrieval.embed import Embedder
+from memorywire.search.embed import Embedder
 
 # The baselines have no floor: they return their best few.
 RIVALS_RETURN = 5

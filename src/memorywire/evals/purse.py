@@ -5,9 +5,9 @@ from pathlib import Path
 
 from memorywire.evals.metrics import tokens
 from memorywire.evals.readers import MOST_TOKENS, Reader, Reply
+from memorywire.model.consolidation import Spending
 from memorywire.model.errors import TooManyAffected
 from memorywire.model.record import Json
-from memorywire.model.sleep import Spending
 
 
 @dataclass(slots=True)

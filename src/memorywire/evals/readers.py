@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from memorywire.engine.extract import open_chat
-from memorywire.engine.extract.chat import Answer, Chat, ModelBusy
 from memorywire.evals.metrics import tokens
 from memorywire.evals.results import hashed
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
+from memorywire.pipeline.extract import open_chat
+from memorywire.pipeline.extract.chat import Answer, Chat, ModelBusy
 
 COMMAND = "cmd:"
 FIX = 'use "openai+https://HOST/v1?model=NAME", "anthropic+https://HOST/v1?model=NAME" or "cmd:COMMAND"'

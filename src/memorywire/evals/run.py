@@ -19,7 +19,7 @@ from memorywire.evals.sets import Kind
 from memorywire.evals.summary import summarise, timing
 from memorywire.evals.targets import targets
 from memorywire.model.record import Json
-from memorywire.retrieval.embed import open_embedder
+from memorywire.search.embed import open_embedder
 
 Told = Callable[[float, int, str], None]
 

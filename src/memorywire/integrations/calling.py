@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeAlias, TypeVar
 
-from memorywire.facades.kv import KeyValue
-from memorywire.facades.memory import Memory, run_bound
+from memorywire.client.kv import KeyValue
+from memorywire.client.memory import Memory, run_bound
+from memorywire.client.sync import Memory as BlockingMemory
+from memorywire.client.sync import asynchronous, run, send
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.kv import Limits
-from memorywire.sync import Memory as BlockingMemory
-from memorywire.sync import asynchronous, run, send
 
 A = TypeVar("A")
 AnyMemory: TypeAlias = Memory | BlockingMemory

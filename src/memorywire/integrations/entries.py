@@ -1,6 +1,6 @@
 """All entries whose keys begin alike, however many pages they fill."""
 
-from memorywire.facades.kv import KeyValue
+from memorywire.client.kv import KeyValue
 from memorywire.model.kv import Entry
 
 _PAGE = 1_000

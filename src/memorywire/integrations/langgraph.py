@@ -24,13 +24,13 @@ from langgraph.store.base import (
 )
 from langgraph.store.base.embed import get_text_at_path
 
-from memorywire.facades.blocking import BlockingKeyValue
-from memorywire.facades.kv import SetOptions
+from memorywire.client.blocking_contracts import BlockingKeyValue
+from memorywire.client.kv import SetOptions
+from memorywire.client.sync import Memory, asynchronous
 from memorywire.integrations.calling import ADAPTER_LIMITS, Caller
 from memorywire.model.errors import CapabilityUnsupported, Conflict, InvalidRequest
 from memorywire.model.kv import Entry, Limits
 from memorywire.model.record import Json
-from memorywire.sync import Memory, asynchronous
 
 _ROOT = "langgraph/"
 _PAGE = 1_000

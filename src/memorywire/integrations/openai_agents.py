@@ -14,7 +14,7 @@ from typing import Any
 from agents import SessionABC
 from agents.memory import SessionSettings
 
-from memorywire.facades.kv import KeyValue, setting
+from memorywire.client.kv import KeyValue, setting
 from memorywire.integrations.calling import ADAPTER_LIMITS, INDEXED_BYTES, AnyMemory, Caller
 from memorywire.integrations.entries import entries_of
 from memorywire.integrations.storable import storable

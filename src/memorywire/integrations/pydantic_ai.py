@@ -7,7 +7,7 @@ from pydantic_ai.toolsets import FunctionToolset
 
 from memorywire.integrations.calling import AnyMemory, Caller
 from memorywire.model.errors import MemorywireError
-from memorywire.retrieval.render import render
+from memorywire.search.render import render
 
 A = TypeVar("A")
 

@@ -8,9 +8,9 @@ from memorywire.journal import ledger
 from memorywire.journal.entries import commitment, record_digest
 from memorywire.journal.export import export_all, export_some
 from memorywire.journal.ledger import Filters, Row, Salted
-from memorywire.journal.notary import Notary
-from memorywire.journal.notes import Checkpoint, Verifier
 from memorywire.journal.sealing import sealed_size
+from memorywire.journal.signed_notes import Checkpoint, Verifier
+from memorywire.journal.signer import Notary
 from memorywire.journal.state import StateReport, compare
 from memorywire.journal.verify import Report, verify
 from memorywire.model.errors import NotFound

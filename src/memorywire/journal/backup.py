@@ -14,8 +14,8 @@ import apsw
 
 from memorywire.journal.audit import examine
 from memorywire.journal.ledger import head, is_there
-from memorywire.journal.notary import Notary
 from memorywire.journal.sealing import exposure
+from memorywire.journal.signer import Notary
 from memorywire.model.errors import Conflict, NotFound, StoreCorrupt
 from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.connection import Patience, connect, fence, snapshot

@@ -11,7 +11,7 @@ from typing import Any
 import apsw
 
 from memorywire.journal.canonical import canonical, encoded
-from memorywire.journal.queue import QUERIES
+from memorywire.journal.ingest_queue import QUERIES
 from memorywire.model.definition import Definition, Edition, definition_of
 from memorywire.model.errors import Conflict, NotFound
 

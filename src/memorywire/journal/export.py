@@ -16,7 +16,7 @@ import apsw
 
 from memorywire.journal.ledger import Row, head, rows
 from memorywire.journal.merkle import EMPTY, Tree, is_consistent, root_from_inclusion
-from memorywire.journal.notes import Checkpoint, Verifier, parse_checkpoint, parse_verifier
+from memorywire.journal.signed_notes import Checkpoint, Verifier, parse_checkpoint, parse_verifier
 from memorywire.journal.verify import Fault, Report, compared, unsigned, verify
 from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest

@@ -6,9 +6,9 @@ from functools import partial
 
 import apsw
 
-from memorywire.journal.notary import Notary
+from memorywire.journal.recall_buffer import orphans, write_notes
 from memorywire.journal.schema import bring_up_to_date, is_current
-from memorywire.journal.spool import orphans, write_notes
+from memorywire.journal.signer import Notary
 from memorywire.journal.sqlite import SqliteJournal
 from memorywire.model.clock import Clock
 from memorywire.stores.contract import Store

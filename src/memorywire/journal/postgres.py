@@ -17,10 +17,10 @@ from memorywire.journal import ledger
 from memorywire.journal.contract import Act
 from memorywire.journal.dialect import OWN, in_postgres
 from memorywire.journal.entries import Entry
-from memorywire.journal.listening import Listener
-from memorywire.journal.notary import Notary
+from memorywire.journal.notifications import Listener
 from memorywire.journal.opening import adopt
 from memorywire.journal.schema import bring_up_to_date, is_up_to_date
+from memorywire.journal.signer import Notary
 from memorywire.journal.sqlite import SqliteJournal
 from memorywire.model.change import Change
 from memorywire.model.clock import Clock

@@ -9,8 +9,8 @@ import apsw
 
 from memorywire.journal.ledger import GENESIS, QUERIES, Row, entry, linked, links
 from memorywire.journal.merkle import HASH_BYTES, Edge
-from memorywire.journal.notary import Notary
-from memorywire.journal.notes import Checkpoint
+from memorywire.journal.signed_notes import Checkpoint
+from memorywire.journal.signer import Notary
 from memorywire.model.errors import StoreCorrupt, StoreError
 from memorywire.model.values import dataclass
 

@@ -4,7 +4,7 @@ import apsw
 
 from memorywire.journal.audit import examine
 from memorywire.journal.ledger import is_there
-from memorywire.journal.notary import Notary
+from memorywire.journal.signer import Notary
 from memorywire.stores.sqlite.damage import find_damaged_pages, find_damaged_rows
 
 

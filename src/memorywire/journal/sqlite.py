@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, TypeVar
 import apsw
 
 from memorywire.journal import ledger, operators, people, register, rejected
-from memorywire.journal.acting import Prepared
 from memorywire.journal.contract import Act, Edition, Known, Wanted
 from memorywire.journal.entries import Entry, draft, drafts
 from memorywire.journal.ledger import Person
-from memorywire.journal.notary import Notary
+from memorywire.journal.recall_buffer import Spool
 from memorywire.journal.rows import (
     QUERIES,
     debt_from,
@@ -27,8 +26,9 @@ from memorywire.journal.rows import (
     wanted_row,
 )
 from memorywire.journal.sealing import seal, seal_if_due
-from memorywire.journal.spool import Spool
-from memorywire.journal.together import apply_apart, apply_together
+from memorywire.journal.signer import Notary
+from memorywire.journal.write_act import Prepared
+from memorywire.journal.write_many import apply_apart, apply_together
 from memorywire.model.change import Change
 from memorywire.model.clock import Clock
 from memorywire.model.errors import StoreError, StoreUnavailable

@@ -18,9 +18,9 @@ from memorywire.journal.rowstate import QUERIES
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Record
 from memorywire.model.values import dataclass
+from memorywire.search.text import EDITION
 from memorywire.stores.sqlite.migrate import words_of
 from memorywire.stores.sqlite.rows import digest_of, indexed, record_of
-from memorywire.stores.text import EDITION
 
 _CHAIN = 23  # where the view `record` goes on with what is no part of the memory
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from memorywire.journal.notes import Checkpoint, Handover, Verifier
+from memorywire.journal.signed_notes import Checkpoint, Handover, Verifier
 
 
 class Keyring:

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from memorywire.journal.ledger import GENESIS, Row, linked
 from memorywire.journal.merkle import Edge
-from memorywire.journal.notes import Checkpoint, Verifier
 from memorywire.journal.sealing import origin_of
+from memorywire.journal.signed_notes import Checkpoint, Verifier
 from memorywire.journal.trust import Keyring
 from memorywire.model.counting import counted
 from memorywire.model.record import Json

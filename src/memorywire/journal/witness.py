@@ -13,7 +13,7 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
-from memorywire.journal.notes import Checkpoint, parse_checkpoints
+from memorywire.journal.signed_notes import Checkpoint, parse_checkpoints
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.values import dataclass
 

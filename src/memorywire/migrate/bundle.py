@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from memorywire.engine.tools import Tools
 from memorywire.journal.contract import Edition, Wanted
 from memorywire.migrate.chronicle import agents_of, changes_of, told_here
 from memorywire.migrate.evidence import ledgers_of
@@ -18,6 +17,7 @@ from memorywire.model.codec import dump, load
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.proposal import WAITING, Proposal
 from memorywire.model.record import Json, Scope
+from memorywire.pipeline.context import Tools
 from memorywire.stores.contract import Chronicler, Store
 
 FORMAT, VERSION = "memorywire-bundle", 1

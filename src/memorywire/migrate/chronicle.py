@@ -3,13 +3,13 @@
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import replace
 
-from memorywire.engine.debts import mark_behind
-from memorywire.engine.tools import Tools
 from memorywire.migrate.names import derived
 from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Record, Scope, Standing
 from memorywire.model.where import Where
+from memorywire.pipeline.context import Tools
+from memorywire.pipeline.outbox import mark_behind
 from memorywire.stores.contract import Chronicler, Fanned, Store, Surveyor
 
 _PAGE = 256

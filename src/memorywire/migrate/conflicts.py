@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 
-from memorywire.engine.tools import Tools
-from memorywire.migrate.known import taken_in
+from memorywire.migrate.existing import taken_in
 from memorywire.migrate.names import derived
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.record import Record
+from memorywire.pipeline.context import Tools
 from memorywire.stores.contract import Historian
 
 

@@ -7,17 +7,17 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
 
-from memorywire.engine.tools import Tools, unsupported
 from memorywire.journal.audit import exported
 from memorywire.journal.contract import Act
 from memorywire.journal.entries import Entry
 from memorywire.journal.export import verify_export, write_lines
-from memorywire.journal.notary import Notary
 from memorywire.journal.sealing import seal
+from memorywire.journal.signer import Notary
 from memorywire.journal.sqlite import SqliteJournal
 from memorywire.migrate.lines import lines_of
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Scope
+from memorywire.pipeline.context import Tools, unsupported
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

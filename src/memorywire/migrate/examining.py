@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from memorywire import spec
 from memorywire.migrate.bundle import FORMAT, VERSION, Bundle
 from memorywire.migrate.lines import opened
 from memorywire.migrate.signatures import verify_signature
@@ -14,8 +13,9 @@ from memorywire.model.codec import load
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.proposal import Proposal
 from memorywire.model.record import Json
-from memorywire.spec.keywords import Shape
-from memorywire.spec.shapes import Shapes
+from memorywire.wire import spec
+from memorywire.wire.spec.keywords import Shape
+from memorywire.wire.spec.shapes import Shapes
 
 _DIGEST = "0" * 64  # each line was opened by its own, which its form cannot tell
 

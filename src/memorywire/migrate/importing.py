@@ -7,24 +7,24 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
-from memorywire.engine.tools import Tools
-from memorywire.migrate.arriving import Trusting, as_named, as_untrusted, by_source
+from memorywire.migrate.apply import Landing, land, names_given, remapped
+from memorywire.migrate.buffer import reading, spool
 from memorywire.migrate.bundle import FORMAT, Bundle, changes_in
 from memorywire.migrate.conflicts import OnConflict
 from memorywire.migrate.evidence import keep, signed_journal, verified
 from memorywire.migrate.examining import examine
-from memorywire.migrate.landing import Landing, land, names_given, remapped
 from memorywire.migrate.names import batch_of
+from memorywire.migrate.sanitize import Trusting, as_named, as_untrusted, by_source
 from memorywire.migrate.signatures import is_known, verify_signature
 from memorywire.migrate.sources import PRODUCTS, read_source
 from memorywire.migrate.sources.found import Origin, Source
 from memorywire.migrate.sources.services import Service, kind_of, read_service
-from memorywire.migrate.spooling import reading, spool
 from memorywire.migrate.standing import Overseen, refuse_unsound_rules, settle_in
 from memorywire.model.change import Change
 from memorywire.model.codec import dump
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT, Json, Scope
+from memorywire.pipeline.context import Tools
 
 Tell: TypeAlias = Callable[[int, int], None]
 """Hears how many changes were looked at, and of how many."""

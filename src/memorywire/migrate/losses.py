@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memorywire.engine.tools import Tools
 from memorywire.migrate.chronicle import changes_of, current
 from memorywire.model.change import Base
 from memorywire.model.record import Scope
+from memorywire.pipeline.context import Tools
 from memorywire.stores.contract import Chronicler, Historian, Store
 
 

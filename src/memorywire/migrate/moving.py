@@ -3,17 +3,17 @@
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from memorywire.engine.tools import Tools
 from memorywire.journal.entries import record_digest
-from memorywire.migrate.arriving import as_named
+from memorywire.migrate.apply import Landing, land
 from memorywire.migrate.chronicle import agents_of, changes_of, current, kept_of, told_by
 from memorywire.migrate.conflicts import OnConflict
-from memorywire.migrate.landing import Landing, land
 from memorywire.migrate.losses import foreseen
 from memorywire.migrate.names import batch_of
+from memorywire.migrate.sanitize import as_named
 from memorywire.model.change import Change
 from memorywire.model.query import Query
 from memorywire.model.record import Json, Record, Scope
+from memorywire.pipeline.context import Tools
 from memorywire.stores.contract import Store
 
 _SAMPLES = 20

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
-from memorywire.engine.tools import Tools
-from memorywire.journal.notary import Notary
-from memorywire.journal.notes import Verifier, parse_note, parse_verifier
 from memorywire.journal.sealing import seal
+from memorywire.journal.signed_notes import Verifier, parse_note, parse_verifier
+from memorywire.journal.signer import Notary
 from memorywire.migrate.evidence import signed_journal
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
 from memorywire.model.record import Json
+from memorywire.pipeline.context import Tools
 
 _TITLE = "memorywire-bundle v1"  # no checkpoint of a ledger begins so: neither signature passes for the other
 

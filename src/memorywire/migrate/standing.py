@@ -3,17 +3,17 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memorywire.engine.ledger import entry_about
-from memorywire.engine.tools import Tools
-from memorywire.governance.documents import with_rules
 from memorywire.journal.contract import Act, Edition
 from memorywire.journal.entries import Entry
-from memorywire.migrate.arriving import Clean, cleaned
 from memorywire.migrate.bundle import proposals_in, rules_in
 from memorywire.migrate.names import derived
+from memorywire.migrate.sanitize import Clean, cleaned
 from memorywire.model.errors import Conflict
 from memorywire.model.proposal import Proposal
 from memorywire.model.record import Scope, Trust
+from memorywire.pipeline.context import Tools
+from memorywire.pipeline.ledger import entry_about
+from memorywire.policy.documents import with_rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from memorywire.engine.debts import carry_out
-from memorywire.engine.ledger import entry_of
-from memorywire.engine.tools import Tools
 from memorywire.journal.contract import Act
 from memorywire.model.change import Base, Change, End, EndReason, Put, Version
 from memorywire.model.errors import NotFound
 from memorywire.model.record import Scope
+from memorywire.pipeline.context import Tools
+from memorywire.pipeline.ledger import entry_of
+from memorywire.pipeline.outbox import carry_out
 
 _MEMORIES = 1000  # of one change: a transaction others wait for
 

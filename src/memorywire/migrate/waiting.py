@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
-from memorywire.engine.ledger import entry_about
-from memorywire.engine.review import moved
-from memorywire.engine.tools import Tools
 from memorywire.journal.contract import Act
-from memorywire.migrate.arriving import request_for
 from memorywire.migrate.conflicts import Settling
+from memorywire.migrate.sanitize import request_for
 from memorywire.model.change import Change, EndReason, Put
 from memorywire.model.proposal import Decision, Proposal, State
+from memorywire.pipeline.context import Tools
+from memorywire.pipeline.ledger import entry_about
+from memorywire.pipeline.review import moved
 
 
 class Waiting:

@@ -14,7 +14,7 @@ from memorywire.model.query import Query, Scored
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.values import dataclass
 from memorywire.model.where import Where
-from memorywire.stores.abilities import Ability
+from memorywire.runtime.protocols import Ability
 
 
 class Store(Protocol):

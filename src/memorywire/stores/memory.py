@@ -17,8 +17,8 @@ from memorywire.model.query import Query, Scored
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
 from memorywire.model.where import Where
-from memorywire.stores.ranking import Candidate, floats, rank
-from memorywire.stores.text import terms
+from memorywire.search.reference import Candidate, floats, rank
+from memorywire.search.text import terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,6 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
-from memorywire import spec
 from memorywire.model.answers import Hit, Recalled
 from memorywire.model.capabilities import Capabilities
 from memorywire.model.change import Change, Version
@@ -47,7 +46,7 @@ from memorywire.model.rulings import (
 )
 from memorywire.model.survey import Agents, Facets, Feedback, Helped, Recalls, RecallSummary
 from memorywire.model.values import maker
-from memorywire.wire import strict
+from memorywire.wire import spec, strict
 from memorywire.wire.filters import decode_filter
 
 REQUESTS: Mapping[str, type[Request]] = {

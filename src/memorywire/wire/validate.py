@@ -4,14 +4,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
-from memorywire import spec
 from memorywire.model.errors import InvalidRequest, UnknownOperation
 from memorywire.model.kv import MARK, is_mark
 from memorywire.model.record import Json
 from memorywire.model.where import Operator
-from memorywire.spec.keywords import Fault
-from memorywire.wire import strict
+from memorywire.wire import spec, strict
 from memorywire.wire.moments import in_seconds
+from memorywire.wire.spec.keywords import Fault
 
 OPERATIONS = ("remember", "recall", "forget", "merge", "expire")
 READS = ("get", "list", "history", "undo", "changes", "capabilities")

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
-from memorywire.conformance.samples import SPACE, a_record, a_scope, a_vector, end, keep
 from memorywire.model.capabilities import Feature
 from memorywire.stores.registry import open_store
 from memorywire.stores.vendors import Entry, Kept, Ref
+from memorywire.testing.samples import SPACE, a_record, a_scope, a_vector, end, keep
 
 
 async def in_a_folder_no_hard_delete_is_promised(folder: Path) -> None:

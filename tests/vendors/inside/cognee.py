@@ -6,8 +6,14 @@ Cognee keeps to one folder and one event loop in a process: one claim after the 
 import os
 from pathlib import Path
 
-from memorywire.conformance.expect import refused
-from memorywire.conformance.samples import (
+from memorywire.model.capabilities import Feature
+from memorywire.model.errors import CapabilityUnsupported, InvalidRequest
+from memorywire.model.record import Scope
+from memorywire.stores.cognee import _dataset
+from memorywire.stores.contract import Historian, Store
+from memorywire.stores.registry import open_store
+from memorywire.testing.expect import refused
+from memorywire.testing.samples import (
     SPACE,
     a_change,
     a_query,
@@ -21,12 +27,6 @@ from memorywire.conformance.samples import (
     revising,
     user_of,
 )
-from memorywire.model.capabilities import Feature
-from memorywire.model.errors import CapabilityUnsupported, InvalidRequest
-from memorywire.model.record import Scope
-from memorywire.stores.cognee import _dataset
-from memorywire.stores.contract import Historian, Store
-from memorywire.stores.registry import open_store
 
 
 async def it_keeps_everybody_apart_and_reads_nothing_it_was_not_given(folder: Path) -> None:

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from memorywire.conformance.samples import (
+from memorywire.stores.registry import open_store
+from memorywire.testing.samples import (
     SPACE,
     a_change,
     a_query,
@@ -13,7 +14,6 @@ from memorywire.conformance.samples import (
     ids,
     keep,
 )
-from memorywire.stores.registry import open_store
 
 
 def holding(folder: Path, words: str) -> list[str]:

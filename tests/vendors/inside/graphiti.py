@@ -2,8 +2,13 @@
 
 from pathlib import Path
 
-from memorywire.conformance.expect import refused
-from memorywire.conformance.samples import (
+from memorywire.model.capabilities import Feature
+from memorywire.model.errors import CapabilityUnsupported, StoreBusy
+from memorywire.model.record import Scope
+from memorywire.stores.contract import Historian, Ingester
+from memorywire.stores.registry import open_store
+from memorywire.testing.expect import refused
+from memorywire.testing.samples import (
     NOW,
     SPACE,
     a_query,
@@ -15,11 +20,6 @@ from memorywire.conformance.samples import (
     ids,
     keep,
 )
-from memorywire.model.capabilities import Feature
-from memorywire.model.errors import CapabilityUnsupported, StoreBusy
-from memorywire.model.record import Scope
-from memorywire.stores.contract import Historian, Ingester
-from memorywire.stores.registry import open_store
 from tests.vendors.inside import erasing
 from tests.vendors.inside.speaking import Request, a_service, schema_of
 

@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
-from memorywire.conformance.expect import refused
-from memorywire.conformance.samples import (
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.record import Scope
+from memorywire.stores.registry import open_store
+from memorywire.testing.expect import refused
+from memorywire.testing.samples import (
     SPACE,
     a_query,
     a_record,
@@ -14,9 +17,6 @@ from memorywire.conformance.samples import (
     keep,
     user_of,
 )
-from memorywire.model.errors import InvalidRequest
-from memorywire.model.record import Scope
-from memorywire.stores.registry import open_store
 
 
 async def names_that_no_namespace_takes_are_kept_apart(folder: Path) -> None:

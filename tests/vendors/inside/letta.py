@@ -4,8 +4,13 @@ import os
 from datetime import UTC, datetime
 from pathlib import Path
 
-from memorywire.conformance.expect import refused
-from memorywire.conformance.samples import (
+from memorywire.model.errors import InvalidRequest, StoreUnavailable
+from memorywire.model.record import Scope
+from memorywire.stores.contract import Historian, Ingester
+from memorywire.stores.registry import open_store
+from memorywire.stores.vendors import Entry, Ref
+from memorywire.testing.expect import refused
+from memorywire.testing.samples import (
     NOW,
     SPACE,
     a_change,
@@ -20,11 +25,6 @@ from memorywire.conformance.samples import (
     records,
     user_of,
 )
-from memorywire.model.errors import InvalidRequest, StoreUnavailable
-from memorywire.model.record import Scope
-from memorywire.stores.contract import Historian, Ingester
-from memorywire.stores.registry import open_store
-from memorywire.stores.vendors import Entry, Ref
 
 SERVER = "MEMORYWIRE_TEST_LETTA"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -7,8 +7,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
-from memorywire.conformance.expect import refused
-from memorywire.conformance.samples import (
+from memorywire.model.errors import SpaceMismatch, StoreUnavailable
+from memorywire.model.record import Scope
+from memorywire.model.space import Space
+from memorywire.stores.contract import Historian, Ingester
+from memorywire.stores.registry import open_store
+from memorywire.stores.vendors import Entry, Ref
+from memorywire.testing.expect import refused
+from memorywire.testing.samples import (
     NOW,
     SPACE,
     a_query,
@@ -19,12 +25,6 @@ from memorywire.conformance.samples import (
     ids,
     keep,
 )
-from memorywire.model.errors import SpaceMismatch, StoreUnavailable
-from memorywire.model.record import Scope
-from memorywire.model.space import Space
-from memorywire.stores.contract import Historian, Ingester
-from memorywire.stores.registry import open_store
-from memorywire.stores.vendors import Entry, Ref
 from tests.vendors.inside import erasing
 
 

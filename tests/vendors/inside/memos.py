@@ -3,8 +3,12 @@
 import logging
 from pathlib import Path
 
-from memorywire.conformance.expect import refused
-from memorywire.conformance.samples import (
+from memorywire.model.errors import CapabilityUnsupported, InvalidRequest, StoreBusy, StoreUnavailable
+from memorywire.model.record import Scope
+from memorywire.stores.contract import Historian, Ingester
+from memorywire.stores.registry import open_store
+from memorywire.testing.expect import refused
+from memorywire.testing.samples import (
     SPACE,
     a_query,
     a_record,
@@ -14,10 +18,6 @@ from memorywire.conformance.samples import (
     ids,
     keep,
 )
-from memorywire.model.errors import CapabilityUnsupported, InvalidRequest, StoreBusy, StoreUnavailable
-from memorywire.model.record import Scope
-from memorywire.stores.contract import Historian, Ingester
-from memorywire.stores.registry import open_store
 from tests.vendors.inside import erasing
 from tests.vendors.inside.speaking import a_service
 

@@ -4,8 +4,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from memorywire.conformance.expect import refused
-from memorywire.conformance.samples import (
+from memorywire.model.errors import CapabilityUnsupported, SpaceMismatch, StoreUnavailable
+from memorywire.model.record import Scope
+from memorywire.model.space import Space
+from memorywire.stores.registry import open_store
+from memorywire.stores.sqlite_vec import SqliteVec
+from memorywire.stores.vendors import Entry, Ref, VendorStore, locate
+from memorywire.testing.expect import refused
+from memorywire.testing.samples import (
     SPACE,
     a_change,
     a_query,
@@ -20,12 +26,6 @@ from memorywire.conformance.samples import (
     records,
     revising,
 )
-from memorywire.model.errors import CapabilityUnsupported, SpaceMismatch, StoreUnavailable
-from memorywire.model.record import Scope
-from memorywire.model.space import Space
-from memorywire.stores.registry import open_store
-from memorywire.stores.sqlite_vec import SqliteVec
-from memorywire.stores.vendors import Entry, Ref, VendorStore, locate
 from tests.stores.surveys import names_owners_and_newest
 from tests.vendors.inside import erasing
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from memorywire.engine.remember import first_version
 from memorywire.evals.bench.known import Known
 from memorywire.evals.bench.stage import AGENT, mint
 from memorywire.journal import ledger
@@ -14,6 +13,7 @@ from memorywire.model.change import Base, Change, Put
 from memorywire.model.clock import system_clock
 from memorywire.model.record import MemoryType, Scope
 from memorywire.model.requests import Remember
+from memorywire.pipeline.remember import first_version
 from memorywire.stores.sqlite.applying import chain_row, prepare
 from memorywire.stores.sqlite.connection import connect
 from memorywire.stores.sqlite.location import Location

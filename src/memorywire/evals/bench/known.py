@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from memorywire.retrieval.embed.minilm import MiniLmEmbedder
+from memorywire.search.embed.minilm import MiniLmEmbedder
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,12 +17,12 @@ from typing import TypeAlias
 
 import apsw
 
-from memorywire.engine import kv
-from memorywire.house import Governance, open_house
+from memorywire.app import Governance, open_house
 from memorywire.model.clock import system_clock
 from memorywire.model.kv import Limits, Owner, OwnerKind, Setting
 from memorywire.model.record import DEFAULT_TENANT
-from memorywire.stores.handover import Crew
+from memorywire.pipeline import kv
+from memorywire.runtime.threadpool import Crew
 from memorywire.stores.sqlite.connection import connect
 from memorywire.stores.sqlite.file import SqliteFile
 from memorywire.stores.sqlite.location import Location

@@ -5,6 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
+from memorywire.client.memory import Memory
 from memorywire.evals.bench.linear import LinearStore
 from memorywire.evals.bench.report import (
     ALONE,
@@ -21,9 +22,8 @@ from memorywire.evals.bench.report import (
 from memorywire.evals.bench.stage import AGENT, SMALL_USER, Stage, kept, mint, store_url
 from memorywire.evals.bench.timing import REST, WARM_UP, Spread, Step, side_by_side, spread, timed
 from memorywire.evals.bench.yardsticks import Codes
-from memorywire.facades.memory import Memory
 from memorywire.model.record import DEFAULT_TENANT
-from memorywire.retrieval.names import without_names
+from memorywire.search.names import without_names
 
 Embed: TypeAlias = Callable[[str], bytes]
 

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from memorywire.client.memory import Memory
 from memorywire.evals.bench.report import Resident
 from memorywire.evals.bench.stage import AGENT, Stage
-from memorywire.facades.memory import Memory
 from memorywire.model.errors import Conflict
 
 _STATUS = Path("/proc/self/status")

@@ -13,7 +13,7 @@ from memorywire.evals.bench.report import Latency, Rate, Report, Resident
 from memorywire.evals.bench.resident import resident
 from memorywire.evals.bench.stage import Stage, open_stage
 from memorywire.model.clock import Clock
-from memorywire.retrieval.embed.minilm import MiniLmEmbedder
+from memorywire.search.embed.minilm import MiniLmEmbedder
 
 SIZES = (100, 10_000, 100_000, 1_000_000)
 ROUNDS = 100

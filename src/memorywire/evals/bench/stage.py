@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from memorywire.client.bulk import BATCH, Result
+from memorywire.client.memory import Memory
 from memorywire.evals.bench.corpus import Fact, facts
 from memorywire.evals.bench.embedders import ReferenceEmbedder
 from memorywire.evals.bench.known import Known
@@ -14,8 +16,6 @@ from memorywire.evals.bench.linear import Item, LinearStore
 from memorywire.evals.bench.report import Rate
 from memorywire.evals.bench.timing import WARM_UP
 from memorywire.evals.bench.yardsticks import Yardsticks
-from memorywire.facades.bulk import BATCH, Result
-from memorywire.facades.memory import Memory
 from memorywire.model.answers import Remembered, Status
 from memorywire.model.clock import system_clock
 from memorywire.model.errors import Conflict, MemorywireError

@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import replace
 
+from memorywire.app import Governance, House, open_house
+from memorywire.app.dispatch import dispatch
 from memorywire.evals.bench.floor import Floor
 from memorywire.evals.bench.report import LEDGER_OFF, UNWATCHED, Latency
 from memorywire.evals.bench.stage import AGENT, Stage, kept, store_url
 from memorywire.evals.bench.timing import WARM_UP, Step, side_by_side
-from memorywire.facades.dispatch import dispatch
-from memorywire.house import Governance, House, open_house
 from memorywire.journal.contract import Act
 from memorywire.journal.sqlite import SqliteJournal
 from memorywire.model.answers import Remembered

@@ -5,8 +5,8 @@ from collections.abc import Collection, Sequence
 from memorywire.integrations.coding.hosts import Briefing
 from memorywire.model.answers import Hit
 from memorywire.model.record import Record, Trust
-from memorywire.retrieval.pack import cost
-from memorywire.retrieval.render import render
+from memorywire.search.render import render
+from memorywire.search.token_budget import cost
 
 START_TOKENS = 800
 PROMPT_TOKENS = 600

@@ -12,9 +12,9 @@ import apsw
 
 from memorywire.model.change import EndReason
 from memorywire.model.record import Record
+from memorywire.search.text import STOP_WORDS, name_words
 from memorywire.stores.documents import Document
 from memorywire.stores.sqlite.rows import Bindings, Row, record_of, scope_row, term_hash
-from memorywire.stores.text import STOP_WORDS, name_words
 
 QUERIES = Document(__package__, "queries.sql")
 

@@ -8,15 +8,15 @@ import apsw
 from memorywire.model.change import Change
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import DEMOTED_FACTOR, Record, Scope, Standing
+from memorywire.search.relevance import relevance, weight
+from memorywire.search.text import name_words
 from memorywire.stores.contract import Enough
 from memorywire.stores.graph.edges import Edge, Kind, are_kept, catch_up, forget_erased, hashes, is_current
 from memorywire.stores.graph.walking import Reached, edges_at, namesakes, walk
-from memorywire.stores.relevance import relevance, weight
 from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.migrate import add_tables, migrations
 from memorywire.stores.sqlite.together import Settled
 from memorywire.stores.sqlite.writer import Work
-from memorywire.stores.text import name_words
 
 SEEDS = 8
 """How many of the best hits lend evidence to what is linked to them."""

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from memorywire.stores.text import terms
+from memorywire.search.text import terms
 
 
 class Index:

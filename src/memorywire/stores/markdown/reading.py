@@ -5,13 +5,13 @@ from dataclasses import dataclass, field, replace
 
 from memorywire.model.kv import saying
 from memorywire.model.record import Record, Scope
+from memorywire.search.reference import Candidate, Vector, floats
 from memorywire.stores.markdown.folder import Folder, Stamp, fingerprint
 from memorywire.stores.markdown.index import Index
 from memorywire.stores.markdown.sheet import Broken, Defaults, read
-from memorywire.stores.ranking import Candidate, Vector, floats
-from memorywire.stores.vendors.books import Books
 from memorywire.stores.vendors.drafting import Line, State
 from memorywire.stores.vendors.product import whole
+from memorywire.stores.vendors.sidecar import Books
 
 _EVERYBODY = 1_000_000_000
 

@@ -12,14 +12,14 @@ from memorywire.model.query import Query, Scored
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
 from memorywire.model.where import Where
+from memorywire.search.reference import Candidate, floats, rank
 from memorywire.stores.markdown.folder import Folder, fingerprint
 from memorywire.stores.markdown.index import Index
 from memorywire.stores.markdown.reading import Reader, Shelf
 from memorywire.stores.markdown.sheet import Broken, Defaults, read, sheet
-from memorywire.stores.ranking import Candidate, floats, rank
-from memorywire.stores.vendors.books import Books
 from memorywire.stores.vendors.drafting import Draft, Line, draft, version_like
 from memorywire.stores.vendors.product import Ref, half
+from memorywire.stores.vendors.sidecar import Books
 from memorywire.stores.vendors.store import VENDOR_FEATURES, fitting, no_history
 from memorywire.stores.vendors.thread import OneThread
 from memorywire.stores.vendors.turn import Turn

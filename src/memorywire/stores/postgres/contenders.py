@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from memorywire.model.query import Query
 from memorywire.model.space import Space
+from memorywire.search.relevance import CONTEST, K1, NEIGHBOURS, idf
+from memorywire.search.text import name_words, query_terms, spoken_by
 from memorywire.stores.postgres.database import Connection, fetch
 from memorywire.stores.postgres.filters import Conditions
 from memorywire.stores.postgres.queries import QUERIES
 from memorywire.stores.postgres.rows import halves, scope_row, term_key
-from memorywire.stores.relevance import CONTEST, K1, NEIGHBOURS, idf
 from memorywire.stores.sqlite.ranking import Statistics
-from memorywire.stores.text import name_words, query_terms, spoken_by
 
 # For each place in the answer so many contenders of each kind.
 _GENEROSITY = 4

@@ -17,8 +17,8 @@ from memorywire.model.kv import saying
 from memorywire.model.record import Json, MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.space import Space
 from memorywire.model.where import FIELDS
+from memorywire.search.text import ASKED, name_words, spoken_by, tenths_asked, terms
 from memorywire.stores.postgres.database import Row
-from memorywire.stores.text import ASKED, name_words, spoken_by, tenths_asked, terms
 
 # Fields with a column of their own, by the name of the column.
 COLUMNS = {

@@ -14,19 +14,19 @@ from memorywire.model.query import Query, Scored
 from memorywire.model.record import Scope
 from memorywire.model.space import Space
 from memorywire.model.where import EVERYTHING, Where
+from memorywire.stores.postgres.agent_index import INDEXED, PostgresShelf, Since
 from memorywire.stores.postgres.contenders import contenders
 from memorywire.stores.postgres.database import Connection, Row, fetch
 from memorywire.stores.postgres.migrate import refuse_if_reembedded
 from memorywire.stores.postgres.queries import QUERIES
 from memorywire.stores.postgres.reading import asked_for, at_positions, positions
 from memorywire.stores.postgres.rows import floats, kept, record_of, scope_row, some
-from memorywire.stores.postgres.shelf import INDEXED, PostgresShelf, Since
+from memorywire.stores.sqlite.agent_index import Shelf
+from memorywire.stores.sqlite.candidate import Ranked
+from memorywire.stores.sqlite.index_cache import Shelves
 from memorywire.stores.sqlite.pushdown import needs_rows
 from memorywire.stores.sqlite.ranking import Statistics, rank
-from memorywire.stores.sqlite.runner import Ranked
 from memorywire.stores.sqlite.selection import Selection
-from memorywire.stores.sqlite.shelf import Shelf
-from memorywire.stores.sqlite.shelves import Shelves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.query import Query
+from memorywire.search.reference import cosine, floats
 from memorywire.stores.contract import Store
-from memorywire.stores.ranking import cosine, floats
 
 
 class Kind(StrEnum):

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from memorywire.model.record import MemoryType, Standing
 from memorywire.model.values import dataclass
-from memorywire.stores.sqlite.codes import Bytes, Floats, rounded
-from memorywire.stores.sqlite.halves import sound_vectors
+from memorywire.stores.sqlite.float16 import sound_vectors
+from memorywire.stores.sqlite.quantized import Bytes, Floats, rounded
 from memorywire.stores.sqlite.rows import Row
 
 H = TypeVar("H", bound=Hashable)

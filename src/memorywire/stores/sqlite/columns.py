@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memorywire.stores.relevance import BRIEF, LENGTHY
+from memorywire.search.relevance import BRIEF, LENGTHY
 from memorywire.stores.sqlite.best import Floats, Mask, Places
 
 

@@ -12,12 +12,12 @@ import apsw
 
 from memorywire.model.change import EndReason
 from memorywire.model.errors import StoreCorrupt
+from memorywire.search.text import EDITION
 from memorywire.stores.sqlite.checksums import CHANGE, RECORD, end_checksum, row_checksum, vector_checksum
 from memorywire.stores.sqlite.migrate import kept_space, migrations, words_of
-from memorywire.stores.sqlite.packing import find_damaged_packs
 from memorywire.stores.sqlite.rows import Row, indexed, record_of
+from memorywire.stores.sqlite.segments import find_damaged_packs
 from memorywire.stores.sqlite.sql import QUERIES
-from memorywire.stores.text import EDITION
 
 _MOST = 5  # problems are named
 _BATCH = 4096
@@ -117,7 +117,7 @@ def _term_problem(row: Row) -> str | None:
 
 
 def _vector_problems(batch: Sequence[Row], dimension: int) -> Iterator[str]:
-    from memorywire.stores.sqlite.halves import sound_vectors  # arrays are slow to load
+    from memorywire.stores.sqlite.float16 import sound_vectors  # arrays are slow to load
 
     _, _, damaged = sound_vectors([row[-2] for row in batch], dimension)
     for row, is_damaged in zip(batch, damaged.tolist(), strict=True):

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memorywire.model.values import dataclass
+from memorywire.stores.sqlite.float16 import sound_vectors, widened
 from memorywire.stores.sqlite.growing import Growing
-from memorywire.stores.sqlite.halves import sound_vectors, widened
 from memorywire.stores.sqlite.rows import Row
 from memorywire.stores.sqlite.sql import QUERIES
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 import apsw
 
 from memorywire.model.errors import StoreBusy, StoreUnavailable
-from memorywire.stores.handover import Crew, Dismissed
+from memorywire.runtime.threadpool import Crew, Dismissed
 from memorywire.stores.sqlite.checkpoints import Checkpoints
 from memorywire.stores.sqlite.connection import (
     Connect,

@@ -10,10 +10,10 @@ import apsw
 from memorywire.model.errors import SpaceMismatch, StoreCorrupt, StoreNewer
 from memorywire.model.packaged import folder
 from memorywire.model.space import Space
+from memorywire.search.text import EDITION
 from memorywire.stores.sqlite.connection import Patience, log_ahead, writing
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.sql import QUERIES
-from memorywire.stores.text import EDITION
 
 APPLICATION_ID = 0x4D656D77  # "Memw"
 Scripts: TypeAlias = tuple[tuple[int, str], ...]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memorywire.model.values import dataclass
-from memorywire.stores.relevance import NEIGHBOURS
+from memorywire.search.relevance import NEIGHBOURS
 
 Floats = NDArray[np.floating[Any]]
 Places = NDArray[np.signedinteger[Any]]

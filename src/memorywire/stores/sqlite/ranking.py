@@ -1,4 +1,4 @@
-"""Ranks the rows of a shelf with arrays, to the same result as the plain Python of stores/ranking.py.
+"""Ranks the rows of a shelf with arrays, to the same result as the plain Python of search/reference.py.
 
 Rounded vectors held in memory choose the rows that could win; their exact vectors, from the file, decide the
 order.
@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 
 from memorywire.model.query import Query
 from memorywire.model.values import dataclass
-from memorywire.stores.contract import Enough
-from memorywire.stores.newest import put_newest_ahead
-from memorywire.stores.relevance import (
+from memorywire.search.relevance import (
     AGO,
     ASKING,
     BRIEF,
@@ -34,14 +32,16 @@ from memorywire.stores.relevance import (
     brevity,
     idf,
 )
+from memorywire.search.text import ASKED, name_words, query_terms, spoken_by
+from memorywire.search.ties import put_newest_ahead
+from memorywire.stores.contract import Enough
+from memorywire.stores.sqlite.agent_index import Shelf, Source
 from memorywire.stores.sqlite.best import FEW, Floats, Mask, Places, best
+from memorywire.stores.sqlite.candidate import Gathered, Ranked, Runner, made, put_best_first, rated
 from memorywire.stores.sqlite.columns import floats, shortened, spread, standing_at, within
 from memorywire.stores.sqlite.neighbourhood import ALL_LENT, STEPS
-from memorywire.stores.sqlite.runner import Gathered, Ranked, Runner, made, put_best_first, rated
 from memorywire.stores.sqlite.selection import Rows, Selection, held, holding
-from memorywire.stores.sqlite.shelf import Shelf, Source
 from memorywire.stores.sqlite.wording import worded
-from memorywire.stores.text import ASKED, name_words, query_terms, spoken_by
 
 # How far evidence computed in single precision may be from the exact one.
 _SLACK = 1e-5

@@ -11,12 +11,12 @@ from typing import TypeAlias
 import apsw
 
 from memorywire.model.errors import NotFound
+from memorywire.search.text import EDITION
 from memorywire.stores.sqlite.connection import Patience, connect, fence, writing
 from memorywire.stores.sqlite.location import Location, locate
 from memorywire.stores.sqlite.migrate import bring_up_to_date, words_of
 from memorywire.stores.sqlite.rows import indexed, position_of, record_of
 from memorywire.stores.sqlite.sql import QUERIES
-from memorywire.stores.text import EDITION
 
 Progress: TypeAlias = Callable[[int, int], None]
 

@@ -16,8 +16,8 @@ from memorywire.model.kv import saying
 from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.space import Space
 from memorywire.model.values import maker
+from memorywire.search.text import ASKED, name_words, spelled, spoken_by, tenths_asked, word_terms
 from memorywire.stores.sqlite.checksums import CHANGE, row_checksum, vector_checksum
-from memorywire.stores.text import ASKED, name_words, spelled, spoken_by, tenths_asked, word_terms
 
 Row: TypeAlias = tuple[Any, ...]  # as the engine gives it; the decoders below know each column's type
 Columns: TypeAlias = list[Row]
@@ -291,7 +291,7 @@ def _half(vector: bytes | None, space: Space) -> bytes | None:
 
 @cache
 def _narrowing() -> Callable[[bytes], bytes]:
-    from memorywire.stores.sqlite.halves import narrowed
+    from memorywire.stores.sqlite.float16 import narrowed
 
     return narrowed
 

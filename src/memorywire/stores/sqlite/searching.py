@@ -12,15 +12,15 @@ from memorywire.model.space import Space
 from memorywire.model.values import maker
 from memorywire.model.where import Where
 from memorywire.stores.contract import Enough
+from memorywire.stores.sqlite.agent_index import Shelf
 from memorywire.stores.sqlite.connection import snapshot
+from memorywire.stores.sqlite.index_cache import Shelves
 from memorywire.stores.sqlite.migrate import refuse_if_reembedded
 from memorywire.stores.sqlite.pushdown import needs_rows
 from memorywire.stores.sqlite.ranking import rank
 from memorywire.stores.sqlite.reading import at_positions, positions
 from memorywire.stores.sqlite.rows import Seen, as_written
 from memorywire.stores.sqlite.selection import Selection
-from memorywire.stores.sqlite.shelf import Shelf
-from memorywire.stores.sqlite.shelves import Shelves
 
 _FEW_CHANGES = 32
 _scored: Callable[..., Scored] = maker(Scored)

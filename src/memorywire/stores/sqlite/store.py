@@ -15,17 +15,17 @@ from memorywire.model.where import Where
 from memorywire.stores.contract import Enough, Glimpse
 from memorywire.stores.sqlite import history, reading
 from memorywire.stores.sqlite.applying import apply, is_brief, prepare
+from memorywire.stores.sqlite.compactor import Packer
 from memorywire.stores.sqlite.connection import Connect, Patience, connect
 from memorywire.stores.sqlite.examining import examine
 from memorywire.stores.sqlite.file import SqliteFile
+from memorywire.stores.sqlite.index_cache import MEMORY, Shelves
+from memorywire.stores.sqlite.last_recalled import Touch, Touches, seen_on
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.migrate import migrate, refuse_if_reembedded
-from memorywire.stores.sqlite.packer import Packer
 from memorywire.stores.sqlite.pushdown import needs_rows
 from memorywire.stores.sqlite.rows import Seen
-from memorywire.stores.sqlite.shelves import MEMORY, Shelves
 from memorywire.stores.sqlite.together import Settled, apply_each, prepare_each, tried
-from memorywire.stores.sqlite.touches import Touch, Touches, seen_on
 from memorywire.stores.sqlite.writer import Work
 
 # A change with more characters than this is prepared on a thread: an event loop would notice.

@@ -18,7 +18,7 @@ import apsw
 
 from memorywire.model.errors import StoreBusy, StoreUnavailable
 from memorywire.model.values import dataclass, maker
-from memorywire.stores.handover import Reply, tell
+from memorywire.runtime.threadpool import Reply, tell
 from memorywire.stores.sqlite.checkpoints import Checkpoints
 from memorywire.stores.sqlite.connection import (
     Patience,

@@ -20,9 +20,8 @@ from memorywire.model.query import Query, Scored
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
 from memorywire.model.where import Where
-from memorywire.stores.ranking import Candidate, floats, rank
-from memorywire.stores.text import terms
-from memorywire.stores.vendors.books import Books
+from memorywire.search.reference import Candidate, floats, rank
+from memorywire.search.text import terms
 from memorywire.stores.vendors.drafting import Draft, Line, draft, version_like
 from memorywire.stores.vendors.product import (
     Entry,
@@ -35,6 +34,7 @@ from memorywire.stores.vendors.product import (
     answered,
     whole,
 )
+from memorywire.stores.vendors.sidecar import Books
 from memorywire.stores.vendors.thread import OneThread
 from memorywire.stores.vendors.turn import Turn
 

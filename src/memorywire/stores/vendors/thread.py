@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from memorywire.model.errors import StoreUnavailable
-from memorywire.stores.handover import Crew, Dismissed
+from memorywire.runtime.threadpool import Crew, Dismissed
 
 T = TypeVar("T")
 

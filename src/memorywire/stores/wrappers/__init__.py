@@ -1,12 +1,12 @@
 """Policy around a store: each wrapper is a store itself, with the abilities of the one inside."""
 
 from memorywire.stores.wrappers.absent import absent
-from memorywire.stores.wrappers.around import with_name
 from memorywire.stores.wrappers.breaker import Breaker, with_breaker
 from memorywire.stores.wrappers.faults import Fault, Faults, with_faults
 from memorywire.stores.wrappers.hedge import with_hedge
-from memorywire.stores.wrappers.patience import with_patience
 from memorywire.stores.wrappers.seal import with_seal
+from memorywire.stores.wrappers.timeout import with_patience
+from memorywire.stores.wrappers.wrapper import with_name
 
 __all__ = [
     "Breaker",

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from memorywire.stores.contract import Store
-from memorywire.stores.wrappers.around import Call, around
+from memorywire.stores.wrappers.wrapper import Call, around
 
 
 class _Nobody:

@@ -5,7 +5,7 @@ from typing import Any
 from memorywire.model.clock import Clock
 from memorywire.model.errors import StoreError, StoreUnavailable
 from memorywire.stores.contract import Store
-from memorywire.stores.wrappers.around import Call, around
+from memorywire.stores.wrappers.wrapper import Call, around
 
 FAILURES = 3
 REST_MS = 5_000

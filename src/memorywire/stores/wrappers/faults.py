@@ -11,7 +11,7 @@ from memorywire.model.errors import StoreUnavailable
 from memorywire.model.query import Scored
 from memorywire.model.values import dataclass
 from memorywire.stores.contract import Store
-from memorywire.stores.wrappers.around import Call, around
+from memorywire.stores.wrappers.wrapper import Call, around
 
 
 class Fault(StrEnum):

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from memorywire.stores.contract import Store
-from memorywire.stores.wrappers.around import READS, Call, around
+from memorywire.stores.wrappers.wrapper import READS, Call, around
 
 
 def with_hedge(store: Store, after: float) -> Store:

@@ -15,7 +15,7 @@ from memorywire.model.errors import StoreCorrupt
 from memorywire.model.query import Scored
 from memorywire.model.record import Record
 from memorywire.stores.contract import Store
-from memorywire.stores.wrappers.around import Call, around
+from memorywire.stores.wrappers.wrapper import Call, around
 
 SEAL = "memorywire.seal"
 

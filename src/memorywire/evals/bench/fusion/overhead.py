@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from memorywire.engine.ask import ask_each
-from memorywire.engine.tools import Tools
+from memorywire.app import open_house
+from memorywire.client.bulk import remember_each
 from memorywire.evals.bench.corpus import Fact, facts
 from memorywire.evals.bench.stage import kept, store_url
 from memorywire.evals.bench.timing import WARM_UP, Spread, spread
-from memorywire.facades.bulk import remember_each
-from memorywire.house import open_house
 from memorywire.model.clock import Clock
 from memorywire.model.query import Query
 from memorywire.model.record import DEFAULT_TENANT, Scope
 from memorywire.model.requests import Recall
 from memorywire.model.where import Where
+from memorywire.pipeline.candidates import ask_each
+from memorywire.pipeline.context import Tools
 from memorywire.stores.contract import Fanned
 
 SCOPE = Scope(agent="overhead")

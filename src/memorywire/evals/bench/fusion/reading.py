@@ -8,17 +8,17 @@ from pathlib import Path
 from statistics import mean
 from tempfile import mkdtemp
 
-from memorywire.engine.routing import Routing
+from memorywire.app import Several
+from memorywire.client.memory import Memory
 from memorywire.evals.bench.stage import kept
 from memorywire.evals.bench.timing import spread
 from memorywire.evals.cases import Case, Dataset
 from memorywire.evals.datasets import micro, oblique
-from memorywire.facades.memory import Memory
-from memorywire.house import Several
 from memorywire.model.answers import Remembered
 from memorywire.model.clock import Clock
 from memorywire.model.query import Query, Scored
-from memorywire.retrieval.embed import open_embedder
+from memorywire.pipeline.routing import Routing
+from memorywire.search.embed import open_embedder
 from memorywire.stores.contract import Store
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.router import Kind, Route, by_rules, learned

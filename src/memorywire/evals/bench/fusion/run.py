@@ -12,7 +12,7 @@ from memorywire.evals.bench.fusion.sweep import sweep
 from memorywire.evals.bench.fusion.world import make_world
 from memorywire.evals.bench.machine import describe
 from memorywire.model.clock import Clock
-from memorywire.retrieval.embed import open_embedder
+from memorywire.search.embed import open_embedder
 
 
 async def bench_fusion(

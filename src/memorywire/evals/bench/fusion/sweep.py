@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memorywire.engine.ask import agreed
-from memorywire.engine.believe import held_against, trusted
 from memorywire.evals.bench.fusion.attacks import ATTACKS, POISON, Answers, bumped
 from memorywire.evals.bench.fusion.world import SCOPE, Asked, World, dim_view
 from memorywire.model.requests import Fusion
 from memorywire.model.where import Where
-from memorywire.retrieval.fuse import Fused, Ranking, Rules, fuse
+from memorywire.pipeline.candidates import agreed
+from memorywire.pipeline.verify_hits import held_against, trusted
+from memorywire.search.fuse import Fused, Ranking, Rules, fuse
 from memorywire.stores.contract import Found
 
 K = 5

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
-from memorywire.engine.ask import by_vector
 from memorywire.evals.datasets import oblique
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.model.where import Where
-from memorywire.retrieval.embed import Embedder
+from memorywire.pipeline.candidates import by_vector
+from memorywire.search.embed import Embedder
+from memorywire.search.reference import cosine, floats
 from memorywire.stores.memory import MemoryStore
-from memorywire.stores.ranking import cosine, floats
 
 SCOPE = Scope(agent="fusion")
 DEPTH = 20

@@ -1,0 +1,34 @@
+"""The one place where rooms are joined: settings in, working tools out."""
+
+from memorywire.app.backends import Backends, Rules, rules_from
+from memorywire.app.container import Governance, House, Reading, open_house
+from memorywire.app.replicas import Several
+from memorywire.app.settings import (
+    DEFAULT_AGENT,
+    DEFAULT_EMBEDDER,
+    DEFAULT_POLICY,
+    Settings,
+    default_journal,
+    default_store,
+    load_settings,
+)
+from memorywire.pipeline.governance import LOCAL
+
+__all__ = [
+    "DEFAULT_AGENT",
+    "DEFAULT_EMBEDDER",
+    "DEFAULT_POLICY",
+    "LOCAL",
+    "Backends",
+    "Governance",
+    "House",
+    "Reading",
+    "Rules",
+    "Settings",
+    "Several",
+    "default_journal",
+    "default_store",
+    "load_settings",
+    "open_house",
+    "rules_from",
+]

@@ -1,0 +1,238 @@
+"""The book of backends: definitions are made, forked, retired and bound, and bound agents served."""
+
+import asyncio
+import hashlib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import apsw
+
+from memorywire.app.backends.rules import Rules
+from memorywire.app.backends.secrets import refuse_secrets
+from memorywire.journal import definitions, rowstate
+from memorywire.journal.entries import Entry, draft
+from memorywire.journal.sqlite import SqliteJournal
+from memorywire.model.change import Change
+from memorywire.model.definition import Definition, Edition, definition_of
+from memorywire.model.errors import MemorywireError, NotFound, StoreError
+from memorywire.model.record import Json, Scope
+from memorywire.model.values import dataclass
+from memorywire.pipeline.context import Tools
+from memorywire.pipeline.outbox import keep_repaying
+from memorywire.stores.contract import Store
+
+_FRESH_MS = 1_000
+_ATTEND_SECONDS = 10.0
+
+
+def name_of(edition: Edition) -> str:
+    """What receipts and debts call the store of an edition.
+
+    No two tenants and no two definitions share it: what one of them is owed must never be paid to another.
+    """
+    mark = hashlib.sha256(f"{edition.tenant}\n{edition.digest}".encode()).hexdigest()
+    return f"backend:{edition.definition.name}@{mark[:12]}"
+
+
+@dataclass(slots=True)
+class _Open:
+    """A backend that a tenant uses: its store, its background work, and its last known health."""
+
+    store: Store
+    tasks: tuple[asyncio.Task[Any], ...]
+    healthy: bool | None = None
+
+
+class Backends:
+    """What definitions there are and whom they serve.
+
+    What another process changes is seen within a second.
+    """
+
+    def __init__(self, journal: SqliteJournal, tools: Tools, rules: Rules) -> None:
+        self.rules = rules
+        self._journal = journal
+        self._tools = tools
+        self._bound: dict[tuple[str, str], str] = {}
+        self._read_at: int | None = None
+        self._open: dict[tuple[str, str], _Open] = {}
+        self._opening = asyncio.Lock()
+        self._attending: asyncio.Task[None] | None = None
+
+    async def create(
+        self, tenant: str, document: Mapping[str, Json], by: str, parent: str | None = None
+    ) -> Edition:
+        """Keep a definition; the same one made again is the same edition.
+
+        Raises SecretLeakage for a definition with a key in clear: it is kept for good and shown to operators.
+        """
+        from memorywire.app.backends.opening import check  # needed by few, and slow to load
+
+        made = definition_of(document)
+        office = self._tools.office
+        refuse_secrets(made, None if office is None else office.redactor)
+        await asyncio.to_thread(check, made, self.rules)
+        edition = Edition(
+            definition=made,
+            digest=definitions.digest_of(made),
+            tenant=tenant,
+            number=0,
+            made_at=self._tools.clock(),
+            made_by=by,
+            parent=parent,
+        )
+        await self._write(partial(definitions.add, edition=edition), "defined", tenant, by, edition.digest)
+        return await self.get(tenant, edition.digest)
+
+    async def fork(self, tenant: str, named: str, changes: Mapping[str, Json], by: str) -> Edition:
+        """A definition like another but for these fields, which names the other as its parent."""
+        found = await self.get(tenant, named)
+        return await self.create(tenant, {**found.definition.document(), **changes}, by, found.digest)
+
+    async def get(self, tenant: str, named: str) -> Edition:
+        """The edition of that digest, or the newest of that name."""
+        return await self._journal.file.read(partial(definitions.edition, tenant=tenant, named=named))
+
+    async def list(self, tenant: str) -> list[Edition]:
+        return await self._journal.file.read(partial(definitions.editions, tenant=tenant))
+
+    async def retire(self, tenant: str, named: str, by: str) -> Edition:
+        """Let no agent be bound to it any more."""
+        found = await self.get(tenant, named)
+        work = partial(definitions.retire, found=found, at=self._tools.clock())
+        await self._write(work, "retired", tenant, by, found.digest)
+        return await self.get(tenant, found.digest)
+
+    async def bind(self, tenant: str, named: str, agent: str, by: str) -> Edition:
+        """Keep an agent's memories there from now on; those it has stay where they are."""
+        found = await self.get(tenant, named)
+        work = partial(definitions.bind, found=found, agent=agent, at=self._tools.clock(), by=by)
+        await self._write(work, "bound", tenant, by, found.digest, agent)
+        return await self.get(tenant, found.digest)
+
+    async def unbind(self, tenant: str, agent: str, by: str) -> None:
+        """Keep an agent's memories here again."""
+        work = partial(definitions.unbind, tenant=tenant, agent=agent)
+        if not await self._journal.file.read(lambda db: _is_bound(db, tenant, agent)):
+            raise NotFound("this agent is not bound", field="agent_id")
+        await self._write(work, "unbound", tenant, by, None, agent)
+
+    async def store_of(self, scope: Scope) -> Store | None:
+        """The store that keeps the agent's memories, when it is bound to one."""
+        digest = await self._bound_to(scope.tenant, scope.agent)
+        return None if digest is None else await self._store(scope.tenant, digest)
+
+    def healthy(self, edition: Edition) -> bool | None:
+        """How the backend was when it was last asked; None when it is not in use, or is never asked."""
+        found = self._open.get((edition.tenant, edition.digest))
+        return None if found is None else found.healthy
+
+    def wake(self) -> None:
+        """Work in the background on what backends are owed, even when nobody uses them."""
+        if self._attending is None:
+            self._attending = asyncio.create_task(self._attend())
+
+    async def close(self) -> None:
+        if self._attending is not None:
+            self._attending.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._attending
+        for one in self._open.values():
+            for task in one.tasks:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+            await one.store.close()
+        self._open.clear()
+
+    async def _attend(self) -> None:
+        """Open backends that are owed something, now and then: an open store is repaid."""
+        while True:
+            for edition in await self._creditors():
+                with suppress(MemorywireError):  # it is away: there is another look
+                    await self._store(edition.tenant, edition.digest)
+            await asyncio.sleep(_ATTEND_SECONDS)
+
+    async def _creditors(self) -> Sequence[Edition]:
+        try:
+            owed = {debt.store for debt in await self._journal.debts()}
+            every = await self._journal.file.read(partial(definitions.editions, tenant=None))
+        except StoreError:
+            return []
+        return [edition for edition in every if name_of(edition) in owed]
+
+    async def _bound_to(self, tenant: str, agent: str) -> str | None:
+        now = self._tools.clock()
+        if self._read_at is None or not 0 <= now - self._read_at < _FRESH_MS:
+            rows = await self._journal.file.read(partial(definitions.bindings, tenant=None))
+            self._bound = {(owner, name): digest for owner, name, digest in rows}
+            self._read_at = now
+        return self._bound.get((tenant, agent))
+
+    async def _store(self, tenant: str, digest: str) -> Store:
+        async with self._opening:
+            if (tenant, digest) not in self._open:
+                self._open[tenant, digest] = await self._opened(tenant, digest)
+            return self._open[tenant, digest].store
+
+    async def _opened(self, tenant: str, digest: str) -> _Open:
+        from memorywire.app.backends.opening import opened
+
+        edition = await self.get(tenant, digest)
+        made, tools = edition.definition, self._tools
+        name = name_of(edition)
+        store = await opened(
+            edition,
+            self.rules,
+            name=name,
+            here=tools.store,
+            owed=partial(self._owed_to, name),
+            space=tools.embedder.space,
+            clock=tools.clock,
+        )
+        repaying = asyncio.create_task(keep_repaying(replace(tools, store=store)))
+        found = _Open(store, (repaying,))
+        if made.health_seconds:
+            found.tasks = (*found.tasks, asyncio.create_task(_watch(found, made)))
+        return found
+
+    async def _owed_to(self, name: str) -> Sequence[Change]:
+        return [debt.change for debt in await self._journal.debts(name)]
+
+    async def _write(
+        self, work: Any, kind: str, tenant: str, by: str, digest: str | None, agent: str = ""
+    ) -> None:
+        """Do the work and write it into the ledger, in one transaction."""
+        entry = Entry(
+            at=self._tools.clock(),
+            operation="backend",
+            scope=Scope(tenant=tenant, agent=agent),
+            actor=by,
+            kind=kind,
+            subject=digest,
+        )
+        drafts = [draft(entry)]
+
+        def both(db: apsw.Connection) -> None:
+            work(db)
+            rowstate.append(db, drafts, rowstate.definitions(db, tenant, agent))
+
+        await self._journal.write_by(both)
+        self._read_at = None
+
+
+def _is_bound(db: apsw.Connection, tenant: str, agent: str) -> bool:
+    return any(name == agent for _, name, _ in definitions.bindings(db, tenant))
+
+
+async def _watch(found: _Open, made: Definition) -> None:
+    """Ask how the backend is, now and then, until cancelled."""
+    while True:
+        try:
+            found.healthy = bool((await found.store.health()).get("ok"))
+        except MemorywireError:
+            found.healthy = False
+        await asyncio.sleep(made.health_seconds)

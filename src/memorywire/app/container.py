@@ -1,0 +1,250 @@
+"""Opening: stores, an embedder and a journal by URL, joined into the tools every operation works with."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import field, replace
+from pathlib import Path
+from typing import NoReturn
+
+from memorywire.app.backends import Backends, Rules
+from memorywire.app.replicas import Several, anchor_store, open_several
+from memorywire.journal.opening import open_journal
+from memorywire.journal.sqlite import SqliteJournal
+from memorywire.model.capabilities import Capabilities, Feature, StoreCapabilities, working
+from memorywire.model.clock import Clock
+from memorywire.model.errors import CapabilityUnsupported, InvalidRequest
+from memorywire.model.ids import IdMint
+from memorywire.model.values import dataclass
+from memorywire.pipeline.budget import Purse
+from memorywire.pipeline.context import Tools
+from memorywire.pipeline.extract import DEFAULT_EXTRACTOR, open_extractor
+from memorywire.pipeline.govern import governed
+from memorywire.pipeline.governance import LOCAL, Office, Rulebook, review_url
+from memorywire.pipeline.kv import Usage
+from memorywire.pipeline.layer import CALLS_A_DAY, Allowance, Reader
+from memorywire.pipeline.outbox import keep_repaying, mark_behind, repay
+from memorywire.pipeline.rejected import RejectedWords
+from memorywire.policy.documents import policy_from_toml
+from memorywire.policy.judge import Policy
+from memorywire.policy.profiles import Profile
+from memorywire.policy.redact import Redactor
+from memorywire.search.admit import floors_of
+from memorywire.search.embed import Embedder, open_embedder
+from memorywire.stores.contract import Fanned, Store
+from memorywire.stores.registry import open_store
+from memorywire.stores.router.mounting import name_in
+from memorywire.stores.sqlite.file import SqliteFile
+
+_ROOM = 256 * 1024  # free bytes; one change writes some dozens of pages to the log
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Governance:
+    """How changes are governed; switched off, nothing is judged, redacted or written down.
+
+    `policy` is a shipped profile or the path of a TOML file. `journal` is a URL, for stores that cannot keep
+    a journal beside their memories; `fallback` is the one for durable stores when none is named. `secrets`
+    are values by label that must never be kept; with `redact_personal`, neither is personal data. `caller` is
+    who asks, unless a door knows better. `console` is the address of the pages where people decide.
+    Each checkpoint of the ledger goes to the `witnesses`.
+    """
+
+    policy: str = Profile.BALANCED
+    journal: str | None = None
+    fallback: str | None = None
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    redact_personal: bool = False
+    caller: str = LOCAL
+    console: str | None = None
+    on: bool = True
+    witnesses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """Who reads conversations for facts: `auto`, `builtin`, `off`, or an endpoint with its key.
+
+    An extractor that costs something is asked so often a day at most.
+    """
+
+    extractor: str = DEFAULT_EXTRACTOR
+    key: str | None = None
+    calls_a_day: int = CALLS_A_DAY
+
+    def reader(self, tools: Tools, journal: SqliteJournal | None) -> Reader:
+        extractor = open_extractor(self.extractor, tools.store, api_key=self.key)
+        return Reader(tools, journal, extractor, Allowance(tools.clock, a_day=self.calls_a_day))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class House:
+    """The open stores, embedder, journal and engine; whoever opens a house closes it.
+
+    `reader` reads conversations for facts, `repaying` works while a store may be owed changes, `usage` counts
+    what is kept under keys; `hosting` is set when a door makes an OpenWOP host of it.
+    """
+
+    tools: Tools
+    reader: Reader
+    journal: SqliteJournal | None = None
+    repaying: asyncio.Task[NoReturn] | None = None
+    usage: Usage = field(default_factory=Usage)
+    backends: Backends | None = None
+    hosting: bool = False
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this house can do, derived from what is wired."""
+        store = self.tools.store
+        each = [store] if not isinstance(store, Fanned) else [store.child(name) for name in store.children]
+        wired = zip(self.tools.names, each, strict=True)
+        space = self.tools.embedder.space
+        told = (StoreCapabilities(name=name, features=working(one.features, space)) for name, one in wired)
+        return Capabilities(
+            stores=tuple(told),
+            space=space,
+            overseen=self.tools.office is not None,
+            together=working(store.features, space),
+            extracts=self.reader.extractor is not None,
+            hosting=self.hosting,
+        )
+
+    def hurry(self) -> None:
+        """Wait for other processes that hold the file a second at most from now on: the process ends."""
+        if self.journal is not None:
+            self.journal.file.hurry()
+
+    @property
+    def writable(self) -> bool:
+        """Whether the journal's file can be written, also if that has changed since it was opened."""
+        file = None if self.journal is None else self.journal.file
+        return not isinstance(file, SqliteFile) or (not file.read_only and file.location.writable)
+
+    @property
+    def roomy(self) -> bool:
+        """Whether the disk of the journal's file has room for another write."""
+        from shutil import disk_usage
+
+        file = None if self.journal is None else self.journal.file
+        path = file.location.path if isinstance(file, SqliteFile) else None
+        return path is None or disk_usage(path.parent).free >= _ROOM
+
+    def as_caller(self, caller: str, principal: str | None = None) -> Tools:
+        """The tools, used in the name of this caller; `principal` is the credential behind it, if another."""
+        office = self.tools.office
+        if office is None:
+            return self.tools
+        return replace(self.tools, office=replace(office, caller=caller, principal=principal))
+
+    async def close(self) -> None:
+        await self.reader.close()
+        if self.backends is not None:
+            await self.backends.close()
+        if self.repaying is not None:
+            self.repaying.cancel()
+            with suppress(asyncio.CancelledError):
+                await self.repaying
+        if self.journal is not None:
+            await self.journal.close()
+        await self.tools.store.close()
+        await self.tools.embedder.close()
+
+
+async def open_house(
+    *,
+    stores: Sequence[str | Store],
+    embedder: str | Embedder,
+    embedder_key: str | None,
+    clock: Clock,
+    floor: float | None = None,
+    match: float | None = None,
+    governance: Governance | None = None,
+    several: Several | None = None,
+    reading: Reading | None = None,
+    backends: Rules | None = None,
+) -> House:
+    """Open what the URLs name; a store or embedder object is taken as it is.
+
+    `floor` is what `min_relevance: auto` means, and `match` from where on the verdict says so, when they were
+    fitted to the data. With `backends`, agents that are bound to a definition have their memories there.
+    """
+    watched = governance or Governance()
+    together = several or Several()
+    if len(stores) > 1 and not watched.on:
+        raise CapabilityUnsupported(
+            "several stores need a journal, to know what one of them missed",
+            field="policy",
+            fix="name a policy, or one store",
+        )
+    speaker = open_embedder(embedder, api_key=embedder_key) if isinstance(embedder, str) else embedder
+    store = await _open_stores(stores, together, speaker, clock)
+    tools = Tools(
+        store=store,
+        embedder=speaker,
+        floors=floors_of(speaker.space, floor, match),
+        clock=clock,
+        mint=IdMint(clock),
+        routing=together.routing,
+    )
+    read = reading or Reading()
+    if not watched.on:
+        return House(tools=tools, reader=read.reader(tools, None))
+    return await _governed(tools, watched, read, backends)
+
+
+async def _open_stores(
+    stores: Sequence[str | Store], several: Several, speaker: Embedder, clock: Clock
+) -> Store:
+    if not stores:
+        raise InvalidRequest("no store was named", field="store", fix="sqlite:///./memory.db")
+    first = stores[0]
+    if len(stores) > 1:
+        return await open_several(stores, several, space=speaker.space, clock=clock)
+    return await open_store(name_in(first)[0], space=speaker.space) if isinstance(first, str) else first
+
+
+async def _governed(tools: Tools, governance: Governance, reading: Reading, rules: Rules | None) -> House:
+    policy = load_policy(governance.policy)
+    lasting = Feature.DURABLE in tools.store.features
+    journal = await open_journal(
+        anchor_store(tools.store),
+        governance.journal or (governance.fallback if lasting else None),
+        clock=tools.clock,
+        witnesses=governance.witnesses,
+    )
+    office = Office(
+        journal=journal,
+        rulebook=Rulebook(policy, journal, tools.clock),
+        purse=Purse(journal),
+        redactor=Redactor(governance.secrets, personal=governance.redact_personal),
+        rejected=RejectedWords(journal, tools.clock),
+        caller=governance.caller,
+        review_url=None if governance.console is None else review_url(governance.console),
+    )
+    governed_tools = replace(tools, corridor=governed, office=office)
+    book = None if rules is None else Backends(journal, governed_tools, rules)
+    placed = governed_tools if book is None else replace(governed_tools, placing=book.store_of)
+    house = House(tools=placed, reader=reading.reader(placed, journal), journal=journal, backends=book)
+    if journal.shares(tools.store):
+        return house
+    if isinstance(tools.store, Fanned):
+        await mark_behind(tools.store, governed_tools)  # one that hangs must not keep the others waiting
+    else:
+        await repay(governed_tools)
+    repaying = asyncio.create_task(keep_repaying(governed_tools))
+    return replace(house, repaying=repaying)
+
+
+def load_policy(named: str) -> Policy:
+    """A shipped profile by its name, or a file of one's own."""
+    if named in set(Profile):
+        return policy_from_toml({"profile": named})
+    try:
+        return policy_from_toml(Path(named).expanduser().read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidRequest(
+            f"cannot read the policy {named}",
+            field="policy",
+            fix=f"name a file, or one of: {', '.join(Profile)}",
+        ) from error

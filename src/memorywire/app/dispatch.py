@@ -1,0 +1,40 @@
+"""The narrow waist: every door hands over an operation and a payload, and gets an answer."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from memorywire.app import House
+from memorywire.model.answers import Answer
+from memorywire.model.capabilities import Capabilities
+from memorywire.model.record import Json
+from memorywire.model.values import replaced
+from memorywire.pipeline.perform import perform
+from memorywire.wire import validate
+from memorywire.wire.codec import OVERSIGHT, decode, decode_oversight
+
+if TYPE_CHECKING:
+    from memorywire.pipeline.oversee import Overseen
+
+
+async def dispatch(
+    operation: str, payload: Mapping[str, Json], house: House, *, tenant: str
+) -> "Answer | Overseen | Capabilities":
+    """Validate, decode, perform; every problem is a MemorywireError."""
+    validate.check(operation, payload)
+    if operation == "capabilities":
+        return house.capabilities
+    tools = replaced(house.tools, operation=operation)
+    if operation in OVERSIGHT:
+        from memorywire.pipeline.oversee import oversee  # agents never need it, so they do not wait for it
+
+        return await oversee(decode_oversight(operation, payload, tenant=tenant), tools)
+    answer = await perform(decode(operation, payload, tenant=tenant), tools)
+    return _noted(answer, payload["filter"]) if "filter" in payload else answer
+
+
+def _noted(answer: Answer, wanted: Json) -> Answer:
+    """With what is doubtful about the filter, if anything is."""
+    from memorywire.wire.doubts import doubts  # most requests have no filter
+
+    notes = doubts(wanted)
+    return replaced(answer, notes=notes) if notes else answer

@@ -1,0 +1,295 @@
+"""Where things are and who is asking: the environment before a TOML file before the defaults."""
+
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+from memorywire.app.container import Reading
+from memorywire.app.dream_settings import sleep_from
+from memorywire.app.replicas import Several
+from memorywire.app.router_settings import several_from
+from memorywire.model.consolidation import Sleep
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.record import DEFAULT_TENANT, Json
+from memorywire.model.urls import expand_variables, find_literal_secret
+from memorywire.model.values import dataclass
+from memorywire.pipeline.extract import DEFAULT_EXTRACTOR
+from memorywire.pipeline.layer import CALLS_A_DAY
+from memorywire.stores.addresses import path_of
+from memorywire.stores.contract import Store
+from memorywire.stores.router.mounting import name_in
+
+DEFAULT_AGENT = "default"
+DEFAULT_EMBEDDER = "minilm"
+DEFAULT_POLICY = "balanced"
+KEEP, REDACT = "keep", "redact"
+CONFIG_NAME = "memorywire.toml"
+_DIGITS = 10
+_PREFIX = "MEMORYWIRE_"
+_ELSEWHERE = ("HOME", "CONFIG", "URL", "TOKEN")
+_ALIKE = 0.7
+
+_KEYS = {
+    "store": "stores",
+    "agent": "agent",
+    "user": "user",
+    "tenant": "tenant",
+    "embedder": "embedder",
+    "floor": "floor",
+    "match": "match",
+    "policy": "policy",
+    "journal": "journal",
+    "secrets": "secrets",
+    "personal_data": "personal_data",
+    "extractor": "extractor",
+    "extractor_calls": "extractor_calls",
+    "console": "console",
+    "witness": "witnesses",
+    "router": "router",
+    "dream": "sleep",
+}
+
+_TABLES = frozenset({"router", "dream"})
+_URLS = ("stores", "journal", "embedder", "extractor")
+_NUMBERS = frozenset({"floor", "match", "extractor_calls"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything a memory needs to be opened; `sources` says what was read to know it."""
+
+    home: Path
+    stores: tuple[str, ...] = field(repr=False)
+    agent: str = DEFAULT_AGENT
+    user: str | None = None
+    tenant: str | None = None
+    embedder: str = DEFAULT_EMBEDDER
+    embedder_key: str | None = field(default=None, repr=False)
+    floor: float | None = None
+    match: float | None = None
+    policy: str = DEFAULT_POLICY
+    journal: str | None = None
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    personal_data: str = KEEP
+    console: str | None = None
+    witnesses: tuple[str, ...] = ()
+    several: Several = field(default_factory=Several)
+    extractor: str = DEFAULT_EXTRACTOR
+    extractor_key: str | None = field(default=None, repr=False)
+    extractor_calls: int = CALLS_A_DAY
+    sleep: Sleep = field(default_factory=Sleep)
+    sources: tuple[str, ...] = ()
+
+    @property
+    def redact_personal(self) -> bool:
+        """Whether personal data is taken out of what is remembered."""
+        return self.personal_data == REDACT
+
+    @property
+    def reading(self) -> Reading:
+        """Who reads conversations for facts."""
+        return Reading(extractor=self.extractor, key=self.extractor_key, calls_a_day=self.extractor_calls)
+
+    @property
+    def opening(self) -> dict[str, Any]:
+        """What a `Memory` is opened with under these settings."""
+        return {
+            "agent_id": self.agent,
+            "stores": self.stores,
+            "user_id": self.user,
+            "tenant": self.tenant or DEFAULT_TENANT,
+            "embedder": self.embedder,
+            "embedder_key": self.embedder_key,
+            "floor": self.floor,
+            "match": self.match,
+            "policy": self.policy,
+            "journal": self.journal,
+            "secrets": self.secrets,
+            "redact_personal": self.redact_personal,
+            "several": self.several,
+            "reading": self.reading,
+            "witnesses": self.witnesses,
+        }
+
+
+def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Settings:
+    """Settings from MEMORYWIRE_* variables over a TOML file over defaults.
+
+    The file is `config`, else MEMORYWIRE_CONFIG, else `memorywire.toml` in the home folder when
+    there is one. The keys of endpoints are read from the environment only, and `secrets` names
+    the variables whose values must never be kept: a secret has no place in a file that people copy around.
+    A URL in the file may hold `${NAME}`, which stands for the value of that variable.
+    """
+    home = data_home(env)
+    named = config or (Path(env["MEMORYWIRE_CONFIG"]) if "MEMORYWIRE_CONFIG" in env else None)
+    path = named or home / CONFIG_NAME
+    document = _with_variables(_read_toml(path), env) if named or path.is_file() else {}
+    given = {**document, **_from_env(env)}
+    variables = tuple(sorted(name for name in env if name.startswith("MEMORYWIRE_")))
+    stores = given.get("stores") or [default_store(env)]
+    return Settings(
+        home=home,
+        stores=tuple([stores] if isinstance(stores, str) else stores),
+        agent=given.get("agent", DEFAULT_AGENT),
+        user=given.get("user"),
+        tenant=given.get("tenant"),
+        embedder=given.get("embedder", DEFAULT_EMBEDDER),
+        embedder_key=env.get("MEMORYWIRE_EMBEDDER_KEY"),
+        floor=_share(given, "floor"),
+        match=_share(given, "match"),
+        policy=given.get("policy", DEFAULT_POLICY),
+        journal=given.get("journal"),
+        secrets=_secrets(given.get("secrets", ""), env),
+        personal_data=_personal_data(given.get("personal_data", KEEP)),
+        console=given.get("console"),
+        witnesses=_listed(given.get("witnesses", ())),
+        several=several_from(given.get("router", {}), env),
+        extractor=given.get("extractor", DEFAULT_EXTRACTOR),
+        extractor_key=env.get("MEMORYWIRE_EXTRACTOR_KEY"),
+        extractor_calls=_calls(given.get("extractor_calls", CALLS_A_DAY)),
+        sleep=sleep_from(given.get("sleep", {}), env),
+        sources=(*((str(path),) if document else ()), *variables),
+    )
+
+
+def misspelt(env: Mapping[str, str]) -> dict[str, str]:
+    """Variables that nobody reads, each with the setting that it looks like."""
+    from difflib import get_close_matches
+
+    known = [*(key.upper() for key in _KEYS), *_ELSEWHERE]
+    named = {name: name.removeprefix(_PREFIX) for name in sorted(env) if name.startswith(_PREFIX)}
+    others = {name: said for name, said in named.items() if said not in known and not said.endswith("_KEY")}
+    close = {name: get_close_matches(said, known, 1, _ALIKE) for name, said in others.items()}
+    return {name: _PREFIX + meant[0] for name, meant in close.items() if meant}
+
+
+def data_home(env: Mapping[str, str]) -> Path:
+    """MEMORYWIRE_HOME, else the platform's folder for a user's data."""
+    if env.get("MEMORYWIRE_HOME"):
+        return Path(env["MEMORYWIRE_HOME"]).expanduser()
+    import platformdirs
+
+    return platformdirs.user_data_path("memorywire", appauthor=False)
+
+
+def default_store(env: Mapping[str, str]) -> str:
+    """The URL of the embedded store that is used when none is named."""
+    return "sqlite://" + quote(str((data_home(env) / "memory.db").absolute()))
+
+
+def default_journal(env: Mapping[str, str], stores: Sequence[str | Store]) -> str:
+    """Where the journal is kept when the memories live in stores that cannot keep it beside them.
+
+    Each place has its own: what waits for one must not be written into another. Where there is the one that
+    all of them shared before, it stays in use, because it may hold what is owed.
+    """
+    home = data_home(env)
+    shared = home / "journal.db"
+    path = shared if shared.exists() else home / "journals" / f"{_mark(stores[0])}.db"
+    return "sqlite://" + quote(str(path.absolute()))
+
+
+def _mark(store: str | Store) -> str:
+    """A file's name for the place of a store: its kind, and a digest of where it is."""
+    if not isinstance(store, str):
+        return quote(store.name, safe="")
+    parts = urlsplit(name_in(store)[0])
+    host = parts.netloc.rpartition("@")[2].lower()
+    place = f"{parts.scheme}://{host}{path_of(unquote(parts.path))}"
+    return f"{parts.scheme}-{blake2b(place.encode(), digest_size=8).hexdigest()}"
+
+
+def _listed(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Several values: a list, or one text with commas between."""
+    several = given.split(",") if isinstance(given, str) else given
+    return tuple(one.strip() for one in several if one.strip())
+
+
+def _secrets(names: str, env: Mapping[str, str]) -> dict[str, str]:
+    """The values of the variables that hold secrets, by name: they are never written into a file."""
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    return {name: env[name] for name in wanted if env.get(name)}
+
+
+def _personal_data(word: Json) -> str:
+    if word not in (KEEP, REDACT):
+        raise InvalidRequest("personal_data is neither keep nor redact", field="personal_data", fix=REDACT)
+    return str(word)
+
+
+def _from_env(env: Mapping[str, str]) -> dict[str, Json]:
+    plain = {key: field for key, field in _KEYS.items() if key not in _TABLES}
+    found = {field: env.get(f"MEMORYWIRE_{key.upper()}") for key, field in plain.items()}
+    return {field: value for field, value in found.items() if value}
+
+
+def _read_toml(path: Path) -> dict[str, Json]:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidRequest(f"cannot read {path}: {error.strerror}", field="config") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidRequest(f"{path} is not TOML: {error}", field="config") from error
+    unknown = sorted(set(document) - set(_KEYS))
+    if unknown:
+        raise InvalidRequest(
+            f"{path} has an unknown key {unknown[0]!r}",
+            field=unknown[0],
+            fix=f"known keys: {', '.join(_KEYS)}",
+        )
+    for key, value in document.items():
+        if key in _TABLES:
+            if not isinstance(value, dict):
+                raise InvalidRequest(f"{key} in {path} must be a table", field=key, fix=f"[{key}]")
+        elif not isinstance(value, str) and not (key == "store" and _is_texts(value)) and key not in _NUMBERS:
+            raise InvalidRequest(f"{key} in {path} must be text", field=key)
+    return {_KEYS[key]: value for key, value in document.items()}
+
+
+def _with_variables(document: dict[str, Json], env: Mapping[str, str]) -> dict[str, Json]:
+    """The document with the environment variables that its URLs name put in."""
+
+    def expand(value: Json, field: str) -> Json:
+        if isinstance(value, list):
+            return [expand(one, field) for one in value]
+        return expand_variables(value, env, field=field) if isinstance(value, str) else value
+
+    return {name: expand(value, name) if name in _URLS else value for name, value in document.items()}
+
+
+def literal_secrets(path: Path) -> list[str]:
+    """The keys of a settings file whose URL holds a password, token or key in clear."""
+    document = _read_toml(path)
+    urls = {name: value if isinstance(value, list) else [value] for name, value in document.items()}
+    return [name for name in _URLS if any(map(find_literal_secret, urls.get(name, ())))]
+
+
+def _share(given: Mapping[str, Json], name: str) -> float | None:
+    """A number from 0 to 1, from a file or as text from the environment, if it was given."""
+    if name not in given:
+        return None
+    value = given[name]
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if isinstance(value, bool) or not 0 <= number <= 1:
+        raise InvalidRequest(f"{name} is {value!r}, not a number from 0 to 1", field=name)
+    return number
+
+
+def _calls(value: Json) -> int:
+    """A number of calls, from a file or as text from the environment."""
+    text = str(value)
+    if isinstance(value, bool) or not (text.isascii() and text.isdigit() and len(text) < _DIGITS):
+        raise InvalidRequest(f"extractor_calls is {value!r}, not a number of calls", field="extractor_calls")
+    return int(text)
+
+
+def _is_texts(value: Json) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)

@@ -1,0 +1,149 @@
+"""The ledger in Python: what was done, proven, signed and handed out."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import apsw
+
+from memorywire.app import House
+from memorywire.client.options import AuditOptions, moments
+from memorywire.journal import ledger
+from memorywire.journal.ledger import Filters
+from memorywire.journal.sealing import seal
+from memorywire.journal.signed_notes import Checkpoint, parse_checkpoints
+from memorywire.journal.signer import Notary
+from memorywire.journal.sqlite import SqliteJournal
+from memorywire.model.errors import InvalidRequest, NotFound
+from memorywire.model.record import Json
+from memorywire.pipeline.context import unsupported
+
+if TYPE_CHECKING:  # proofs are loaded by those who ask for one
+    from memorywire.journal.audit import Examination
+
+_PAGE = 20
+
+
+class Audited(ABC):
+    """The verbs of a client about its ledger."""
+
+    agent_id: str
+    user_id: str | None
+    tenant: str
+
+    async def audit_log(
+        self,
+        *,
+        subject: str | None = None,
+        before: int | None = None,
+        limit: int = _PAGE,
+        **filters: Unpack[AuditOptions],
+    ) -> tuple[dict[str, Json], ...]:
+        """Entries of the ledger, newest first; those before entry `before`, to go on.
+
+        `subject` is a change, a proposal or a recall: then all entries about it. It takes no filters.
+        """
+        wanted = self._filters(**filters)
+        if subject is not None:
+            refuse_filters("subject", filters)
+        for name, number in (("limit", limit), ("before", before)):
+            if number is not None and (type(number) is not int or number < 1):
+                raise InvalidRequest(f"{name} is a number of entries, from 1", field=name)
+        journal = await self._ledger()
+        if subject is None:
+            found = await journal.file.read(partial(ledger.log, filters=wanted, before=before, limit=limit))
+        else:
+            found = await journal.file.read(partial(ledger.about, tenant=self.tenant, subject=subject))
+        return tuple(row.said for row in found)
+
+    async def audit_verify(self, *, checkpoint: str | None = None, state: bool = False) -> "Examination":
+        """Prove that no entry was changed, removed, added or moved: `report.ok`, else `report.fault`.
+
+        `checkpoint` is one that `audit_checkpoint` gave and that was kept elsewhere. With `state`, the ledger
+        is also replayed and compared with the database: `state.differences` names what does not agree.
+        """
+        from memorywire.journal.audit import examine
+
+        journal = await self._ledger()
+        saved = [] if checkpoint is None else _parsed(checkpoint)
+        return await journal.file.read(partial(examine, notary=journal.notary, saved=saved, state=state))
+
+    async def audit_checkpoint(self) -> str:
+        """Sign the ledger as it is; keep what this gives where nobody who holds the database can write."""
+        journal = await self._ledger()
+        note = await seal(journal.file, _notary(journal))
+        if note is None:
+            raise NotFound("the ledger is empty", fix="remember something first")
+        return note
+
+    async def audit_export(
+        self, path: str | PathLike[str], *, whole: bool = False, **filters: Unpack[AuditOptions]
+    ) -> int:
+        """Write entries as lines of JSON that prove themselves; how many lines.
+
+        Of the agent, each with its proof, or with `whole` every entry there is, which takes no filters.
+        """
+        if whole:
+            refuse_filters("whole", filters)
+        wanted = None if whole else self._filters(**filters)
+        await self.audit_checkpoint()
+        journal = await self._ledger()
+        work = partial(_export, notary=_notary(journal), wanted=wanted, path=Path(path))
+        return await journal.file.read(work)
+
+    def _filters(self, **filters: Unpack[AuditOptions]) -> Filters:
+        known = AuditOptions.__annotations__
+        for name in sorted(filters.keys() - known.keys()):
+            raise InvalidRequest(
+                f"{name} is not a field here", field=name, fix=f"there are: {', '.join(known)}"
+            )
+        named: dict[str, Any] = {"user_id": None, "all_agents": False, **moments(**filters)}
+        agent = None if named.pop("all_agents") else self.agent_id
+        user = named.pop("user_id")
+        return Filters(tenant=self.tenant, agent=agent, user=self.user_id if user is None else user, **named)
+
+    async def _ledger(self) -> SqliteJournal:
+        """The journal, once everything that was noted is in it."""
+        journal = (await self._open()).journal
+        if journal is None:
+            raise unsupported("audit", "no journal is wired here")
+        await journal.settle()
+        return journal
+
+    @abstractmethod
+    async def _open(self) -> House: ...
+
+
+def refuse_filters(option: str, filters: Mapping[str, Any]) -> None:
+    """Refuse filters beside an option that gives everything: they would be accepted and narrow nothing."""
+    for name in sorted(name for name, value in filters.items() if value not in (None, False)):
+        raise InvalidRequest(f"{option} takes no filters", field=name, fix=f"leave out {name}")
+
+
+def _notary(journal: SqliteJournal) -> Notary:
+    if journal.notary is None:
+        raise unsupported("audit", "a ledger that is in no file is not signed")
+    return journal.notary
+
+
+def _export(db: apsw.Connection, notary: Notary, wanted: Filters | None, path: Path) -> int:
+    from memorywire.journal.audit import exported
+    from memorywire.journal.export import write_lines
+
+    lines = exported(db, notary, wanted)
+    try:
+        return write_lines(lines, path)
+    except OSError as error:
+        raise InvalidRequest(f"cannot write {path}: {error.strerror}", field="path") from error
+
+
+def _parsed(text: str) -> Sequence[Checkpoint]:
+    found, unreadable = parse_checkpoints(text)
+    if unreadable or not found:
+        raise InvalidRequest(
+            "this is no checkpoint", field="checkpoint", fix="give what audit_checkpoint gave, unchanged"
+        )
+    return found

@@ -1,0 +1,329 @@
+"""The store of an agent harness: items that are written, read, searched and deleted one by one.
+
+The ranking is `w_r * exp(-age / tau) + w_s * cosine`. Which stores keep the items, and which of them a search
+asks, is settled where the memory is opened; nothing here knows.
+"""
+
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+
+from memorywire.app import House
+from memorywire.model.change import EndReason
+from memorywire.model.errors import ApprovalPending, Conflict, InvalidRequest
+from memorywire.model.kv import is_entry
+from memorywire.model.query import Scored
+from memorywire.model.record import Json, MemoryType, Record, Scope, Standing
+from memorywire.model.requests import Forget, RankWeights, Recall, Remember
+from memorywire.model.values import dataclass
+from memorywire.model.where import Where
+from memorywire.pipeline.archive import keep_aside, set_aside
+from memorywire.pipeline.context import Tools
+from memorywire.pipeline.forget import forget
+from memorywire.pipeline.recall import recall
+from memorywire.pipeline.remember import remember
+from memorywire.pipeline.select import Chosen
+from memorywire.search.embed import Embedder
+from memorywire.search.rank import recency
+from memorywire.search.reference import cosine, floats
+from memorywire.stores.contract import Historian
+from memorywire.wire import validate
+
+MOST = 100
+
+_HEAVIEST = 1_000_000
+_LINKS = "links"
+_SUPERSEDES = "supersedes"
+_REPLACED = frozenset({EndReason.SUPERSEDED, EndReason.MERGED})
+
+
+class Status(StrEnum):
+    """Whether an item answers: `active` does; one that was replaced, or is blacklisted, does not."""
+
+    ACTIVE = "active"
+    SUPERSEDED = "superseded"
+    BLACKLISTED = "blacklisted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryItem:
+    """One memory. `created_at` is in epoch milliseconds; `relevancy` (0..1) is what it was worth then.
+
+    `backends` are the stores that hold it, as far as it was read; what is written is written to all.
+    """
+
+    content: str
+    id: str | None = None
+    created_at: int | None = None
+    session: str | None = None
+    relevancy: float = 1.0
+    source: str | None = None
+    tags: tuple[str, ...] = ()
+    backends: tuple[str, ...] = ()
+    status: Status = Status.ACTIVE
+    supersedes: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """An item that a search found: its place, from 0, its score, and what its relevancy has faded to."""
+
+    item: MemoryItem
+    score: float
+    rank: int
+    relevancy: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """Weights of recency and of relevancy to the query; what fades, fades to 1/e in `tau_days`."""
+
+    w_r: float = 0.2
+    w_s: float = 0.8
+    tau_days: float = 30.0
+
+    def __post_init__(self) -> None:
+        for name, weight in (("w_r", self.w_r), ("w_s", self.w_s)):
+            if not 0 <= weight <= _HEAVIEST:
+                raise InvalidRequest(f"{name} is a weight from 0 to {_HEAVIEST:,}", field=name)
+        if not 0 < self.tau_days < math.inf:
+            raise InvalidRequest("tau_days is a number of days, more than 0", field="tau_days")
+
+    @property
+    def weights(self) -> RankWeights:
+        """The same for the ranker of a recall, which counts in half-lives."""
+        return RankWeights(semantic=self.w_s, recency=self.w_r, half_life_days=self.tau_days * math.log(2))
+
+    def faded(self, record: Record, now: int) -> float:
+        return recency(record, self.weights.half_life_days, now)
+
+    async def choose(
+        self, admitted: Sequence[Scored], request: Recall, now: int, embedder: Embedder
+    ) -> Chosen:
+        """The best `k` by the formula above; ties by id."""
+        near = await _cosines(admitted, request.query, embedder)
+        scored = [
+            replace(one, score=self.w_r * self.faded(one.record, now) + self.w_s * alike)
+            for one, alike in zip(admitted, near, strict=True)
+        ]
+        best = sorted(scored, key=lambda one: (-one.score, one.record.id))
+        return Chosen(hits=tuple(best[: request.k]), supporting={}, passed_over=())
+
+
+class Harness:
+    """The items of one agent, or of one of its users.
+
+    Every write and delete is judged by the policy and stands in the ledger. What waits for a person has an
+    id already, and is not there until they agree.
+    """
+
+    def __init__(
+        self, house: Callable[[], Awaitable[House]], scope: Scope, ranking: Ranking | None = None
+    ) -> None:
+        self.scope = scope
+        self.ranking = ranking or Ranking()
+        self._house = house
+
+    def ranked(self, ranking: Ranking) -> "Harness":
+        """The same items, searched with other weights."""
+        return Harness(self._house, self.scope, ranking)
+
+    async def write(self, item: MemoryItem) -> str:
+        """Keep the item, as a new version when its id is there and it differs; gives the id.
+
+        The id is that of an older item when that one says the same already.
+        """
+        tools = await self._tools("remember")
+        _refuse_unfit(item, tools)
+        current = None if item.id is None else await self._current(item.id, tools)
+        barred = item.status is Status.BLACKLISTED
+        if current is None or not _same(current, item):
+            _refuse_value(current)
+            keep = keep_aside if barred else remember
+            id = (await keep(_request(item, current, self.scope), tools)).id
+        else:
+            id = current.id
+        kept = await self._current(id, tools) if barred else None
+        if kept is not None and kept.standing is not Standing.ARCHIVED:
+            await set_aside(kept, tools)
+        return id
+
+    async def get(self, id: str) -> MemoryItem | None:
+        """The item, also when another took its place or it is blacklisted; None when it is gone."""
+        tools = await self._tools("get")
+        current = await self._current(id, tools)
+        if current is not None:
+            return _item(current, await self._holders(id, tools))
+        versions = await tools.store.history(self.scope, id) if isinstance(tools.store, Historian) else []
+        if not versions or versions[-1].record is None or versions[-1].reason not in _REPLACED:
+            return None
+        last = _item(versions[-1].record, await self._holders(id, tools))
+        return replace(last, status=Status.SUPERSEDED)
+
+    async def search(self, query: str, k: int = 8) -> list[Found]:
+        """The active items that are nearest to the query, newer ones before older ones, best first."""
+        validate.check_query(query)
+        if not 0 < k <= MOST:
+            raise InvalidRequest(f"k is 1 to {MOST}", field="k")
+        tools = await self._tools("recall")
+        # With a rank more candidates are looked at than are shown.
+        request = Recall(scope=self.scope, query=query, k=k, min_relevance="off", rank=self.ranking.weights)
+        now = tools.clock()
+        found = await recall(request, tools, self.ranking.choose)
+        return [
+            Found(
+                item=_item(hit.record, hit.stores),
+                score=hit.score,
+                rank=place,
+                relevancy=hit.record.confidence * self.ranking.faded(hit.record, now),
+            )
+            for place, hit in enumerate(found.hits)
+        ]
+
+    async def delete(self, id: str) -> None:
+        """End the item; deleting what is not there is fine.
+
+        Raises ApprovalPending while it waits for a person: then the item is still there.
+        """
+        receipt = await forget(Forget(scope=self.scope, ids=(id,)), await self._tools("forget"))
+        if receipt.proposal_id is not None:
+            raise ApprovalPending(
+                "a person has to agree first; the item is still there",
+                proposal_id=receipt.proposal_id,
+                fix=f"approve proposal {receipt.proposal_id}, or reject it",
+            )
+
+    async def all(self) -> AsyncIterator[MemoryItem]:
+        """Every item that is active or blacklisted, by id."""
+        tools = await self._tools("list")
+        where = Where(scope=self.scope, alive_at=tools.clock(), standings=frozenset(Standing))
+        async for record in tools.all_matching(where):
+            yield _item(record, tools.names)
+
+    async def _tools(self, operation: str) -> Tools:
+        tools = await (await self._house()).tools.serving(self.scope)
+        return replace(tools, operation=operation)
+
+    async def _current(self, id: str, tools: Tools) -> Record | None:
+        found = await tools.store.get(self.scope, [id])
+        return found[0] if found and found[0].alive(tools.clock()) else None
+
+    async def _holders(self, id: str, tools: Tools) -> tuple[str, ...]:
+        """The stores, without those that are still owed a version of this item."""
+        owed = [] if tools.office is None else await tools.office.journal.debts()
+        late = {debt.store for debt in owed if any(put.record.id == id for put in debt.change.put)}
+        return tuple(name for name in tools.names if name not in late)
+
+
+def _refuse_unfit(item: MemoryItem, tools: Tools) -> None:
+    if item.status is Status.SUPERSEDED:
+        raise InvalidRequest(
+            "an item is superseded by another one", field="status", fix="write the other, with supersedes"
+        )
+    unknown = sorted(set(item.backends) - set(tools.names))
+    if unknown:
+        raise InvalidRequest(
+            f"no store is called {unknown[0]}", field="backends", fix=f"one of: {', '.join(tools.names)}"
+        )
+    validate.check("remember", _payload(item))
+
+
+def _refuse_value(current: Record | None) -> None:
+    if current is not None and is_entry(current):
+        raise Conflict(f"{current.id} is the value of a key", field="id", fix="set it by its key")
+
+
+def _payload(item: MemoryItem) -> dict[str, Json]:
+    """The item as a wire payload, so that what the wire refuses is refused here, too."""
+    said = {
+        "agent_id": "harness",
+        "type": MemoryType.SEMANTIC.value,
+        "content": item.content,
+        "confidence": item.relevancy,
+        "id": item.id,
+        "occurred_at": item.created_at,
+        "session_id": item.session,
+        "source": item.source,
+        "tags": list(item.tags) or None,
+        _SUPERSEDES: item.supersedes,
+    }
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _request(item: MemoryItem, current: Record | None, scope: Scope) -> Remember:
+    """The request for the engine; what the item supersedes is sent once, and later only remembered."""
+    replaced = () if item.supersedes is None else (item.supersedes,)
+    again = current is not None and _superseded(current) == item.supersedes
+    return Remember(
+        scope=scope if current is None else current.scope,
+        type=MemoryType.SEMANTIC if current is None else current.type,
+        content=item.content if current is None or item.content != current.words else current.content,
+        metadata=_metadata(current, replaced),
+        confidence=item.relevancy,
+        source=item.source,
+        expires_at=None if current is None else current.expires_at,
+        id=item.id,
+        occurred_at=_happened(item, current),
+        tags=item.tags,
+        session_id=item.session,
+        supersedes=() if again else replaced,
+        if_version=None if current is None else current.version,
+    )
+
+
+def _happened(item: MemoryItem, current: Record | None) -> int | None:
+    """When the item happened, if that is new: writing back an item that was read says nothing new."""
+    if current is None or item.created_at not in (None, current.moment):
+        return item.created_at
+    return current.occurred_at
+
+
+def _metadata(current: Record | None, replaced: tuple[str, ...]) -> dict[str, Json]:
+    kept = {} if current is None else dict(current.metadata)
+    return {**kept, _LINKS: {**_links(kept), _SUPERSEDES: list(replaced)}} if replaced else kept
+
+
+def _links(metadata: Mapping[str, Json]) -> Mapping[str, Json]:
+    """The links in this metadata; others may keep something else under the same name."""
+    found = metadata.get(_LINKS)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _superseded(record: Record) -> str | None:
+    said = _links(record.metadata).get(_SUPERSEDES)
+    named = [id for id in said if isinstance(id, str)] if isinstance(said, list) else []
+    return next(iter((*record.supersedes, *named)), None)
+
+
+def _same(current: Record, item: MemoryItem) -> bool:
+    """Whether writing the item would change nothing; its holders and its status do not count."""
+    kept = _item(current, item.backends)
+    wanted = replace(item, status=kept.status, created_at=item.created_at or kept.created_at)
+    lifted = item.status is Status.ACTIVE and kept.status is not Status.ACTIVE
+    return kept == wanted and not lifted
+
+
+def _item(record: Record, backends: tuple[str, ...]) -> MemoryItem:
+    archived = record.standing is Standing.ARCHIVED
+    return MemoryItem(
+        id=record.id,
+        content=record.words,
+        created_at=record.moment,
+        session=record.session_id,
+        relevancy=record.confidence,
+        source=record.source,
+        tags=record.tags,
+        backends=backends,
+        status=Status.BLACKLISTED if archived else Status.ACTIVE,
+        supersedes=_superseded(record),
+    )
+
+
+async def _cosines(candidates: Sequence[Scored], query: str, embedder: Embedder) -> list[float]:
+    """How near each candidate is to the query: as its store measured it, or else measured here."""
+    bare = [one.record for one in candidates if "vector" not in one.signals]
+    vectors = await embedder.embed([query, *(record.meaning for record in bare)]) if bare else []
+    asked = floats(vectors[0]) if vectors else None
+    own = {record.id: cosine(asked, floats(vector)) for record, vector in zip(bare, vectors[1:], strict=True)}
+    return [own.get(one.record.id, one.signals.get("vector", 0.0)) for one in candidates]

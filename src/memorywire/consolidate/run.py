@@ -1,0 +1,252 @@
+"""A night: passes over an agent's memory, tried on a draft, judged, rehearsed, committed as one change."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from memorywire.consolidate.conflicts import conflicts
+from memorywire.consolidate.decay import over_caps, over_time
+from memorywire.consolidate.draft import Draft
+from memorywire.consolidate.duplicates import exact, near, semantic
+from memorywire.consolidate.gather import Group, repetitions, sessions
+from memorywire.consolidate.likeness import Vectors
+from memorywire.consolidate.people import People, asked_of_people
+from memorywire.consolidate.probes import Probe, rehearse
+from memorywire.consolidate.runs import brought_back
+from memorywire.consolidate.steps import DREAM, Dreamed, Result, Step
+from memorywire.consolidate.thinking import Thinking, Thought, expected, think
+from memorywire.consolidate.thresholds import Thresholds, fitted
+from memorywire.journal.contract import Act
+from memorywire.model.change import Change
+from memorywire.model.consolidation import OFF, Limits, Retention, Sleep
+from memorywire.model.errors import EmbedderNotConfigured
+from memorywire.model.kv import MARK as KEYED
+from memorywire.model.layer import MARK as LAYER
+from memorywire.model.layer import Kind
+from memorywire.model.record import Record, Scope
+from memorywire.model.where import Where
+from memorywire.pipeline.commit import Plan
+from memorywire.pipeline.context import Tools
+from memorywire.pipeline.extract import open_chat
+from memorywire.pipeline.govern import case_of, hold
+from memorywire.pipeline.ledger import entry_of
+from memorywire.pipeline.outbox import carry_out
+from memorywire.policy.judge import Judgement, judge
+from memorywire.policy.rules import Verdict
+from memorywire.stores.contract import Chronicler
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Night:
+    """What one run may do: its limits, the retention, and the questions that must not be answered worse.
+
+    Without `thinking` no model is asked.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    retention: Retention = field(default_factory=Retention)
+    probes: tuple[Probe, ...] = ()
+    thinking: Thinking | None = None
+    dry_run: bool = False
+
+
+def night_of(sleep: Sleep) -> Night:
+    """The night that these settings describe."""
+    chat = None if sleep.model == OFF else open_chat(sleep.model, api_key=sleep.key, field="model")
+    return Night(
+        limits=sleep.limits,
+        retention=sleep.retention,
+        thinking=None if chat is None else Thinking(chat, sleep.spending),
+    )
+
+
+async def dream(scope: Scope, tools: Tools, night: Night) -> Dreamed:
+    """One run over the memories of the scope. Nothing is deleted; what is done is one change, or none.
+
+    What a model makes of the memories, as they are then, is proposed to a person.
+    """
+    tools.historian(DREAM)
+    run = _Run(scope, tools, night)
+    done = await run.made()
+    return replace(done, thought=(await run.thought()).document())
+
+
+class _Run:
+    """One run while it is under way."""
+
+    def __init__(self, scope: Scope, tools: Tools, night: Night) -> None:
+        self.scope = scope
+        self.tools = tools
+        self.night = night
+        self.began = tools.clock()
+        self.left = 0
+        self.people = People()
+        self.spared: frozenset[str] = frozenset()
+        self.held: list[tuple[Step, Plan, Judgement]] = []
+        self.refused: list[tuple[str, Step]] = []
+        self.thresholds: Thresholds | None = None
+
+    async def made(self) -> Dreamed:
+        found = [record for record in await self._alive() if _free_to_change(record)]
+        earlier = [said async for said in self._earlier(found)]
+        self.people = await asked_of_people(self.scope, self.tools)
+        self.spared = await brought_back(self.scope, self.tools)
+        self.draft = Draft(found, self.began, frozen=self.people.waiting, earlier=earlier)
+        self.thresholds = await self._fitted()
+        vectors = await self._vectors([*found, *(record for record, _ in earlier)])
+        for make in self._passes(vectors):
+            for step in list(make()):
+                await self._consider(step)
+        done = Dreamed(
+            result=Result.CALM,
+            memories=len(found),
+            steps=tuple(self.draft.steps),
+            refused=tuple(self.refused),
+            left=self.left,
+        )
+        return await self._settled(done, found, vectors)
+
+    async def thought(self) -> Thought:
+        """What a model makes of the memories, or why none is asked."""
+        thinking = self.night.thinking
+        if thinking is None:
+            return Thought()
+        if self.tools.office is None:
+            return Thought(problem="nobody could propose anything: no journal is wired here")
+        records = [record for record in await self._alive() if KEYED not in record.metadata]
+        groups = [*sessions(records), *await self._repetitions(records)]
+        if self.night.dry_run:
+            return await expected(groups, self.tools, thinking)
+        until = self.began + int(self.night.limits.seconds * 1000)
+        return await think(groups, records, self.tools, thinking, until)
+
+    async def _repetitions(self, records: Sequence[Record]) -> list[Group]:
+        if self.thresholds is None:
+            return []
+        return list(repetitions(records, await self._vectors(records), self.thresholds.related))
+
+    async def _alive(self) -> list[Record]:
+        where = Where(scope=self.scope, alive_at=self.began)
+        return [record async for record in self.tools.all_matching(where)]
+
+    async def _earlier(self, found: Sequence[Record]) -> AsyncIterator[tuple[Record, str]]:
+        """The statements that were merged into these memories on former nights."""
+        historian = self.tools.historian(DREAM)
+        for record in found:
+            for id in record.merged_from:
+                history = await historian.history(self.scope, id)
+                if history and history[-1].record is not None:
+                    yield history[-1].record, record.id
+
+    def _passes(self, vectors: Vectors) -> Iterator[Callable[[], Iterable[Step]]]:
+        draft, retention, now = self.draft, self.night.retention, self.began
+        thresholds = self.thresholds
+        yield lambda: exact(draft.free, retention)
+        yield lambda: near(draft.free, retention)
+        if thresholds is not None:
+            yield lambda: semantic(draft.wordings, vectors, thresholds, retention)
+        yield lambda: conflicts(draft.wordings, retention)
+        yield lambda: over_time(draft.free, retention, now)
+        yield lambda: over_caps(draft.free, retention)
+
+    async def _fitted(self) -> Thresholds | None:
+        """The thresholds of likeness in this embedding space; None without an embedder."""
+        try:
+            return await fitted(self.tools.embedder)
+        except EmbedderNotConfigured:
+            return None
+
+    async def _vectors(self, records: Sequence[Record]) -> Vectors:
+        return {} if self.thresholds is None else await vectors_of(records, self.tools)
+
+    async def _consider(self, step: Step) -> None:
+        """Take the step, hold it for a person, or leave it: for another night, or because a rule says so."""
+        free = {record.id for record in self.draft.free}
+        if not step.touched <= free or self._unwanted(step):
+            return
+        if self._full(step):
+            self.left += 1
+            return
+        plan = self.draft.plan(step, self.tools.mint())
+        judgement = await self._judged(step, plan)
+        if judgement.verdict is Verdict.ALLOW:
+            self.draft.take(step)
+            return
+        self.draft.freeze(step)
+        if judgement.verdict is Verdict.HOLD and step.kept is not None and self.tools.office is not None:
+            self.held.append((step, plan, judgement))
+        else:
+            self.refused.append((judgement.rule, step))
+
+    def _unwanted(self, step: Step) -> bool:
+        """Whether a person has rejected or taken back the same before."""
+        return self.people.refused(step.touched) or not self.spared.isdisjoint(step.ids)
+
+    def _full(self, step: Step) -> bool:
+        taken = sum(len(one.ids) for one in self.draft.steps)
+        late = self.tools.clock() - self.began > self.night.limits.seconds * 1000
+        return late or taken + len(step.ids) > self.night.limits.allowed(len(self.draft.first))
+
+    async def _judged(self, step: Step, plan: Plan) -> Judgement:
+        """The policy's verdict on the step; what the dream itself doubts is at least held."""
+        doubted = Judgement(verdict=Verdict.HOLD, rule=DREAM, reason=step.why)
+        if self.tools.office is None:
+            return doubted if not step.sure else replace(doubted, verdict=Verdict.ALLOW)
+        policy = await self.tools.office.rulebook.policy(self.scope.tenant)
+        judgement = judge(await case_of(plan, self.tools, policy), policy)
+        return doubted if judgement.verdict is Verdict.ALLOW and not step.sure else judgement
+
+    async def _settled(self, done: Dreamed, found: Sequence[Record], vectors: Vectors) -> Dreamed:
+        """Rehearse on a copy, then commit all steps at once, then propose what was held."""
+        change = self.draft.change(self.tools.mint(), self.scope, _reason(done.steps))
+        if self.night.probes and done.steps and vectors:
+            probed = await rehearse(self.night.probes, found, vectors, change, self.tools)
+            done = replace(done, probes=probed.document())
+            if probed.worse:
+                return replace(done, result=Result.DISCARDED)
+        if self.night.dry_run:
+            proposed = tuple(("", step) for step, _, _ in self.held)
+            return replace(done, result=Result.REHEARSED, proposed=proposed)
+        if done.steps:
+            await self._commit(change, done.steps)
+            done = replace(done, result=Result.COMMITTED, run=change.id)
+        return replace(done, proposed=tuple([(await self._propose(*held), held[0]) for held in self.held]))
+
+    async def _commit(self, change: Change, steps: Sequence[Step]) -> None:
+        if self.tools.office is None:
+            await self.tools.store.write(change)
+            return
+        entry = entry_of(change, "committed", self.tools, steps=[step.document() for step in steps])
+        await carry_out(change, Act(entries=(entry,)), self.tools)
+
+    async def _propose(self, step: Step, plan: Plan, judgement: Judgement) -> str:
+        policy = await self.tools.governance.rulebook.policy(self.scope.tenant)
+        case = await case_of(plan, self.tools, policy)
+        done = await hold(plan, case, judgement, policy, self.tools)
+        return done.proposal_id or ""
+
+
+async def vectors_of(records: Sequence[Record], tools: Tools) -> Vectors:
+    """What the store keeps, where it hands vectors out, and for the others new ones."""
+    kept: list[bytes | None] = [None] * len(records)
+    if isinstance(tools.store, Chronicler) and records:
+        named = [(record.id, record.version) for record in records]
+        kept = await tools.store.vectors(records[0].scope.tenant, named)
+    missing = [record for record, vector in zip(records, kept, strict=True) if vector is None]
+    made = iter(await tools.embedder.embed([record.meaning for record in missing]))
+    return {
+        record.id: next(made) if vector is None else vector
+        for record, vector in zip(records, kept, strict=True)
+    }
+
+
+def _free_to_change(record: Record) -> bool:
+    """Whether a dream may change it: values of keys and turns of conversations stay as they were said."""
+    marked = record.metadata.get(LAYER)
+    turn = isinstance(marked, Mapping) and marked.get("kind") == Kind.TURN
+    return KEYED not in record.metadata and not turn
+
+
+def _reason(steps: Sequence[Step]) -> str:
+    counts = Counter(step.name.value for step in steps)
+    return "dreamed: " + ", ".join(f"{count} {name}" for name, count in counts.items())

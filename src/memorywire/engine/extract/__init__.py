@@ -1,6 +1,0 @@
-"""Reading facts out of conversations: by rules, by a model behind an endpoint, or by a store that can."""
-
-from memorywire.engine.extract.contract import Extractor
-from memorywire.engine.extract.opening import DEFAULT_EXTRACTOR, open_chat, open_extractor
-
-__all__ = ["DEFAULT_EXTRACTOR", "Extractor", "open_chat", "open_extractor"]

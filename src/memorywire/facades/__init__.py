@@ -1,1 +1,0 @@
-"""What people hold in their hands: the Python face of the engine."""

@@ -1,6 +1,0 @@
-"""Definitions of backends at work: which agents they serve, and the stores they describe."""
-
-from memorywire.house.definitions.backends import Backends, name_of
-from memorywire.house.definitions.rules import Rules, rules_from
-
-__all__ = ["Backends", "Rules", "name_of", "rules_from"]

@@ -1,0 +1,243 @@
+"""Who signs: the key file of a ledger, and the file of checkpoints, which only grows.
+
+Both stand outside the database whose rows they vouch for.
+"""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self
+
+from memorywire.journal.signed_notes import (
+    Checkpoint,
+    Handover,
+    Signer,
+    Verifier,
+    parse_checkpoints,
+    parse_signer,
+    signed,
+)
+from memorywire.journal.witness import Witnesses, check_witness
+from memorywire.model.errors import InvalidRequest, StoreBusy, StoreUnavailable
+from memorywire.model.ids import Entropy
+from memorywire.model.values import dataclass
+
+_SEED_BYTES = 32
+_PRIVATE = 0o600
+_PAUSE = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notary:
+    """Signs checkpoints with the key of one file and keeps them in another. Blocks: it is for threads."""
+
+    key: Path
+    checkpoints: Path
+    entropy: Entropy = os.urandom
+    seconds: float = 5.0
+    """How long to wait for another process that signs, or that copies the database."""
+    witnesses: tuple[str, ...] = ()
+
+    @classmethod
+    def beside(cls, database: Path, witnesses: Sequence[str] = ()) -> Self:
+        """The notary with the files that stand beside a database by default.
+
+        What it signs also goes to the witnesses.
+        """
+        return cls(
+            key=database.with_name(f"{database.name}-ledger.key"),
+            checkpoints=database.with_name(f"{database.name}-checkpoints"),
+            witnesses=tuple(map(check_witness, witnesses)),
+        )
+
+    def sign(self, checkpoint: Checkpoint) -> str:
+        """The signed note, on the disk before it is given; the key is made when there is none."""
+        with self._alone() as handle:
+            note = signed(checkpoint.text, [self._signer(checkpoint.origin)])
+            _append(handle, note)
+        self._tell_witnesses()
+        return note
+
+    def sign_text(self, text: str) -> str | None:
+        """The text as a signed note, which is kept nowhere; None while there is no key."""
+        if self._next.exists():  # else nothing is written here: the folder may be read-only
+            with self._alone():
+                self._finish_rotation()
+        return signed(text, [_read_key(self.key)]) if self.key.exists() else None
+
+    def _tell_witnesses(self) -> None:
+        """Send what the witnesses do not have; one that is away gets it with the next checkpoint."""
+        if self.witnesses:
+            self.witnessed.send(self.saved()[0])
+
+    @property
+    def witnessed(self) -> Witnesses:
+        """The witnesses, and how far each was told."""
+        return Witnesses(
+            urls=self.witnesses, progress=self.checkpoints.with_name(f"{self.checkpoints.name}-sent")
+        )
+
+    def rotate(self, checkpoint: Checkpoint) -> str:
+        """Hand over to a new key, by a checkpoint that both keys sign; the old key is gone afterwards."""
+        with self._alone() as handle:
+            old = self._signer(checkpoint.origin)
+            new = Signer(checkpoint.origin, self.entropy(_SEED_BYTES))
+            _create(self._next, new.secret)
+            handover = Handover(old=old.verifier, new=new.verifier)
+            note = signed(checkpoint.text + handover.text, [old, new])
+            _append(handle, note)
+            self._next.replace(self.key)
+            _sync_folder(self.key.parent)
+        self._tell_witnesses()
+        return note
+
+    def verifier(self) -> Verifier | None:
+        """The public key of the log; None while nothing was ever signed."""
+        if self._next.exists():  # else nothing is written here: whoever only looks may not be allowed to
+            with self._alone():
+                self._finish_rotation()
+        return _read_key(self.key).verifier if self.key.exists() else None
+
+    def saved(self) -> tuple[list[Checkpoint], int]:
+        """The checkpoints of the file, and how many cannot be read."""
+        return read_checkpoints(self.checkpoints) if self.checkpoints.exists() else ([], 0)
+
+    @property
+    def ledgers(self) -> Path:
+        """The folder for ledgers of other houses, which are evidence and never part of ours."""
+        return self.checkpoints.with_name(f"{self.checkpoints.name.removesuffix('-checkpoints')}-ledgers")
+
+    @contextmanager
+    def still(self) -> Iterator[None]:
+        """Keep everybody from signing meanwhile, also where this process could not sign itself."""
+        if os.access(self.checkpoints.parent, os.W_OK):
+            with self._alone():
+                yield
+        elif self.checkpoints.exists():
+            with self._locked(os.O_RDONLY):
+                yield
+        else:
+            yield
+
+    @property
+    def _next(self) -> Path:
+        return self.key.with_name(f"{self.key.name}.next")
+
+    @contextmanager
+    def _alone(self) -> Iterator[int]:
+        """The open file of checkpoints, while no other process signs."""
+        with self._locked(os.O_CREAT | os.O_RDWR | os.O_APPEND) as handle:
+            yield handle
+
+    @contextmanager
+    def _locked(self, flags: int) -> Iterator[int]:
+        try:
+            self.checkpoints.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle = os.open(self.checkpoints, flags, _PRIVATE)
+            try:
+                self._lock(handle)
+                yield handle
+            finally:
+                os.close(handle)
+        except OSError as error:
+            raise StoreUnavailable(
+                f"the ledger cannot be signed: {error.strerror}: {error.filename or self.checkpoints}",
+                fix="check free space and permissions, then retry",
+            ) from error
+
+    def _lock(self, handle: int) -> None:
+        """Lock the file of checkpoints; StoreBusy when another process keeps it, perhaps a stopped one."""
+        import fcntl  # where there is none, everything but signing still works
+
+        deadline = time.monotonic() + self.seconds
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                if time.monotonic() >= deadline:
+                    raise StoreBusy(
+                        f"another process has held {self.checkpoints} for {self.seconds:g} s",
+                        fix="end it (a stopped `memorywire backup` holds it too), and retry",
+                    ) from error
+            else:
+                return
+            time.sleep(_PAUSE)
+
+    def _signer(self, origin: str) -> Signer:
+        self._finish_rotation()
+        if not self.key.exists():
+            _create(self.key, Signer(origin, self.entropy(_SEED_BYTES)).secret)
+        signer = _read_key(self.key)
+        if signer.name != origin:
+            raise StoreUnavailable(
+                f"the key in {self.key} signs for {signer.name}, and this ledger is {origin}",
+                fix="give each ledger a key file of its own",
+            )
+        return signer
+
+    def _finish_rotation(self) -> None:
+        """Finish the rotation of a process that died: it left both keys, and what it signed decides."""
+        if not self._next.exists():
+            return
+        new = _read_key(self._next).verifier
+        if any(found.handover and found.handover.new == new for found in self.saved()[0]):
+            self._next.replace(self.key)
+        else:
+            self._next.unlink()
+
+
+def read_checkpoints(path: Path) -> tuple[list[Checkpoint], int]:
+    """The checkpoints of a file, and how many cannot be read."""
+    try:
+        return parse_checkpoints(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidRequest(f"cannot read checkpoints from {path}", field="checkpoint") from error
+
+
+def _read_key(path: Path) -> Signer:
+    try:
+        return parse_signer(path.read_text(encoding="utf-8").strip())
+    except (OSError, InvalidRequest, UnicodeDecodeError) as error:
+        raise StoreUnavailable(
+            f"the signing key in {path} cannot be read", fix="restore the file from a backup"
+        ) from error
+
+
+def _create(path: Path, line: str) -> None:
+    """Create a file for its owner alone, whole or not at all."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    handle = os.open(fresh, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, _PRIVATE)
+    try:
+        _write(handle, f"{line}\n".encode())
+    finally:
+        os.close(handle)
+    fresh.replace(path)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Flush the names of files to the disk: a file that was flushed is lost with its name."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _append(handle: int, note: str) -> None:
+    """Append a note, unless it is the last one already; half a note is left behind an empty line."""
+    whole = f"{note}\n".encode()
+    size = os.fstat(handle).st_size
+    tail = os.pread(handle, len(whole), max(size - len(whole), 0))
+    if tail != whole:
+        _write(handle, whole if not tail or tail.endswith(b"\n\n") else b"\n\n" + whole)
+
+
+def _write(handle: int, data: bytes) -> None:
+    """Write all of it, and flush it to the disk."""
+    while data:
+        data = data[os.write(handle, data) :]
+    os.fsync(handle)

@@ -1,0 +1,266 @@
+"""Gathers the candidates of a recall: from one store in its order, or from several, checked and fused."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from memorywire.model.answers import Outcome
+from memorywire.model.capabilities import Feature
+from memorywire.model.errors import StoreUnavailable
+from memorywire.model.query import Query, Scored
+from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
+from memorywire.model.requests import Fusion, Recall
+from memorywire.model.values import dataclass
+from memorywire.pipeline.context import Tools
+from memorywire.pipeline.question_vectors import Wording
+from memorywire.pipeline.replicate import anchor_of
+from memorywire.pipeline.verify_hits import Believed, believe, trusted
+from memorywire.search.fuse import Fused, Ranking, Rules, fuse
+from memorywire.search.reference import cosine, floats
+from memorywire.search.relevance import evidence, relevance
+from memorywire.stores.contract import Enough, FallsBack, Fanned, Found, LateAsker
+
+_LEAST = 20
+"""Each of several stores is asked for at least this many hits, so that what one ranks low another can
+lift."""
+
+_DEPTH = 100
+"""Each leg of one store is asked for this many hits: what stands lower in both would hardly come up."""
+
+MEASURED = frozenset({Feature.VECTOR, Feature.FTS})
+"""A store with both features scores by our own formulas, so its scores can be compared with ours."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Candidates in their order, scored by evidence; `fused` has the scores of a fusion, if there was one."""
+
+    candidates: list[Scored]
+    outcomes: tuple[Outcome, ...]
+    fused: Mapping[str, float] | None = None
+    returned_by: Mapping[str, tuple[str, ...]] | None = None
+    rankings: tuple[Ranking, ...] = ()
+    degraded: tuple[str, ...] = ()
+
+    def stores(self, id: str) -> tuple[str, ...]:
+        """Who returned this memory."""
+        if self.returned_by is not None:
+            return self.returned_by[id]
+        return tuple([outcome.store for outcome in self.outcomes])
+
+    def ranks(self, id: str) -> dict[str, float]:
+        """Where each of several stores had this memory in its own order, from 1, as signals."""
+        return {
+            f"rank in {ranking.store}": float(place)
+            for ranking in self.rankings
+            for place, hit in enumerate(ranking.hits, 1)
+            if hit.record.id == id
+        }
+
+    def by_fusion(self, scored: Scored) -> Scored:
+        """The candidate with the score of the fusion; its own relevance becomes the signal `relevance`."""
+        if self.fused is None:
+            return scored
+        signals = {**scored.signals, "relevance": scored.score}
+        return replace(scored, score=self.fused[scored.record.id], signals=signals)
+
+
+def begun(request: Recall, tools: Tools) -> Wording:
+    """The wording of the query; embedding has begun where the store can start before it is done."""
+    wording = Wording(request.query, tools.embedder, tools.rests)
+    if _late_asker(request, tools) is not None:
+        wording.begin()
+    return wording
+
+
+def _late_asker(request: Recall, tools: Tools) -> LateAsker | None:
+    """The store, if it takes a question before its vectors are made, and is asked as a whole."""
+    store = tools.store
+    apart = request.fusion is Fusion.LEGS or (isinstance(store, Fanned) and request.as_of is None)
+    return store if isinstance(store, LateAsker) and not apart and not isinstance(store, FallsBack) else None
+
+
+async def ask(
+    question: Query,
+    wording: Wording,
+    limit: int,
+    request: Recall,
+    tools: Tools,
+    *,
+    enough: Enough | None = None,
+) -> Asked:
+    """The best candidates of all stores.
+
+    A question about the past goes to one store only, because no witness can check answers about the past. The
+    question is embedded on the way. A store may stop at `enough` candidates where all would be admitted
+    alike.
+    """
+    store = _late_asker(request, tools)
+    search = None if store is None else wording.late(question, limit, store, enough)
+    if search is not None:
+        name = tools.names[0]
+        hits = await tools.timed(name, search)
+        return Asked(candidates=hits, outcomes=(Outcome(store=name, count=len(hits)),))
+    query = await wording.embedded(question)
+    if isinstance(tools.store, Fanned) and request.as_of is None:
+        return await ask_each(query, limit, request, tools.store, tools)
+    if request.fusion is Fusion.LEGS:
+        return await ask_legs(query, limit, tools)
+    return _asked(await _search(query, limit, tools))
+
+
+async def _search(query: Query, limit: int, tools: Tools) -> Found:
+    """What the store answers, or, when it fails and has a fallback, what the fallback answers."""
+    name, store = tools.names[0], tools.store
+    if isinstance(store, FallsBack):
+        return replace(await tools.timed(name, store.search_either(query, limit)), store=name)
+    return Found(store=name, hits=tuple(await tools.timed(name, store.search(query, limit))))
+
+
+def _asked(found: Found) -> Asked:
+    return Asked(candidates=[*found.hits], outcomes=(_told(found, len(found.hits)),), degraded=_absent(found))
+
+
+def _told(found: Found, count: int) -> Outcome:
+    return Outcome(store=found.store, count=count, error=None if found.error is None else found.error.detail)
+
+
+def _absent(*founds: Found) -> tuple[str, ...]:
+    """The names of the stores in whose place a fallback answered."""
+    return tuple({found.store for found in founds if found.error is not None})
+
+
+async def ask_legs(query: Query, limit: int, tools: Tools) -> Asked:
+    """Search one store by the vector alone and by the words alone, and join both by reciprocal ranks.
+
+    A candidate keeps the score of an ordinary search by both. One that the ordinary search did not return is
+    scored from what the two legs say of it.
+    """
+    depth = max(limit, _DEPTH)
+    legs = {
+        "vector": Query(where=query.where, text="", vector=query.vector),
+        "text": Query(where=query.where, text=query.text),
+    }
+    founds = {leg: await _search(alone, depth, tools) for leg, alone in legs.items()}
+    rankings = [
+        Ranking(store=leg, hits=[hit for hit in found.hits if hit.signals.get(leg, 0.0) > 0])
+        for leg, found in founds.items()
+    ]
+    by_everything = await _search(query, depth, tools)
+    whole = {hit.record.id: hit for hit in by_everything.hits}
+    fused = fuse(rankings, Rules(fusion=Fusion.LEGS))[:depth]  # the floor is not told by places
+    return Asked(
+        candidates=[whole.get(one.record.id) or _by_legs(one) for one in fused],
+        outcomes=(_told(by_everything, len(fused)),),
+        fused={one.record.id: one.score for one in fused},
+        rankings=tuple(rankings),
+        degraded=_absent(*founds.values(), by_everything),
+    )
+
+
+def _by_legs(one: Fused) -> Scored:
+    told = {leg: hit.signals[leg] for leg, hit in one.hits.items()}
+    return _worth(one.record, told.get("vector", 0.0), told.get("text", 0.0))
+
+
+async def ask_each(query: Query, least: int, request: Recall, fan: Fanned, tools: Tools) -> Asked:
+    """Ask several stores, drop what cannot be believed, and join the rest into one list of candidates."""
+    limit = max(least, _LEAST)
+    founds = await fan.search_each(query, limit)
+    for found in founds:
+        tools.took(found.store, found.elapsed)
+    if all(found.error is not None for found in founds):
+        said = "; ".join(f"{found.store}: {found.error.detail}" for found in founds if found.error)
+        raise StoreUnavailable(f"no store answered: {said}")
+    believed = await believe(founds, query.where, fan, tools)
+    weights = tools.routing.weights
+    rankings = [
+        Ranking(store=one.store, hits=one.hits, weight=weights.get(one.store, 1.0))
+        for one in trusted(believed)
+    ]
+    rules = Rules(fusion=request.fusion, quorum=request.quorum_k, trim=tools.routing.trim)
+    fused = fuse(rankings, rules)
+    reranked = tools.routing.reranks(request.fusion)
+    if not reranked:
+        fused = fused[:limit]
+    candidates = await _measured(fused, query, fan, [found.store for found in founds], tools)
+    if reranked:
+        candidates = sorted(candidates, key=lambda scored: (-scored.score, scored.record.id))[:limit]
+    return Asked(
+        candidates=candidates,
+        outcomes=tuple(map(_outcome, founds, believed)),
+        fused=None if reranked else {one.record.id: one.score for one in fused},
+        returned_by={one.record.id: one.stores for one in fused},
+        rankings=tuple(rankings),
+        degraded=_degraded(founds, believed, request),
+    )
+
+
+def _outcome(found: Found, believed: Believed) -> Outcome:
+    error = believed.complaint if found.error is None else found.error.detail
+    return Outcome(store=found.store, count=len(believed.hits), error=error)
+
+
+def _degraded(founds: Sequence[Found], believed: Sequence[Believed], request: Recall) -> tuple[str, ...]:
+    """The stores that failed or could not be believed, and the guarantees that are lost with them."""
+    poor = [found.store for found, left in zip(founds, believed, strict=True) if found.error or left.dropped]
+    answered = sum(found.error is None for found in founds)
+    liars = sum(one.lied for one in believed)
+    if answered < request.quorum_k:
+        poor.append("quorum_k")
+    if liars and len(founds) < 2 * liars + 1:
+        poor.append("majority")
+    return tuple(poor)
+
+
+async def _measured(
+    fused: Sequence[Fused], query: Query, fan: Fanned, asked: Sequence[str], tools: Tools
+) -> list[Scored]:
+    """The fused memories, each scored by its own evidence.
+
+    The score of a store counts where it can be trusted (see `agreed`); otherwise the memory is embedded again
+    here.
+    """
+    anchor = None if tools.office is None else anchor_of(fan, tools.office.journal)
+    measuring = [name for name in asked if fan.child(name).features >= MEASURED]
+    found = [agreed(one, anchor if anchor in asked else None, measuring) for one in fused]
+    bare = [one.record for one, scored in zip(fused, found, strict=True) if scored is None]
+    own = {scored.record.id: scored for scored in await _measure(bare, query, tools)}
+    return [scored or own[one.record.id] for one, scored in zip(fused, found, strict=True)]
+
+
+def agreed(one: Fused, anchor: str | None, measuring: Sequence[str]) -> Scored | None:
+    """The score of a fused memory that can be trusted; None when there is none.
+
+    If the anchor was asked, only its score counts. Otherwise a majority of the stores that measure must have
+    returned the memory, and the median of their scores counts.
+    """
+    if anchor is not None:
+        return replace(one.hits[anchor], record=one.record) if anchor in one.hits else None
+    votes = [one.hits[name] for name in measuring if name in one.hits]
+    if 2 * len(votes) <= len(measuring) or not votes:
+        return None
+    # Most of all that measure say at least this: half of them may lie, and it is still an honest word.
+    vote = sorted(votes, key=lambda vote: -vote.score)[len(measuring) // 2]
+    return replace(vote, record=one.record, score=min(max(vote.score, 0.0), 1.0))
+
+
+async def _measure(records: Sequence[Record], query: Query, tools: Tools) -> list[Scored]:
+    """Score records here, by the vector alone: each is embedded again and compared with the query."""
+    if not records or query.vector is None:
+        return [Scored(record=record, score=0.0, signals={}) for record in records]
+    asked = floats(query.vector)
+    vectors = await tools.embedder.embed([record.meaning for record in records])
+    near = [cosine(asked, floats(vector)) for vector in vectors]
+    return [by_vector(record, each) for record, each in zip(records, near, strict=True)]
+
+
+def by_vector(record: Record, near: float) -> Scored:
+    """The record, scored by how near its vector is to the query's."""
+    return replace(_worth(record, near, 0.0), signals={"vector": near})
+
+
+def _worth(record: Record, near: float, share: float) -> Scored:
+    """The record, scored by its cosine with the query (`near`) and its share of the query's term weight."""
+    factor = DEMOTED_FACTOR if record.standing is Standing.DEMOTED else 1.0
+    score = factor * relevance(evidence(near, share))
+    return Scored(record=record, score=score, signals={"vector": near, "text": share})

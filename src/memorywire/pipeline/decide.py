@@ -1,0 +1,254 @@
+"""Deciding: a person approves, edits, rejects or combines what was held; all of a batch or nothing of it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from memorywire.journal.contract import Act
+from memorywire.journal.entries import Entry
+from memorywire.model.actors import UNVERIFIED
+from memorywire.model.change import Base, Change, End, EndReason, Put
+from memorywire.model.errors import Conflict, Forbidden, InvalidRequest, NotFound
+from memorywire.model.proposal import FOLLOWING, Proposal, State
+from memorywire.model.record import MemoryType, Record, Scope, Trust
+from memorywire.model.requests import Remember, Strategy
+from memorywire.model.review import ERASE, Decide, Decided, Verb
+from memorywire.pipeline.context import Tools
+from memorywire.pipeline.ledger import entry_about, entry_of
+from memorywire.pipeline.merge import merged_record
+from memorywire.pipeline.outbox import carry_out
+from memorywire.pipeline.reopen import decision_of, receipt, reopen
+from memorywire.pipeline.replan import plan_again, plan_anew
+from memorywire.pipeline.retraction import unsaid
+from memorywire.pipeline.review import find, moved, seen_digest
+
+_ALONE = frozenset({Verb.EDIT, Verb.MERGE, Verb.SUPERSEDE, Verb.FORGET_SIMILAR})
+_LOOK_AGAIN = "look at what it would do now, and decide again"
+_TARGETED = frozenset({Verb.MERGE, Verb.SUPERSEDE, Verb.FORGET_SIMILAR})
+
+
+async def decide(request: Decide, tools: Tools) -> Decided:
+    """Carry the decision out, or raise and leave everything as it was."""
+    _refuse_nonsense(request)
+    proposals = [await find(request.reach, id, tools) for id in request.proposal_ids]
+    if request.verb is Verb.REOPEN:
+        return await reopen(proposals, request, tools)
+    state = State.REJECTED if request.verb is Verb.REJECT else State.APPROVED
+    for proposal in proposals:
+        _refuse_if_settled(proposal, state, request.seen)
+    if state is State.REJECTED:
+        return await _close(proposals, state, request, tools)
+    await _refuse_own_proposals(proposals, tools)
+    _refuse_unconfirmed(proposals, request)
+    recalls = [proposal for proposal in proposals if proposal.change is None]
+    if recalls:
+        _refuse_as_a_change(recalls, request)
+        return await _close(recalls, state, request, tools)
+    return await _approve(proposals, request, await tools.serving(proposals[0].scope))
+
+
+async def _close(proposals: Sequence[Proposal], state: State, request: Decide, tools: Tools) -> Decided:
+    """Close proposals that change nothing: rejected ones, and recalls that may go ahead."""
+    decision = decision_of(request, None, tools)
+    closed = tuple(moved(proposal, state, decision) for proposal in proposals)
+    office = tools.governance
+    words = await office.rejected.rejecting(proposals) if state is State.REJECTED else ()
+    await office.journal.write(Act(proposals=closed, entries=_entries(closed, tools), rejected=words))
+    office.rejected.forget()
+    return receipt(request, state, decision, None)
+
+
+async def _approve(proposals: Sequence[Proposal], request: Decide, tools: Tools) -> Decided:
+    try:
+        held = [(proposal, proposal.change) for proposal in proposals if proposal.change is not None]
+        chosen = [await _chosen(proposal, change, request, tools) for proposal, change in held]
+        change = await _weighed_again(_combined(chosen, tools), tools)
+        decision = decision_of(request, change.id, tools)
+        approved = tuple(moved(proposal, State.APPROVED, decision) for proposal in proposals)
+        act = Act(
+            proposals=approved,
+            entries=(
+                entry_of(change, "committed", tools, proposals=[*request.proposal_ids]),
+                *_entries(approved, tools),
+            ),
+            erased=tuple((change.scope, id) for id in change.erase),
+            unsaid=await unsaid(change, tools),
+            accepted=await tools.governance.rejected.accepting(proposals),
+        )
+        done = await carry_out(change, act, tools)
+        tools.governance.rejected.forget()
+    except Conflict as conflict:
+        stale = await plan_again(proposals, conflict, tools)
+        raise Conflict(
+            f"memory has moved since this was planned: {conflict.detail}",
+            field="proposal_id",
+            fix=f"reject {', '.join(stale)}, and ask for the write again" if stale else _LOOK_AGAIN,
+        ) from conflict
+    erased = True if change.erase else None
+    return replace(receipt(request, State.APPROVED, decision, done), erased=erased)
+
+
+async def _chosen(proposal: Proposal, change: Change, request: Decide, tools: Tools) -> Change:
+    """The change a decision means."""
+    match request.verb:
+        case Verb.EDIT:
+            return await plan_anew(proposal, _edited(proposal, request), tools)
+        case Verb.SUPERSEDE:
+            asked = _remember(proposal)
+            target = request.target or ""
+            return await plan_anew(proposal, replace(asked, supersedes=(*asked.supersedes, target)), tools)
+        case Verb.MERGE:
+            return _folded(change, await _target(change, request, tools), tools)
+        case Verb.FORGET_SIMILAR:
+            old = await _target(change, request, tools)
+            end = End(id=old.id, version=old.version, reason=EndReason.FORGOTTEN)
+            return replace(change, end=(*change.end, end))
+    return change
+
+
+def _folded(change: Change, canonical: Record, tools: Tools) -> Change:
+    """The change that merges the proposed memory into an existing one."""
+    proposed = change.put[0].record
+    merged = merged_record(canonical, [proposed], Strategy.MERGE_CONTENT, tools.clock())
+    kept = replace(merged, merged_from=canonical.merged_from)  # the proposed one never was a memory
+    return replace(change, put=(Put(record=kept, base=Base.LIVE),), end=change.end)
+
+
+async def _target(change: Change, request: Decide, tools: Tools) -> Record:
+    found = await tools.store.get(change.scope, [request.target or ""])
+    if not found or not found[0].alive(tools.clock()):
+        raise NotFound(f"no live memory {request.target}", field="target")
+    if len(change.put) != 1:
+        raise InvalidRequest("only a held memory can be combined with another", field="verb")
+    return found[0]
+
+
+def _edited(proposal: Proposal, request: Decide) -> Remember:
+    asked = replace(_remember(proposal), **request.edit)
+    if not isinstance(asked.content, str) and asked.type is not MemoryType.PROCEDURAL:
+        raise InvalidRequest("only a procedural memory can be an object", field="edit.content")
+    return asked
+
+
+def _remember(proposal: Proposal) -> Remember:
+    if not isinstance(proposal.request, Remember):
+        raise InvalidRequest(f"a held {proposal.operation} has no content to change", field="verb")
+    return proposal.request
+
+
+def _combined(changes: Sequence[Change], tools: Tools) -> Change:
+    """All changes as one, dated now, so that it is committed and undone as a whole."""
+    now, first = tools.clock(), changes[0]
+    agents = {(change.scope.tenant, change.scope.agent) for change in changes}
+    if len(agents) > 1:
+        raise InvalidRequest("a batch is of one agent", field="proposal_ids", fix="decide agent by agent")
+    users = {change.scope.user for change in changes}
+    operations = {change.operation for change in changes}
+    return replace(
+        first,
+        operation=first.operation if len(operations) == 1 else "decide",
+        scope=first.scope if len(users) == 1 else Scope(agent=first.scope.agent, tenant=first.scope.tenant),
+        at=now,
+        put=tuple(_as_of(put, now) for change in changes for put in change.put),
+        end=tuple(end for change in changes for end in change.end),
+        erase=tuple(id for change in changes for id in change.erase),
+        key=first.key if len(changes) == 1 else None,
+        fingerprint=first.fingerprint if len(changes) == 1 else None,
+    )
+
+
+async def _weighed_again(change: Change, tools: Tools) -> Change:
+    """The change with each memory trusted no more than its origins are now; they may have fallen."""
+    named = {id for put in change.put for id in put.record.derived_from}
+    if not named:
+        return change
+    origins = {record.id: record.trust for record in await tools.store.get(change.scope, sorted(named))}
+
+    def weighed(put: Put) -> Put:
+        known = [origins[id] for id in put.record.derived_from if id in origins]
+        return replace(put, record=replace(put.record, trust=Trust.lowest(put.record.trust, *known)))
+
+    return replace(change, put=tuple(weighed(put) for put in change.put))
+
+
+def _as_of(put: Put, now: int) -> Put:
+    """The put, dated at its approval: before that, nobody could have recalled the memory."""
+    record = put.record
+    if not record.alive(now):
+        raise Conflict("it would have expired by now", field="proposal_id", fix="reject it")
+    born = now if put.base is Base.NOTHING else record.created_at
+    return replace(put, record=replace(record, created_at=born, updated_at=now))
+
+
+def _refuse_nonsense(request: Decide) -> None:
+    if len(set(request.proposal_ids)) != len(request.proposal_ids):
+        raise InvalidRequest("a proposal is named twice", field="proposal_ids")
+    if len(request.proposal_ids) > 1 and request.verb in _ALONE:
+        raise InvalidRequest(f"{request.verb} decides one proposal at a time", field="proposal_ids")
+    if len(request.proposal_ids) > 1 and request.seen is not None:
+        raise InvalidRequest("seen is of one proposal", field="seen", fix="decide one at a time, or leave it")
+    if (request.target is None) is (request.verb in _TARGETED):
+        needs = "needs a memory as target" if request.verb in _TARGETED else "has no target"
+        raise InvalidRequest(f"{request.verb} {needs}", field="target")
+    if bool(request.edit) is not (request.verb is Verb.EDIT):
+        raise InvalidRequest("an edit says what to change, and nothing else does", field="edit")
+
+
+def _refuse_as_a_change(recalls: Sequence[Proposal], request: Decide) -> None:
+    """Refuse to edit or combine a held recall: it can only be approved or rejected."""
+    if request.verb in _ALONE:
+        raise InvalidRequest(
+            "a held recall can only be approved or rejected", field="verb", fix="approve it or reject it"
+        )
+    if len(recalls) != len(request.proposal_ids):
+        raise InvalidRequest(
+            "a batch is of recalls or of changes", field="proposal_ids", fix="approve the recalls apart"
+        )
+
+
+def _refuse_unconfirmed(proposals: Sequence[Proposal], request: Decide) -> None:
+    """Refuse to erase for good without the typed word: one key or one click is too easily a mistake."""
+    erasing = [proposal.id for proposal in proposals if proposal.erases]
+    if erasing and request.confirm != ERASE:
+        raise InvalidRequest(
+            f"approving {erasing[0]} erases content for good, and nothing brings it back",
+            field="confirm",
+            fix=f"a person types the word {ERASE}: send it as confirm, on the command line --confirm {ERASE}",
+        )
+
+
+async def _refuse_own_proposals(proposals: Sequence[Proposal], tools: Tools) -> None:
+    """Where policy asks for two people, refuse an approval by the proposer or by somebody who may be."""
+    office = tools.governance
+    if not office.rulebook.base.four_eyes:
+        return
+    identities = {office.caller, office.principal or office.caller}
+    for proposal in proposals:
+        own = {proposal.caller, proposal.proposer or proposal.caller} & identities
+        if own or office.caller.startswith(UNVERIFIED):
+            who = "the one who asked for it" if own else "a person whose identity was not checked"
+            raise Forbidden(
+                f"policy asks for two people: {who} cannot approve proposal {proposal.id}",
+                field="proposal_ids",
+                fix="let another person decide, in the console or with `memorywire review`; "
+                "the policy option is four_eyes",
+            )
+
+
+def _refuse_if_settled(proposal: Proposal, state: State, seen: str | None) -> None:
+    if state not in FOLLOWING[proposal.state]:
+        raise Conflict(
+            f"proposal {proposal.id} is {proposal.state}",
+            field="proposal_id",
+            fix="reject it, and ask for the write again" if proposal.state is State.STALE else None,
+        )
+    if seen is not None and seen != seen_digest(proposal):
+        raise Conflict(
+            f"proposal {proposal.id} is not what was looked at",
+            field="seen",
+            fix="look at it again and decide on what it is now",
+        )
+
+
+def _entries(decided: Sequence[Proposal], tools: Tools) -> tuple[Entry, ...]:
+    now, by = tools.clock(), tools.governance.caller
+    return tuple(entry_about(proposal, proposal.state.value, by, now) for proposal in decided)

@@ -1,0 +1,181 @@
+"""A model behind an endpoint that speaks OpenAI's chat completions or Anthropic's messages."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import Any
+from urllib.parse import urlsplit
+
+from memorywire.model.errors import StoreUnavailable
+from memorywire.model.record import Json
+from memorywire.model.values import dataclass
+from memorywire.search.embed.openai import retry_after
+
+_MOST_BYTES = 1024 * 1024
+_SECONDS = 60.0
+_OK = 200
+_NOT_SO = 400
+
+BUSY = frozenset((429, 502, 503, 504, 529))
+"""The statuses of a server with too much to do: the same question may be answered later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """How one kind of endpoint is asked, where its words are, and how many tokens it says it took."""
+
+    path: str
+    headers: Callable[[str | None], Mapping[str, str]]
+    question: Callable[[str, str], Json]
+    words: Callable[[Any], str | None]
+    tokens: Callable[[Any], int]
+
+    def counted(self, answer: Json) -> int | None:
+        """The tokens, if the answer says how many: not every endpoint counts."""
+        try:
+            return max(0, int(self.tokens(answer)))
+        except (ValueError, KeyError, TypeError, OverflowError):
+            return None
+
+
+def dialect(name: str) -> Dialect:
+    return _DIALECTS[name]
+
+
+def _asked(said: str) -> Json:
+    return {"role": "user", "content": said}
+
+
+_DIALECTS = {
+    "openai": Dialect(
+        path="/chat/completions",
+        headers=lambda key: {"Authorization": f"Bearer {key}"} if key else {},
+        question=lambda task, said: {
+            "messages": [*([{"role": "system", "content": task}] if task else ()), _asked(said)]
+        },
+        words=lambda answer: answer["choices"][0]["message"]["content"],
+        tokens=lambda answer: answer["usage"]["total_tokens"],
+    ),
+    "anthropic": Dialect(
+        path="/messages",
+        headers=lambda key: {"anthropic-version": "2023-06-01"} | ({"x-api-key": key} if key else {}),
+        question=lambda task, said: {**({"system": task} if task else {}), "messages": [_asked(said)]},
+        words=lambda answer: "".join(part["text"] for part in answer["content"] if part["type"] == "text"),
+        tokens=lambda answer: answer["usage"]["input_tokens"] + answer["usage"]["output_tokens"],
+    ),
+}
+
+
+class ModelBusy(StoreUnavailable):
+    """It may answer after so many `seconds`, if it said how many."""
+
+    def __init__(self, detail: str, seconds: float | None) -> None:
+        super().__init__(detail, fix="try again later")
+        self.seconds = seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a model said; the `tokens` it took and the `model` that was served, where the endpoint says so."""
+
+    words: str
+    tokens: int | None = None
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """The object that a model answered with; `tokens` is what the endpoint says it took, if it says so."""
+
+    object: Mapping[str, Json]
+    tokens: int | None = None
+
+
+class Chat:
+    """Asks a model. No redirect is followed, answers are bounded, and no problem repeats the key."""
+
+    def __init__(self, speaks: Dialect, *, base: str, model: str, api_key: str | None) -> None:
+        self.name = model
+        self.url = f"{base}{speaks.path}"
+        self._dialect = speaks
+        self._headers = {"Content-Type": "application/json", **speaks.headers(api_key)}
+        self._limit = "max_tokens"
+        self._steady: Mapping[str, Json] = {"temperature": 0}
+
+    async def ask(self, task: str, said: str, *, most_tokens: int, seconds: float = _SECONDS) -> Said:
+        """The object in the answer; raises StoreUnavailable when there is none, for whatever reason.
+
+        A fence that a model puts around its JSON is no harm.
+        """
+        answer = await self.answer(task, said, most_tokens=most_tokens, seconds=min(seconds, _SECONDS))
+        words = answer.words
+        try:
+            found = json.loads(words[words.index("{") : words.rindex("}") + 1])
+        except (ValueError, RecursionError) as error:
+            raise self.failed("an answer without JSON") from error
+        if not isinstance(found, dict):
+            raise self.failed("an answer without JSON")
+        return Said(object=found, tokens=answer.tokens)
+
+    async def answer(self, task: str, said: str, *, most_tokens: int, seconds: float = _SECONDS) -> Answer:
+        """Its words; a model that says nothing, or refuses, has answered with none.
+
+        Raises StoreUnavailable when it does not answer; of that ModelBusy when it may later.
+        """
+        question = self._dialect.question(task, said)
+        return self._read(await asyncio.to_thread(self._answered, question, most_tokens, seconds))
+
+    def failed(self, why: str) -> StoreUnavailable:
+        return StoreUnavailable(
+            f"the model {self.name} was of no use: {why}", fix="check its address and key"
+        )
+
+    def _answered(self, question: Mapping[str, Json], most_tokens: int, seconds: float) -> bytes:
+        while True:
+            asked = {"model": self.name, **question, self._limit: most_tokens, **self._steady}
+            status, answer, wait = self._sent(json.dumps(asked).encode(), seconds)
+            if status == _OK:
+                return answer
+            if status in BUSY:
+                raise ModelBusy(f"the model {self.name} is busy: HTTP {status}", retry_after(wait))
+            if status != _NOT_SO or not self._yields(answer):  # the body may repeat the key
+                raise self.failed(f"HTTP {status}")
+
+    def _yields(self, complaint: bytes) -> bool:
+        """Whether something the model complains of was taken back or put in its words, for good."""
+        if self._limit == "max_tokens" and b"max_completion_tokens" in complaint:
+            self._limit = "max_completion_tokens"
+            return True
+        if self._steady and b"temperature" in complaint:
+            self._steady = {}
+            return True
+        return False
+
+    def _sent(self, question: bytes, seconds: float) -> tuple[int, bytes, str | None]:
+        """Status, body, and how long it wants to be left alone."""
+        parts = urlsplit(self.url)
+        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        connection = kind(parts.hostname or "", parts.port, timeout=seconds)
+        try:
+            connection.request("POST", parts.path, question, self._headers)
+            response = connection.getresponse()
+            answer = response.read(_MOST_BYTES + 1)
+        except (OSError, HTTPException, UnicodeError) as error:  # the last of a name that no host can have
+            raise self.failed(type(error).__name__) from error
+        finally:
+            connection.close()
+        if len(answer) > _MOST_BYTES:
+            raise self.failed(f"more than {_MOST_BYTES} bytes")
+        return response.status, answer, response.getheader("Retry-After")
+
+    def _read(self, answer: bytes) -> Answer:
+        try:
+            document = json.loads(answer)
+            words, model = self._dialect.words(document) or "", document.get("model")
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
+            raise self.failed("an answer of another shape") from error
+        if not isinstance(words, str):
+            raise self.failed("an answer of another shape")
+        served = model if isinstance(model, str) and model else None
+        return Answer(words=words, tokens=self._dialect.counted(document), model=served)

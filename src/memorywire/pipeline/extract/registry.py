@@ -1,0 +1,75 @@
+"""Chooses an extractor, or a model, by its name or URL."""
+
+from typing import TYPE_CHECKING
+from urllib.parse import SplitResult, parse_qs, urlsplit
+
+from memorywire.model.errors import InvalidRequest
+from memorywire.pipeline.extract.builtin import BuiltIn
+from memorywire.pipeline.extract.contract import Extractor
+from memorywire.pipeline.extract.ingesting import StoreExtractor
+from memorywire.stores.contract import Fanned, Ingester, Store
+
+if TYPE_CHECKING:
+    from memorywire.pipeline.extract.chat import Chat
+
+DEFAULT_EXTRACTOR = "auto"
+BUILT_IN = "builtin"
+OFF = "off"
+
+_SCHEMES = ("openai+http", "openai+https", "anthropic+http", "anthropic+https")
+_ENDPOINTS = 'use "off", "openai+https://HOST/v1?model=NAME" or "anthropic+https://HOST/v1?model=NAME"'
+_FIX = _ENDPOINTS.replace("use ", 'use "auto", "builtin", ')
+
+
+def open_extractor(named: str, store: Store, *, api_key: str | None = None) -> Extractor | None:
+    """The extractor of that name; None when it is `off`. Nobody is asked yet.
+
+    `auto` is a store that reads conversations itself, else the built-in rules.
+    """
+    if named == OFF:
+        return None
+    if named == DEFAULT_EXTRACTOR:
+        reader = _ingesting(store)
+        return BuiltIn() if reader is None else StoreExtractor(reader)
+    if named == BUILT_IN:
+        return BuiltIn()
+    # Loaded here, so that nobody pays for an HTTP client who has no endpoint.
+    from memorywire.pipeline.extract.endpoint import EndpointExtractor
+
+    return EndpointExtractor(open_chat(named, api_key=api_key, field="extractor", fix=_FIX))
+
+
+def open_chat(named: str, *, api_key: str | None, field: str, fix: str = _ENDPOINTS) -> "Chat":
+    """The model of that address; whoever is told of a problem knows it as `field`."""
+    try:
+        parts = urlsplit(named)
+        sound = parts.scheme in _SCHEMES and bool(parts.hostname) and "@" not in parts.netloc
+        sound = sound and parts.port != 0 and parts.path.isascii() and _is_one_word(parts)
+        given = parse_qs(parts.query)
+    except ValueError:
+        sound = False
+    if not sound or set(given) != {"model"} or len(given["model"]) != 1:
+        raise InvalidRequest(f"no {field} is called that", field=field, fix=fix)
+    if api_key and not (api_key.isascii() and api_key.isprintable()):
+        raise InvalidRequest(f"the key of the {field} holds characters no header can carry", field=field)
+    from memorywire.pipeline.extract.chat import Chat, dialect
+
+    speaks, _, scheme = parts.scheme.partition("+")
+    return Chat(
+        dialect(speaks),
+        base=f"{scheme}://{parts.netloc}{parts.path.rstrip('/')}",
+        model=given["model"][0],
+        api_key=api_key,
+    )
+
+
+def _is_one_word(parts: SplitResult) -> bool:
+    """Whether a request can carry it: what cannot would only fail when somebody is asked."""
+    place = f"{parts.netloc}{parts.path}"
+    return place.isprintable() and " " not in place
+
+
+def _ingesting(store: Store) -> Ingester | None:
+    """The store, or the first of several, that reads conversations itself."""
+    each = [store.child(name) for name in store.children] if isinstance(store, Fanned) else [store]
+    return next((one for one in each if isinstance(one, Ingester)), None)

@@ -1,0 +1,196 @@
+"""Keeps untrusted sources from filling an answer, and from outranking memories that are trusted.
+
+Untrusted memories take part in a recall beside the trusted ones, but they cannot push them out: trusted
+memories are searched for, scored and admitted as if no other existed. An untrusted memory then needs more
+evidence to stand before a trusted one, near-copies count once, and one source gets a share of the answer.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias, TypeVar
+
+from memorywire.model.answers import Verdict
+from memorywire.model.query import Query, Scored
+from memorywire.model.record import Record, Trust
+from memorywire.model.values import dataclass
+from memorywire.model.where import And, Compare, Filter, Not, Operator, Or
+from memorywire.pipeline.candidates import Asked
+from memorywire.policy.patterns import folded
+from memorywire.policy.sources import source_group
+from memorywire.search.admit import Admission, share_of
+from memorywire.search.token_budget import wording
+
+EVIDENCE_SHARE = 0.45
+"""What the evidence of an untrusted memory counts beside that of a trusted one: as much as the share of the
+best memory's evidence from which another one is shown at all."""
+
+COPIES = 0.8
+"""Two memories are near-copies when they have the same numbers and share this much of their words."""
+
+_ROUNDS = 3
+"""How often sources that fill their share are left out to see who stands behind them."""
+
+_WORD = re.compile(r"\w+")
+_TRUSTED = Compare(("trust",), Operator.NE, Trust.UNTRUSTED)
+_ORDER = (Verdict.NO_MATCH, Verdict.WEAK, Verdict.MATCH)
+
+V = TypeVar("V")
+Searching: TypeAlias = Callable[[Query], Awaitable[Asked]]
+Admitting: TypeAlias = Callable[[Asked], Awaitable[Admission]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balanced:
+    """What was asked and admitted in all, and the untrusted memories that were left out, with the reason."""
+
+    asked: Asked
+    admission: Admission
+    left_out: tuple[tuple[Scored, str], ...] = ()
+
+
+def has_untrusted(candidates: Sequence[Scored]) -> bool:
+    """Whether any candidate is from an untrusted source."""
+    return any(scored.record.trust is Trust.UNTRUSTED for scored in candidates)
+
+
+async def balance(
+    asked: Asked, query: Query, limit: int, searching: Searching, admitting: Admitting
+) -> Balanced:
+    """The candidates, trusted ones ranked on their own, and at most `limit` of each untrusted source."""
+    trusted = await searching(_narrowed(query, _TRUSTED))
+    believed = await admitting(trusted)
+    rounds = [asked, *await _others(asked, query, limit, searching)]
+    admissions = [await admitting(one) for one in rounds]
+    unbelieved = _unique(
+        scored for admission in admissions for scored in admission.admitted if _is_untrusted(scored)
+    )
+    discounted = [
+        replace(
+            scored,
+            score=min(share_of(scored.score, EVIDENCE_SHARE), scored.score * EVIDENCE_SHARE),
+            signals={**scored.signals, "untrusted": EVIDENCE_SHARE},
+        )
+        for scored in unbelieved
+    ]
+    hits, left_out = _limited(believed.admitted, discounted, limit)
+    verdicts = [believed.verdict, *(one.verdict for one in admissions if has_untrusted(one.admitted))]
+    return Balanced(
+        asked=_joined(trusted, *rounds),
+        admission=replace(
+            believed,
+            admitted=tuple(hits),
+            cut=(*believed.cut, *(scored for scored in admissions[0].cut if _is_untrusted(scored))),
+            verdict=max(verdicts, key=_ORDER.index),
+        ),
+        left_out=tuple(left_out),
+    )
+
+
+async def _others(asked: Asked, query: Query, limit: int, searching: Searching) -> list[Asked]:
+    """What stands behind the sources that fill their share, a round for each set of such sources."""
+    found: list[Asked] = []
+    excluded: set[str] = set()
+    latest = asked
+    for _ in range(_ROUNDS):
+        full = _full(latest.candidates, limit) - excluded
+        if not full:
+            break
+        excluded |= full
+        latest = await searching(_narrowed(query, Not(Or(tuple(_from(group) for group in sorted(excluded))))))
+        found.append(latest)
+    return found
+
+
+def _full(candidates: Sequence[Scored], limit: int) -> set[str]:
+    """The untrusted sources that have more candidates than their share."""
+    counts = Counter(source_group(s.record.source) for s in candidates if _is_untrusted(s))
+    return {group for group, count in counts.items() if count > limit}
+
+
+def _from(group: str) -> Filter:
+    if not group:
+        return Not(Compare(("source",), Operator.EXISTS, True))
+    exact = Compare(("source",), Operator.EQ, group)
+    inside = (Compare(("source",), Operator.PREFIX, f"{group}{mark}") for mark in "/?#")
+    return Or((exact, *inside))
+
+
+def _narrowed(query: Query, condition: Filter) -> Query:
+    where = query.where
+    return replace(query, where=replace(where, filter=And((where.filter, condition))))
+
+
+def _limited(
+    believed: Sequence[Scored], unbelieved: Sequence[Scored], limit: int
+) -> tuple[list[Scored], list[tuple[Scored, str]]]:
+    """All of the trusted, and of the untrusted those that are no copies and within the share of a source."""
+    hits: list[Scored] = []
+    said: list[tuple[frozenset[str], frozenset[str]]] = []
+    counts: Counter[str] = Counter()
+    left_out: list[tuple[Scored, str]] = []
+    for scored in _merged_ranks(believed, unbelieved):
+        words = _words(scored.record)
+        if _is_untrusted(scored):
+            group = folded(source_group(scored.record.source))
+            if any(_alike(words, other) for other in said):
+                left_out.append((scored, "a near-copy of a better one, from an untrusted source"))
+                continue
+            if counts[group] == limit:
+                left_out.append((scored, "its untrusted source has its share of the answer"))
+                continue
+            counts[group] += 1
+        said.append(words)
+        hits.append(scored)
+    return hits, left_out
+
+
+def _merged_ranks(believed: Sequence[Scored], unbelieved: Sequence[Scored]) -> Iterator[Scored]:
+    """Both by score; the trusted ones keep their own order, and come first in a tie."""
+    waiting = sorted(unbelieved, key=lambda scored: -scored.score)
+    for scored in believed:
+        while waiting and waiting[0].score > scored.score:
+            yield waiting.pop(0)
+        yield scored
+    yield from waiting
+
+
+def _words(record: Record) -> tuple[frozenset[str], frozenset[str]]:
+    """The words of a memory, and the numbers among them."""
+    words = frozenset(_WORD.findall(folded(wording(record))))
+    return words, frozenset(word for word in words if any(map(str.isdigit, word)))
+
+
+def _alike(one: tuple[frozenset[str], frozenset[str]], other: tuple[frozenset[str], frozenset[str]]) -> bool:
+    if one[1] != other[1]:
+        return False
+    return len(one[0] & other[0]) >= COPIES * len(one[0] | other[0])
+
+
+def _unique(candidates: Iterable[Scored]) -> list[Scored]:
+    return list({scored.record.id: scored for scored in candidates}.values())
+
+
+def _is_untrusted(scored: Scored) -> bool:
+    return scored.record.trust is Trust.UNTRUSTED
+
+
+def _joined(*asked: Asked) -> Asked:
+    """Several answers to one question as one: who returned what, and the scores of a fusion."""
+    first = asked[0]
+    return replace(
+        first,
+        candidates=_unique(scored for one in asked for scored in one.candidates),
+        fused=None if first.fused is None else _merged(one.fused for one in asked),
+        returned_by=None if first.returned_by is None else _merged(one.returned_by for one in asked),
+    )
+
+
+def _merged(tables: Iterable[Mapping[str, V] | None]) -> dict[str, V]:
+    """One table of several; what the first says of an id counts."""
+    merged: dict[str, V] = {}
+    for table in tables:
+        for id, value in (table or {}).items():
+            merged.setdefault(id, value)
+    return merged

@@ -1,0 +1,221 @@
+"""The governed corridor: a plan is judged, and then refused, held for a person, or carried out."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+
+from memorywire.journal.contract import Act
+from memorywire.model.actors import is_agent
+from memorywire.model.change import Change
+from memorywire.model.clock import DAY_MS
+from memorywire.model.codec import dumps
+from memorywire.model.errors import Duplicate, MemorywireError, Refused, SecretLeakage
+from memorywire.model.proposal import WAITING, Proposal, State
+from memorywire.model.record import Json, Record, Scope
+from memorywire.model.requests import Remember
+from memorywire.model.values import maker
+from memorywire.pipeline.commit import Plan, Submitted, effect, staged
+from memorywire.pipeline.context import Tools
+from memorywire.pipeline.ledger import entry_about, entry_of
+from memorywire.pipeline.outbox import carry_out
+from memorywire.pipeline.retraction import unsaid
+from memorywire.pipeline.review import moved
+from memorywire.pipeline.similar import nearest
+from memorywire.policy.cases import Case
+from memorywire.policy.injection import screen
+from memorywire.policy.judge import Judgement, Policy, judge
+from memorywire.policy.learned import features, features_to
+from memorywire.policy.rules import SECRETS, Verdict
+
+_SILENT = frozenset({int, float, bool, type(None)})  # what says nothing
+
+
+async def governed(plan: Plan, tools: Tools) -> Submitted:
+    """What policy makes of the plan; every outcome is in the ledger before it is answered."""
+    office = tools.governance
+    policy = await office.rulebook.policy(plan.change.scope.tenant)
+    case = await case_of(plan, tools, policy)
+    judgement = judge(case, policy)
+    if judgement.verdict is Verdict.REFUSE:
+        await _write_down_refusal(plan.change, judgement, tools)
+        raise _refusal(judgement)
+    if judgement.verdict is Verdict.HOLD:
+        return await hold(plan, case, judgement, policy, tools)
+    return await carry_out(plan.change, await _committed_act(plan, judgement, tools), tools)
+
+
+def _refusal(judgement: Judgement) -> MemorywireError:
+    if judgement.rule == SECRETS:
+        return SecretLeakage(judgement.refusal, fix="take the secret out and send it again")
+    return Refused(judgement.refusal, fix="ask whoever keeps the policy, or change what you send")
+
+
+async def case_of(plan: Plan, tools: Tools, policy: Policy) -> Case:
+    """What the policy judges: only what one of its rules asks about is looked up."""
+    change = plan.change
+    asked = plan.request if isinstance(plan.request, Remember) else None
+    records = tuple([put.record for put in change.put])
+    look = asked is not None and "similar_to_existing" in policy.asked
+    return maker(Case)(
+        operation=change.operation,
+        scope=change.scope,
+        caller=tools.governance.caller,
+        records=records,
+        ended=len(change.end),
+        erased=len(change.erase),
+        by_filter=plan.by_filter,
+        secrets=plan.secrets,
+        instructions=tuple([sign for record in records for sign in screen(places(record))]),
+        similar=await _similar(records, tools) if look else (),
+        approval_required=asked is not None and asked.approval_required,
+        privacy_intent=None if asked is None else asked.privacy_intent,
+        ending=await _ending(change, tools) if change.end or change.erase else (),
+        rejected=bool(records)
+        and "rejected_before" in policy.asked
+        and await tools.governance.rejected.has_any(records),
+        undoes_person=change.undoes is not None and await _undoes_person(change, tools),
+    )
+
+
+async def _undoes_person(change: Change, tools: Tools) -> bool:
+    """Whether an agent would take back a change that no agent made: nobody it may overrule."""
+    office = tools.governance
+    if not is_agent(office.caller) or change.undoes is None:
+        return False
+    entries = await office.journal.about(change.scope.tenant, change.undoes)
+    actors = [str(entry["actor"]) for entry in entries if entry["kind"] == "committed"]
+    return not actors or not all(is_agent(actor) for actor in actors)
+
+
+def places(record: Record) -> Mapping[str, str]:
+    """Everything a memory says, by place, so that a finding can name where it stands."""
+    said: dict[str, str] = {}
+    _tell(record.content, "content", said)
+    if type(record.content) is not str:
+        _name(record.content, "content", said)
+    beside = {"source": record.source, "metadata": record.metadata, "tags": record.tags}
+    for place, value in beside.items():
+        if value:
+            _tell(value, place, said)
+    return said
+
+
+def _tell(value: Json, place: str, said: dict[str, str]) -> None:
+    if isinstance(value, str):
+        if value:  # two ways may lead to a place of one name
+            said[place] = f"{said[place]}\n{value}" if place in said else value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            if type(inner) not in _SILENT:
+                _tell(inner, f"{place}.{key}", said)
+    elif isinstance(value, list | tuple):
+        for at, inner in enumerate(value):
+            _tell(inner, f"{place}[{at}]", said)
+
+
+def _name(value: Json, place: str, said: dict[str, str]) -> None:
+    """Add the names of fields in a structured content: they are words too, each at its field's place."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            _tell(key, f"{place}.{key}", said)
+            _name(inner, f"{place}.{key}", said)
+    elif isinstance(value, list | tuple):
+        for at, inner in enumerate(value):
+            _name(inner, f"{place}[{at}]", said)
+
+
+async def _similar(records: tuple[Record, ...], tools: Tools) -> tuple[str, ...]:
+    """Live memories that nearly say what these say, best first."""
+    return tuple([hit.record.id for record in records for hit in await nearest(record, tools)])
+
+
+async def _ending(change: Change, tools: Tools) -> tuple[Record, ...]:
+    ids = [*(end.id for end in change.end), *change.erase]
+    return tuple(await tools.store.get(change.scope, ids))
+
+
+async def hold(plan: Plan, case: Case, judgement: Judgement, policy: Policy, tools: Tools) -> Submitted:
+    """Keep the plan as a proposal until a person decides."""
+    office = tools.governance
+    change = replace(plan.change, put=tuple(replace(put, vector=None) for put in plan.change.put))
+    waiting = await _already_held(change, tools)
+    if waiting is not None:
+        return staged(waiting, tools)
+    key = change.key or _repeat_key(plan, tools)
+    repeated = await _repeated(change, key, tools)
+    if repeated is not None:
+        return staged(repeated, tools)
+    proposal = Proposal(
+        id=tools.mint(),
+        scope=change.scope,
+        operation=change.operation,
+        at=change.at,
+        caller=office.caller,
+        rule=judgement.rule,
+        why=judgement.reason,
+        request=plan.request,
+        change=change,
+        secrets=plan.secrets,
+        instructions=case.instructions,
+        similar=case.similar,
+        features=features_to(features(case)),
+        key=key,
+        batch=office.batch,
+        expires_at=change.at + policy.pending_days * DAY_MS,
+        proposer=office.principal,
+    )
+    await office.journal.write(
+        Act(proposals=(proposal,), entries=(entry_about(proposal, "staged", office.caller, change.at),))
+    )
+    return staged(proposal, tools)
+
+
+async def _already_held(change: Change, tools: Tools) -> Proposal | None:
+    """The proposal that already waits with the same words; raises Duplicate when a live memory says them."""
+    if len(change.put) != 1 or not change.put[0].unique:
+        return None
+    record = change.put[0].record
+    twin = await tools.store.duplicate(record, change.at)
+    if twin is not None:
+        raise Duplicate(twin.id)
+    return await tools.governance.journal.held(record.scope, record.digest)
+
+
+def _repeat_key(plan: Plan, tools: Tools) -> str:
+    """The same for the same request of the same caller: a repetition finds the proposal that waits."""
+    said = f"{tools.governance.caller}\n{dumps(plan.request)}"
+    return f"{plan.change.operation}:{hashlib.blake2b(said.encode(), digest_size=16).hexdigest()}"
+
+
+async def _repeated(change: Change, key: str, tools: Tools) -> Proposal | None:
+    """The proposal of the same request, if it still waits, with what the request means now."""
+    office = tools.governance
+    agent = Scope(agent=change.scope.agent, tenant=change.scope.tenant)
+    waiting = await office.journal.keyed(agent, key)
+    if waiting is None or waiting.change is None or waiting.state not in WAITING:
+        return None
+    if effect(change) == effect(waiting.change) and waiting.state is State.PENDING:
+        return waiting
+    renewed = replace(
+        moved(waiting, State.PENDING, None),
+        change=replace(change, id=waiting.change.id, key=waiting.change.key),
+    )
+    entry = entry_about(renewed, "rebased", office.caller, change.at, why="the request was repeated")
+    await office.journal.write(Act(proposals=(renewed,), entries=(entry,)))
+    return renewed
+
+
+async def _write_down_refusal(change: Change, judgement: Judgement, tools: Tools) -> None:
+    entry = replace(entry_of(change, "refused", tools, rule=judgement.rule), contents=())
+    await tools.governance.journal.write(Act(entries=(entry,)))
+
+
+async def _committed_act(plan: Plan, judgement: Judgement, tools: Tools) -> Act:
+    change = plan.change
+    secrets = [list(found) for found in plan.secrets] or None
+    return maker(Act)(
+        entries=(entry_of(change, "committed", tools, rule=judgement.rule, secrets=secrets),),
+        ruled=((change.scope, judgement.rule, change.id),) if judgement.learned else (),
+        erased=tuple([(change.scope, id) for id in change.erase]),
+        unsaid=await unsaid(change, tools),
+    )

@@ -1,0 +1,203 @@
+"""The keys of one owner: where their records are, and how many bytes they hold."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import field
+
+from memorywire.model.change import Base
+from memorywire.model.errors import Conflict
+from memorywire.model.jsontext import decoded
+from memorywire.model.kv import AREA, MARK, Limits, Owner, is_entry, is_mark
+from memorywire.model.record import Json, Record, Scope, Standing
+from memorywire.model.values import dataclass, maker
+from memorywire.model.where import And, Compare, Filter, Operator, Where
+from memorywire.pipeline.context import Tools
+from memorywire.pipeline.kv.cache import Seen
+from memorywire.pipeline.kv.usage import Usage
+from memorywire.stores.contract import Glimpse, Historian
+
+_OUTSIDE = Compare(("metadata", MARK, AREA), Operator.EXISTS, False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where the record of a key stands: its id, and what the next version must know of the current one."""
+
+    id: str
+    base: Base
+    number: int = 1
+    created_at: int = 0
+    expires_at: int | None = None
+    held: int = 0
+    current: Record | None = None
+
+    def alive(self, at: int) -> bool:
+        """Whether the key has a value that has not expired at that moment."""
+        return self.base is Base.LIVE and (self.expires_at is None or at < self.expires_at)
+
+    def version(self, at: int) -> int:
+        """The version that is alive at that moment, 0 for none."""
+        return self.number - 1 if self.alive(at) else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keys:
+    """The keys of an owner, with the tools and limits to work on them.
+
+    `area` is a prefix whose keys have a quota of their own; "" stands for the keys outside all areas.
+    """
+
+    owner: Owner
+    tools: Tools
+    limits: Limits
+    usage: Usage
+    area: str = ""
+    scope: Scope = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scope", self.owner.scope)
+
+    def where(self, prefix: str = "", *, counted: bool = False) -> Where:
+        """Selects the owner's entries whose keys have this prefix, also those that no recall would show.
+
+        `counted` leaves out those of other areas, which may hold much more than the keys outside of them.
+        """
+        mine = self.entries(prefix)
+        return Where(
+            scope=self.scope,
+            alive_at=self.tools.clock(),
+            standings=frozenset(Standing),
+            filter=And((mine, _OUTSIDE)) if counted and not self.area else mine,
+        )
+
+    def entries(self, prefix: str = "") -> Filter:
+        """The filter that tells the entries of this owner from all other memories of the scope."""
+        mine = Compare(("metadata", MARK, "of"), Operator.EQ, self.owner.kind.value)
+        if not prefix:
+            return mine
+        return And((mine, Compare(("metadata", MARK, "key"), Operator.PREFIX, prefix)))
+
+    async def every(self, prefix: str = "", *, counted: bool = False) -> AsyncIterator[Record]:
+        """The owner's entries whose keys have this prefix, one for each key; `counted` as in `where`."""
+        if isinstance(self.tools.store, Historian):
+            async for record in self._marked(prefix, counted=counted):
+                yield record
+            return
+        found = {record.metadata[MARK]["key"]: record for record in await self._by_age(prefix)}
+        for record in found.values():
+            yield record
+
+    async def _marked(self, prefix: str, *, counted: bool = False) -> AsyncIterator[Record]:
+        """The records that really are entries of keys: other metadata may only look like it."""
+        async for record in self.tools.all_matching(self.where(prefix, counted=counted)):
+            if is_entry(record):
+                yield record
+
+    async def _by_age(self, prefix: str) -> list[Record]:
+        """The entries, oldest first. Where two records have one key, every process takes the last of them.
+
+        That is the record at the key's usual id, which is looked at first, or else the one that was set last.
+        """
+        found = [record async for record in self._marked(prefix)]
+        return sorted(found, key=lambda record: (self._is_usual(record), record.updated_at, record.id))
+
+    def _is_usual(self, record: Record) -> bool:
+        return record.id == self.owner.address(record.metadata[MARK]["key"])
+
+    async def counting(self, records: Sequence[Record]) -> frozenset[str]:
+        """The ids of the records that count: of several with one key, only the one `get` returns."""
+        if isinstance(self.tools.store, Historian) or all(map(self._is_usual, records)):
+            return frozenset(record.id for record in records)
+        return frozenset([record.id async for record in self.every()])
+
+    async def all_of(self, current: Record) -> list[Record]:
+        """All records of a key; there are several only where two processes created it in the same moment."""
+        if isinstance(self.tools.store, Historian):
+            return [current]
+        key = current.metadata[MARK]["key"]
+        others = [one for one in await self._by_age(key) if one.metadata[MARK]["key"] == key]
+        return [current, *(one for one in others if one.id != current.id)]
+
+    async def held(self) -> int:
+        """The bytes of all values of the area that are alive."""
+        marks = [record.metadata[MARK] async for record in self.every(self.area, counted=True)]
+        return sum(mark["bytes"] for mark in marks if mark.get(AREA, "") == self.area)
+
+    async def find(self, key: str) -> Place:
+        """Where the key stands, by one read of its usual id. If nothing is there, the key counts as new."""
+        return await self.look(self.owner.address(key))
+
+    async def look(self, id: str) -> Place:
+        """As `find`, for a key whose usual id is known."""
+        found = await self.usage.get(self.tools.store, self.scope, id)
+        return Place(id=id, base=Base.NOTHING) if found is None else live(found)
+
+    async def trace(self, key: str) -> Place:
+        """Where the key stands, with its past: a deleted key goes on counting, an erased one starts anew."""
+        store, generation = self.tools.store, 0
+        if not isinstance(store, Historian):
+            return await self._without_a_past(key)
+        while True:
+            id = self.owner.address(key, generation)
+            chain = await store.history(self.scope, id)
+            if not chain:
+                return Place(id=id, base=Base.NOTHING)
+            last = chain[-1]
+            if last.record is not None:
+                if last.ended is None:
+                    return live(last.record)
+                return Place(id=id, base=Base.ENDED, number=last.number + 1)
+            generation += 1
+
+    async def _without_a_past(self, key: str) -> Place:
+        """As `trace`, on a store without history: the record that has this key, or else a fresh id.
+
+        A fresh id is needed because the usual one may have ended. Writers of one process take turns. Two
+        processes that create such a key in the same moment leave two records, of which the one set last
+        counts.
+        """
+        place = await self.find(key)
+        if place.current is not None:
+            return place
+        async for record in self.every(key):
+            if record.metadata[MARK]["key"] == key:
+                return live(record)
+        return Place(id=self.owner.address(key, self.tools.mint()), base=Base.NOTHING)
+
+
+def glimpsed(glimpse: Glimpse | Seen) -> Place:
+    """Where a key stands, told by a glimpse of its record, or by what this process wrote there last."""
+    id, version, created_at, expires_at, told = glimpse
+    held = told if isinstance(told, int) else _held(id, told)
+    place: Callable[..., Place] = maker(Place)
+    return place(id, Base.LIVE, version + 1, created_at, expires_at, held)
+
+
+def _held(id: str, text: str | None) -> int:
+    mark: Json = None if text is None else decoded(text)
+    if not is_mark(mark):
+        raise _no_value(id)
+    held: int = mark["bytes"]
+    return held
+
+
+def live(record: Record) -> Place:
+    """Where a key stands whose record is given; raises Conflict when the record is not an entry of a key."""
+    if not is_entry(record):
+        raise _no_value(record.id)
+    return maker(Place)(
+        id=record.id,
+        base=Base.LIVE,
+        number=record.version + 1,
+        created_at=record.created_at,
+        expires_at=record.expires_at,
+        held=record.metadata[MARK]["bytes"],
+        current=record,
+    )
+
+
+def _no_value(id: str) -> Conflict:
+    return Conflict(
+        f"the memory {id} stands where this key belongs, and is no value of it",
+        field="key",
+        fix="forget that memory, or use another key",
+    )

@@ -1,0 +1,52 @@
+"""Reading keys: one, a page of them, and what they amount to."""
+
+from memorywire.model.capabilities import Feature, working
+from memorywire.model.errors import EmbedderNotConfigured, VectorUnsupported
+from memorywire.model.kv import MARK, Entry, Listing, ModelStats, Stats, entry_of
+from memorywire.pipeline.kv.keys import Keys
+
+_FLOAT_BYTES = 4
+_BUILT_IN = "memorywire"
+_ENDPOINT = "openai"
+
+
+async def entry(keys: Keys, key: str) -> Entry | None:
+    """The entry as it is now; None when there is none, or it has expired."""
+    place = await keys.find(key)
+    if place.current is None:
+        place = await keys.trace(key)
+    current = place.current
+    return entry_of(current) if current is not None and current.alive(keys.tools.clock()) else None
+
+
+async def entries(keys: Keys, prefix: str = "", *, limit: int = 100, after: str | None = None) -> Listing:
+    """A page of entries in the order of their keys, those behind `after`."""
+    found = [entry_of(record) async for record in keys.every(prefix)]
+    behind = sorted((one for one in found if after is None or one.key > after), key=lambda one: one.key)
+    page = tuple(behind[:limit])
+    more = len(behind) > limit
+    return Listing(entries=page, truncated=more, next=page[-1].key if more else None)
+
+
+async def stats(keys: Keys) -> Stats:
+    """How many entries there are, what they hold, and of which model their vectors are."""
+    features, space = keys.tools.store.features, keys.tools.embedder.space
+    if Feature.VECTOR not in features:
+        raise VectorUnsupported("the store keeps no vectors, so there is nothing to say about them")
+    if Feature.VECTOR not in working(features, space):
+        raise EmbedderNotConfigured(
+            "no embedder is configured, so there are no vectors to say anything about",
+            field="embedder",
+            fix="set MEMORYWIRE_EMBEDDER=minilm, or list the entries",
+        )
+    marks = [record.metadata[MARK] async for record in keys.every()]
+    embedded = sum(mark["embedded"] for mark in marks)
+    provider = _ENDPOINT if space.revision == "remote" else _BUILT_IN
+    model = ModelStats(provider=provider, model=space.model, dimension=space.dimension, entries=embedded)
+    return Stats(
+        entries=len(marks),
+        value_bytes=sum(mark["bytes"] for mark in marks),
+        quota_bytes=keys.limits.quota_bytes,
+        embedding_bytes=embedded * space.dimension * _FLOAT_BYTES,
+        models=(model,) if embedded else (),
+    )

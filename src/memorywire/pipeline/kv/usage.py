@@ -1,0 +1,196 @@
+"""What this process knows of the keys in use: bytes held, writes under way, and which of them go together."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from memorywire.model.answers import Status
+from memorywire.model.change import Change
+from memorywire.model.errors import Conflict, MemorywireError, QuotaExceeded
+from memorywire.model.kv import Kept, Owner, Setting
+from memorywire.model.record import Record, Scope
+from memorywire.pipeline.commit import Submitted
+from memorywire.pipeline.kv.cache import Known
+from memorywire.pipeline.kv.locks import Turns
+from memorywire.stores.contract import Gatherer, Store
+
+if TYPE_CHECKING:  # every house has a usage of keys; few doors read and write them
+    from memorywire.pipeline.kv.keys import Keys
+
+T = TypeVar("T")
+Answer: TypeAlias = "asyncio.Future[Record | None]"
+Write: TypeAlias = "Callable[[Keys, Sequence[Setting]], Awaitable[Sequence[Kept | Exception]]]"
+
+MOST_TOGETHER = 1_024
+"""The most settings in one commit: the more there are, the fewer pages of the file each of them touches."""
+
+
+class _Joined:
+    """Settings that will be written in one commit, and a future for each caller that waits."""
+
+    def __init__(self, keys: "Keys") -> None:
+        self.keys = keys
+        self.settings: list[Setting] = []
+        self.answers: list[asyncio.Future[Kept]] = []
+
+    def takes(self, keys: "Keys") -> bool:
+        """Whether settings of these keys may join: same caller, same limits, and there is still room."""
+        mine = self.keys
+        same = keys is mine or (
+            keys.tools == mine.tools and keys.limits == mine.limits and keys.area == mine.area
+        )
+        return same and len(self.settings) < MOST_TOGETHER
+
+    def answer(self, task: "asyncio.Task[Sequence[Kept | Exception]]") -> None:
+        """Hand every caller that still waits its receipt or its problem, once the write has ended."""
+        if task.cancelled():
+            for answer in self.answers:
+                answer.cancel()
+            return
+        problem = task.exception()
+        results = task.result() if problem is None else [problem] * len(self.answers)
+        for answer, result in zip(self.answers, results, strict=True):
+            if answer.done():
+                continue
+            if isinstance(result, BaseException):
+                answer.set_exception(result)
+            else:
+                answer.set_result(result)
+
+
+class Usage:
+    """The bytes each owner holds, as far as this process knows, and the writes that are under way.
+
+    Writes of this process are counted at once. Those of other processes are counted anew when a quota seems
+    to be reached, before anything is refused.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[tuple[Owner, str], int] = {}
+        self._counting = asyncio.Lock()
+        self._asked: dict[Scope, dict[str, list[Answer]]] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._joined: dict[Owner, _Joined] = {}
+        self._writing: dict[Owner, asyncio.Task[Any]] = {}
+        self.turns = Turns()
+        self.known = Known()
+
+    def join(self, keys: "Keys", setting: Setting, write: Write) -> "asyncio.Future[Kept]":
+        """A future for the receipt of a setting, which is written together with others of the same moment.
+
+        Where the store commits many changes at once, a setting also waits for the write before it, and shares
+        the next commit with all that came meanwhile. So the busier it is, the less each setting costs.
+        """
+        loop = asyncio.get_running_loop()
+        joined = self._joined.get(keys.owner)
+        if joined is None or not joined.takes(keys):
+            joined = self._joined[keys.owner] = _Joined(keys)
+            before = self._writing.get(keys.owner) if isinstance(keys.tools.store, Gatherer) else None
+            task = self._writing[keys.owner] = self._begin(self._write(joined, write, before))
+            task.add_done_callback(joined.answer)
+            task.add_done_callback(partial(self._written, joined))
+        answer: asyncio.Future[Kept] = loop.create_future()
+        joined.settings.append(setting)
+        joined.answers.append(answer)
+        return answer
+
+    async def _write(
+        self, joined: _Joined, write: Write, before: "asyncio.Task[Any] | None"
+    ) -> Sequence[Kept | Exception]:
+        if before is not None:
+            await asyncio.wait([before])
+        if self._joined.get(joined.keys.owner) is joined:
+            del self._joined[joined.keys.owner]
+        return await write(joined.keys, joined.settings)
+
+    def _written(self, joined: _Joined, task: "asyncio.Task[Any]") -> None:
+        owner = joined.keys.owner
+        if self._writing.get(owner) is task:
+            del self._writing[owner]
+        if self._joined.get(owner) is joined:  # cancelled before it began: nobody may join it any more
+            del self._joined[owner]
+
+    def _begin(self, work: Coroutine[None, None, T]) -> "asyncio.Task[T]":
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def get(self, store: Store, scope: Scope, id: str) -> Record | None:
+        """The record of a key; all keys that are asked for in the same moment are read together."""
+        loop = asyncio.get_running_loop()
+        asked = self._asked.get(scope)
+        if asked is None:
+            asked = self._asked[scope] = {}
+            self._begin(self._read(store, scope))
+        answer: Answer = loop.create_future()
+        asked.setdefault(id, []).append(answer)
+        return await answer
+
+    async def _read(self, store: Store, scope: Scope) -> None:
+        asked = self._asked.pop(scope)
+        try:
+            found = {record.id: record for record in await store.get(scope, list(asked))}
+        except MemorywireError as problem:
+            for answer in _waited_for(asked.values()):
+                answer.set_exception(problem)
+            return
+        for id, answers in asked.items():
+            for answer in _waited_for([answers]):
+                answer.set_result(found.get(id))
+
+    async def reserve(self, keys: "Keys", growth: int) -> None:
+        """Count this many more bytes for the owner, or raise QuotaExceeded."""
+        (problem,) = await self.reserve_each(keys, [growth])
+        if problem is not None:
+            raise problem
+
+    async def reserve_each(self, keys: "Keys", growths: Sequence[int]) -> list[QuotaExceeded | None]:
+        """As `reserve`, for many values in order: what is too large is refused, the others are counted."""
+        account, most = (keys.owner, keys.area), keys.limits.quota_bytes
+        if account not in self._held:
+            async with self._counting:
+                if account not in self._held:  # else whoever was before us has counted
+                    self._held[account] = await keys.held()
+        if self._held[account] + sum(growth for growth in growths if growth > 0) > most:
+            self._held[account] = await keys.held()
+        refused: list[QuotaExceeded | None] = []
+        held = self._held[account]
+        for growth in growths:
+            total = held + growth
+            fits = growth <= 0 or total <= most
+            refused.append(None if fits else _exceeded(total, most))
+            held = total if fits else held
+        self._held[account] = held
+        return refused
+
+    def settle(self, keys: "Keys", change: Change, growth: int, done: Submitted | Exception) -> None:
+        """Note what became of a change whose bytes were reserved; what was not kept is given back."""
+        id = change.put[0].record.id
+        if isinstance(done, Exception) or done.staged:
+            self.give_back(keys.owner, keys.area, growth)
+        if isinstance(done, Conflict):
+            self.known.wrong(keys.owner, id)
+        elif isinstance(done, Exception) or done.status is not Status.COMMITTED:
+            self.known.forget(id)
+        else:
+            self.known.set(keys.tools.store, change)
+
+    def give_back(self, owner: Owner, area: str, growth: int) -> None:
+        """Count these bytes off again: they were not written, or their value was deleted."""
+        if (owner, area) in self._held:
+            self._held[owner, area] -= growth
+
+
+def _exceeded(total: int, most: int) -> QuotaExceeded:
+    return QuotaExceeded(
+        f"these keys would hold {total} bytes, {most} are allowed",
+        field="value",
+        fix="delete keys that are not needed, or give them a ttl",
+    )
+
+
+def _waited_for(answers: Iterable[list[Answer]]) -> Iterator[Answer]:
+    """The futures whose callers still wait."""
+    return (answer for some in answers for answer in some if not answer.done())

@@ -1,0 +1,265 @@
+"""The message layer: conversations are kept first, then read for facts, each of which walks the corridor."""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+
+import apsw
+
+from memorywire.journal import ingest_queue as queue
+from memorywire.journal import rowstate
+from memorywire.journal.entries import Entry, draft
+from memorywire.journal.sqlite import SqliteJournal
+from memorywire.model.clock import DAY_MS, Clock
+from memorywire.model.errors import NotFound, StoreError
+from memorywire.model.layer import Conversation, Event, EventState, Fact
+from memorywire.model.record import Scope
+from memorywire.pipeline.context import Tools, unsupported
+from memorywire.pipeline.conversation import AWAY, facts, remembered, turns
+from memorywire.pipeline.extract import Extractor
+from memorywire.stores.wrappers.breaker import Breaker
+
+_LEASE_MS = 120_000
+_FIRST_PAUSE_MS = 1_000
+_LONGEST_PAUSE_MS = 3_600_000
+_MOST_TRIES = 36  # that is a day and a bit
+_KEPT_DAYS = 30
+_LOOK_SECONDS = 0.5
+_MINUTE_MS = 60_000
+_CALLS_A_MINUTE = 60
+CALLS_A_DAY = 2_000
+
+
+class Allowance:
+    """A limit on how often a paid extractor is asked: so many times a minute and a day."""
+
+    def __init__(self, clock: Clock, *, a_day: int = CALLS_A_DAY) -> None:
+        self._clock = clock
+        self._bounds = ((_MINUTE_MS, _CALLS_A_MINUTE), (DAY_MS, a_day))
+        self._asked: deque[int] = deque()
+
+    def wait_ms(self) -> int:
+        """Milliseconds until the extractor may be asked again; 0 when it may be asked now."""
+        now = self._clock()
+        while self._asked and self._asked[0] <= now - DAY_MS:
+            self._asked.popleft()
+        for span, most in self._bounds:
+            recent = [at for at in self._asked if at > now - span]
+            if len(recent) >= most:
+                return max(1, recent[-most] + span - now) if most else span
+        return 0
+
+    def spend(self) -> None:
+        """Count one question to the extractor."""
+        self._asked.append(self._clock())
+
+
+class Reader:
+    """Reads conversations for facts: at once where the extractor is local, else in the background.
+
+    A conversation that was accepted is read even if this process ends before. What the extractor found is
+    written down before any of it is remembered, so that a retry finds the same facts in the same words.
+    """
+
+    def __init__(
+        self,
+        tools: Tools,
+        journal: SqliteJournal | None,
+        extractor: Extractor | None,
+        allowance: Allowance,
+    ) -> None:
+        self.extractor = extractor
+        self._tools = tools
+        self._journal = journal
+        self._allowance = allowance
+        self._breaker = Breaker(tools.clock)
+        self._one_at_a_time = asyncio.Lock()
+        self._wanted = asyncio.Event()
+        self._working: asyncio.Task[None] | None = None
+
+    async def add(self, scope: Scope, conversation: Conversation, tools: Tools) -> Event:
+        """Accept a conversation: `done` when it was read at once, else `pending`."""
+        if conversation.infer and self.extractor is None:
+            raise unsupported(
+                "infer", "the extractor is switched off, so nobody reads conversations for facts"
+            )
+        now = tools.clock()
+        event = Event(
+            id=tools.mint(),
+            scope=scope,
+            at=now,
+            state=EventState.PENDING,
+            due_at=now + _LEASE_MS,
+            caller="" if tools.office is None else tools.office.caller,
+            conversation=_without_secrets(conversation, tools),
+        )
+        at_once = not conversation.infer or (self.extractor is not None and self.extractor.local)
+        if self._journal is None:
+            if not at_once:
+                raise unsupported("infer", "no journal is wired here that could keep what waits")
+            return await self._read(event, tools)
+        await self._accept(event if at_once else replace(event, due_at=now), self._journal)
+        if at_once:
+            return await self._settle(event, tools, self._journal)
+        self.wake()
+        return event
+
+    async def event(self, tenant: str, id: str) -> Event:
+        """What became of a conversation."""
+        if self._journal is None:
+            raise unsupported("event", "no journal is wired here")
+        found = await self._journal.file.read(partial(queue.event, tenant=tenant, id=id))
+        if found is None:
+            raise NotFound("there is no such event", field="event_id")
+        return found
+
+    def wake(self) -> None:
+        """Start working in the background on whatever waits, also on what an earlier process left behind."""
+        if self._journal is None:
+            return
+        self._wanted.set()
+        if self._working is None or self._working.done():
+            self._working = asyncio.get_running_loop().create_task(self._work(self._journal))
+
+    async def drain(self) -> int:
+        """Read what is due now, and say how much is left waiting."""
+        if self._journal is None:
+            return 0
+        while await self._next(self._journal):
+            pass
+        return await self._journal.file.read(queue.waiting)
+
+    async def close(self) -> None:
+        if self._working is not None:
+            self._working.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._working
+
+    async def _accept(self, event: Event, journal: SqliteJournal) -> None:
+        """Keep the conversation and write down that it came, in one transaction."""
+        said = len(event.conversation.turns) if event.conversation is not None else 0
+        entry = Entry(
+            at=event.at,
+            operation="layer",
+            scope=event.scope,
+            actor=event.caller,
+            kind="accepted",
+            subject=event.id,
+            details={"turns": said},
+        )
+        drafts = [draft(entry)]
+
+        def work(db: apsw.Connection) -> None:
+            queue.add(db, event)
+            rowstate.append(db, drafts, [("ingest", (event.id,))])
+
+        await journal.file.write(work)
+
+    async def _work(self, journal: SqliteJournal) -> None:
+        """Until nothing waits any more."""
+        while self._wanted.is_set():
+            self._wanted.clear()
+            with suppress(StoreError):  # the journal did not answer: there is another look
+                while await self._next(journal):
+                    pass
+                if await journal.file.read(queue.waiting):
+                    self._wanted.set()
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _next(self, journal: SqliteJournal) -> bool:
+        async with self._one_at_a_time:
+            now = self._tools.clock()
+            event = await journal.file.write(partial(queue.lease, now=now, until=now + _LEASE_MS))
+            if event is None:
+                return False
+            await self._settle(event, self._as(event.caller), journal)
+            return True
+
+    def _as(self, caller: str) -> Tools:
+        office = self._tools.office
+        return self._tools if office is None else replace(self._tools, office=replace(office, caller=caller))
+
+    async def _settle(self, event: Event, tools: Tools, journal: SqliteJournal) -> Event:
+        """Read it; when that fails now, see that it is tried again."""
+        wait, why = self._hindrance(event)
+        if wait:
+            return await self._put_off(event, event.tries, wait, why, journal)
+        try:
+            ended = await self._read(event, tools)
+        except AWAY as error:
+            pause = min(_FIRST_PAUSE_MS * 2**event.tries, _LONGEST_PAUSE_MS)
+            if event.tries + 1 < _MOST_TRIES:
+                return await self._put_off(event, event.tries + 1, pause, error.detail, journal)
+            ended = replace(event, state=EventState.FAILED, error=error.detail)
+        before = tools.clock() - _KEPT_DAYS * DAY_MS
+
+        def work(db: apsw.Connection) -> None:
+            queue.end(db, ended)
+            queue.drop(db, before)
+
+        await journal.file.write(work)
+        return ended
+
+    def _hindrance(self, event: Event) -> tuple[int, str]:
+        """How many milliseconds the conversation has to wait, and why; 0 when it can be read now."""
+        if event.conversation is None or not event.conversation.infer:
+            return 0, ""
+        if self.extractor is None:  # it was not when the conversation was accepted
+            return _LONGEST_PAUSE_MS, "the extractor is switched off"
+        free = self.extractor.local or event.found is not None
+        wait = 0 if free else self._allowance.wait_ms()
+        return wait, "the extractor's budget is spent"
+
+    async def _put_off(
+        self, event: Event, tries: int, pause: int, error: str, journal: SqliteJournal
+    ) -> Event:
+        due = self._tools.clock() + pause
+        await journal.file.write(partial(queue.put_off, id=event.id, tries=tries, due_at=due, error=error))
+        self.wake()
+        return replace(event, tries=tries, due_at=due, error=error)
+
+    async def _read(self, event: Event, tools: Tools) -> Event:
+        conversation = event.conversation or Conversation(turns=())
+        if conversation.infer and self.extractor is not None:
+            found = event.found if event.found is not None else await self._extracted(event, conversation)
+            requests = facts(event, conversation, found, self.extractor.name)
+        else:
+            requests = turns(event, conversation)
+        return await remembered(event, requests, await tools.serving(event.scope))
+
+    async def _extracted(self, event: Event, conversation: Conversation) -> tuple[Fact, ...]:
+        """The facts the extractor finds; written down first, if it might answer differently another time."""
+        if self.extractor is None:
+            return ()
+        said = await self._breaker("extract", partial(self._asked, self.extractor, event, conversation))
+        clean = [replace(fact, text=self._tools.without_secrets(fact.text) or "") for fact in said]
+        if not self.extractor.local and self._journal is not None:
+            await self._journal.file.write(partial(queue.note, id=event.id, found=clean))
+        return tuple(clean)
+
+    async def _asked(self, extractor: Extractor, event: Event, conversation: Conversation) -> Sequence[Fact]:
+        """Ask the extractor, and count the question unless it is free; called through the breaker."""
+        if not extractor.local:
+            self._allowance.spend()
+        return await extractor.extract(conversation, event.scope)
+
+
+def _without_secrets(conversation: Conversation, tools: Tools) -> Conversation:
+    """The conversation without secrets, as it may be kept while it waits."""
+    if tools.office is None:
+        return conversation
+    metadata, _ = tools.office.redactor.json(conversation.metadata, "metadata")
+    said = tuple(
+        replace(
+            turn,
+            role=tools.without_secrets(turn.role) or "",
+            content=tools.without_secrets(turn.content) or "",
+            name=tools.without_secrets(turn.name),
+        )
+        for turn in conversation.turns
+    )
+    session = tools.without_secrets(conversation.session_id)
+    return replace(conversation, turns=said, metadata=metadata, session_id=session)

@@ -1,0 +1,137 @@
+"""Merge: several memories become one; the others end and say into which."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from memorywire.model.answers import Merged
+from memorywire.model.change import Base, Change, End, EndReason, Put
+from memorywire.model.errors import Conflict, InvalidRequest, NotFound
+from memorywire.model.parts import CONTENT_CHARS_MAX
+from memorywire.model.record import Json, MemoryType, Record, Trust
+from memorywire.model.requests import Merge, Strategy
+from memorywire.pipeline.commit import Plan
+from memorywire.pipeline.context import Tools
+from memorywire.pipeline.limits import refuse_large
+from memorywire.procedures.parse import check, object_of
+
+
+async def merge(request: Merge, tools: Tools) -> Merged:
+    """Fold the duplicates into a new version of the surviving record."""
+    canonical, duplicates = await _read(request, tools)
+    survivor = _survivor(canonical, duplicates, request.strategy)
+    losers = [record for record in (canonical, *duplicates) if record.id != survivor.id]
+    merged = merged_record(survivor, losers, request.strategy, tools.clock())
+    same_text = merged.text == survivor.text
+    change = Change(
+        id=tools.mint(),
+        operation="merge",
+        scope=request.scope,
+        at=merged.updated_at,
+        put=(Put(record=merged, base=Base.LIVE, like=survivor.version if same_text else None),),
+        end=tuple(
+            End(id=loser.id, version=loser.version, reason=EndReason.MERGED, into=survivor.id)
+            for loser in losers
+        ),
+    )
+    done = await tools.submit(Plan(change=change, request=request))
+    ended = tuple(loser.id for loser in losers)
+    return Merged(
+        canonical=merged.id,
+        version=merged.version,
+        merged_count=0 if done.staged else len(ended),
+        merged_ids=() if done.staged else ended,
+        strategy_used=request.strategy,
+        stores=done.stores,
+        status=done.status,
+        outcomes=done.outcomes,
+        change_id=done.change_id,
+        pending_approval=done.staged,
+        approval_url=done.approval_url,
+        proposal_id=done.proposal_id,
+        rule=done.rule,
+        degraded=done.degraded,
+        would_merge_ids=ended if done.staged else None,
+    )
+
+
+async def _read(request: Merge, tools: Tools) -> tuple[Record, list[Record]]:
+    if request.canonical in request.duplicates:
+        raise InvalidRequest("the canonical memory cannot be its own duplicate", field="duplicates")
+    now = tools.clock()
+    found = await tools.store.get(request.scope, (request.canonical, *request.duplicates))
+    alive = {record.id: record for record in found if record.alive(now)}
+    if request.canonical not in alive:
+        raise _not_found(request.canonical, "canonical")
+    missing = [id for id in request.duplicates if id not in alive]
+    if missing:
+        raise _not_found(missing[0], "duplicates")
+    canonical = alive[request.canonical]
+    if any(record.scope != canonical.scope for record in alive.values()):
+        raise InvalidRequest("a merge cannot cross users", field="duplicates")
+    if request.if_version is not None and canonical.version != request.if_version:
+        raise Conflict(
+            f"{canonical.id} is at version {canonical.version}, not {request.if_version}",
+            field="if_version",
+            fix="read it again and decide on the current version",
+        )
+    return canonical, [alive[id] for id in request.duplicates]
+
+
+def _not_found(id: str, field: str) -> NotFound:
+    return NotFound(
+        f"no live memory {id}",
+        field=field,
+        fix="merge takes ids of memories, not names of people or things: find the ids with recall or list",
+    )
+
+
+def _survivor(canonical: Record, duplicates: Sequence[Record], strategy: Strategy) -> Record:
+    if strategy is not Strategy.KEEP_HIGHEST_CONFIDENCE:
+        return canonical
+    return min((canonical, *duplicates), key=lambda r: (-r.confidence, r.created_at, r.id))
+
+
+def merged_record(survivor: Record, losers: Sequence[Record], strategy: Strategy, now: int) -> Record:
+    """The next version of the survivor, with what the strategy takes from the others."""
+    following = replace(
+        survivor,
+        version=survivor.version + 1,
+        updated_at=now,
+        merged_from=(*survivor.merged_from, *(loser.id for loser in losers)),
+        trust=Trust.lowest(survivor.trust, *(loser.trust for loser in losers)),
+    )
+    if strategy is not Strategy.MERGE_CONTENT:
+        return following
+    by_age = sorted((survivor, *losers), key=lambda r: (r.created_at, r.id))
+    metadata: dict[str, Json] = {}
+    for record in by_age:
+        metadata |= record.metadata
+    refuse_large(metadata, "strategy")
+    return replace(
+        following,
+        content=_joined([survivor, *(record for record in by_age if record is not survivor)]),
+        metadata=metadata,
+        tags=tuple(dict.fromkeys(tag for record in by_age for tag in record.tags)),
+        confidence=max(record.confidence for record in by_age),
+    )
+
+
+def _joined(records: Sequence[Record]) -> str:
+    texts = [
+        record.content for record in records if isinstance(record.content, str) and not _is_machine(record)
+    ]
+    if len(texts) < len(records):
+        raise InvalidRequest(
+            "structured contents cannot be joined", field="strategy", fix="use keep_canonical"
+        )
+    joined = "\n".join(texts)
+    if len(joined) > CONTENT_CHARS_MAX:
+        raise InvalidRequest(f"the joined content is longer than {CONTENT_CHARS_MAX}", field="strategy")
+    if records[0].type is MemoryType.PROCEDURAL:
+        check(joined)  # two halves that are words may spell a definition together
+    return joined
+
+
+def _is_machine(record: Record) -> bool:
+    """Whether a text spells the definition of a procedure, which a second text would break."""
+    return record.type is MemoryType.PROCEDURAL and object_of(record.content) is not None

@@ -1,0 +1,81 @@
+"""The engine for those who oversee it: reviews, rules and reasons. A typed request in, its answer out."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias
+
+from memorywire.model.actors import is_agent
+from memorywire.model.errors import Refused
+from memorywire.model.review import Decide, Decided, Examine, Inbox, ProposalPage, Reviewed
+from memorywire.model.rulings import (
+    ActivateRule,
+    Oversight,
+    Reasons,
+    Reverted,
+    RevertRule,
+    RuleBook,
+    Rules,
+    RuleTrial,
+    SetRules,
+    TryRule,
+    Why,
+)
+from memorywire.model.survey import (
+    AgentList,
+    Agents,
+    FacetCounts,
+    Facets,
+    Feedback,
+    Judged,
+    RecallPage,
+    Recalls,
+)
+from memorywire.pipeline.context import Tools
+from memorywire.pipeline.decide import decide
+from memorywire.pipeline.review import examine, inbox
+from memorywire.pipeline.rules import activate_rule, revert_rule, rules, set_rules, try_rule
+from memorywire.pipeline.survey import agents, facets, feedback, recalls
+from memorywire.pipeline.why import why
+
+Overseen: TypeAlias = (
+    ProposalPage
+    | Reviewed
+    | Decided
+    | RuleBook
+    | RuleTrial
+    | Reverted
+    | Reasons
+    | AgentList
+    | FacetCounts
+    | RecallPage
+    | Judged
+)
+
+
+_DECIDING = (Decide, SetRules, ActivateRule, RevertRule)
+
+
+_ROOMS: Mapping[type[Oversight], Callable[[Any, Tools], Awaitable[Overseen]]] = {
+    Inbox: inbox,
+    Examine: examine,
+    Decide: decide,
+    Rules: rules,
+    SetRules: set_rules,
+    TryRule: try_rule,
+    ActivateRule: activate_rule,
+    RevertRule: revert_rule,
+    Why: why,
+    Agents: agents,
+    Facets: facets,
+    Recalls: recalls,
+    Feedback: feedback,
+}
+
+
+async def oversee(request: Oversight, tools: Tools) -> Overseen:
+    """Carry out what a person asks about held changes, rules and recalls."""
+    if isinstance(request, _DECIDING) and is_agent(tools.governance.caller):
+        raise Refused(
+            "an agent does not decide what enters memory, nor by which rules",
+            fix="let a person decide: memorywire review list",
+        )
+    return await _ROOMS[type(request)](request, tools)

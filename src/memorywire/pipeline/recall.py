@@ -1,0 +1,211 @@
+"""Recall: embed once, ask inside the scope, admit on absolute evidence, say when nothing matches."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TypeAlias
+
+from memorywire.model.answers import Hit, NearMiss, Outcome, Recalled
+from memorywire.model.capabilities import Feature
+from memorywire.model.clock import DAY_MS
+from memorywire.model.query import DAMAGED_VECTORS, Query, Scored
+from memorywire.model.record import RECALLABLE, Standing
+from memorywire.model.requests import Fusion, Recall
+from memorywire.model.values import replaced
+from memorywire.model.where import Where
+from memorywire.pipeline.candidates import MEASURED, Asked, ask, begun
+from memorywire.pipeline.context import Tools, unsupported
+from memorywire.pipeline.fairness import Balanced, balance, has_untrusted
+from memorywire.pipeline.permit_recall import permit, worded, write_down
+from memorywire.pipeline.select import Choosing, Chosen, choose, enough, pool
+from memorywire.search.admit import Admission, admit, level
+from memorywire.search.boilerplate import aside, asks_of_the_past, counts_back
+from memorywire.search.dates import stretches
+from memorywire.search.hops import follow, linked
+from memorywire.search.names import asks_more, names
+from memorywire.search.rank import RECALLS, counts_recalls
+from memorywire.search.subquestions import things
+from memorywire.stores.contract import RecallCounter, Tracker
+
+_NEAR_MISSES = 5
+
+_Admitting: TypeAlias = Callable[[Sequence[Scored]], Admission]
+
+
+async def recall(request: Recall, tools: Tools, choosing: Choosing = choose) -> Recalled:
+    """The best `k` memories that answer the query, or none, with a verdict."""
+    _refuse_what_is_not_wired(request, tools)
+    await permit(request, tools)
+    started = tools.clock()
+    wording = begun(request, tools)
+    query = _query(request, started)
+    recall_id, noted = tools.mint(), worded(request, tools)
+    more, several = asks_more(request.query), things(request.query)
+    least, floors = request.min_relevance, tools.floors
+    admits = partial(level, min_relevance=least, floors=floors, asks_more=more, things=several)
+    wanted, decisive = pool(request, _NEAR_MISSES), enough(request, choosing, admits)
+    asked = await ask(query, wording, wanted, request, tools, enough=decisive)
+    admitting = partial(admit, min_relevance=least, floors=floors, asks_more=more, things=several)
+    balanced = await _balanced(asked, query, request, tools, admitting)
+    asked, admission = balanced.asked, balanced.admission
+    if request.hops:
+        admission = replace(admission, admitted=tuple(follow(admission.admitted, request.hops, query.names)))
+    chosen = await choosing(admission.admitted, request, query.where.alive_at, tools.embedder)
+    said = _of_the_question(query) if request.explain else None
+    hits = tuple([_hit(scored, chosen, asked, said) for scored in chosen.hits])
+    if isinstance(tools.store, Tracker) and hits and request.as_of is None and _tracks(tools):
+        await tools.store.touch(request.scope, [hit.id for hit in hits], started)
+    write_down(recall_id, noted, request, hits, admission.verdict, tools)
+    return Recalled(
+        recall_id=recall_id,
+        hits=hits,
+        verdict=admission.verdict,
+        fusion_used=request.fusion,
+        stores_queried=tuple([outcome.store for outcome in asked.outcomes]),
+        outcomes=_outcomes(asked, hits),
+        degraded=(*_degraded(request, tools, admission), *asked.degraded, *_damaged(asked.candidates)),
+        latency_ms=max(0, tools.clock() - started),
+        floor=admission.floor if request.explain else None,
+        near_misses=_near_misses(chosen, admission, balanced.left_out) if request.explain else None,
+    )
+
+
+async def _admitted(asked: Asked, request: Recall, tools: Tools, admitting: _Admitting) -> Admission:
+    """What passes the floor, with the scores of a fusion, if there was one."""
+    candidates = await _counted(asked.candidates, tools) if _tells_use(request) else asked.candidates
+    admission = admitting(candidates)
+    if request.rank is None and asked.fused is not None:
+        return replace(admission, admitted=tuple(map(asked.by_fusion, admission.admitted)))
+    return admission
+
+
+async def _balanced(
+    asked: Asked, query: Query, request: Recall, tools: Tools, admitting: _Admitting
+) -> Balanced:
+    """What is admitted, with untrusted sources kept to their share; each search embeds the query anew."""
+    if tools.office is None or not has_untrusted(asked.candidates):
+        return Balanced(asked=asked, admission=await _admitted(asked, request, tools, admitting))
+    policy = await tools.office.rulebook.policy(request.scope.tenant)
+    wanted = pool(request, _NEAR_MISSES)
+    return await balance(
+        asked,
+        query,
+        max(1, int(policy.source_share * request.k)),
+        lambda narrowed: ask(narrowed, begun(request, tools), wanted, request, tools),
+        lambda one: _admitted(one, request, tools, admitting),
+    )
+
+
+def _query(request: Recall, now: int) -> Query:
+    """The question without its vectors; its "yesterday" is counted from `as_of`, or from now."""
+    where = _where(request, now)
+    return Query(
+        where=where,
+        text=request.query,
+        times=stretches(request.query, where.alive_at),
+        names=names(request.query),
+        aside=aside(request.query),
+        ago=counts_back(request.query),
+        settled=asks_of_the_past(request.query),
+    )
+
+
+def _where(request: Recall, now: int) -> Where:
+    moment = request.as_of if request.as_of is not None else now
+    days = request.fresher_than_days
+    archived = {Standing.ARCHIVED} if "archived" in request.include else set()
+    return Where(
+        scope=request.scope,
+        alive_at=moment,
+        as_of=request.as_of,
+        types=frozenset(request.types),
+        created_since=None if days is None else max(moment - days * DAY_MS, 0),
+        standings=RECALLABLE | archived,
+        filter=request.filter,
+    )
+
+
+def _outcomes(asked: Asked, hits: Sequence[Hit]) -> tuple[Outcome, ...]:
+    """How many of the hits each store returned."""
+    return tuple(
+        [
+            replaced(outcome, count=sum([outcome.store in hit.stores for hit in hits]))
+            for outcome in asked.outcomes
+        ]
+    )
+
+
+def _of_the_question(query: Query) -> dict[str, float]:
+    """The signals of the question itself: the same for every hit, but part of why each has its score."""
+    understood = {"aside": len(query.aside), "settled": query.settled}
+    return {name: float(weight) for name, weight in understood.items() if weight}
+
+
+def _hit(scored: Scored, chosen: Chosen, asked: Asked, said: dict[str, float] | None) -> Hit:
+    """`said` are the signals of the question, if they are to be explained."""
+    return Hit(
+        record=scored.record,
+        score=scored.score,
+        stores=asked.stores(scored.record.id),
+        supporting=chosen.supporting.get(scored.record.id, ()),
+        signals=None if said is None else {**scored.signals, **said, **asked.ranks(scored.record.id)},
+    )
+
+
+def _near_misses(
+    chosen: Chosen, admission: Admission, left_out: Sequence[tuple[Scored, str]]
+) -> tuple[NearMiss, ...]:
+    below = [(scored, "below the relevance floor") for scored in admission.cut]
+    return tuple(
+        NearMiss(id=scored.record.id, score=scored.score, reason=reason, signals=scored.signals)
+        for scored, reason in (*left_out, *chosen.passed_over, *below)[:_NEAR_MISSES]
+    )
+
+
+def _degraded(request: Recall, tools: Tools, admission: Admission) -> tuple[str, ...]:
+    """The names of what was asked for and could not be done."""
+    asked = {
+        "hops": request.hops > 0 and not linked(admission.admitted),
+        "min_relevance": request.min_relevance == "auto" and not tools.floors.fitted,
+        "rank.frequency": _by_use(request) and not counts_recalls(admission.admitted),
+    }
+    return tuple([name for name, missing in asked.items() if missing])
+
+
+def _damaged(candidates: Sequence[Scored]) -> tuple[str, ...]:
+    """Says so when the store left out damaged vectors."""
+    is_damaged = bool(candidates) and DAMAGED_VECTORS in candidates[0].signals
+    return (DAMAGED_VECTORS,) if is_damaged else ()
+
+
+def _by_use(request: Recall) -> bool:
+    return request.rank is not None and request.rank.frequency > 0
+
+
+def _tells_use(request: Recall) -> bool:
+    """Whether the answer ranks by, or explains, how often memories were recalled."""
+    return request.rank is not None and (request.rank.frequency > 0 or request.explain)
+
+
+async def _counted(candidates: list[Scored], tools: Tools) -> list[Scored]:
+    """The candidates with how often each was recalled, where the store knows."""
+    if not isinstance(tools.store, RecallCounter) or not _tracks(tools):
+        return candidates
+    counts = await tools.store.recalls([scored.record for scored in candidates])
+    return [
+        replace(scored, signals={**scored.signals, RECALLS: float(count)})
+        for scored, count in zip(candidates, counts, strict=True)
+    ]
+
+
+def _tracks(tools: Tools) -> bool:
+    return Feature.RECALL_TRACKING in tools.store.features
+
+
+def _refuse_what_is_not_wired(request: Recall, tools: Tools) -> None:
+    wired = len(tools.names)
+    if request.quorum_k > wired:
+        few = "one store is" if wired == 1 else f"only {wired} stores are"
+        raise unsupported("quorum_k", f"{few} wired, so no {request.quorum_k} can agree")
+    if request.fusion is Fusion.LEGS and (wired > 1 or not tools.store.features >= MEASURED):
+        raise unsupported("fusion", "legs are those of one store that ranks by vector and by text")

@@ -1,0 +1,210 @@
+"""Recover: what came from a source leaves, with all that was made of it, as one change an undo takes back.
+
+What was tainted on the way goes back to its last clean version, and what the source had pushed aside returns.
+What remains and reads like an instruction is archived, where no recall finds it unasked.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import field, replace
+
+from memorywire.journal.contract import Act
+from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.record import Record, Standing, Trust
+from memorywire.model.recovery import Cause, Deed, Recover, Recovered, Step
+from memorywire.model.values import dataclass
+from memorywire.model.where import Where
+from memorywire.pipeline.context import Tools
+from memorywire.pipeline.govern import places
+from memorywire.pipeline.ledger import entry_of
+from memorywire.pipeline.outbox import carry_out
+from memorywire.pipeline.past_cases import OLDER
+from memorywire.policy.injection import screen
+from memorywire.policy.patterns import fits
+
+_MOST = 1_000_000
+"""How many of the newest changes are looked at."""
+_PUSHED_ASIDE = (EndReason.SUPERSEDED, EndReason.MERGED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taint:
+    """Why a memory is no longer believed, and from which of its versions on."""
+
+    cause: Cause
+    via: str | None
+    version: int
+
+
+@dataclass(slots=True)
+class Trail:
+    """What a source touched: tainted memories, those they pushed aside, and those that correct them."""
+
+    pattern: str
+    tainted: dict[str, Taint] = field(default_factory=dict)
+    aside: dict[str, str] = field(default_factory=dict)
+    corrections: dict[str, str] = field(default_factory=dict)
+    _clean: dict[str, set[str]] = field(default_factory=dict)
+
+    def follow(self, footprint: Footprint) -> None:
+        """Take one more change into account; changes come in commit order."""
+        for version in footprint.ended:
+            if version.record is not None and version.id not in self.tainted:
+                self._clean.setdefault(version.id, set()).add(version.record.digest)
+        for version in footprint.began:
+            if version.record is not None:
+                self._begin(version, version.record)
+        for version in footprint.ended:
+            if version.reason in _PUSHED_ASIDE and version.into in self.tainted:
+                self.aside[version.id] = version.into
+
+    def _begin(self, version: Version, record: Record) -> None:
+        cause, via = self._cause(record)
+        if cause is Cause.SUPERSEDES and record.trust is Trust.TRUSTED:
+            self.corrections[version.id] = via or ""
+        elif cause is not None:
+            self.tainted.setdefault(version.id, Taint(cause=cause, via=via, version=version.number))
+        elif version.id in self.tainted and record.digest in self._clean.get(version.id, ()):
+            del self.tainted[version.id]  # somebody brought it back to what it was
+
+    def _cause(self, record: Record) -> tuple[Cause | None, str | None]:
+        if fits([self.pattern], record.source):
+            return Cause.SOURCE, None
+        links = (
+            (Cause.DERIVED, record.derived_from),
+            (Cause.MERGED, record.merged_from),
+            (Cause.SUPERSEDES, record.supersedes),
+        )
+        for cause, ids in links:
+            for id in ids:
+                if id in self.tainted and id != record.id:
+                    return cause, id
+        return None, None
+
+
+def trace(footprints: Iterable[Footprint], pattern: str) -> Trail:
+    """Everything that a source touched in these changes, oldest first."""
+    trail = Trail(pattern)
+    for footprint in footprints:
+        trail.follow(footprint)
+    return trail
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """What is done about one memory, and the step that reports it."""
+
+    step: Step
+    put: Put | None = None
+    end: End | None = None
+
+
+async def recover(request: Recover, tools: Tools) -> Recovered:
+    """Carry it out, or with `dry_run` say what would be done; a person's act, so no policy judges it."""
+    if not request.source.strip():  # to a pattern that is who says nothing: all that people just told
+        raise InvalidRequest("the source must not be blank", field="source", fix="name it; * is all of them")
+    footprints, whole = await _footprints(request, tools)
+    degraded = () if whole else (OLDER,)
+    trail = trace(footprints, request.source)
+    parts = [part async for part in _parts(trail, request, tools)]
+    steps = tuple(part.step for part in parts)
+    put = tuple(part.put for part in parts if part.put is not None)
+    end = tuple(part.end for part in parts if part.end is not None)
+    if request.dry_run or not (put or end):
+        return Recovered(steps=steps, dry_run=request.dry_run, degraded=degraded)
+    change = Change(
+        id=tools.mint(),
+        operation="recover",
+        scope=request.scope,
+        at=tools.clock(),
+        put=put,
+        end=end,
+        reason=f"recovered from {request.source}",
+    )
+    entry = entry_of(change, "committed", tools, source=request.source, since=request.since)
+    done = await carry_out(change, Act(entries=(entry,)), tools)
+    return Recovered(
+        steps=steps,
+        dry_run=False,
+        status=done.status,
+        change_id=done.change_id,
+        outcomes=done.outcomes,
+        degraded=degraded,
+    )
+
+
+async def _footprints(request: Recover, tools: Tools) -> tuple[list[Footprint], bool]:
+    """What was changed since then, oldest first, and whether that is all of it."""
+    historian = tools.historian("recover")
+    since = [one for one in await historian.changes(request.scope, _MOST + 1) if one.at >= request.since]
+    found = [await historian.footprint(request.scope, change.id) for change in reversed(since[:_MOST])]
+    return [footprint for footprint in found if footprint is not None], len(since) <= _MOST
+
+
+async def _parts(trail: Trail, request: Recover, tools: Tools) -> AsyncIterator[_Part]:
+    now = tools.clock()
+    live = {record.id: record for record in await tools.store.get(request.scope, list(trail.tainted))}
+    for id, taint in trail.tainted.items():
+        history = await tools.historian("recover").history(request.scope, id)
+        yield _purged(id, taint, live.get(id), history, now)
+    for id, into in trail.aside.items():
+        if id not in trail.tainted:
+            history = await tools.historian("recover").history(request.scope, id)
+            for part in await _restored(id, into, history, trail, tools):
+                yield part
+    for id, via in trail.corrections.items():
+        yield _Part(step=Step(id=id, deed=Deed.KEPT, cause=Cause.SUPERSEDES, via=via))
+    remaining = [
+        record
+        async for record in tools.all_matching(Where(scope=request.scope, alive_at=now))
+        if record.updated_at >= request.since and record.id not in trail.tainted
+    ]
+    for part in await asyncio.to_thread(_quarantined, remaining, now):
+        yield part
+
+
+def _purged(id: str, taint: Taint, live: Record | None, history: Sequence[Version], now: int) -> _Part:
+    """End a tainted memory, or bring its last clean version back where there is one."""
+    step = Step(id=id, deed=Deed.GONE, cause=taint.cause, via=taint.via)
+    if live is None:
+        return _Part(step=step)
+    clean = [(old.record, old.number) for old in history if old.number < taint.version and old.record]
+    if not clean:
+        end = End(id=id, version=live.version, reason=EndReason.FORGOTTEN)
+        return _Part(step=replace(step, deed=Deed.ENDED), end=end)
+    record, number = clean[-1]
+    put = Put(record=_following(record, live.version, now), base=Base.LIVE, like=number)
+    return _Part(step=replace(step, deed=Deed.ROLLED_BACK), put=put)
+
+
+async def _restored(
+    id: str, into: str, history: Sequence[Version], trail: Trail, tools: Tools
+) -> list[_Part]:
+    """Bring back what a tainted memory replaced, unless it changed since or a live memory says the same."""
+    last, now = history[-1], tools.clock()
+    if last.record is None or last.reason not in _PUSHED_ASIDE or last.into not in trail.tainted:
+        return []
+    twin = await tools.store.duplicate(last.record, now)
+    if twin is not None and twin.id not in trail.tainted:
+        return []
+    step = Step(id=id, deed=Deed.RESTORED, cause=Cause.REPLACED, via=into)
+    record = _following(last.record, last.number, now)
+    return [_Part(step=step, put=Put(record=record, base=Base.ENDED, like=last.number))]
+
+
+def _following(record: Record, latest: int, now: int) -> Record:
+    """A version behind `latest` that says what this record says."""
+    return replace(record, version=latest + 1, updated_at=now, recalled_at=None)
+
+
+def _quarantined(records: Sequence[Record], now: int) -> list[_Part]:
+    found = []
+    for record in records:
+        signs = tuple(dict.fromkeys(sign for sign, _ in screen(places(record))))
+        if signs:
+            archived = replace(_following(record, record.version, now), standing=Standing.ARCHIVED)
+            put = Put(record=archived, base=Base.LIVE, like=record.version)
+            step = Step(id=record.id, deed=Deed.QUARANTINED, cause=Cause.DIRECTIVE, signs=signs)
+            found.append(_Part(step=step, put=put))
+    return found

@@ -1,0 +1,114 @@
+"""Reviewing: the queue, one proposal with everything needed to decide it, and what waited too long."""
+
+import asyncio
+import hashlib
+from dataclasses import replace
+
+from memorywire.journal.contract import Act, Wanted
+from memorywire.model.clock import DAY_MS
+from memorywire.model.codec import dumps
+from memorywire.model.errors import NotFound
+from memorywire.model.proposal import Decision, Proposal, State
+from memorywire.model.record import Json, Record
+from memorywire.model.review import Examine, Inbox, ProposalPage, Reach, Reviewed
+from memorywire.pipeline.context import Tools
+from memorywire.pipeline.ledger import entry_about
+from memorywire.pipeline.similar import nearest
+from memorywire.policy.diff import diff_change
+
+
+async def inbox(request: Inbox, tools: Tools) -> ProposalPage:
+    """A page of the queue; what waited too long has left it."""
+    await tidy(tools)
+    journal, reach = tools.governance.journal, request.reach
+    wanted = Wanted(
+        tenant=reach.tenant,
+        agent=reach.agent,
+        user=reach.user,
+        states=request.states,
+        batch=request.batch,
+        rule=request.held_by,
+        text=request.text,
+        by_risk=request.by_risk,
+        after=request.after,
+        limit=request.limit + 1,
+    )
+    found = await journal.proposals(wanted)
+    items = tuple(found[: request.limit])
+    return ProposalPage(
+        items=items,
+        total=await journal.count(wanted),
+        next=items[-1].id if len(found) > request.limit else None,
+    )
+
+
+async def examine(request: Examine, tools: Tools) -> Reviewed:
+    """Everything needed to decide; `seen` binds a decision to exactly this."""
+    proposal = await find(request.reach, request.proposal_id, tools)
+    return Reviewed(
+        proposal=proposal,
+        diff=await difference(proposal, tools),
+        similar=await _similar(proposal, tools),
+        seen=seen_digest(proposal),
+        age_ms=max(0, tools.clock() - proposal.at),
+    )
+
+
+async def find(reach: Reach, id: str, tools: Tools) -> Proposal:
+    """The proposal, or the one answer to every reason why it cannot be had."""
+    proposal = await tools.governance.journal.proposal(reach.tenant, id)
+    if proposal is None or not reach.covers(proposal.scope):
+        raise NotFound("no such proposal here", field="proposal_id")
+    return proposal
+
+
+async def difference(proposal: Proposal, tools: Tools) -> dict[str, Json]:
+    """What the change would do to memory as it is now."""
+    change = proposal.change
+    if change is None:
+        return {"added": [], "removed": [], "modified": []}
+    current = await tools.store.get(change.scope, sorted(proposal.touched))
+    before = {record.id: record for record in current}
+    return dict(await asyncio.to_thread(diff_change, change, before))  # long texts take their time
+
+
+def seen_digest(proposal: Proposal) -> str:
+    """A digest of what a reviewer saw; it changes with the plan, so that nobody decides on an old page."""
+    said = dumps((proposal.id, proposal.request, proposal.change))
+    return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
+
+
+async def _similar(proposal: Proposal, tools: Tools) -> tuple[Record, ...]:
+    puts = proposal.change.put if proposal.change is not None else ()
+    found = [hit.record for put in puts[:1] for hit in await nearest(put.record, tools)]
+    return tuple(found)
+
+
+async def tidy(tools: Tools) -> None:
+    """Drop what was kept long enough: proposals that nobody decided, and the queries of old recalls."""
+    await expire_overdue(tools)
+    policy = tools.governance.rulebook.base  # rules that people give change nothing about it
+    await tools.governance.journal.drop_queries(tools.clock() - policy.pending_days * DAY_MS)
+
+
+async def expire_overdue(tools: Tools) -> None:
+    """Close what nobody decided in time, and write it down.
+
+    A clock that was ahead once closes nothing for good: what is not overdue by the clock of now waits again.
+    """
+    office, now = tools.governance, tools.clock()
+    early = [moved(proposal, State.PENDING, None) for proposal in await office.journal.expired_early(now)]
+    if early:
+        reason = "a clock that was ahead closed it"
+        reopened = tuple(entry_about(proposal, "reopened", "policy", now, why=reason) for proposal in early)
+        await office.journal.write(Act(proposals=tuple(early), entries=reopened))
+    overdue = await office.journal.overdue(now)
+    if overdue:
+        why = Decision(by="policy", at=now, reason="nobody decided in time", automatic=True)
+        closed = tuple(moved(proposal, State.EXPIRED, why) for proposal in overdue)
+        entries = tuple(entry_about(proposal, "expired", "policy", now) for proposal in closed)
+        await office.journal.write(Act(proposals=closed, entries=entries))
+
+
+def moved(proposal: Proposal, state: State, decision: Decision | None) -> Proposal:
+    return replace(proposal, state=state, decision=decision, revision=proposal.revision + 1)

@@ -1,0 +1,295 @@
+"""The rules people give: shown, replaced as a whole, tried on the past, learned, and taken back as a set."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from memorywire.journal.contract import Act, Edition, Wanted
+from memorywire.journal.entries import Entry
+from memorywire.model.change import Change
+from memorywire.model.clock import DAY_MS
+from memorywire.model.errors import Conflict, InvalidRequest, NotFound, SecretLeakage
+from memorywire.model.proposal import Proposal, State
+from memorywire.model.record import DEFAULT_TENANT, Json, Scope
+from memorywire.model.requests import Undo
+from memorywire.model.review import Verb
+from memorywire.model.rulings import (
+    ActivateRule,
+    Reverted,
+    RevertRule,
+    RuleBook,
+    RuleEdition,
+    Rules,
+    RuleTrial,
+    SetRules,
+    Suggested,
+    TryRule,
+)
+from memorywire.pipeline.commit import Submitted
+from memorywire.pipeline.context import Tools
+from memorywire.pipeline.ledger import entry_of
+from memorywire.pipeline.outbox import carry_out
+from memorywire.pipeline.past_cases import OLDER, all_proposals, past_cases, untold
+from memorywire.pipeline.undo import taken_back
+from memorywire.policy.documents import policy_to_dict, with_rules
+from memorywire.policy.judge import Policy, backtest
+from memorywire.policy.learned import Decided, Suggestion, features_from, suggest
+from memorywire.policy.rules import Rule, rule_from, rule_to
+
+_SAMPLE = 100
+_EVERYBODY = "*"  # in the ledger: rules are nobody's memory
+_PLAIN = frozenset({Verb.APPROVE.value, Verb.REJECT.value})
+
+
+async def rules(request: Rules, tools: Tools) -> RuleBook:
+    """What is in force for the tenant, how it came to be, and what could be learned."""
+    office = tools.governance
+    editions = await office.journal.editions(request.tenant)
+    newest = editions[0] if editions else None
+    given = await _given(newest, request.tenant, tools)
+    policy = with_rules(office.rulebook.base, given)
+    told = policy_to_dict(policy)
+    return RuleBook(
+        edition=0 if newest is None else newest.number,
+        given=given,
+        base=tuple(rule_to(rule) for rule in _about(office.rulebook.base.rules, request.tenant)),
+        **{name: told[name] for name in ("profile", "default", "default_trust", "pending_days", "learned")},
+        **{name: told[name] for name in ("four_eyes", "trust", "secrets", "budget")},
+        editions=tuple(
+            RuleEdition(number=one.number, at=one.at, by=one.by, rules=one.rules) for one in editions
+        ),
+        suggestions=tuple(
+            Suggested(rule=rule_to(one.rule), evidence=one.evidence)
+            for one in await _suggestions(request.tenant, policy, tools)
+        ),
+    )
+
+
+async def set_rules(request: SetRules, tools: Tools) -> RuleBook:
+    """Put the list in force, or raise and leave everything as it was."""
+    current = await tools.governance.journal.edition(request.tenant)
+    number = 0 if current is None else current.number
+    if request.if_edition is not None and request.if_edition != number:
+        raise Conflict(
+            f"edition {number} is in force, not {request.if_edition}",
+            field="if_edition",
+            fix="read the rules again and change those",
+        )
+    _refuse_foreign(request)
+    _refuse_secrets(request, tools)
+    edition = _edition(current, request.rules, request.tenant, tools)
+    before = [table["name"] for table in await _given(current, request.tenant, tools)]
+    gone = set(before) - {table["name"] for table in edition.rules}
+    dropped: dict[str, Json] = {"dropped": sorted(gone)} if gone else {}
+    await _put_in_force(edition, request.tenant, "given", tools, **dropped)
+    return await rules(Rules(tenant=request.tenant), tools)
+
+
+async def activate_rule(request: ActivateRule, tools: Tools) -> RuleBook:
+    """A suggestion becomes a rule, behind those that people wrote."""
+    office = tools.governance
+    current = await office.journal.edition(request.tenant)
+    given = await _given(current, request.tenant, tools)
+    policy = with_rules(office.rulebook.base, given)
+    found = [
+        one for one in await _suggestions(request.tenant, policy, tools) if one.rule.name == request.name
+    ]
+    if not found:
+        raise NotFound(
+            f"nothing suggests a rule {request.name}", field="name", fix="see memorywire policy suggestions"
+        )
+    edition = _edition(current, (*given, rule_to(found[0].rule)), request.tenant, tools)
+    await _put_in_force(edition, request.tenant, "activated", tools, evidence=list(found[0].evidence))
+    return await rules(Rules(tenant=request.tenant), tools)
+
+
+async def try_rule(request: TryRule, tools: Tools) -> RuleTrial:
+    """What the rule would have done, had it been the first one; nothing changes."""
+    rule = rule_from(request.rule)
+    since = tools.clock() - request.days * DAY_MS
+    cases, whole = await past_cases(request.scope, since, tools)
+    trial = await asyncio.to_thread(
+        backtest, rule, cases, await tools.governance.rulebook.policy(request.scope.tenant)
+    )
+    return RuleTrial(
+        rule=rule.name,
+        verdict=rule.verdict,
+        total=trial.total,
+        matched=len(trial.matched),
+        changed=len(trial.changed),
+        sample=trial.matched[:_SAMPLE],
+        summary=str(trial),
+        degraded=(*untold(rule), *(() if whole else (OLDER,))),
+    )
+
+
+async def revert_rule(request: RevertRule, tools: Tools) -> Reverted:
+    """Take back, as one change, all that a learned rule let pass in the tenant, and switch the rule off."""
+    journal = tools.governance.journal
+    current = await journal.edition(request.tenant)
+    tables = await _given(current, request.tenant, tools)
+    let_pass = await journal.ruled(request.tenant, request.name)
+    if not let_pass and not any(_is_learned(table, request) for table in tables):
+        raise NotFound(f"no learned rule {request.name} was ever activated", field="name")
+    switched = ({**table, "enabled": False} if _is_learned(table, request) else table for table in tables)
+    edition = _edition(current, switched, request.tenant, tools)
+    change, kept = await _all_taken_back(let_pass, request, tools)
+    act = Act(edition=edition, entries=(_entry(edition, request.tenant, "reverted", tools),))
+    done = await _carry_out(change, act, request, tools)
+    tools.governance.rulebook.forget()
+    return Reverted(
+        rule=request.name,
+        edition=edition.number,
+        reverted_ids=tuple(id for _, id in let_pass if id not in kept),
+        kept_ids=tuple(kept),
+        ended_ids=() if change is None else tuple(end.id for end in change.end),
+        status=None if done is None else done.status,
+        change_id=None if done is None else done.change_id,
+        outcomes=() if done is None else done.outcomes,
+    )
+
+
+async def _carry_out(change: Change | None, act: Act, request: RevertRule, tools: Tools) -> Submitted | None:
+    if change is None:
+        await tools.governance.journal.write(act)
+        return None
+    entry = entry_of(change, "committed", tools, reverts=request.name)
+    return await carry_out(change, replace(act, entries=(entry, *act.entries)), tools)
+
+
+async def _all_taken_back(
+    let_pass: Sequence[tuple[Scope, str]], request: RevertRule, tools: Tools
+) -> tuple[Change | None, list[str]]:
+    """One change that takes all of them back, and those that cannot be taken back any more."""
+    agents = {scope.agent for scope, _ in let_pass}
+    if len(agents) > 1:
+        raise InvalidRequest("the rule spoke of several agents", field="name", fix="undo change by change")
+    plans, kept = [], []
+    for scope, id in let_pass:
+        plan = await _taken_back(scope, id, tools)
+        if plan is None:
+            kept.append(id)
+        else:
+            plans.append(plan)
+    if not plans:
+        return None, kept
+    change = replace(
+        plans[0],
+        operation="undo",
+        scope=Scope(agent=plans[0].scope.agent, tenant=request.tenant),
+        put=tuple(put for plan in plans for put in plan.put),
+        end=tuple(end for plan in plans for end in plan.end),
+        reason=f"rule {request.name} was reverted",
+        undoes=None if len(plans) > 1 else plans[0].undoes,
+    )
+    return change, kept
+
+
+async def _taken_back(scope: Scope, id: str, tools: Tools) -> Change | None:
+    """The change that takes this one back, if there still is one."""
+    footprint = await tools.historian("revert_rule").footprint(scope, id)
+    if footprint is None:
+        return None
+    try:
+        return await taken_back(Undo(scope=scope, change_id=id), footprint, tools)
+    except Conflict:
+        return None
+
+
+async def _suggestions(tenant: str, policy: Policy, tools: Tools) -> list[Suggestion]:
+    """What people decided the same way, unless a rule says it already."""
+    wanted = Wanted(tenant=tenant, states=frozenset({State.APPROVED, State.REJECTED}))
+    decided = [
+        told
+        async for proposal in all_proposals(wanted, tools.governance.journal)
+        if (told := _decided(proposal)) is not None
+    ]
+    known = {rule.name for rule in policy.rules}
+    found = await asyncio.to_thread(suggest, decided)  # many decisions take their time
+    return [one for one in found if one.rule.name not in known]
+
+
+def _decided(proposal: Proposal) -> Decided | None:
+    """A decision as evidence for a learned rule; an edited proposal counts neither as a yes nor as a no."""
+    decision = proposal.decision
+    if decision is None or proposal.features is None or decision.verb not in _PLAIN:
+        return None
+    return Decided(
+        id=proposal.id,
+        features=features_from(proposal.features),
+        approved=proposal.state is State.APPROVED,
+        by=decision.by,
+        at=decision.at,
+        automatic=decision.automatic,
+    )
+
+
+async def _given(current: Edition | None, tenant: str, tools: Tools) -> tuple[Json, ...]:
+    """The rules that a tenant gave: those of its edition.
+
+    Before its first one they are those about it alone in the list that all tenants once shared.
+    """
+    if current is not None or tenant == DEFAULT_TENANT:
+        return () if current is None else current.rules
+    shared = await tools.governance.journal.edition(DEFAULT_TENANT)
+    return () if shared is None else tuple(table for table in shared.rules if table.get("tenant") == [tenant])
+
+
+def _edition(current: Edition | None, tables: Iterable[Json], tenant: str, tools: Tools) -> Edition:
+    """The next edition of a tenant, once the whole list is known to be sound."""
+    number = 1 if current is None else current.number + 1
+    given = tuple(tables)
+    base = tools.governance.rulebook.base
+    with_rules(replace(base, rules=tuple(_about(base.rules, tenant))), given)
+    return Edition(tenant=tenant, number=number, at=tools.clock(), by=tools.governance.caller, rules=given)
+
+
+def _refuse_secrets(request: SetRules, tools: Tools) -> None:
+    """Refuse rules that contain a secret: rules are kept as they were given, so it cannot be redacted."""
+    _, found = tools.governance.redactor.json(list(request.rules), "rules")
+    if found:
+        raise SecretLeakage(
+            f"a rule holds a secret: {found[0].kind}",
+            field=found[0].place,
+            fix="name what gives it away, not the secret itself",
+        )
+
+
+async def _put_in_force(edition: Edition, tenant: str, kind: str, tools: Tools, **details: Json) -> None:
+    entry = _entry(edition, tenant, kind, tools, **details)
+    await tools.governance.journal.write(Act(edition=edition, entries=(entry,)))
+    tools.governance.rulebook.forget()
+
+
+def _entry(edition: Edition, tenant: str, kind: str, tools: Tools, **details: Json) -> Entry:
+    return Entry(
+        at=edition.at,
+        operation="rules",
+        scope=Scope(agent=_EVERYBODY, tenant=tenant),
+        actor=tools.governance.caller,
+        kind=kind,
+        details={
+            "edition": edition.number,
+            "rules": [table["name"] for table in edition.rules if table.get("enabled", True)],
+            **details,
+        },
+    )
+
+
+def _about(found: Iterable[Rule], tenant: str) -> list[Rule]:
+    return [rule for rule in found if not rule.when.tenant or tenant in (DEFAULT_TENANT, *rule.when.tenant)]
+
+
+def _refuse_foreign(request: SetRules) -> None:
+    """Only the default tenant's rules can be about others: those of another tenant judge it alone."""
+    for table in request.rules:
+        if request.tenant != DEFAULT_TENANT and table.get("tenant", [request.tenant]) != [request.tenant]:
+            raise InvalidRequest(
+                f"rule {table['name']} is about more than this tenant",
+                field="rules",
+                fix=f'leave its tenant out, or give it tenant = ["{request.tenant}"]',
+            )
+
+
+def _is_learned(table: Json, request: RevertRule) -> bool:
+    return table["name"] == request.name and bool(table.get("learned"))

@@ -1,0 +1,107 @@
+"""Scans memories that are kept already for secrets and instructions, and can clear the secrets."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from memorywire.model.change import Base, Change, Put
+from memorywire.model.errors import Refused, SecretLeakage
+from memorywire.model.findings import Cleared, Kept, Scanned
+from memorywire.model.record import Record, Scope, Standing
+from memorywire.model.requests import Remember
+from memorywire.model.where import Where
+from memorywire.pipeline.commit import Plan
+from memorywire.pipeline.context import PAGE, Tools
+from memorywire.pipeline.govern import places
+from memorywire.policy.injection import screen
+from memorywire.policy.redact import Redactor, redact_remember, scan_record
+
+_EVER = 0  # alive at the epoch: an expired memory still says what it says
+
+
+async def scan(scope: Scope, tools: Tools) -> Scanned:
+    """Every memory of the scope as it is now, archived and expired ones too."""
+    redactor, after, found = tools.governance.redactor, None, Scanned(memories=0)
+    where = Where(scope=scope, alive_at=_EVER, standings=frozenset(Standing))
+    while page := await tools.store.find(where, after, PAGE):
+        read = await asyncio.to_thread(_read, page, redactor)
+        found = Scanned(
+            memories=found.memories + len(page),
+            secrets=found.secrets + read.secrets,
+            instructions=found.instructions + read.instructions,
+        )
+        after = page[-1].id
+    return found
+
+
+def _read(records: Sequence[Record], redactor: Redactor) -> Scanned:
+    secrets, instructions = [], []
+    for record in records:
+        shown, _ = redactor.identifier(record.id)
+        secrets += [Kept(id=shown, what=one.kind, place=one.place) for one in scan_record(record, redactor)]
+        for sign, place in screen(places(record)):
+            named, _ = redactor.text(place)  # a key of the metadata may be the secret
+            instructions.append(Kept(id=shown, what=sign, place=named))
+    return Scanned(memories=len(records), secrets=tuple(secrets), instructions=tuple(instructions))
+
+
+async def clear(scope: Scope, ids: Sequence[str], tools: Tools, *, hold: bool) -> tuple[Cleared, ...]:
+    """Write a new version without secrets of each that holds some; with `hold` a person decides first."""
+    return tuple(
+        [
+            cleared
+            for record in await tools.store.get(scope, ids)
+            if (cleared := await _clear(record, tools, hold=hold)) is not None
+        ]
+    )
+
+
+async def _clear(record: Record, tools: Tools, *, hold: bool) -> Cleared | None:
+    try:
+        asked, findings = redact_remember(asking(record, hold=hold), tools.governance.redactor)
+        if not findings:
+            return None
+        secrets = tuple((finding.kind, finding.place) for finding in findings)
+        done = await tools.submit(Plan(change=_change(record, asked, tools), request=asked, secrets=secrets))
+    except (SecretLeakage, Refused) as problem:
+        shown, _ = tools.governance.redactor.identifier(record.id)
+        return Cleared(id=shown, problem=problem.problem())
+    return Cleared(id=record.id, status=done.status, change_id=done.change_id, proposal_id=done.proposal_id)
+
+
+def asking(record: Record, *, hold: bool) -> Remember:
+    """The request that would keep this memory as it is."""
+    return Remember(
+        scope=record.scope,
+        type=record.type,
+        content=record.content,
+        metadata=record.metadata,
+        confidence=record.confidence,
+        source=record.source,
+        expires_at=record.expires_at,
+        approval_required=hold,
+        id=record.id,
+        occurred_at=record.occurred_at,
+        tags=record.tags,
+        session_id=record.session_id,
+        if_version=record.version,
+    )
+
+
+def redacted(record: Record, asked: Remember) -> Record:
+    """The memory with its redactable fields taken from the redacted request."""
+    return replace(
+        record,
+        content=asked.content,
+        metadata=asked.metadata,
+        tags=asked.tags,
+        source=asked.source,
+        session_id=asked.session_id,
+    )
+
+
+def _change(record: Record, asked: Remember, tools: Tools) -> Change:
+    now, clean = tools.clock(), redacted(record, asked)
+    following = replace(clean, version=record.version + 1, updated_at=now, recalled_at=None)
+    put = Put(record=following, base=Base.LIVE)
+    return Change(id=tools.mint(), operation="remember", scope=record.scope, at=now, put=(put,))

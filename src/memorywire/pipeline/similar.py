@@ -1,0 +1,25 @@
+"""Memories that nearly say the same: what a reviewer wants to see beside a proposal."""
+
+from collections.abc import Sequence
+
+from memorywire.model.query import Query, Scored
+from memorywire.model.record import Record
+from memorywire.model.where import Where
+from memorywire.pipeline.context import Tools
+from memorywire.search.admit import admit
+
+_MOST = 3
+
+
+async def nearest(record: Record, tools: Tools) -> Sequence[Scored]:
+    """The live memories of the record's own scope that are closest to what it says, without itself."""
+    now = tools.clock()
+    query = Query(
+        where=Where(scope=record.scope, alive_at=now),
+        text=record.text,
+        vector=(await tools.embedder.embed([record.meaning]))[0],
+        times=(),
+    )
+    found = await tools.store.search(query, _MOST + 1)
+    admitted = admit(found, "auto", tools.floors).admitted
+    return [hit for hit in admitted if hit.record.id != record.id][:_MOST]

@@ -1,0 +1,162 @@
+"""Looking over a memory without asking it anything: agents, facets, recalls, and feedback on them."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from memorywire.journal.contract import Act
+from memorywire.journal.entries import Entry
+from memorywire.model.errors import NotFound
+from memorywire.model.proposal import RecallNote
+from memorywire.model.record import RECALLABLE, Record, Standing
+from memorywire.model.requests import List
+from memorywire.model.review import Reach
+from memorywire.model.survey import (
+    AgentList,
+    Agents,
+    AgentSummary,
+    FacetCounts,
+    Facets,
+    FacetValue,
+    Feedback,
+    Helped,
+    Judged,
+    RecallPage,
+    Recalls,
+    RecallSummary,
+)
+from memorywire.model.where import Where
+from memorywire.pipeline.context import Tools, unsupported
+from memorywire.stores.contract import Fanned, Surveyor
+
+LOOKED_AT = 1_000
+"""How many of the newest memories are counted, so that a large memory answers as fast as a small one."""
+
+_VALUES = 20
+_FEEDBACK = "feedback"
+
+
+async def agents(request: Agents, tools: Tools) -> AgentList:
+    held = dict(await surveyor(tools, "agents").owners(request.tenant))
+    waiting = {} if tools.office is None else await tools.office.journal.waiting(request.tenant)
+    names = sorted(held.keys() | waiting.keys())
+    return AgentList(
+        items=tuple(
+            AgentSummary(agent_id=name, memories=held.get(name, 0), waiting=waiting.get(name, 0))
+            for name in names
+        )
+    )
+
+
+async def facets(request: Facets, tools: Tools) -> FacetCounts:
+    where = listed(request, tools)
+    newest = await surveyor(tools, "facets").newest(where, None, LOOKED_AT)
+    return FacetCounts(looked_at=len(newest), fields=_counted(newest))
+
+
+async def recalls(request: Recalls, tools: Tools) -> RecallPage:
+    reach = request.reach
+    found = await tools.governance.journal.recalls(
+        reach.tenant,
+        agent=reach.agent,
+        user=reach.user,
+        memory=request.memory_id,
+        before=request.before,
+        limit=request.limit,
+    )
+    return RecallPage(items=tuple(_summary(note) for note in found))
+
+
+async def feedback(request: Feedback, tools: Tools) -> Judged:
+    """Write down what was said; nothing else changes, whoever said it."""
+    note = await recall_in_reach(request.reach, request.recall_id, tools)
+    if request.memory_id not in {id for id, _, _ in note.hits}:
+        raise NotFound("that recall did not hand out this memory", field="memory_id")
+    office, now = tools.governance, tools.clock()
+    reason = tools.without_secrets(request.reason)
+    details = {"memory": request.memory_id, "reason": reason}
+    entry = Entry(
+        at=now,
+        operation=_FEEDBACK,
+        scope=note.scope,
+        actor=office.caller,
+        kind=request.helped,
+        subject=note.id,
+        details={name: value for name, value in details.items() if value is not None},
+    )
+    await office.journal.write(Act(entries=(entry,)))
+    return Judged(memory_id=request.memory_id, helped=request.helped, by=office.caller, at=now, reason=reason)
+
+
+async def judged(note: RecallNote, tools: Tools) -> tuple[Judged, ...]:
+    """All feedback on what a recall handed out, oldest first."""
+    said = await tools.governance.journal.about(note.scope.tenant, note.id)
+    return tuple(
+        Judged(
+            memory_id=entry["details"]["memory"],
+            helped=Helped(entry["kind"]),
+            by=entry["actor"],
+            at=entry["at"],
+            reason=entry["details"].get("reason"),
+        )
+        for entry in reversed(said)
+        if entry["operation"] == _FEEDBACK
+    )
+
+
+async def recall_in_reach(reach: Reach, recall_id: str, tools: Tools) -> RecallNote:
+    """The note of a recall; the same NotFound for every reason why it may not be shown."""
+    note = await tools.governance.journal.recall(reach.tenant, recall_id)
+    if note is None or not reach.covers(note.scope):
+        raise NotFound("no such recall here", field="recall_id")
+    return note
+
+
+def listed(request: List | Facets, tools: Tools) -> Where:
+    """What a list is about."""
+    archived = {Standing.ARCHIVED} if "archived" in request.include else set()
+    return Where(
+        scope=request.scope,
+        alive_at=tools.clock(),
+        types=frozenset(request.types),
+        standings=RECALLABLE | archived,
+        filter=request.filter,
+    )
+
+
+def surveyor(tools: Tools, wanted_for: str) -> Surveyor:
+    """The store, or the first of several, that can say what it holds."""
+    store = tools.store
+    each = [store.child(name) for name in store.children] if isinstance(store, Fanned) else [store]
+    found = next((one for one in each if isinstance(one, Surveyor)), None)
+    if found is None:
+        raise unsupported(wanted_for, f"store {store.name} cannot look over what it holds")
+    return found
+
+
+def _counted(records: Sequence[Record]) -> dict[str, tuple[FacetValue, ...]]:
+    counts = {
+        "type": Counter(record.type.value for record in records),
+        "user_id": Counter(record.scope.user for record in records if record.scope.user),
+        "source": Counter(record.source for record in records if record.source),
+        "trust": Counter(record.trust.value for record in records),
+        "standing": Counter(record.standing.value for record in records),
+        "tags": Counter(tag for record in records for tag in record.tags),
+    }
+    return {name: _most(count) for name, count in counts.items()}
+
+
+def _most(counts: "Counter[str]") -> tuple[FacetValue, ...]:
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(FacetValue(value=value, count=count) for value, count in ordered[:_VALUES])
+
+
+def _summary(note: RecallNote) -> RecallSummary:
+    return RecallSummary(
+        recall_id=note.id,
+        scope=note.scope,
+        at=note.at,
+        caller=note.caller,
+        verdict=note.verdict,
+        count=len(note.hits),
+        query=note.query or None,
+    )

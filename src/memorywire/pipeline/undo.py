@@ -1,0 +1,101 @@
+"""Undo: a change that takes back another, itself undoable."""
+
+from dataclasses import replace
+
+from memorywire.model.answers import Undone
+from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
+from memorywire.model.errors import Conflict, NotFound
+from memorywire.model.requests import Undo
+from memorywire.pipeline.commit import Plan
+from memorywire.pipeline.context import Tools
+
+
+async def undo(request: Undo, tools: Tools) -> Undone:
+    """Bring back what the change ended and end what it began, if nothing has moved since."""
+    historian = tools.historian("undo")
+    footprint = await historian.footprint(request.scope, request.change_id)
+    if footprint is None:
+        raise NotFound(f"no change {request.change_id} here", field="change_id")
+    change = await taken_back(request, footprint, tools)
+    done = await tools.submit(Plan(change=change, request=request))
+    restored, ended = tuple(put.record.id for put in change.put), tuple(end.id for end in change.end)
+    return Undone(
+        change_id=done.change_id,
+        undone=footprint.change.id,
+        restored_ids=() if done.staged else restored,
+        ended_ids=() if done.staged else ended,
+        stores=done.stores,
+        status=done.status,
+        outcomes=done.outcomes,
+        pending_approval=done.staged,
+        approval_url=done.approval_url,
+        proposal_id=done.proposal_id,
+        rule=done.rule,
+        degraded=done.degraded,
+        would_restore_ids=restored if done.staged else None,
+        would_end_ids=ended if done.staged else None,
+    )
+
+
+async def taken_back(request: Undo, footprint: Footprint, tools: Tools) -> Change:
+    """The change that takes the other back; raises Conflict when memory has moved since."""
+    now = tools.clock()
+    began = {version.id: version for version in footprint.began}
+    ended = {version.id: version for version in footprint.ended}
+    if not began and not ended:
+        raise Conflict(
+            "that change erased its memories, or changed none: it cannot be taken back", field="change_id"
+        )
+    await _refuse_if_moved(request, began, ended, tools)
+    return Change(
+        id=tools.mint(),
+        operation="undo",
+        scope=footprint.change.scope,
+        at=now,
+        put=tuple(_restored(old, began.get(id), now) for id, old in ended.items()),
+        end=tuple(
+            End(id=id, version=new.number, reason=EndReason.UNDONE)
+            for id, new in began.items()
+            if id not in ended
+        ),
+        undoes=footprint.change.id,
+    )
+
+
+def _restored(old: Version, replaced_by: Version | None, now: int) -> Put:
+    """A new version that says what the ended one said."""
+    assert old.record is not None, "moved or erased versions were refused"  # noqa: S101 - narrows the type
+    latest = replaced_by or old
+    return Put(
+        record=replace(old.record, version=latest.number + 1, updated_at=now),
+        base=Base.LIVE if replaced_by else Base.ENDED,
+        like=old.number,
+        unique=replaced_by is None,
+    )
+
+
+async def _refuse_if_moved(
+    request: Undo, began: dict[str, Version], ended: dict[str, Version], tools: Tools
+) -> None:
+    """Raise Conflict unless every record is still exactly as the change left it."""
+    historian = tools.historian("undo")
+    for id in {**began, **ended}:
+        latest = (await historian.history(request.scope, id))[-1]
+        left = began.get(id) or ended[id]
+        if latest.record is None:
+            raise Conflict(f"{id} was erased since", field="change_id")
+        moved = latest.number != left.number or latest.ended_by != left.ended_by
+        if moved or (id in began and latest.ended is not None):
+            raise await _moved_on(request, id, latest, tools)
+
+
+async def _moved_on(request: Undo, id: str, latest: Version, tools: Tools) -> Conflict:
+    """The Conflict that names the later change in the way, with a hint when that is an undo of this one."""
+    later = latest.ended_by or latest.began_by
+    found = await tools.historian("undo").footprint(request.scope, later)
+    if found is not None and found.change.undoes == request.change_id:
+        return Conflict(
+            f"it was taken back already, by {later}", field="change_id", fix=f"undo {later} to do it again"
+        )
+    what = "changed" if latest.ended_by is None else "ended"
+    return Conflict(f"{id} has {what} since, by {later}", field="change_id", fix=f"undo {later} first")

@@ -1,0 +1,135 @@
+"""Checks what stores return against what was written, and drops whatever does not fit.
+
+The witness is the child that shares its file with the journal. Without one it is the journal's register, and
+for memories older than the register the first child that keeps history.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from memorywire.journal.contract import Known
+from memorywire.model.capabilities import Feature
+from memorywire.model.errors import StoreError
+from memorywire.model.query import Scored
+from memorywire.model.record import Record
+from memorywire.model.values import dataclass
+from memorywire.model.where import Where
+from memorywire.pipeline.context import Tools
+from memorywire.pipeline.replicate import anchor_of
+from memorywire.stores.contract import Fanned, Found, Store
+
+ELSEWHERE = "of another scope"
+UNKNOWN = "unknown"
+FORGOTTEN = "forgotten"
+OUT_OF_DATE = "out of date"
+ALTERED = "altered"
+UNASKED = "not asked for"
+
+LIES = frozenset({ELSEWHERE, UNKNOWN, ALTERED})
+"""Reasons that no honest store gives. For the other reasons a store may simply be late."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Believed:
+    """The hits of a store's answer that are believed, and how many others were dropped for which reason."""
+
+    store: str
+    hits: tuple[Scored, ...]
+    dropped: Mapping[str, int]
+
+    @property
+    def lied(self) -> bool:
+        return not LIES.isdisjoint(self.dropped)
+
+    @property
+    def complaint(self) -> str | None:
+        said = ", ".join(f"{count} {reason}" for reason, count in sorted(self.dropped.items()))
+        return f"hits were not believed: {said}" if said else None
+
+
+async def believe(founds: Sequence[Found], where: Where, fan: Fanned, tools: Tools) -> list[Believed]:
+    """The answer of each store, without the hits that it should not have returned."""
+    witness = await _witness(founds, where, fan, tools)
+    return [held_against(found, where, witness) for found in founds]
+
+
+def trusted(believed: Sequence[Believed]) -> Sequence[Believed]:
+    """The answers that may vote: those of stores that did not lie, or all if every store lied.
+
+    A store that lies may also have left good memories out, which shows only beside the answers of others. So
+    the rest of its answer does not count either.
+    """
+    honest = [one for one in believed if not one.lied]
+    return honest or believed
+
+
+Witness = Mapping[str, Record | Known]
+
+
+async def _witness(founds: Sequence[Found], where: Where, fan: Fanned, tools: Tools) -> Witness | None:
+    """What is known of every memory that was returned; None when the routing does not check answers."""
+    if not tools.routing.register:
+        return None
+    journal = tools.governance.journal
+    ids = list(dict.fromkeys(hit.record.id for found in founds for hit in found.hits))
+    anchor = anchor_of(fan, journal)
+    if anchor is not None:
+        own = {hit.record.id: hit.record for found in founds if found.store == anchor for hit in found.hits}
+        return own | await _from_store(fan.child(anchor), where, [id for id in ids if id not in own])
+    known = await journal.known(where.scope.tenant, ids)
+    rest = [id for id in ids if id not in known]
+    keepers = [store for store in map(fan.child, fan.children) if Feature.HISTORY in store.features]
+    return {**known, **await _from_first(keepers, where, rest)}
+
+
+async def _from_first(keepers: Sequence[Store], where: Where, ids: Sequence[str]) -> dict[str, Record]:
+    for keeper in keepers:
+        with suppress(StoreError):  # then another may know, or nobody does
+            return await _from_store(keeper, where, ids)
+    return {}
+
+
+async def _from_store(store: Store, where: Where, ids: Sequence[str]) -> dict[str, Record]:
+    return {record.id: record for record in await store.get(where.scope, ids)} if ids else {}
+
+
+def held_against(found: Found, where: Where, witness: Witness | None) -> Believed:
+    kept: list[Scored] = []
+    dropped: Counter[str] = Counter()
+    for hit in found.hits:
+        known = None if witness is None else witness.get(hit.record.id)
+        reason = _reason(hit.record, known, where, believing=witness is None)
+        if reason is not None:
+            dropped[reason] += 1
+        else:
+            kept.append(replace(hit, record=known) if isinstance(known, Record) else hit)
+    return Believed(store=found.store, hits=tuple(kept), dropped=dropped)
+
+
+def _same_words(said: Record, known: Record | Known) -> bool:
+    if isinstance(known, Record) and (said.content, said.type, said.occurred_at) == (
+        known.content,
+        known.type,
+        known.occurred_at,
+    ):
+        return True  # without the price of two digests
+    return said.digest == known.digest
+
+
+def _reason(said: Record, known: Record | Known | None, where: Where, *, believing: bool) -> str | None:
+    """Why a hit is not believed; None when it is."""
+    if not where.scope.covers(said.scope):
+        return ELSEWHERE
+    if known is None:
+        if not believing:
+            return UNKNOWN
+    elif not where.scope.covers(known.scope):
+        return ELSEWHERE
+    elif isinstance(known, Known) and not known.live:
+        return FORGOTTEN
+    elif not _same_words(said, known):
+        return OUT_OF_DATE if said.version < known.version else ALTERED
+    seen = known if isinstance(known, Record) else said
+    return None if where.matches(seen) else UNASKED

@@ -1,0 +1,225 @@
+"""A policy as a TOML document, checked when it is read; and back to one."""
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from functools import cache
+from itertools import combinations
+from typing import TypeVar
+
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.record import Json, Trust
+from memorywire.policy.budgets import Budget, budget_from, budget_to
+from memorywire.policy.judge import Policy, SecretAction
+from memorywire.policy.profiles import Profile, profile_text
+from memorywire.policy.rules import (
+    Rule,
+    Verdict,
+    count,
+    flag,
+    implies,
+    mapping,
+    one_of,
+    rule_from,
+    rule_to,
+    texts,
+    unknown_key,
+)
+from memorywire.policy.sources import kind_of
+
+E = TypeVar("E", bound=StrEnum)
+V = TypeVar("V")
+
+_KEYS = (
+    *("profile", "complete", "disable", "default", "default_trust", "pending_days", "learned"),
+    "four_eyes",
+    *("rule", "trust", "sources", "secrets", "budget", "bundle_keys", "source_share"),
+)
+
+
+def policy_from_toml(document: str | Mapping[str, Json]) -> Policy:
+    """The policy a TOML text, or the same as a mapping, describes.
+
+    It builds on a shipped profile, `balanced` unless it names another: its rules come first.
+    """
+    return _built(_parsed(document) if isinstance(document, str) else document)
+
+
+def policy_to_dict(policy: Policy) -> dict[str, Json]:
+    """All of the policy, as `policy_from_toml` reads it back whatever the shipped profiles say by then."""
+    return {
+        "profile": policy.profile,
+        "complete": True,
+        "default": str(policy.default),
+        "default_trust": str(policy.default_trust),
+        "sources": list(policy.sources),
+        "pending_days": policy.pending_days,
+        "learned": policy.learned,
+        "four_eyes": policy.four_eyes,
+        "rule": [rule_to(rule) for rule in policy.rules],
+        "trust": {pattern: str(level) for pattern, level in policy.trust},
+        "secrets": {pattern: str(action) for pattern, action in policy.secrets},
+        "budget": {pattern: budget_to(budget) for pattern, budget in policy.budgets},
+        "bundle_keys": list(policy.bundle_keys),
+        "source_share": policy.source_share,
+    }
+
+
+def with_rules(base: Policy, *lists: Json) -> Policy:
+    """The policy with lists of rules before those it has, each checked like those of a file.
+
+    Lists are given by different people, who may use the same names.
+    """
+    given: tuple[Rule, ...] = ()
+    for tables in lists:
+        own = rules_from(tables)
+        _refuse_shadowed(own)
+        _refuse_namesakes(own + base.rules)
+        given += own
+    return replace(base, rules=given + base.rules)
+
+
+@cache
+def _shipped(profile: Profile) -> Policy:
+    return replace(_built(_parsed(profile_text(profile))), profile=str(profile))
+
+
+def _parsed(text: str) -> Mapping[str, Json]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidRequest(f"the policy is not TOML: {error}", field="policy") from error
+
+
+def _built(table: Mapping[str, Json]) -> Policy:
+    for key in table:
+        if key not in _KEYS:
+            raise unknown_key(key, _KEYS, key)
+    profile = one_of(Profile, table.get("profile", Profile.BALANCED), "profile")
+    complete = flag(table.get("complete", False), "complete")
+    base = Policy(profile=str(profile)) if complete else _shipped(profile)
+    own = rules_from(table.get("rule", []))
+    _refuse_shadowed(own)
+    rules = own + _without(base.rules, table.get("disable"))
+    _refuse_namesakes(rules)
+    return Policy(
+        profile=base.profile,
+        rules=rules,
+        default=one_of(Verdict, table.get("default", base.default), "default"),
+        trust=_first(_levels(table.get("trust", {}), Trust, "trust"), base.trust),
+        sources=_sources(table, base),
+        default_trust=one_of(Trust, table.get("default_trust", base.default_trust), "default_trust"),
+        secrets=_first(_scopes(table.get("secrets", {})), base.secrets),
+        pending_days=count(table.get("pending_days", base.pending_days), "pending_days"),
+        learned=flag(table.get("learned", base.learned), "learned"),
+        four_eyes=flag(table.get("four_eyes", base.four_eyes), "four_eyes"),
+        budgets=_first(_budgets(table.get("budget", {})), base.budgets),
+        bundle_keys=_list_of(table.get("bundle_keys", ()), "bundle_keys") or base.bundle_keys,
+        source_share=_share(table.get("source_share", base.source_share)),
+    )
+
+
+def rules_from(tables: Json) -> tuple[Rule, ...]:
+    """The rules of a list of tables; raises InvalidRequest for what is none."""
+    if not isinstance(tables, list | tuple):
+        raise InvalidRequest("rule is not a list of rules", field="rule", fix="write [[rule]] above each")
+    return tuple(rule_from(table) for table in tables)
+
+
+def _without(rules: Sequence[Rule], disabled: Json) -> tuple[Rule, ...]:
+    """The rules of the profile, those that are disabled by name switched off."""
+    names = () if disabled is None else texts(disabled, "disable")
+    for name in names:
+        if name not in {rule.name for rule in rules}:
+            raise unknown_key(name, [rule.name for rule in rules], f"disable.{name}")
+    return tuple(replace(rule, enabled=rule.enabled and rule.name not in names) for rule in rules)
+
+
+def _refuse_namesakes(rules: Sequence[Rule]) -> None:
+    seen: set[str] = set()
+    for rule in rules:
+        if rule.name in seen:
+            raise InvalidRequest(
+                f"two rules are called {rule.name}",
+                field=f"rule.{rule.name}",
+                fix="rename one; a rule of the profile is switched off by disable = [...]",
+            )
+        seen.add(rule.name)
+
+
+def _refuse_shadowed(rules: Sequence[Rule]) -> None:
+    """Refuse a rule that stands behind another one which already matches all that it could."""
+    for earlier, later in combinations((rule for rule in rules if rule.enabled), 2):
+        # An allow speaks of whole changes, a hold of any memory in one: only the same kind surely covers it.
+        partial = earlier.verdict is Verdict.ALLOW is not later.verdict
+        if partial and earlier.when.about_records:
+            continue
+        if not earlier.learned and implies(later.when, earlier.when):
+            raise InvalidRequest(
+                f"rule {later.name} can never match: {earlier.name}, which stands before it, matches first",
+                field=f"rule.{later.name}",
+                fix="move it up, or drop it",
+            )
+
+
+def _levels(table: Json, kinds: type[E], place: str) -> dict[str, E]:
+    words = mapping(table, place)
+    return {pattern: one_of(kinds, word, f"{place}.{pattern}") for pattern, word in words.items()}
+
+
+def _sources(table: Mapping[str, Json], base: Policy) -> tuple[str, ...]:
+    """The kinds that the document names, and those of the profile.
+
+    A document with a `default_trust` of its own says what every other source is, also the profile's kinds.
+    """
+    own = _list_of(table.get("sources", ()), "sources")
+    for kind in own:
+        if kind_of(kind) != kind:
+            raise InvalidRequest(
+                f"sources names {kind!r}, which is more than a kind",
+                field="sources",
+                fix=f'write "{kind_of(kind)}", or [trust] "{kind}" = "standard"',
+            )
+    shipped = () if "default_trust" in table else base.sources
+    return tuple(dict.fromkeys((*own, *shipped)))
+
+
+def _list_of(words: Json, place: str) -> tuple[str, ...]:
+    """A list of texts that may be empty."""
+    if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
+        raise InvalidRequest(f"{place} is not a list of texts", field=place, fix='write ["one", "two"]')
+    return tuple(words)
+
+
+def _share(number: Json) -> float:
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number <= 1:
+        raise InvalidRequest(
+            "source_share is not a share", field="source_share", fix="a number above 0, up to 1 for no limit"
+        )
+    return float(number)
+
+
+def _scopes(table: Json) -> dict[str, SecretAction]:
+    found = _levels(table, SecretAction, "secrets")
+    for pattern in found:
+        if pattern.count("/") not in (0, 2):
+            raise InvalidRequest(
+                f"secrets.{pattern} is not a scope", field="secrets", fix="write agent, or tenant/agent/user"
+            )
+    return found
+
+
+def _budgets(table: Json) -> dict[str, Budget]:
+    limits = mapping(table, "budget")
+    for pattern in limits:
+        if not pattern.startswith(("agent:", "caller:")):
+            raise InvalidRequest(
+                f"budget.{pattern} is nobody's", field="budget", fix='write "agent:NAME" or "caller:NAME"'
+            )
+    return {pattern: budget_from(limit, f"budget.{pattern}") for pattern, limit in limits.items()}
+
+
+def _first(own: dict[str, V], base: Iterable[tuple[str, V]]) -> tuple[tuple[str, V], ...]:
+    """Own patterns, then those of the profile."""
+    return tuple((own | {pattern: word for pattern, word in base if pattern not in own}).items())

@@ -1,0 +1,200 @@
+"""Learned rules: what people decided the same way, often enough, becomes a suggestion with its evidence."""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, field, replace
+from itertools import product
+from typing import NamedTuple
+
+from memorywire.model.record import Json, MemoryType, Trust
+from memorywire.model.values import dataclass
+from memorywire.policy.cases import Case
+from memorywire.policy.patterns import folded
+from memorywire.policy.rules import Condition, Operation, Rule, Verdict
+
+THRESHOLD = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """What a decision is remembered by, without any content.
+
+    A feature that differs between the memories of one case is None. `may_be_automatic` is False for what a
+    person may never leave to a rule.
+    """
+
+    tenant: str
+    agent: str
+    operation: str
+    type: MemoryType | None = None
+    source: str | None = None
+    tags: frozenset[str] = frozenset()
+    may_be_automatic: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """A person's decision on a proposal as it stood; decisions of rules are no evidence.
+
+    An approval after an edit is neither a yes nor a no to the pattern, and has no place here.
+    """
+
+    id: str
+    features: Features
+    approved: bool
+    by: str
+    at: int
+    automatic: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggestion:
+    """A rule nobody has activated yet, and the decisions that speak for it, oldest first."""
+
+    rule: Rule
+    evidence: tuple[str, ...]
+
+
+class _Pattern(NamedTuple):
+    """What decisions of one agent have in common; the source "" means none, None means any."""
+
+    tenant: str
+    agent: str
+    operation: str
+    type: MemoryType | None
+    source: str | None
+    tag: str | None
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """A key to sort and to name by; the more specific pattern comes first."""
+        told = ("~" if part is None else f"={part}" for part in self[3:])
+        return (*self[:3], str(self.count(None)), *told)
+
+    def wider(self) -> Iterator["_Pattern"]:
+        """Every pattern that leaves one part of this one open."""
+        choices = product({None, self.type}, {None, self.source}, {None, self.tag})
+        others = (self._replace(type=type, source=source, tag=tag) for type, source, tag in choices)
+        return (other for other in others if other != self)
+
+
+@dataclass(slots=True)
+class _Tally:
+    approved: list[str] = field(default_factory=list)
+    rejected: list[str] = field(default_factory=list)
+    may_be_automatic: bool = True
+
+    def consistent(self, threshold: int) -> bool:
+        return not (self.approved and self.rejected) and len(self.evidence) >= threshold
+
+    @property
+    def evidence(self) -> list[str]:
+        return self.approved or self.rejected
+
+
+def features(case: Case) -> Features:
+    """The features of a case, to be kept with the decision on it."""
+    memories = case.records or case.ending
+    types = {record.type for record in memories}
+    sources = {folded(record.source or "") for record in memories}
+    tags = [frozenset(folded(tag) for tag in record.tags) for record in memories]
+    return Features(
+        tenant=case.scope.tenant,
+        agent=case.scope.agent,
+        operation=case.operation,
+        type=types.pop() if len(types) == 1 else None,
+        source=sources.pop() if len(sources) == 1 else None,
+        tags=frozenset.intersection(*tags) if tags else frozenset(),
+        may_be_automatic=case.may_be_automatic,
+    )
+
+
+def features_to(shown: Features) -> dict[str, Json]:
+    """The features as JSON, to be kept."""
+    return asdict(shown) | {"tags": sorted(shown.tags)}
+
+
+def features_from(data: Mapping[str, Json]) -> Features:
+    """The features that `features_to` wrote down."""
+    kind = data["type"]
+    return Features(
+        **{**data, "type": None if kind is None else MemoryType(kind), "tags": frozenset(data["tags"])}
+    )
+
+
+def suggest(decisions: Sequence[Decided], threshold: int = THRESHOLD) -> list[Suggestion]:
+    """Rules for patterns decided alike at least `threshold` times and never otherwise, the surest first.
+
+    To let pass, a pattern must name type and source, and none of its evidence may be procedural, destructive
+    or from an untrusted source; the rule repeats these limits. To refuse, it must name a source or a tag.
+    Of patterns with the same evidence the closest is told, and none that a wider one makes needless.
+    """
+    sure = {
+        pattern: tally
+        for pattern, tally in _tallied(decisions).items()
+        if tally.consistent(threshold) and _may_be_suggested(pattern, tally)
+    }
+    closest: dict[tuple[str, ...], _Pattern] = {}
+    for pattern in sorted(sure, key=lambda one: one.key):
+        closest.setdefault(tuple(sure[pattern].evidence), pattern)
+    found = [
+        Suggestion(rule=_rule(pattern, sure[pattern]), evidence=evidence)
+        for evidence, pattern in closest.items()
+        if not any(len(sure[other].evidence) > len(evidence) for other in pattern.wider() if other in sure)
+    ]
+    return sorted(found, key=lambda one: (-len(one.evidence), one.rule.name))
+
+
+def _tallied(decisions: Sequence[Decided]) -> dict[_Pattern, _Tally]:
+    tallies: dict[_Pattern, _Tally] = defaultdict(_Tally)
+    people = (decided for decided in decisions if not decided.automatic)
+    for decided in sorted(people, key=lambda one: (one.at, one.id)):
+        for pattern in _patterns(decided.features):
+            tally = tallies[pattern]
+            (tally.approved if decided.approved else tally.rejected).append(decided.id)
+            tally.may_be_automatic &= decided.features.may_be_automatic
+    return tallies
+
+
+def _patterns(shown: Features) -> Iterator[_Pattern]:
+    """Every pattern the decision is an instance of. A `*` in a name would mean more than was decided."""
+    if "*" in f"{shown.tenant}{shown.agent}":
+        return
+    types = {None, shown.type}
+    sources = {None, shown.source if "*" not in (shown.source or "") else None}
+    tags = (None, *(tag for tag in shown.tags if "*" not in tag))
+    for type, source, tag in product(types, sources, tags):
+        yield _Pattern(shown.tenant, shown.agent, shown.operation, type, source, tag)
+
+
+def _may_be_suggested(pattern: _Pattern, tally: _Tally) -> bool:
+    if pattern.operation not in list(Operation):
+        return False
+    if tally.approved:
+        return tally.may_be_automatic and pattern.type is not None and pattern.source is not None
+    return bool(pattern.source) or pattern.tag is not None
+
+
+def _rule(pattern: _Pattern, tally: _Tally) -> Rule:
+    verdict = Verdict.ALLOW if tally.approved else Verdict.REFUSE
+    when = Condition(
+        tenant=(pattern.tenant,),
+        agent=(pattern.agent,),
+        operation=(Operation(pattern.operation),),
+        type=() if pattern.type is None else (pattern.type,),
+        source=() if pattern.source is None else (pattern.source,),
+        tags=() if pattern.tag is None else (pattern.tag,),
+    )
+    if verdict is Verdict.ALLOW:
+        when = replace(
+            when,
+            trust=(Trust.STANDARD, Trust.TRUSTED),
+            destructive=False,
+            contains_secret=False,
+            looks_like_instruction=False,
+        )
+    times = f"{'approved' if tally.approved else 'rejected'} {len(tally.evidence)} times, never otherwise"
+    mark = hashlib.blake2b("\0".join(pattern.key).encode(), digest_size=5).hexdigest()
+    name = f"learned-{verdict}-{pattern.operation}-{mark}"
+    return Rule(name=name, verdict=verdict, when=when, note=times, learned=True)

@@ -1,0 +1,176 @@
+"""The secrets a host registered, found in every form in which they travel, and behind every disguise."""
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.lookalikes import skeleton, skeleton_places
+from memorywire.policy.redact.disguise import decode_escapes, disguised_places, is_escaped, widen
+from memorywire.policy.redact.rules import Rank, Span, legible
+
+SHORTEST = 6
+"""A shorter secret would occur by chance in ordinary words, and in most base64."""
+
+_LABEL = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
+_RUN = "[A-Za-z0-9+/_=-]*"
+
+
+_RUN_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_=-")
+_JOINTS = ("", ":", "-", ",", ",0x", "0x", "=")  # between the bytes of a hex dump
+
+
+class Known:
+    """Registered values: exact, in any case, reversed, and as base64, base32, hex, URLs or JSON write them.
+
+    `find` looks at the text as it stands. `find_disguised` looks at what a reader sees: escapes are decoded,
+    characters that hide are gone, and letters that look alike are one letter.
+    """
+
+    def __init__(self, secrets: Mapping[str, str]) -> None:
+        for label, secret in secrets.items():
+            _refuse_unusable(label, secret)
+        patterns = {label: _pattern(secret) for label, secret in secrets.items()}
+        self._each = {label: _compiled(pattern) for label, pattern in patterns.items()}
+        self._gate = _compiled("|".join(patterns.values())) if patterns else None
+        self._secrets = dict(secrets)
+
+    def __bool__(self) -> bool:
+        return self._gate is not None
+
+    def find(self, text: str) -> Iterator[Span]:
+        """Every place of every value; where one holds another, both are named and the longer one wins."""
+        if self._gate is None or not self._gate.search(text):
+            return
+        for label, pattern in self._each.items():
+            for found in pattern.finditer(text):
+                yield Span(found.start(), found.end(), label, Rank.REGISTERED)
+
+    def find_disguised(self, text: str) -> Iterator[Span]:
+        """Every place of every value behind escapes, hidden characters, white space and look-alikes."""
+        if self._gate is None:
+            return
+        if self._skeletons.search(skeleton(text)):
+            folded, places = skeleton_places(text)
+            yield from self._unfolded(folded, [(at, at + 1) for at in places], text)
+        if is_escaped(text) and self._skeletons.search(skeleton(decode_escapes(text))):
+            yield from self._unfolded(*disguised_places(text), text)
+
+    def _unfolded(self, folded: str, places: Sequence[tuple[int, int]], text: str) -> Iterator[Span]:
+        for label, (plain, coded) in self._each_skeleton.items():
+            for pattern in filter(None, (plain, coded)):
+                for found in pattern.finditer(folded):
+                    span = places[found.start()][0], places[found.end() - 1][1]
+                    if pattern is coded:
+                        span = widen(span, text, _RUN_CHARACTERS.__contains__)
+                    yield Span(*span, label, Rank.REGISTERED)
+
+    @cached_property
+    def _skeletons(self) -> Any:
+        every = (forms for secret in self._secrets.values() for forms in _skeletons(secret))
+        return _compiled(_either(set().union(*every) or {_NEVER}))
+
+    @cached_property
+    def _each_skeleton(self) -> dict[str, tuple[Any, Any]]:
+        return {
+            label: (_compiled_any(plain), _compiled_any(coded))
+            for label, (plain, coded) in ((name, _skeletons(one)) for name, one in self._secrets.items())
+        }
+
+
+_NEVER = "\0"  # a skeleton has no control characters
+
+
+def _skeletons(secret: str) -> tuple[set[str], set[str]]:
+    """The skeletons of a secret, and of its encodings; those too short to tell are left out."""
+    data = secret.encode()
+    digits = [f"{byte:02x}" for byte in data]
+    plain = {secret, secret[::-1], decode_escapes(secret)}
+    coded = {*cores(data), *cores_of_base32(data), *(joint.join(digits) for joint in _JOINTS)}
+    return _long_enough(plain), _long_enough(coded)
+
+
+def _long_enough(spellings: Iterable[str]) -> set[str]:
+    return {one for one in map(skeleton, spellings) if len(one) >= SHORTEST}
+
+
+def _compiled_any(words: set[str]) -> Any:
+    return _compiled(_either(words)) if words else None
+
+
+def forms(secret: str) -> set[str]:
+    """The spellings of a secret that stand as they are, apart from case."""
+    data = secret.encode()
+    return {
+        secret,
+        secret[::-1],
+        *(json.dumps(secret, ensure_ascii=narrow)[1:-1] for narrow in (True, False)),
+        *(quote(data, safe=""), quote(data), quote_plus(data), "".join(f"%{byte:02x}" for byte in data)),
+        *(data.hex(), data.hex(" "), data.hex(":"), "".join(f"\\x{byte:02x}" for byte in data)),
+    }
+
+
+def cores(data: bytes) -> set[str]:
+    """What base64 makes of the bytes in each of the three alignments, whatever stands around them."""
+    found = set()
+    for shift in range(3):
+        coded = base64.b64encode(b"\0" * shift + data).decode()
+        core = coded[-(-shift * 8 // 6) : (shift + len(data)) * 8 // 6]
+        found |= {core, core.replace("+", "-").replace("/", "_")}
+    return found
+
+
+def cores_of_base32(data: bytes) -> set[str]:
+    """What base32 makes of the bytes in each of the five alignments, whatever stands around them."""
+    found = set()
+    for shift in range(5):
+        coded = base64.b32encode(b"\0" * shift + data).decode()
+        found.add(coded[-(-shift * 8 // 5) : (shift + len(data)) * 8 // 5])
+    return found
+
+
+def _pattern(secret: str) -> str:
+    return f"{_either(forms(secret))}|{_RUN}{_either(cores(secret.encode()))}{_RUN}"
+
+
+def _either(words: Iterable[str]) -> str:
+    """A pattern for any of the words, the longest first."""
+    return f"(?:{'|'.join(map(_literal, sorted(words, key=lambda word: (-len(word), word))))})"
+
+
+def _literal(word: str) -> str:
+    return "".join(char if char.isalnum() else f"\\x{{{ord(char):x}}}" for char in word)
+
+
+def _compiled(pattern: str) -> Any:
+    import re2
+
+    options = re2.Options()
+    options.case_sensitive = False
+    options.max_mem = 64 << 20  # registered values may be many, and each has some twenty forms
+    return re2.compile(pattern, options)
+
+
+def _refuse_unusable(label: str, secret: str) -> None:
+    if not _LABEL.fullmatch(label):
+        raise InvalidRequest(
+            "the label of a registered secret is not usable",
+            field="label",
+            fix="use 1 to 64 letters, digits, or any of _.:-",
+        )
+    if legible(secret) != secret:
+        raise InvalidRequest(
+            f"the secret registered as {label} holds halves of characters",
+            field=label,
+            fix="register text, not bytes read as text",
+        )
+    if len(secret.strip()) < SHORTEST:
+        raise InvalidRequest(
+            f"the secret registered as {label} is shorter than {SHORTEST} characters",
+            field=label,
+            fix="register a longer value: one so short would blank out ordinary words",
+        )

@@ -1,0 +1,349 @@
+"""Rules as data: conditions and a verdict, read from TOML tables or JSON objects in the same words."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field, fields
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Any, TypeAlias, TypeVar
+
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.record import Json, MemoryType, Trust
+from memorywire.model.values import dataclass
+from memorywire.policy.patterns import fits, folded, names
+
+E = TypeVar("E", bound=StrEnum)
+
+NAME_MAX = 64
+TEXT_MAX = 1024
+LIST_MAX = 256
+
+APPROVAL = "approval_required"
+INTENT = "privacy_intent"
+SECRETS = "secrets"
+DEFAULT = "default"
+RESERVED = frozenset({APPROVAL, INTENT, SECRETS, DEFAULT})
+"""What a judgement names when no rule decided, so no rule may be called so."""
+
+
+class Verdict(StrEnum):
+    """What becomes of a request, from the loosest to the tightest."""
+
+    ALLOW = "allow"
+    HOLD = "hold"
+    REFUSE = "refuse"
+
+    @property
+    def tightness(self) -> int:
+        return list(Verdict).index(self)
+
+
+class Operation(StrEnum):
+    """What a rule can speak of: everything that changes memory, and recall."""
+
+    REMEMBER = "remember"
+    RECALL = "recall"
+    FORGET = "forget"
+    MERGE = "merge"
+    EXPIRE = "expire"
+    UNDO = "undo"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """All conditions that are given must hold; a list holds when one of its entries does.
+
+    `unless` (written `not`) must fail. `governance.patterns` says how texts are compared.
+    """
+
+    everything: bool | None = None
+    operation: tuple[Operation, ...] = ()
+    tenant: tuple[str, ...] = ()
+    agent: tuple[str, ...] = ()
+    user: tuple[str, ...] = ()
+    caller: tuple[str, ...] = ()
+    type: tuple[MemoryType, ...] = ()
+    source: tuple[str, ...] = ()
+    trust: tuple[Trust, ...] = ()
+    tags: tuple[str, ...] = ()
+    content_contains: tuple[str, ...] = ()
+    confidence_below: float | None = None
+    contains_secret: bool | None = None
+    looks_like_instruction: bool | None = None
+    similar_to_existing: bool | None = None
+    rejected_before: bool | None = None
+    undoes_person: bool | None = None
+    destructive: bool | None = None
+    erases: bool | None = None
+    by_filter: bool | None = None
+    affects_at_least: int | None = None
+    unless: "Condition | None" = None
+    given: Mapping[str, Any] = field(init=False, repr=False, compare=False)
+    about_records: bool = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Gather in `given` the conditions that are set, by name, because every request asks for them; and
+        whether any of them is asked of single memories."""
+        values = {part.name: getattr(self, part.name) for part in fields(self) if part.init}
+        given = {name: value for name, value in values.items() if value is not None and value != ()}
+        inner = set() if self.unless is None else self.unless.given.keys()
+        object.__setattr__(self, "given", given)
+        object.__setattr__(self, "about_records", not ABOUT_RECORDS.isdisjoint(given.keys() | inner))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A verdict on what meets the condition. A learned rule was suggested from people's decisions."""
+
+    name: str
+    verdict: Verdict
+    when: Condition
+    enabled: bool = True
+    note: str = ""
+    learned: bool = False
+
+
+ABOUT_RECORDS = frozenset({"type", "source", "trust", "tags", "content_contains", "confidence_below"})
+"""Conditions on memories: one memory must meet all of them, not each a different one."""
+
+_MUTATIONS = frozenset(Operation) - {Operation.RECALL}
+_POSSIBLE: Mapping[str, frozenset[Operation]] = {
+    **dict.fromkeys(ABOUT_RECORDS, _MUTATIONS),
+    "looks_like_instruction": frozenset({Operation.REMEMBER, Operation.MERGE, Operation.UNDO}),
+    "similar_to_existing": frozenset({Operation.REMEMBER}),
+    "rejected_before": frozenset({Operation.REMEMBER, Operation.MERGE}),
+    "undoes_person": frozenset({Operation.UNDO}),
+    "destructive": _MUTATIONS,
+    "erases": frozenset({Operation.FORGET}),
+    "by_filter": frozenset({Operation.FORGET, Operation.EXPIRE}),
+    "affects_at_least": _MUTATIONS,
+}
+_COMPLETE: Mapping[str, type[StrEnum]] = {"operation": Operation, "type": MemoryType, "trust": Trust}
+_NAMES = frozenset({"tenant", "agent", "user", "caller"})
+_ALWAYS_THERE = _NAMES | {"source"}  # so that "*" fits always
+_BLANK = frozenset({"source", "user"})  # where "" says that there is none
+
+
+def rule_from(data: Json) -> Rule:
+    """The rule a table or an object describes; raises InvalidRequest for one that cannot be meant."""
+    table = mapping(data, "rule")
+    name = _name(table.get("name"), "rule.name")
+    here = f"rule.{name}"
+    known = {"name", *_OWN, *_READERS}
+    for key in table:
+        if key not in known:
+            raise unknown_key(key, known, f"{here}.{key}")
+    if "verdict" not in table:
+        raise InvalidRequest(f"rule {name} has no verdict", field=here, fix="write allow, hold or refuse")
+    own = {key: read(table[key], f"{here}.{key}") for key, read in _OWN.items() if key in table}
+    when = condition_from({key: table[key] for key in table if key not in _OWN and key != "name"}, here)
+    rule = Rule(name=name, when=when, **own)
+    check_rule(rule, here)
+    return rule
+
+
+def rule_to(rule: Rule) -> dict[str, Json]:
+    """The object that `rule_from` reads back as the same rule."""
+    own: dict[str, Json] = {"name": rule.name, "verdict": str(rule.verdict)}
+    plain = {"enabled": True, "note": "", "learned": False}
+    own |= {key: getattr(rule, key) for key, usual in plain.items() if getattr(rule, key) != usual}
+    return own | condition_to(rule.when)
+
+
+def condition_from(data: Json, place: str) -> Condition:
+    table = mapping(data, place)
+    for key in table:
+        if key not in _READERS:
+            raise unknown_key(key, _READERS, f"{place}.{key}")
+    found = {_ATTRIBUTE.get(key, key): _READERS[key](value, f"{place}.{key}") for key, value in table.items()}
+    return Condition(**found)
+
+
+def condition_to(when: Condition) -> dict[str, Json]:
+    told: dict[str, Json] = {}
+    for name, value in when.given.items():
+        if isinstance(value, Condition):
+            told["not"] = condition_to(value)
+        else:
+            told[name] = [str(word) for word in value] if isinstance(value, tuple) else value
+    return told
+
+
+def check_rule(rule: Rule, place: str) -> None:
+    """Raise InvalidRequest for a rule that can never match, or that matches everything unannounced."""
+    given = rule.when.given
+    if rule.when.everything and len(given) > 1:
+        raise InvalidRequest(
+            f"rule {rule.name} says everything and something besides",
+            field=f"{place}.everything",
+            fix="drop everything, or the other conditions",
+        )
+    if not any(_narrows(name, value) for name, value in given.items()):
+        raise InvalidRequest(
+            f"rule {rule.name} matches everything",
+            field=place,
+            fix="add a condition, or write everything = true if that is meant",
+        )
+    _refuse_impossible(rule, given, place)
+
+
+def implies(inner: Condition, outer: Condition) -> bool:
+    """Whether whatever meets `inner` surely meets `outer`; False also when that cannot be told."""
+    if Operation.RECALL in inner.operation and Operation.RECALL not in outer.operation:
+        return False
+    if outer.everything:
+        return True
+    given = inner.given
+    return all(name in given and _within(name, given[name], wanted) for name, wanted in outer.given.items())
+
+
+def unknown_key(key: str, known: Iterable[str], field: str) -> InvalidRequest:
+    names = sorted(known)
+    near = get_close_matches(str(key), names, n=1, cutoff=0.7)
+    fix = f"did you mean {near[0]}?" if near else f"known keys: {', '.join(names)}"
+    return InvalidRequest(f"{field} is not a key here", field=field, fix=fix)
+
+
+def one_of(kinds: type[E], value: Json, place: str) -> E:
+    if not isinstance(value, str) or value not in list(kinds):
+        raise InvalidRequest(
+            f"{place} is not one of the allowed words", field=place, fix=f"use one of: {', '.join(kinds)}"
+        )
+    return kinds(value)
+
+
+def flag(value: Json, place: str) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidRequest(f"{place} is neither true nor false", field=place)
+    return value
+
+
+def texts(value: Json, place: str) -> tuple[str, ...]:
+    """A list of patterns, at least one of them; blank ones are refused where they could never match."""
+    if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
+        raise InvalidRequest(f"{place} is not a list of texts", field=place, fix='write ["one", "two"]')
+    if not value:
+        raise InvalidRequest(
+            f"{place} is empty, so it can never match", field=place, fix="name something, or leave it out"
+        )
+    if len(value) > LIST_MAX or any(len(word) > TEXT_MAX for word in value):
+        raise InvalidRequest(f"{place} is too long (limit {LIST_MAX} of {TEXT_MAX} characters)", field=place)
+    if place.rpartition(".")[2] not in _BLANK and not all(folded(word) for word in value):
+        raise InvalidRequest(f"{place} has a blank entry", field=place, fix="leave it out")
+    return tuple(value)
+
+
+def count(value: Json, place: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InvalidRequest(f"{place} is not a whole number from 1", field=place)
+    return value
+
+
+def _refuse_impossible(rule: Rule, given: Mapping[str, Any], place: str) -> None:
+    operations = rule.when.operation or tuple(_MUTATIONS)
+    needs = [name for name, value in given.items() if name in _POSSIBLE and value is not False]
+    if not any(all(operation in _POSSIBLE[name] for name in needs) for operation in operations):
+        verbs = " or ".join(sorted(operations))
+        raise InvalidRequest(
+            f"rule {rule.name} can never match: no {verbs} meets {' and '.join(needs)}",
+            field=place,
+            fix="drop a condition, or name the operations it is about",
+        )
+    unless = rule.when.unless
+    if unless is not None and implies(rule.when, unless):
+        raise InvalidRequest(
+            f"rule {rule.name} can never match: what it asks for is what its `not` rules out",
+            field=f"{place}.not",
+            fix="drop one of the two",
+        )
+    if rule.when.erases and rule.when.destructive is False:
+        raise InvalidRequest(
+            f"rule {rule.name} can never match: what erases is destructive", field=f"{place}.destructive"
+        )
+
+
+def _narrows(name: str, value: Json) -> bool:
+    if name in _COMPLETE:
+        return set(value) != set(_COMPLETE[name])
+    if name in _ALWAYS_THERE:
+        return not any(word and not word.strip("*") for word in value)
+    return True
+
+
+def _within(name: str, inner: Json, outer: Json) -> bool:
+    if name in ("confidence_below", "affects_at_least"):
+        return bool(inner <= outer) if name == "confidence_below" else bool(inner >= outer)
+    if name == "content_contains":
+        return all(any(folded(part) in folded(word) for part in outer) for word in inner)
+    if isinstance(inner, tuple):
+        compared = names if name in _NAMES else fits
+        return all(compared(outer, word) for word in inner)
+    return bool(inner == outer)
+
+
+def mapping(data: Json, place: str) -> Mapping[str, Json]:
+    if not isinstance(data, Mapping):
+        raise InvalidRequest(f"{place} is not a table of keys and values", field=place)
+    return data
+
+
+def _name(value: Json, place: str) -> str:
+    text = note(value, place)
+    if not 0 < len(text) <= NAME_MAX or text != text.strip():
+        raise InvalidRequest(f"{place} is not a name of 1 to {NAME_MAX} characters", field=place)
+    if text in RESERVED:
+        raise InvalidRequest(f"{text} is a name that judgements use themselves", field=place, fix="rename it")
+    return text
+
+
+def note(value: Json, place: str) -> str:
+    if not isinstance(value, str) or len(value) > TEXT_MAX or not value.isprintable():
+        raise InvalidRequest(f"{place} is not a line of text", field=place)
+    return value
+
+
+def _share(value: Json, place: str) -> float:
+    """A number above 0 and up to 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
+        raise InvalidRequest(f"{place} is not a number above 0 and up to 1", field=place)
+    return float(value)
+
+
+def _everything(value: Json, place: str) -> bool:
+    if value is not True:
+        raise InvalidRequest(f"{place} can only be true", field=place, fix="write true, or leave it out")
+    return True
+
+
+def _unless(value: Json, place: str) -> Condition:
+    found = condition_from(value, place)
+    if not found.given or found.unless is not None or found.everything:
+        raise InvalidRequest(
+            f"{place} is not a table of plain conditions", field=place, fix="one level of not, never empty"
+        )
+    return found
+
+
+def _several(kinds: type[E]) -> "_Reader":
+    return lambda value, place: tuple(one_of(kinds, word, place) for word in texts(value, place))
+
+
+_Reader: TypeAlias = Callable[[Json, str], Any]
+_OWN: Mapping[str, _Reader] = {
+    "verdict": lambda value, place: one_of(Verdict, value, place),
+    "enabled": flag,
+    "note": note,
+    "learned": flag,
+}
+_ATTRIBUTE = {"not": "unless"}
+_READERS: Mapping[str, _Reader] = {
+    "everything": _everything,
+    "operation": _several(Operation),
+    "type": _several(MemoryType),
+    "trust": _several(Trust),
+    **dict.fromkeys(("tenant", "agent", "user", "caller", "source", "tags", "content_contains"), texts),
+    **dict.fromkeys(("contains_secret", "looks_like_instruction", "similar_to_existing"), flag),
+    **dict.fromkeys(("destructive", "erases", "by_filter", "rejected_before", "undoes_person"), flag),
+    "confidence_below": _share,
+    "affects_at_least": count,
+    "not": _unless,
+}

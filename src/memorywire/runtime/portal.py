@@ -1,0 +1,121 @@
+"""An event loop in a thread of its own, for code that has none."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import CancelledError, Future
+from typing import Any, TypeVar
+
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.values import dataclass
+from memorywire.runtime.affinity import closed, forked
+
+A = TypeVar("A")
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    loop: asyncio.AbstractEventLoop
+    thread: threading.Thread
+
+
+class Portal:
+    """Runs coroutines for any thread, on an event loop of its own; it starts with the first call.
+
+    Where nobody would run them, the caller gets a problem instead of waiting for ever: after the end, in a
+    forked process, and in a callback, which occupies the very thread that would have to answer.
+    """
+
+    def __init__(self) -> None:
+        self._changing = threading.Lock()
+        self._running: _Running | None = None
+        self._ended = False
+
+    def run(self, work: Coroutine[Any, Any, A]) -> A:
+        """What the coroutine gives; one that nobody waits for any more, after a Ctrl-C say, is cancelled."""
+        try:
+            return _waited(self.send(work))
+        except Exception:
+            work.close()  # it was never sent, or has ended
+            raise
+        except BaseException:
+            self._give_up(work)
+            raise
+
+    def end(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run one thing more, then cancel what others wait for and end the thread; closing twice is fine."""
+        running = self._running
+        if running is not None:
+            _refuse_callback(running)
+        with self._changing:
+            ended, self._ended = self._ended, True
+        if ended or running is None or not running.thread.is_alive():
+            return
+        try:
+            _waited(asyncio.run_coroutine_threadsafe(_and_nothing_else(last), running.loop))
+        finally:
+            running.loop.call_soon_threadsafe(running.loop.stop)
+            running.thread.join()
+            running.loop.close()
+
+    def _give_up(self, work: Coroutine[Any, Any, A]) -> None:
+        """Cancel the work, however far it came: a Ctrl-C may come before there is a future to cancel."""
+        running = self._running
+        if running is None or not running.thread.is_alive():
+            work.close()
+        else:
+            running.loop.call_soon_threadsafe(_cancel, work)
+
+    def send(self, work: Coroutine[Any, Any, A]) -> "Future[A]":
+        """A future for what the coroutine gives; raises where nobody would run it."""
+        if self._running is not None and not self._ended:
+            _refuse_callback(self._running)
+            if not self._running.thread.is_alive():
+                raise forked()
+        with self._changing:  # so that nothing is sent to a loop that stops meanwhile
+            if self._ended:
+                raise closed()
+            if self._running is None:
+                self._running = _begun()
+            return asyncio.run_coroutine_threadsafe(work, self._running.loop)
+
+
+def _begun() -> _Running:
+    """Start the loop at the first call, so that what was made before a fork works on either side of it."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="memorywire", daemon=True)
+    thread.start()
+    return _Running(loop, thread)
+
+
+def _refuse_callback(running: _Running) -> None:
+    if running.thread.ident == threading.get_ident():
+        raise InvalidRequest(
+            "a callback cannot ask the memory that is calling it: each would wait for the other",
+            fix="ask before, and hand over what was answered; or ask another Memory",
+        )
+
+
+def _waited(future: "Future[A]") -> A:
+    try:
+        return future.result()
+    except CancelledError as error:
+        raise closed() from error
+
+
+def _cancel(work: Coroutine[Any, Any, Any]) -> None:
+    task = next((task for task in asyncio.all_tasks() if task.get_coro() is work), None)
+    if task is None:
+        work.close()
+    else:
+        task.cancel()
+
+
+async def _and_nothing_else(last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    try:
+        await last()
+    finally:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)

@@ -1,0 +1,192 @@
+"""Empty is a valid answer: what is admitted is decided on absolute evidence, not on rank."""
+
+from collections.abc import Mapping, Sequence
+from itertools import compress
+from operator import itemgetter, not_
+from typing import Self, TypeAlias
+
+from memorywire.model.answers import Hit, Verdict
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.query import Scored
+from memorywire.model.record import DEMOTED_FACTOR, Standing
+from memorywire.model.requests import MinRelevance
+from memorywire.model.space import Space
+from memorywire.model.values import dataclass
+from memorywire.search.relevance import relevance, weight
+
+DEFAULT_MODEL = "all-MiniLM-L6-v2"
+"""The model whose cosines the levels below were fitted to."""
+
+WEAK = 0.0573
+"""The relevance that the best fact must reach for any fact to be shown; a caller may set another floor."""
+
+TURN = 0.15
+"""The relevance from which a turn of a session is shown: higher, because neighbours lend it evidence."""
+
+SHARE = 0.45
+"""Beside the best fact, those with this share of its evidence are shown; a query that asks for several things
+at once divides it among them, for a fact that answers one part says little about the others."""
+
+REST = 0.1
+"""How near the best fact must be to the rest of a query that names somebody: a name is no answer."""
+
+_Weighed: TypeAlias = tuple[float, bool, Mapping[str, float]]
+"""Its evidence, whether it is a turn of a session, and its signals."""
+
+NOBODY = 1.01
+"""A floor that nothing reaches."""
+
+MATCH = 0.6
+"""The relevance from which the verdict is `match`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Floors:
+    """The relevance from which a candidate is shown, and from which it is a match (None: cannot be told).
+
+    `turn` is the floor for turns of a session. Of facts the best must reach `weak`, and `rest` if the query
+    names somebody; the others need a `share` of its evidence.
+    """
+
+    weak: float = WEAK
+    turn: float = TURN
+    share: float = SHARE
+    rest: float = REST
+    match: float | None = MATCH
+    fitted: bool = True
+
+    @classmethod
+    def level(cls, floor: float, match: float | None, *, fitted: bool = True) -> Self:
+        """Floors with one level for all kinds of memory."""
+        return cls(weak=floor, turn=floor, share=0.0, rest=-1.0, match=match, fitted=fitted)
+
+
+UNFITTED = Floors.level(0.0, None, fitted=False)
+"""For a space whose cosines nobody has looked at: nothing is cut, and nothing is called a match."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """The candidates that passed the floor, those that did not, and the verdict on the query."""
+
+    admitted: tuple[Scored, ...]
+    cut: tuple[Scored, ...]
+    floor: float
+    verdict: Verdict
+
+
+def floors_of(space: Space, floor: float | None = None, match: float | None = None) -> Floors:
+    """The floors of an embedding space, or those fitted to its data: a floor, which is one for all, and from
+    where on an answer is a match; without that, what the floor implies.
+    """
+    if floor is not None:
+        return Floors.level(floor, match_above(floor) if match is None else match)
+    if match is not None:
+        raise InvalidRequest(
+            "from where on an answer is a match is told together with the floor",
+            field="match",
+            fix="give the floor that was fitted with it",
+        )
+    return Floors() if space.model == DEFAULT_MODEL else UNFITTED
+
+
+def match_above(floor: float) -> float | None:
+    """The level of a match that a floor takes with it, at the same ratio of odds as between turns.
+
+    A floor of 0 cuts nothing, so it cannot say what a match is either.
+    """
+    odds = _odds(MATCH) / _odds(TURN)
+    return floor * odds / (1 - floor + floor * odds) if floor else None
+
+
+def admit(
+    candidates: Sequence[Scored],
+    min_relevance: MinRelevance,
+    floors: Floors,
+    *,
+    asks_more: bool = False,
+    things: int = 1,
+) -> Admission:
+    """Split ranked candidates at the floor, keeping their order.
+
+    `asks_more` says that the query names somebody and asks for something about them; `things`, for how many
+    things it asks.
+    """
+    weighed = [
+        (evidence(scored), scored.record.session_id is not None, scored.signals) for scored in candidates
+    ]
+    facts, turns = _levels(weighed, min_relevance, floors, asks_more=asks_more, things=things)
+    passes = [worth >= (turns if turn else facts) for worth, turn, _ in weighed]
+    return Admission(
+        admitted=tuple(compress(candidates, passes)),
+        cut=tuple(compress(candidates, map(not_, passes))),
+        floor=turns if all(turn for _, turn, _ in weighed) else facts,
+        verdict=_verdict(list(compress(weighed, passes)), floors),
+    )
+
+
+def level(
+    best: float,
+    signals: Mapping[str, float],
+    turns: bool,
+    min_relevance: MinRelevance,
+    floors: Floors,
+    *,
+    asks_more: bool = False,
+    things: int = 1,
+) -> float:
+    """The score that admits a candidate, from the score and the signals of the best one.
+
+    It holds where no candidate is demoted, and all or none are turns of a session.
+    """
+    weighed = [(best, turns, signals)]
+    return _levels(weighed, min_relevance, floors, asks_more=asks_more, things=things)[turns]
+
+
+def _levels(
+    weighed: Sequence[_Weighed], min_relevance: MinRelevance, floors: Floors, *, asks_more: bool, things: int
+) -> tuple[float, float]:
+    """The relevance that a fact must reach, and the one that a turn must reach."""
+    match min_relevance:
+        case "auto":
+            share = floors.share / things
+            return _fact_floor(weighed, floors, share, asks_more=asks_more), floors.turn
+        case "off":
+            return 0.0, 0.0
+        case _:
+            return float(min_relevance), float(min_relevance)
+
+
+def evidence(scored: Scored | Hit) -> float:
+    """The relevance before demotion: a demoted memory ranks lower, but answers no less."""
+    demoted = scored.record.standing is Standing.DEMOTED
+    return scored.score / DEMOTED_FACTOR if demoted else scored.score
+
+
+def _fact_floor(weighed: Sequence[_Weighed], floors: Floors, share: float, *, asks_more: bool) -> float:
+    """The relevance a fact must reach: a share of the best fact's evidence, if that one answers at all."""
+    facts = [(worth, signals) for worth, turn, signals in weighed if not turn]
+    if not facts:
+        return floors.weak
+    worth, signals = max(facts, key=itemgetter(0))
+    if worth < floors.weak or not share:
+        return floors.weak
+    if asks_more and signals.get("rest", 1.0) < floors.rest:
+        return NOBODY
+    return share_of(worth, share)
+
+
+def share_of(best: float, share: float) -> float:
+    """The relevance of what has this share of the best one's evidence."""
+    return relevance(share * weight(best)) if 0 < best < 1 else best * share
+
+
+def _verdict(admitted: Sequence[_Weighed], floors: Floors) -> Verdict:
+    good = [worth for worth, turn, _ in admitted if worth >= (floors.turn if turn else floors.weak)]
+    if not good:
+        return Verdict.NO_MATCH
+    return Verdict.MATCH if floors.match is not None and max(good) >= floors.match else Verdict.WEAK
+
+
+def _odds(share: float) -> float:
+    return share / (1 - share)

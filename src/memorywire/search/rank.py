@@ -1,0 +1,77 @@
+"""The ranker of a request that asks for one: relevance weighed against recency, source and use."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from memorywire.model.clock import DAY_MS
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.query import Scored
+from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
+from memorywire.model.requests import RankWeights
+from memorywire.search.admit import evidence
+
+SAID_BY_USER = 1.0
+SAID_BY_ANOTHER = 0.5
+
+RECALLS = "recalls"
+"""The signal by which a store that counts recalls tells their number."""
+
+
+def rank(candidates: Sequence[Scored], weights: RankWeights, now: int) -> list[Scored]:
+    """The candidates by the weighted mean of their signals, each in 0..1; ties by relevance, then id."""
+    shares = _shares(weights)
+    ranked = [_weighed(scored, weights, shares, now) for scored in candidates]
+    return sorted(ranked, key=lambda one: (-one.score, -one.signals["relevance"], one.record.id))
+
+
+def _shares(weights: RankWeights) -> Mapping[str, float]:
+    """The share of each signal, in all 1; divided by the largest weight first, so that no sum overflows."""
+    given = {
+        "relevance": weights.semantic,
+        "recency": weights.recency,
+        "source": weights.source,
+        "frequency": weights.frequency,
+    }
+    largest = max(given.values())
+    if largest == 0:
+        raise InvalidRequest("every weight is 0, so there is nothing to rank by", field="rank")
+    total = sum(weight / largest for weight in given.values())
+    return {name: weight / largest / total for name, weight in given.items()}
+
+
+def counts_recalls(candidates: Sequence[Scored]) -> bool:
+    """Whether the store said how often each was recalled."""
+    return all(RECALLS in scored.signals for scored in candidates)
+
+
+def recency(record: Record, half_life_days: float, now: int) -> float:
+    """Halves with every half-life since the memory's moment; what lies ahead is as recent as now."""
+    days = max(now - record.moment, 0) / DAY_MS
+    return float(0.5 ** (days / half_life_days))
+
+
+def trust(record: Record) -> float:
+    """1 for what the user said, by `source` or `metadata.role`; a half for anybody else."""
+    by_user = "user" in (record.source, record.metadata.get("role"))
+    return SAID_BY_USER if by_user else SAID_BY_ANOTHER
+
+
+def use(recalls: float) -> float:
+    """Grows with the logarithm of the recalls: 0 for none, towards 1."""
+    return math.log1p(recalls) / (1 + math.log1p(recalls))
+
+
+def _weighed(scored: Scored, weights: RankWeights, shares: Mapping[str, float], now: int) -> Scored:
+    record = scored.record
+    signals = {
+        "relevance": evidence(scored),
+        "recency": recency(record, weights.half_life_days, now),
+        "source": trust(record),
+        "frequency": use(scored.signals.get(RECALLS, 0.0)),
+    }
+    mean = sum(share * signals[name] for name, share in shares.items())
+    demoted = record.standing is Standing.DEMOTED
+    return replace(
+        scored, score=mean * (DEMOTED_FACTOR if demoted else 1.0), signals={**scored.signals, **signals}
+    )

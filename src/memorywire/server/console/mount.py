@@ -1,0 +1,268 @@
+"""The console as an application that the HTTP door mounts; visitors come in with a cookie of their own."""
+
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit, urlunsplit
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Scope
+
+from memorywire.app import House
+from memorywire.consolidate.tending import Tending
+from memorywire.model.errors import Forbidden, MemorywireError, NotFound, Unauthenticated, WrongMethod
+from memorywire.model.ids import Entropy
+from memorywire.model.record import DEFAULT_TENANT
+from memorywire.server.callers import ANYBODY, Caller, Doorkeeper
+from memorywire.server.console import render
+from memorywire.server.console.forms import PROOF, Form, check_origin, read_form
+from memorywire.server.console.growth import Growth
+from memorywire.server.console.page import Page, Room, Shop, View, own
+from memorywire.server.console.pages import (
+    activity,
+    agents,
+    decisions,
+    dreams,
+    entrance,
+    health,
+    inbox,
+    memories,
+    operators,
+    playground,
+    policy,
+    record,
+)
+from memorywire.server.console.sessions import PATH, Note, Session, Sessions
+from memorywire.server.http.answers import status_of
+from memorywire.server.http.app import Mounted, problem_of
+from memorywire.server.http.endpoint import Door, Limits
+from memorywire.server.http.handlers import Endpoint
+from memorywire.server.http.parameters import parameters_of
+from memorywire.server.http.stream import events_endpoint
+from memorywire.server.oidc import Provider
+
+ROOMS: tuple[Room, ...] = (
+    entrance.ROOM,
+    inbox.ROOM,
+    decisions.ROOM,
+    memories.ROOM,
+    record.ROOM,
+    playground.ROOM,
+    activity.ROOM,
+    dreams.ROOM,
+    policy.ROOM,
+    health.ROOM,
+    agents.ROOM,
+    operators.ROOM,
+)
+"""In the order of the navigation."""
+
+_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+_FOREVER = "public, max-age=31536000, immutable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Console:
+    """What `serve` mounts, and the links that sign in once."""
+
+    mounted: Mounted
+    sessions: Sessions
+
+    def link(self, url: str) -> str:
+        """An address that signs in the first one to open it, as the user of this machine."""
+        return f"{url}{PATH}/enter?key={self.sessions.new_link()}"
+
+
+def console_mount(
+    house: House,
+    *,
+    local: bool,
+    provider: Provider | None = None,
+    tending: Tending | None = None,
+    entropy: Entropy = os.urandom,
+) -> Console:
+    """The console over an open house.
+
+    Where only this machine can come in (`local`) its user needs no token while there are no operators;
+    elsewhere cookies travel over HTTPS alone. `tending` is what this process does in the background.
+    """
+    door = Door(house, Limits())
+    clock = house.tools.clock
+    doorkeeper = Doorkeeper(door.journal, clock, trusting=local, provider=provider)
+    sessions = Sessions(clock, entropy, secure=not local)
+    sections = tuple(room.section for room in ROOMS if room.section is not None)
+    shop = Shop(
+        door=door,
+        doorkeeper=doorkeeper,
+        sessions=sessions,
+        templates=render.environment(),
+        sections=sections,
+        growth=Growth(door),
+        tending=tending,
+    )
+
+    async def entry(scope: Scope) -> Caller | None:
+        """The visitor of a cookie; the session is left where the page finds it."""
+        scope["state"]["operation"] = "console"
+        session = sessions.read(Request(scope).headers.get("cookie", ""))
+        scope["state"].update(session=session or sessions.begin(), fresh=session is None)
+        return await visitor(session, doorkeeper)
+
+    @asynccontextmanager
+    async def running() -> AsyncIterator[None]:
+        yield
+        await door.drain()
+        await doorkeeper.close()
+
+    views = [view for room in ROOMS for view in room.views]
+    app = Starlette(
+        routes=[
+            *(Route(view.path, _endpoint(view, shop), methods=_methods(view)) for view in views),
+            Route("/events", _for_visitors(events_endpoint(door))),
+            Route("/static/{name}", _static),
+        ],
+        exception_handlers={HTTPException: _unknown(shop), MemorywireError: problem_of},
+    )
+    app.router.redirect_slashes = False
+    mounted = Mounted(path=PATH, app=app, running=running, entry=entry, welcoming=True)
+    return Console(mounted=mounted, sessions=sessions)
+
+
+async def visitor(session: Session | None, doorkeeper: Doorkeeper) -> Caller | None:
+    """The caller that the session stands for now; None when the door would not let them in."""
+    if session is not None and session.local:
+        if not await doorkeeper.trusts_links():
+            return None
+        return replace(ANYBODY, tenant=session.tenant or DEFAULT_TENANT)
+    secret = None if session is None else session.secret
+    tenant = None if session is None else session.tenant
+    try:
+        return await doorkeeper.admit(None if secret is None else f"Bearer {secret}", tenant)
+    except (Unauthenticated, Forbidden):
+        return None
+
+
+def _methods(view: View) -> list[str]:
+    return [method for method, answers in (("GET", view.look), ("POST", view.do)) if answers is not None]
+
+
+def _endpoint(view: View, shop: Shop) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        state = request.state
+        page = Page(request, shop, state.session, state.caller)
+        if request.method != "POST" and request.headers.get("sec-fetch-site") == "cross-site":
+            return await page.show("onward.html")  # no cookie came along from another site: it would here
+        if page.visitor is None and not view.public:
+            response = await _way_in(page)
+        elif request.method != "POST" and _is_elsewhere(page):
+            response = await page.show("elsewhere.html", tenant=page.query["tenant"])
+        else:
+            response = await _answered(view, page)
+        _keep_session(response, page, fresh=state.fresh)
+        return response
+
+    return endpoint
+
+
+def _is_elsewhere(page: Page) -> bool:
+    """Whether the address is of another tenant than the visitor looks at, as in the link of a receipt."""
+    named = page.query.get("tenant")
+    return page.visitor is not None and named is not None and named != page.visitor.tenant
+
+
+async def _way_in(page: Page) -> Response:
+    """Redirect to the sign-in, and from there back to the page that was asked for.
+
+    After a form it leads to the page that sent it, which gives back what was typed.
+    """
+    if page.request.method != "POST":
+        return page.go(page.link("/sign-in", next=page.link()))
+    with suppress(MemorywireError):
+        page.shop.sessions.put_aside(page.session, (await _sent(page)).typed)
+    sent_by = urlsplit(page.request.headers.get("referer", ""))
+    return page.go(page.link("/sign-in", next=own(urlunsplit(("", "", *sent_by[2:4], ""))), ended="1"))
+
+
+async def _answered(view: View, page: Page) -> Response:
+    form: Form | None = None
+    try:
+        if page.request.method == "POST" and view.do is not None:
+            form = await _proven(page)
+            return await view.do(page, form)
+        if view.look is not None:
+            unsaid = view.of_agent and page.limited and page.agent is None
+            return await (_choice(page) if unsaid else view.look(page))
+        raise WrongMethod("this address does not know that method")
+    except MemorywireError as error:
+        page.request.state.visit.code = error.code
+        back = None if form is None else form.get("back")
+        if back is not None:
+            typed = {} if form is None else form.typed
+            return page.go(back, Note(text=error.detail, fix=error.fix, problem=True, typed=typed))
+        return await page.show("problem.html", status_of(error), problem=error.problem())
+
+
+async def _choice(page: Page) -> Response:
+    """The agents to choose from; where there is no choice, the page itself."""
+    agents = (await page.call("agents"))["items"]
+    if len(agents) == 1:
+        return page.go(page.link(agent=agents[0]["agent_id"]))
+    return await page.show("choose.html", agents=agents)
+
+
+async def _proven(page: Page) -> Form:
+    """The form, if a page of this very session sent it; else Forbidden."""
+    form = await _sent(page)
+    if not page.shop.sessions.is_token(page.session, form.get(PROOF) or ""):
+        page.typed = form.typed
+        raise Forbidden("this form was made for another visit", field=PROOF, fix="load the page again")
+    return form
+
+
+async def _sent(page: Page) -> Form:
+    """The form, whichever session it was made for."""
+    check_origin(page.request)
+    limits = page.shop.door.limits
+    return await read_form(page.request, limit=limits.batch, seconds=limits.body_seconds)
+
+
+def _keep_session(response: Response, page: Page, *, fresh: bool) -> None:
+    """Give the visitor a new session, or now and then a new seal for the old one."""
+    sessions, session = page.shop.sessions, page.session
+    current = session if fresh else sessions.renewed(session)
+    if current is not None and not any(name == b"set-cookie" for name, _ in response.raw_headers):
+        sessions.keep(response, current, tls=page.over_tls)
+
+
+def _unknown(shop: Shop) -> Callable[[Request, Exception], Awaitable[Response]]:
+    async def unknown(request: Request, error: Exception) -> Response:
+        page = Page(request, shop, request.state.session, request.state.caller)
+        problem = NotFound("there is no such page", fix="start at the inbox")
+        return await page.show("problem.html", 404, problem=problem.problem())
+
+    return unknown
+
+
+def _for_visitors(endpoint: Endpoint) -> Endpoint:
+    async def checked(request: Request) -> Response:
+        if request.state.caller is None:
+            raise Unauthenticated("nobody is signed in", fix="sign in")
+        request.state.operation = "events"  # how long a visitor listens is not how long a page takes
+        request.state.asked = parameters_of("/v0/events", "GET").read(request)
+        return await endpoint(request)
+
+    return checked
+
+
+async def _static(request: Request) -> Response:
+    name = request.path_params["name"]
+    body = render.asset(name)
+    if body is None:
+        raise HTTPException(404)
+    kind = _TYPES.get(name.rpartition(".")[2], "text/plain; charset=utf-8")
+    return Response(body, media_type=kind, headers={"Cache-Control": _FOREVER})

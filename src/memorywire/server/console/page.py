@@ -1,0 +1,217 @@
+"""A page in the making: who looks, what they ask through the door, and how the answer is shown."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl, urlencode
+
+from jinja2 import Environment
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from memorywire.consolidate.tending import Tending
+from memorywire.journal.operators import EVERYBODY, Right
+from memorywire.journal.standing import tenants
+from memorywire.model.errors import MemorywireError, Unauthenticated
+from memorywire.model.record import DEFAULT_TENANT, Json
+from memorywire.policy.patterns import names
+from memorywire.server.callers import Caller, Doorkeeper
+from memorywire.server.console.forms import PROOF, Form
+from memorywire.server.console.growth import Growth
+from memorywire.server.console.sessions import PATH, Note, Session, Sessions
+from memorywire.server.http.endpoint import Door
+
+A = TypeVar("A")
+
+THEMES = ("auto", "light", "dark")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """An entry of the navigation, for those who have the right, `everywhere` if it is about all tenants;
+    `count` says what waits there."""
+
+    path: str
+    title: str
+    right: Right
+    everywhere: bool = False
+    count: "Callable[[Page], Awaitable[int]] | None" = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """An address below /console: `look` answers GET, `do` answers POST once the form is proven ours.
+
+    With `of_agent`, a visitor limited to some agents first chooses one of them.
+    """
+
+    path: str
+    look: "Callable[[Page], Awaitable[Response]] | None" = None
+    do: "Callable[[Page, Form], Awaitable[Response]] | None" = None
+    public: bool = False
+    of_agent: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shop:
+    """What all pages share."""
+
+    door: Door
+    doorkeeper: Doorkeeper
+    sessions: Sessions
+    templates: Environment
+    sections: tuple[Section, ...]
+    growth: Growth
+    tending: Tending | None = None
+
+
+class Page:
+    """One request of one visitor. It asks only through the door, as the visitor and nobody else."""
+
+    def __init__(self, request: Request, shop: Shop, session: Session, visitor: Caller | None) -> None:
+        self.request = request
+        self.shop = shop
+        self.session = session
+        self.visitor = visitor
+        self.typed: Mapping[str, str] = {}
+        """What the visitor wrote into the form that led here and did nothing."""
+
+    @property
+    def caller(self) -> Caller:
+        """Who looks; views that are not public have one."""
+        if self.visitor is None:
+            raise Unauthenticated("nobody is signed in", fix="sign in")
+        return self.visitor
+
+    @property
+    def now(self) -> int:
+        return self.shop.door.house.tools.clock()
+
+    async def call(self, operation: str, /, **payload: Json) -> dict[str, Json]:
+        """An operation of the wire, as the visitor; fields that are None or empty are left out."""
+        given = {name: value for name, value in payload.items() if value not in (None, "", [], {})}
+        return await self.shop.door.call(operation, given, self.caller)
+
+    async def ask(self, kind: type[A], operation: str, /, **payload: Json) -> A:
+        """As `call`, with the answer as a value instead of JSON."""
+        answer = await self.shop.door.ask(operation, payload, self.caller)
+        if not isinstance(answer, kind):
+            raise TypeError(f"{operation} answers with {type(answer).__name__}")
+        return answer
+
+    def may(self, right: Right, *, everywhere: bool = False) -> bool:
+        caller = self.visitor
+        return caller is not None and right in caller.rights and (caller.everywhere or not everywhere)
+
+    @property
+    def sections(self) -> list[Section]:
+        """Those that are open to the visitor."""
+        return [one for one in self.shop.sections if self.may(one.right, everywhere=one.everywhere)]
+
+    @cached_property
+    def query(self) -> Mapping[str, str]:
+        """The fields of the address, without those left empty; of a repeated one the last."""
+        return dict(parse_qsl(self.request.url.query))
+
+    @property
+    def agent(self) -> str | None:
+        """The agent the address names; else the only one that is the visitor's, if it is only one."""
+        named = self.query.get("agent")
+        only, *others = self.caller.agents
+        return named if named is not None or others or "*" in only else only
+
+    @property
+    def limited(self) -> bool:
+        """Whether the visitor may see some agents only."""
+        return self.caller.agents != EVERYBODY
+
+    def link(self, path: str | None = None, /, **fields: Json) -> str:
+        """An address: this page with other fields, or another page with just these; None removes a field."""
+        kept: Mapping[str, Json] = self.query if path is None else {}
+        asked = {name: value for name, value in {**kept, **fields}.items() if value not in (None, "")}
+        place = self.request.url.path if path is None else f"{PATH}{path}"
+        return f"{place}?{urlencode(asked)}" if asked else place
+
+    async def show(self, template: str, /, status: int = 200, **values: Any) -> Response:
+        """The template, with everything the frame around it needs."""
+        here = self.request.url.path.removeprefix(PATH)
+        note = self.shop.sessions.told(self.session)
+        frame = {
+            "page": self,
+            "sections": self.sections,
+            "section": next((one.path for one in self.sections if here.startswith(one.path)), "/"),
+            "counts": await self._counts(),
+            "tenants": await self._tenants(),
+            "note": note,
+            "typed": self.typed if note is None else note.typed,
+            "token_field": PROOF,
+            "token": self.shop.sessions.token(self.session),
+            "theme": self.theme,
+            "keys": self.keys,
+            "here": here,
+            "address": self.link(),
+        }
+        html = self.shop.templates.get_template(template).render(**frame, **values)
+        return Response(html.encode(errors="backslashreplace"), status, media_type="text/html; charset=utf-8")
+
+    def go(self, address: str, note: Note | None = None) -> Response:
+        """Redirect, so that reloading repeats nothing; the next page shows the note."""
+        if note is not None:
+            self.shop.sessions.tell(self.session, note)
+        return RedirectResponse(own(address), status_code=303)
+
+    @property
+    def over_tls(self) -> bool:
+        """Whether the browser speaks TLS, to us or to a proxy before us.
+
+        The header of a proxy is believed from anybody: a client that forges it only makes its own cookie
+        stricter.
+        """
+        forwarded = self.request.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
+        return "https" in (self.request.url.scheme, forwarded)
+
+    @property
+    def theme(self) -> str:
+        said = self.request.cookies.get("memorywire_theme", "auto")
+        return said if said in THEMES else "auto"
+
+    @property
+    def keys(self) -> bool:
+        return self.request.cookies.get("memorywire_keys") != "off"
+
+    async def _counts(self) -> dict[str, int]:
+        """What waits in each section; a count that fails must not fail the page."""
+        found: dict[str, int] = {}
+        for section in self.sections:
+            if section.count is not None:
+                with suppress(MemorywireError):
+                    found[section.path] = await section.count(self)
+        return found
+
+    async def _tenants(self) -> list[str]:
+        """The tenants the visitor may look at; a pattern stands for all tenants that have memories here."""
+        if self.visitor is None:
+            return []
+        patterns = self.visitor.tenants
+        found = {self.visitor.tenant, *(one for one in patterns if "*" not in one)}
+        if any("*" in one for one in patterns):
+            with suppress(MemorywireError):
+                known = await self.shop.door.journal.file.read(tenants)
+                found |= {one for one in (DEFAULT_TENANT, *known) if names(patterns, one)}
+        return sorted(found)
+
+
+def own(address: str) -> str:
+    """The address, if it is a page of the console; a form cannot send a visitor elsewhere."""
+    inside = address == PATH or address.startswith((f"{PATH}/", f"{PATH}?"))
+    return address if inside and address.isprintable() and "\\" not in address else PATH
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """A part of the console: its addresses, and its entry of the navigation if it has one."""
+
+    views: tuple[View, ...]
+    section: Section | None = None

@@ -1,0 +1,147 @@
+"""Activity: the ledger as people read it; what an entry changed, its proof, and a way back."""
+
+from typing import Any
+
+from starlette.responses import Response
+
+from memorywire.journal.operators import Right
+from memorywire.model.errors import MemorywireError
+from memorywire.model.record import Json
+from memorywire.policy.segments import segments
+from memorywire.policy.visible import visible
+from memorywire.server.console.forms import Form, whole
+from memorywire.server.console.page import Page, Room, Section, View
+from memorywire.server.console.render import day_ms
+from memorywire.server.console.sessions import Note
+from memorywire.server.http import audit as books
+from memorywire.server.http.parameters import parameters_of
+
+_PAGE = 50
+_SHOWN_MEMORIES = 10
+_FIELDS = ("operation", "kind", "actor", "memory")
+_TEXT = "text/plain; charset=utf-8"
+OPERATIONS = (
+    *("remember", "recall", "forget", "merge", "expire", "undo", "dream", "feedback", "rules", "operator"),
+)
+
+
+async def activity(page: Page) -> Response:
+    return await _shown(page, _asked(page))
+
+
+async def verify(page: Page) -> Response:
+    """The same page, with the answer above it: whether the whole ledger holds."""
+    verdict = await books.verdict(page.shop.door, page.caller)
+    return await _shown(page, [("limit", str(_PAGE))], verdict)
+
+
+async def entry(page: Page) -> Response:
+    said = await books.entry(page.shop.door, page.caller, _sequence(page))
+    moves = [await _moved(page, said["agent_id"], *touched) for touched in _touched(said)[:_SHOWN_MEMORIES]]
+    return await page.show("entry.html", entry=said, moves=moves, more=len(_touched(said)) - len(moves))
+
+
+async def undo(page: Page, form: Form) -> Response:
+    """Take back a change; that is a change too, and can be taken back."""
+    done = await page.call("undo", agent_id=form.text("agent"), change_id=form.text("change"))
+    again = {"change_id": done["change_id"], "agent_id": form.text("agent")} if "change_id" in done else None
+    text = "Taken back." if done["status"] == "committed" else f"The undo is {done['status']}."
+    return page.go(form.get("back") or page.link("/activity"), Note(text=text, undo=again))
+
+
+async def checkpoint(page: Page) -> Response:
+    signed = await books.signed(page.shop.door, page.caller)
+    return _file(f"{signed['checkpoint']}\n{signed['key']}\n", "checkpoint.txt")
+
+
+async def proof(page: Page) -> Response:
+    sequence = _sequence(page)
+    return _file(await books.proof(page.shop.door, page.caller, sequence), f"entry-{sequence}.jsonl")
+
+
+async def _shown(
+    page: Page, asked: list[tuple[str, str]], verdict: dict[str, Json] | None = None
+) -> Response:
+    wanted = parameters_of("/v0/audit", "GET").from_query(asked)
+    found = await books.entries(page.shop.door, page.caller, wanted)
+    rows = [{**one, "about": _about(one), "subject": one.get("subject")} for one in found["entries"]]
+    return await page.show(
+        "activity.html", rows=rows, next=found.get("next"), operations=OPERATIONS, verdict=verdict
+    )
+
+
+def _about(said: dict[str, Json]) -> str:
+    """What an entry is about, in a few words."""
+    details = said.get("details", {})
+    if said["operation"] == "operator":
+        return str(said.get("subject", ""))
+    if "edition" in details:
+        return f"edition {details['edition']}: {', '.join(details.get('rules', ())) or 'no rules'}"
+    counted = {
+        "handed out": details.get("hits"),
+        "written": said.get("commitments"),
+        "ended": details.get("ended"),
+        "erased": details.get("erased"),
+    }
+    counts = [f"{len(found)} {what}" for what, found in counted.items() if isinstance(found, list)]
+    return ", ".join(counts) or str(details.get("rule", ""))
+
+
+def _file(text: str, name: str) -> Response:
+    return Response(text, media_type=_TEXT, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+
+
+def _asked(page: Page) -> list[tuple[str, str]]:
+    """The fields of the page as the ledger's own door takes them; dates as people write them."""
+    asked = [(name, page.query[name]) for name in _FIELDS if name in page.query]
+    for name, later in (("since", 0), ("until", 1)):
+        if name in page.query:
+            asked.append((name, str(day_ms(page.query[name], name) + later * (24 * 3_600_000 - 1))))
+    if page.agent is not None:
+        asked.append(("agent_id", page.agent))
+    if "before" in page.query:
+        asked.append(("before", page.query["before"]))
+    return [*asked, ("limit", str(_PAGE))]
+
+
+def _sequence(page: Page) -> int:
+    return whole(page.query.get("seq", ""), "seq", "seq is the number of an entry")
+
+
+def _touched(said: dict[str, Json]) -> list[tuple[str, int, str | None]]:
+    """The versions an entry began and ended, as (memory, version, reason of the end)."""
+    ended = {(id, version): reason for id, version, reason in said.get("details", {}).get("ended", ())}
+    begun = [(one["id"], one["version"]) for one in said.get("commitments", ())]
+    replaced = {(id, version - 1) for id, version in begun}
+    alone = [key for key in ended if key not in replaced]
+    return [(*key, None) for key in begun] + [(*key, ended[key]) for key in alone]
+
+
+async def _moved(page: Page, agent: str, id: str, version: int, reason: str | None) -> dict[str, Any]:
+    """What a version said, beside what the one before it said; after an end, nothing."""
+    texts = await _texts(page, agent, id)
+    after = None if reason is not None else texts.get(version)
+    before = texts.get(version if reason is not None else version - 1)
+    words = segments(visible(before or ""), visible(after or ""))
+    return {"id": id, "version": version, "reason": reason, "known": bool(before or after), "words": words}
+
+
+async def _texts(page: Page, agent: str, id: str) -> dict[int, str]:
+    try:
+        versions = (await page.call("history", agent_id=agent, id=id))["versions"]
+    except MemorywireError:
+        return {}  # erased, or of a store that keeps no history: the entry stands without it
+    return {one["number"]: one["record"]["content"] for one in versions if "record" in one}
+
+
+ROOM = Room(
+    views=(
+        View(path="/activity", look=activity, of_agent=True),
+        View(path="/activity/verify", look=verify),
+        View(path="/activity/entry", look=entry),
+        View(path="/activity/undo", do=undo),
+        View(path="/activity/checkpoint", look=checkpoint),
+        View(path="/activity/proof", look=proof),
+    ),
+    section=Section(path="/activity", title="Activity", right=Right.REVIEW),
+)

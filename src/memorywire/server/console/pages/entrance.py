@@ -1,0 +1,116 @@
+"""Coming in and going out: a token, a link that works once, and how the console looks to its visitor."""
+
+from dataclasses import replace
+from urllib.parse import parse_qsl, urlsplit
+
+from starlette.responses import Response
+
+from memorywire.model.errors import Forbidden, InvalidRequest, Unauthenticated
+from memorywire.server.console.forms import Form
+from memorywire.server.console.page import THEMES, Page, Room, View, own
+from memorywire.server.console.sessions import PATH, Note, Session
+
+_HOME = f"{PATH}/inbox"
+_GIVEN_BACK = "You are signed in again. What you had sent was not done."
+
+
+async def home(page: Page) -> Response:
+    """The first section that is open to the visitor."""
+    if not page.sections:
+        raise Forbidden("no page is open to your role")
+    return page.go(page.link(page.sections[0].path))
+
+
+async def sign_in_page(page: Page) -> Response:
+    next = own(page.query.get("next", _HOME))
+    tenant = dict(parse_qsl(urlsplit(next).query)).get("tenant", "")
+    kept = page.shop.sessions.has_aside(page.session)
+    return await page.show("sign_in.html", next=next, tenant=tenant, kept=kept)
+
+
+async def sign_in(page: Page, form: Form) -> Response:
+    """Whoever has the token of an operator comes in as that operator."""
+    tenant = form.get("tenant")
+    secret = form.text("token").strip()
+    state = page.request.state
+    state.tokens.check(state.address, secret)
+    try:
+        await page.shop.doorkeeper.admit(f"Bearer {secret}", tenant)
+    except (Unauthenticated, Forbidden) as error:
+        if isinstance(error, Forbidden):
+            several = "this token is of several tenants"
+            said = several if tenant is None else "this token is not for that tenant"
+            raise Forbidden(said, field="tenant", fix="write below which of its tenants you mean") from error
+        state.tokens.reject(state.address, secret)
+        fix = "see: memorywire operator list"
+        raise Unauthenticated("this token does not open the console", field="token", fix=fix) from error
+    return _come_in(page, page.shop.sessions.begin(secret=secret, tenant=tenant), form.get("next"))
+
+
+async def choose_tenant(page: Page, form: Form) -> Response:
+    """The same visitor, looking at another tenant; forms that show the one before are worth nothing then."""
+    tenant, old = form.text("tenant"), page.session
+    if not old.local:
+        secret = None if old.secret is None else f"Bearer {old.secret}"
+        await page.shop.doorkeeper.admit(secret, tenant)
+    session = page.shop.sessions.begin(secret=old.secret, tenant=tenant, local=old.local)
+    return _come_in(page, replace(session, begun=old.begun), form.get("back"))
+
+
+async def enter(page: Page) -> Response:
+    """By a link that was made for one use."""
+    trusted = await page.shop.doorkeeper.trusts_links()
+    if not trusted:
+        page.shop.sessions.revoke_links()
+    if trusted and page.shop.sessions.redeem(page.query.get("key", "")):
+        return _come_in(page, page.shop.sessions.begin(local=True), None)
+    if page.visitor is not None:
+        return page.go(PATH)
+    note = Note(text="That link was used before, is too old, or ended with the first operator.", problem=True)
+    return page.go(page.link("/sign-in"), note)
+
+
+async def sign_out(page: Page, form: Form) -> Response:
+    page.shop.sessions.end(page.session)
+    response = page.go(page.link("/sign-in"))
+    page.shop.sessions.drop(response)
+    return response
+
+
+async def look_and_feel(page: Page, form: Form) -> Response:
+    """The theme, and whether single keys do something; kept by the browser."""
+    response = page.go(form.get("back") or _HOME)
+    theme, keys = form.get("theme"), form.get("keys")
+    if theme is not None:
+        if theme not in THEMES:
+            raise InvalidRequest(f"{theme} is not a theme", field="theme")
+        page.shop.sessions.cookie(response, "memorywire_theme", theme, tls=page.over_tls)
+    if keys is not None:
+        state = "off" if keys == "off" else "on"
+        page.shop.sessions.cookie(response, "memorywire_keys", state, tls=page.over_tls)
+    return response
+
+
+def _come_in(page: Page, session: Session, next: str | None) -> Response:
+    """Start a new session, so that nobody can have prepared it; what was typed before comes along."""
+    sessions = page.shop.sessions
+    typed = sessions.given_back(page.session)
+    sessions.end(page.session)
+    response = page.go(next or PATH)
+    sessions.keep(response, session, tls=page.over_tls)
+    if typed:
+        sessions.tell(session, Note(text=_GIVEN_BACK, typed=typed))
+    return response
+
+
+ROOM = Room(
+    views=(
+        View(path="/", look=home),
+        View(path=PATH, look=home),
+        View(path="/sign-in", look=sign_in_page, do=sign_in, public=True),
+        View(path="/enter", look=enter, public=True),
+        View(path="/tenant", do=choose_tenant),
+        View(path="/sign-out", do=sign_out),
+        View(path="/settings", do=look_and_feel, public=True),
+    )
+)

@@ -1,0 +1,103 @@
+"""Health: stores and what they can do, what they are owed, what waits, and how memory grows."""
+
+from typing import Any
+
+from starlette.responses import Response
+
+from memorywire.journal.operators import Right
+from memorywire.journal.standing import standing
+from memorywire.model.capabilities import Feature
+from memorywire.model.clock import DAY_MS
+from memorywire.model.record import Scope
+from memorywire.pipeline.outbox import repay, write_off
+from memorywire.pipeline.scan import scan
+from memorywire.server.console.drawing import columns
+from memorywire.server.console.forms import Form
+from memorywire.server.console.page import Page, Room, Section, View
+from memorywire.server.console.sessions import Note
+from memorywire.server.http import audit as books
+
+_DAYS = 30
+_MOST_DEBTS = 100
+_MOST_FOUND = 200
+
+
+async def health(page: Page) -> Response:
+    return await _shown(page)
+
+
+async def check(page: Page) -> Response:
+    """The same page, after every store was asked how it is; a large file takes a while to read."""
+    page.caller.require(Right.MANAGE, everywhere=True)
+    said = await page.shop.door.finish(page.shop.door.house.tools.store.health())
+    return await _shown(page, checked=said)
+
+
+async def look_for_secrets(page: Page, form: Form) -> Response:
+    """Every memory of an agent is read; what is found is named by kind and place, never by value."""
+    page.caller.require(Right.REVIEW)
+    agent = form.text("agent")
+    page.caller.require_agent({"agent_id": agent}, optional=False)
+    scope = Scope(tenant=page.caller.tenant, agent=agent)
+    found = await page.shop.door.finish(scan(scope, page.shop.door.house.tools))
+    return await page.show("secrets.html", agent=agent, found=found, most=_MOST_FOUND)
+
+
+async def retry(page: Page, form: Form) -> Response:
+    page.caller.require(Right.MANAGE, everywhere=True)
+    tools = page.shop.door.as_caller(page.caller).tools
+    paid = await page.shop.door.finish(repay(tools, all_of_them=True))
+    text = "Nothing is owed any more." if paid else "Some stores still do not take what they are owed."
+    return page.go(page.link("/health"), Note(text=text, problem=not paid))
+
+
+async def give_up(page: Page, form: Form) -> Response:
+    """Write off a change that a store is owed; the ledger says who did, and why."""
+    page.caller.require(Right.MANAGE, everywhere=True)
+    tools = page.shop.door.as_caller(page.caller).tools
+    giving = write_off(form.text("change"), form.text("why"), tools, store=form.text("store"))
+    debt = await page.shop.door.finish(giving)
+    return page.go(page.link("/health"), Note(text=f"{debt.store} is not owed that change any more."))
+
+
+async def owed(page: Page) -> int:
+    return len(await books.owed(page.shop.door, page.caller))
+
+
+async def _shown(page: Page, checked: Any = None) -> Response:
+    door = page.shop.door
+    wired = door.house.capabilities
+    debts = await books.owed(door, page.caller)
+    agents = (await page.call("agents"))["items"]
+    grown = await page.shop.growth.by_day(page.caller)
+    return await page.show(
+        "health.html",
+        wired=wired,
+        missing={one.name: sorted(frozenset(Feature) - one.features) for one in wired.stores},
+        stand=await door.finish(door.journal.file.read(standing)) if page.caller.everywhere else None,
+        debts=debts[:_MOST_DEBTS],
+        debts_total=len(debts),
+        growth=None if grown is None else columns(grown, page.now // DAY_MS, _DAYS),
+        latencies=_latencies(page),
+        agents=agents,
+        checked=checked,
+        tending=page.shop.tending,
+    )
+
+
+def _latencies(page: Page) -> list[tuple[str, tuple[int, float]]]:
+    """Of every operation but the listening to events, which takes as long as somebody listens."""
+    found = page.request.state.figures.latencies()
+    return sorted((name, taken) for name, taken in found.items() if name != "events")
+
+
+ROOM = Room(
+    views=(
+        View(path="/health", look=health),
+        View(path="/health/check", look=check),
+        View(path="/health/secrets", do=look_for_secrets),
+        View(path="/health/retry", do=retry),
+        View(path="/health/give-up", do=give_up),
+    ),
+    section=Section(path="/health", title="Health", right=Right.REVIEW, count=owed),
+)

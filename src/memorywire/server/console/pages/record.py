@@ -1,0 +1,218 @@
+"""One memory: what it says, every version of it, what it is linked to, when it was used, how it ends."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from starlette.responses import Response
+
+from memorywire.model.errors import Conflict, InvalidRequest, MemorywireError, NotFound
+from memorywire.model.record import Json
+from memorywire.model.review import ERASE
+from memorywire.policy.segments import segments
+from memorywire.policy.visible import visible
+from memorywire.procedures.parse import parse
+from memorywire.procedures.svg import svg
+from memorywire.server.console.forms import Form
+from memorywire.server.console.page import Page, Room, View
+from memorywire.server.console.render import plain
+from memorywire.server.console.sessions import Note
+
+_RECALLS = 20
+_TEXT = "text/plain; charset=utf-8"
+_KEPT = ("type", "content", "confidence", "source", "occurred_at", "session_id", "metadata", "tags")
+
+
+async def record(page: Page) -> Response:
+    chain = await _chain(page)
+    links = _links(chain)
+    return await page.show(
+        "record.html",
+        agent=_agent(page),
+        id=page.query["id"],
+        versions=chain[::-1],
+        newest=chain[-1],
+        said_last=next((one["record"] for one in reversed(chain) if "record" in one), None),
+        links=links,
+        pictured=_pictured(chain[-1]),
+        compared=_compared(page, chain),
+        recalls=await _recalls(page),
+        expiry=_expiry(chain[-1], page.now),
+        raw=page.link("/record/raw", id=page.query["id"], agent=_agent(page)),
+    )
+
+
+async def raw(page: Page) -> Response:
+    """Everything a version says, as text that no browser takes for anything else."""
+    chain = await _chain(page)
+    number = page.query.get("version")
+    found = next((one for one in chain if number in (None, str(one["number"]))), None)
+    if found is None:
+        raise NotFound("there is no such version", field="version")
+    chosen = chain[-1] if number is None else found
+    return Response(plain(chosen).encode(errors="backslashreplace"), media_type=_TEXT)
+
+
+async def picture(page: Page) -> Response:
+    """A procedure as a state diagram, with the state it is in."""
+    content = (await _chain(page))[-1].get("record", {}).get("content")
+    return Response(svg(parse(content)), media_type="image/svg+xml")
+
+
+async def restore(page: Page, form: Form) -> Response:
+    """What an older version said becomes the newest; the ones between stay in the history."""
+    agent, id, number = form.text("agent"), form.text("id"), form.text("version")
+    chain = (await page.call("history", agent_id=agent, id=id))["versions"]
+    older = next((one for one in chain if str(one["number"]) == number and "record" in one), None)
+    if older is None:
+        raise NotFound("what that version said is gone", field="version")
+    done = await _rewritten(page, agent, older["record"], chain[-1]["number"])
+    return page.go(_back(page, agent, id), _receipt(done, agent, f"Version {number} is current again."))
+
+
+async def correct(page: Page, form: Form) -> Response:
+    """What is right becomes the newest version; its source is who says so."""
+    agent, id = form.text("agent"), form.text("id")
+    current = await page.call("get", agent_id=agent, id=id)
+    if str(current["version"]) != form.text("version"):
+        raise Conflict("it was changed meanwhile", field="version", fix="read it again and decide")
+    right = {**current, "content": form.text("content"), "source": page.caller.name}
+    done = await _rewritten(page, agent, right, current["version"])
+    return page.go(_back(page, agent, id), _receipt(done, agent, "Corrected; what it said before is below."))
+
+
+async def _rewritten(page: Page, agent: str, said: Mapping[str, Json], version: int) -> dict[str, Json]:
+    """The receipt of a memory that says this from now on, unless `version` is not its newest."""
+    return await page.call(
+        "remember",
+        agent_id=agent,
+        user_id=said.get("user_id"),
+        id=said["id"],
+        if_version=version,
+        **{name: said.get(name) for name in _KEPT},
+    )
+
+
+async def erase_preview(page: Page) -> Response:
+    """What an erase would take along, before anybody confirms it."""
+    chain = await _chain(page)
+    agent, id = _agent(page), page.query["id"]
+    trial = await page.call("forget", agent_id=agent, ids=[id], hard_delete=True, dry_run=True)
+    return await page.show(
+        "erase.html",
+        agent=agent,
+        id=id,
+        trial=trial,
+        versions=sum("record" in one for one in chain),
+        said_last=next((one["record"] for one in reversed(chain) if "record" in one), None),
+    )
+
+
+async def forget(page: Page, form: Form) -> Response:
+    """Forget a memory, which can be undone; or erase it, which cannot."""
+    agent, id = form.text("agent"), form.text("id")
+    erases = form.get("erase") is not None
+    if erases and (form.get("confirm") or "").strip() != ERASE:
+        raise InvalidRequest("an erase cannot be undone", field="confirm", fix=f"type the word {ERASE}")
+    done = await page.call("forget", agent_id=agent, ids=[id], hard_delete=erases, reason=form.get("reason"))
+    text = "Erased for good." if erases else "Forgotten."
+    where = page.link("/memories", agent=agent) if erases else _back(page, agent, id)
+    return page.go(where, _receipt(done, agent, text, undoable=not erases))
+
+
+def _receipt(done: Mapping[str, Json], agent: str, text: str, *, undoable: bool = True) -> Note:
+    if done["status"] != "committed":
+        return Note(text=f"It is {done['status']}: {done.get('rule', 'a rule')} wants a person to decide.")
+    undo = {"change_id": done["change_id"], "agent_id": agent} if undoable and "change_id" in done else None
+    return Note(text=text, undo=undo)
+
+
+def _back(page: Page, agent: str, id: str) -> str:
+    return page.link("/record", id=id, agent=agent)
+
+
+def _agent(page: Page) -> str:
+    if page.agent is None:
+        raise InvalidRequest("name the agent whose memory this is", field="agent")
+    return page.agent
+
+
+async def _chain(page: Page) -> list[dict[str, Json]]:
+    """All versions, oldest first; of a store that keeps none, the current one alone."""
+    id, agent = page.query.get("id"), _agent(page)
+    if not id:
+        raise NotFound("no memory was named", field="id")
+    try:
+        found: list[dict[str, Json]] = (await page.call("history", agent_id=agent, id=id))["versions"]
+    except NotFound:
+        raise
+    except MemorywireError:
+        current = await page.call("get", agent_id=agent, id=id)
+        found = [{"number": current["version"], "began_at": current["updated_at"], "record": current}]
+    return found
+
+
+def _links(chain: Sequence[Mapping[str, Json]]) -> list[tuple[str, str]]:
+    """Other memories that this one came from or went into, as (how, id), each once."""
+    found: dict[tuple[str, str], None] = {}
+    for one in chain:
+        said = one.get("record", {})
+        for how in ("supersedes", "merged_from", "derived_from"):
+            found |= dict.fromkeys((how.replace("_", " "), id) for id in said.get(how, ()))
+        if "into" in one:
+            found["went into", one["into"]] = None
+    return list(found)
+
+
+def _pictured(newest: Mapping[str, Json]) -> str | None:
+    """What the picture of a procedure shows, for whoever cannot see it."""
+    said = newest.get("record", {})
+    if said.get("type") != "procedural":
+        return None
+    try:
+        definition = parse(said["content"])
+    except InvalidRequest:
+        return None  # words about a way of doing things, not a machine
+    return f"{definition.name}: {len(definition.states)} states, now {definition.current}"
+
+
+def _compared(page: Page, chain: Sequence[Mapping[str, Json]]) -> dict[str, Any] | None:
+    """The word-level difference between two versions; without a choice, the last two."""
+    texts = {one["number"]: plain(one["record"]["content"]) for one in chain if "record" in one}
+    if len(texts) < 2:
+        return None
+    numbers = sorted(texts)
+    a, b = (_chosen(page.query.get(name), numbers, at) for name, at in (("a", -2), ("b", -1)))
+    words = segments(visible(texts[a]), visible(texts[b]))
+    return {"a": a, "b": b, "numbers": numbers, "words": words}
+
+
+def _chosen(text: str | None, numbers: Sequence[int], otherwise: int) -> int:
+    return next((number for number in numbers if str(number) == text), numbers[otherwise])
+
+
+async def _recalls(page: Page) -> list[dict[str, Json]]:
+    found = await page.call("recalls", agent_id=_agent(page), memory_id=page.query["id"], limit=_RECALLS)
+    items: list[dict[str, Json]] = found["items"]
+    return items
+
+
+def _expiry(newest: Mapping[str, Json], now: int) -> dict[str, Any] | None:
+    said = newest.get("record", {})
+    if "expires_at" not in said:
+        return None
+    whole = max(1, said["expires_at"] - said["created_at"])
+    left = said["expires_at"] - now
+    return {"at": said["expires_at"], "left": left, "share": min(1.0, max(0.0, 1 - left / whole))}
+
+
+ROOM = Room(
+    views=(
+        View(path="/record", look=record),
+        View(path="/record/raw", look=raw),
+        View(path="/record/picture", look=picture),
+        View(path="/record/restore", do=restore),
+        View(path="/record/correct", do=correct),
+        View(path="/record/erase", look=erase_preview),
+        View(path="/record/forget", do=forget),
+    )
+)

@@ -1,0 +1,129 @@
+"""Templates, and the few words every page prints: texts of memories above all, which are never trusted."""
+
+import json
+import re
+from datetime import UTC, datetime
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from memorywire.model.clock import DAY_MS, END_OF_CALENDAR
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.record import Json
+from memorywire.policy.visible import visible
+from memorywire.server.console.sessions import PATH
+
+SHOWN = 2_000
+"""How many characters of one text a page shows; the rest is behind a link."""
+
+_ESCAPED = re.compile(
+    "((?:⟦U\\+[0-9A-F]{4,6}⟧)+)"
+)  # neighbours share one element: a page of them stays small
+_HIDDEN = Markup('<span class="esc">{}</span>')
+_UNITS = ((DAY_MS, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
+
+
+def environment() -> Environment:
+    """Everything is escaped; a name that nobody gave is an error, not an empty string."""
+    made = Environment(
+        loader=FunctionLoader(_source),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters.update(number=number, moment=moment, day=day, duration=duration, plain=plain, brief=brief)
+    made.globals.update(said=said, static=static, root=PATH)
+    return made
+
+
+def said(text: Json, limit: int = SHOWN, raw: str | None = None, *, shown: bool = False) -> Markup:
+    """Any text from outside, shown so that it stays text and stays in its place.
+
+    Characters that hide or reorder are spelt out, unless that was done before (`shown`). A long text is cut,
+    with a link to all of it where there is one.
+    """
+    whole = text if isinstance(text, str) else plain(text)
+    cut = whole[:limit]
+    parts = enumerate(_ESCAPED.split(cut if shown else visible(cut)))
+    marked = Markup("").join(_HIDDEN.format(part) if at % 2 else part for at, part in parts)
+    rest = Markup("")
+    if len(whole) > limit:
+        rest = Markup(' <span class="cut">… {} characters</span>').format(number(len(whole)))
+        if raw is not None:
+            rest += Markup(' <a class="cut" href="{}">all of it</a>').format(raw)
+    return Markup('<bdi class="said">{}</bdi>{}').format(marked, rest)
+
+
+def plain(value: Json) -> str:
+    """A JSON value as text, for people."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def brief(value: Json) -> str:
+    """A value on one line: a list of texts as people write it."""
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ", ".join(value)
+    return plain(value)
+
+
+def number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
+
+
+def moment(value: int | None) -> Markup:
+    """A time of the wire, in UTC, to the second."""
+    if value is None:
+        return Markup("")
+    if not 0 <= value < END_OF_CALENDAR:
+        return escape(str(value))
+    at = datetime.fromtimestamp(value // 1000, UTC)
+    return Markup('<time datetime="{}">{}</time>').format(
+        at.strftime("%Y-%m-%dT%H:%M:%SZ"), at.strftime("%Y-%m-%d %H:%M:%S")
+    )
+
+
+def day(value: int) -> str:
+    return datetime.fromtimestamp(value // 1000, UTC).strftime("%Y-%m-%d")
+
+
+def day_ms(text: str, field: str) -> int:
+    """The moment a day begins, as a date field gives it."""
+    try:
+        return int(datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).timestamp() * 1000)
+    except ValueError as error:
+        raise InvalidRequest(f"{field} is a day", field=field, fix="for example 2026-05-31") from error
+
+
+def duration(ms: int) -> str:
+    """How long, in the largest unit that fits."""
+    for size, unit in _UNITS:
+        if abs(ms) >= size:
+            return f"{ms // size} {unit}"
+    return "now"
+
+
+@cache
+def asset(name: str) -> bytes | None:
+    """A file that pages refer to, if there is one of this name."""
+    found = files(__package__) / "static" / name
+    return found.read_bytes() if "/" not in name and found.is_file() else None
+
+
+@cache
+def static(name: str) -> str:
+    """The address of such a file; another content has another address, so it may be kept for ever."""
+    body = asset(name)
+    if body is None:
+        raise FileNotFoundError(f"no file {name} is shipped with the templates")
+    return f"{PATH}/static/{name}?v={sha256(body).hexdigest()[:12]}"
+
+
+def _source(name: str) -> Any:
+    found = files(__package__) / "templates" / name
+    return found.read_text(encoding="utf-8") if found.is_file() else None

@@ -1,0 +1,228 @@
+"""The application: every route, the mounts of other doors, and the guard before all of them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import cast
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware.errors import ServerErrorMiddleware
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import ASGIApp
+
+from memorywire.app import House
+from memorywire.journal.operators import Right
+from memorywire.journal.standing import standing
+from memorywire.model.errors import MemorywireError, NotFound, WrongMethod
+from memorywire.server.callers import Doorkeeper
+from memorywire.server.http.answers import as_problem
+from memorywire.server.http.audit import (
+    audit_endpoint,
+    checkpoint_endpoint,
+    debts_endpoint,
+    proof_endpoint,
+    verify_endpoint,
+)
+from memorywire.server.http.batch import batch_endpoint
+from memorywire.server.http.definitions import definition_routes
+from memorywire.server.http.docs_page import css_endpoint, docs_endpoint, openapi_endpoint
+from memorywire.server.http.endpoint import Door, Limits
+from memorywire.server.http.handlers import Endpoint, caller_of, described, wire_endpoint
+from memorywire.server.http.headers import HEADERS
+from memorywire.server.http.health import healthz, readyz_endpoint
+from memorywire.server.http.kv import kv_routes
+from memorywire.server.http.layer import layer_routes
+from memorywire.server.http.middleware import Entry, Guard, Words
+from memorywire.server.http.observe import Watch
+from memorywire.server.http.procedures import trigger_endpoint
+from memorywire.server.http.routes import wire_routes
+from memorywire.server.http.stream import events_endpoint
+from memorywire.server.oidc import Provider
+from memorywire.server.tracing import current_trace
+from memorywire.server.verifying import StateChecks
+from memorywire.server.webhooks import Courier
+
+WRONG_METHOD = 405
+_ALIKE = 0.85
+_LONGEST_GUESS = 64  # of an address that nobody knows, anybody may send as much as they like
+_METRICS = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mounted:
+    """Another application, an object and not a function, under a path; `running` is entered while we run.
+
+    The guard sees every request first: its caller is in `scope["state"]["caller"]`. Visitors are known by
+    their token, or as `entry` knows them; `words` says how a refusal is worded. `hosting` is set when this
+    makes the server an OpenWOP host, `welcoming` when people who open `/` belong here. Logs and figures call
+    its requests by `name`, or by the last part of the path.
+    """
+
+    path: str
+    app: ASGIApp
+    name: str | None = None
+    running: Callable[[], AbstractAsyncContextManager[object]] | None = None
+    entry: Entry | None = None
+    words: Words | None = None
+    hosting: bool = False
+    welcoming: bool = False
+
+
+def build_app(
+    house: House,
+    *,
+    trusting: bool,
+    hosts: frozenset[str] = frozenset(),
+    limits: Limits | None = None,
+    mounts: Sequence[Mounted] = (),
+    watch: Watch,
+    provider: Provider | None = None,
+) -> tuple[ASGIApp, Door]:
+    """The application over an open house, and the door to drain when it ends.
+
+    `trusting` lets one local user in while there are no operators; `hosts` are the names the server
+    goes by, none for any; tokens of the `provider` are taken besides our own; `watch` sees every visit.
+    """
+    hosting = any(mounted.hosting for mounted in mounts)
+    door = Door(replace(house, hosting=hosting), limits or Limits())
+    doorkeeper = Doorkeeper(door.journal, house.tools.clock, trusting=trusting, provider=provider)
+    courier = Courier(door.journal, door.feed, house.tools.clock, first_pause_ms=door.limits.webhook_pause_ms)
+
+    @asynccontextmanager
+    async def running(_: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for mounted in mounts:
+                if mounted.running is not None:
+                    await stack.enter_async_context(mounted.running())
+            house.reader.wake()
+            if house.backends is not None:
+                house.backends.wake()
+            checks = StateChecks(door.journal, watch.alarm)
+            tasks = [asyncio.create_task(courier.run()), asyncio.create_task(checks.run())]
+            yield
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)  # they read the journal, which may be closed after this
+        await doorkeeper.close()
+
+    app = Starlette(
+        routes=[
+            Route("/", _start(mounts)),
+            *_routes(door, watch),
+            *(route for mounted in mounts for route in _mounted(mounted)),
+        ],
+        exception_handlers={MemorywireError: problem_of, HTTPException: _unknown, Exception: _bug},
+        lifespan=running,
+    )
+    app.router.redirect_slashes = False
+    entries = {mounted.path: mounted.entry for mounted in mounts if mounted.entry is not None}
+    words = {mounted.path: mounted.words for mounted in mounts if mounted.words is not None}
+    guarded = Guard(
+        app,
+        door=door,
+        doorkeeper=doorkeeper,
+        watch=watch,
+        hosts=hosts,
+        entries=entries,
+        words=words,
+        names=_names(mounts),
+    )
+    return ServerErrorMiddleware(guarded, handler=_bug), door
+
+
+def _names(mounts: Sequence[Mounted]) -> dict[str, str]:
+    """What logs and figures call a request that begins with one of these paths, also one that is refused."""
+    return {
+        **{route.path.partition("{")[0]: route.operation for route in reversed(wire_routes())},
+        **{f"/v0/{name}": name for name in ("audit", "batch", "debts", "events", "kv", "layer")},
+        **{f"/v0/kv-{name}": "kv" for name in ("search", "stats", "reembed")},
+        **{"/v0/procedures": "trigger", "/v0/backends": "backend", "/v0/bindings": "backend"},
+        **{f"/{name}": name for name in ("docs", "healthz", "metrics", "readyz")},
+        **{"/": "start", "/docs.css": "docs", "/openapi.json": "openapi"},
+        **{one.path: one.name or one.path.rpartition("/")[2] for one in mounts},
+    }
+
+
+def _routes(door: Door, watch: Watch) -> list[BaseRoute]:
+    async def metrics(request: Request) -> Response:
+        caller_of(request).require(Right.READ, everywhere=True)
+        tools, books = door.house.tools, await door.journal.file.read(standing)
+        return Response(watch.figures.text(books, tools.names, tools.clock()), media_type=_METRICS)
+
+    return [
+        *_wire_routes(door),
+        described("/v0/batch", {"POST": batch_endpoint(door)}),
+        described("/v0/procedures/{id}/trigger", {"POST": trigger_endpoint(door)}),
+        described("/v0/audit", {"GET": audit_endpoint(door)}),
+        described("/v0/audit/verify", {"GET": verify_endpoint(door)}),
+        described("/v0/audit/proof", {"GET": proof_endpoint(door)}),
+        described("/v0/audit/checkpoint", {"GET": checkpoint_endpoint(door)}),
+        described("/v0/debts", {"GET": debts_endpoint(door)}),
+        *kv_routes(door),
+        *layer_routes(door),
+        *definition_routes(door),
+        described("/v0/events", {"GET": events_endpoint(door)}),
+        Route("/metrics", metrics),
+        Route("/healthz", healthz),
+        Route("/readyz", readyz_endpoint(door)),
+        Route("/openapi.json", openapi_endpoint()),
+        Route("/docs", docs_endpoint()),
+        Route("/docs.css", css_endpoint()),
+    ]
+
+
+def _start(mounts: Sequence[Mounted]) -> Endpoint:
+    """An endpoint for `/` that redirects to where people belong, or else to the documentation."""
+    place = next((mounted.path for mounted in mounts if mounted.welcoming), "/docs")
+
+    async def start(request: Request) -> Response:
+        return RedirectResponse(place)
+
+    return start
+
+
+def _mounted(mounted: Mounted) -> Iterator[BaseRoute]:
+    """Routes for the path itself and all below it; a mount alone would need a slash at the end."""
+    yield Route(mounted.path, mounted.app)
+    yield Mount(mounted.path, mounted.app)
+
+
+def _wire_routes(door: Door) -> Iterator[Route]:
+    paths: dict[str, dict[str, Endpoint]] = {}
+    for route in wire_routes():
+        paths.setdefault(route.path, {})[route.method] = wire_endpoint(route, door)
+    for path, endpoints in paths.items():
+        yield described(path, endpoints)
+
+
+async def problem_of(request: Request, error: Exception) -> Response:
+    """A problem of ours, as it is answered."""
+    told = cast("MemorywireError", error)
+    request.state.visit.code = told.code
+    return as_problem(told)
+
+
+async def _unknown(request: Request, error: Exception) -> Response:
+    """The router's error, such as an unknown address, as a problem."""
+    told = cast("HTTPException", error)
+    if told.status_code == WRONG_METHOD:
+        headers = told.headers or {}
+        known = headers.get("Allow")
+        wrong = WrongMethod("this address does not know that method", fix=f"send {known}" if known else None)
+        return as_problem(wrong, headers=headers)
+    addresses = [route.path for route in wire_routes() if route.field is None]
+    near = get_close_matches(request.url.path[:_LONGEST_GUESS], addresses, n=1, cutoff=_ALIKE)
+    return as_problem(NotFound("no such address", fix=f"did you mean {near[0]}?" if near else "see /docs"))
+
+
+async def _bug(request: Request, error: Exception) -> Response:
+    """An error nobody foresaw: its name is for the log of the process, not for the caller."""
+    trace = current_trace.get()
+    place = "" if trace is None else f", at trace_id {trace.id}"
+    fault = MemorywireError("something went wrong here", fix=f"look into the log of the server{place}")
+    return as_problem(fault, headers=HEADERS)

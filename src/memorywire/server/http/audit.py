@@ -1,0 +1,227 @@
+"""The books as routes: the ledger, its proof, its signature, and what stores still have to write."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import partial
+
+import apsw
+from starlette.requests import Request
+from starlette.responses import Response
+
+from memorywire.journal import ledger
+from memorywire.journal.audit import Examination, examine, proven
+from memorywire.journal.ledger import Filters, Row
+from memorywire.journal.operators import Right
+from memorywire.journal.sealing import seal
+from memorywire.journal.signed_notes import Checkpoint, parse_checkpoints
+from memorywire.journal.signer import Notary
+from memorywire.model.errors import InvalidRequest, NotFound
+from memorywire.model.proposal import Debt
+from memorywire.model.record import Json
+from memorywire.pipeline.context import unsupported
+from memorywire.policy.patterns import names
+from memorywire.server.callers import Caller
+from memorywire.server.http.answers import as_json
+from memorywire.server.http.endpoint import Door
+from memorywire.server.http.handlers import Endpoint, asked, caller_of
+
+_PAGE = 100
+_NEWEST = 20_000
+
+
+async def entries(door: Door, caller: Caller, wanted: Mapping[str, Json]) -> dict[str, Json]:
+    """A page of the ledger, newest first, and where the next one begins, for whoever may review."""
+    caller.require(Right.REVIEW)
+    caller.require_agent(wanted, optional=True)
+    rest = dict(wanted)
+    before, limit = rest.pop("before", None), rest.pop("limit", _PAGE)
+    subject = rest.pop("subject", None)
+    if subject is not None:
+        agent = rest.pop("agent_id", None)
+        for name in sorted(rest):
+            raise InvalidRequest(
+                "subject gives every entry about it and takes no filters", field=name, fix=f"leave out {name}"
+            )
+        about = await _about(door, caller, subject)
+        return {"entries": [entry for entry in about if agent in (None, entry["agent_id"])]}
+    named = {"agent": rest.pop("agent_id", None), "user": rest.pop("user_id", None)}
+    filters = Filters(tenant=caller.tenant, **named, **rest)
+    await door.journal.settle()
+    found = await door.finish(
+        door.journal.file.read(partial(ledger.log, filters=filters, before=before, limit=limit))
+    )
+    told = [_entry(row) for row in found if caller.hears_of(row.said["operation"])]
+    return {"entries": told, **_further(found, limit)}
+
+
+async def _about(door: Door, caller: Caller, subject: str) -> list[dict[str, Json]]:
+    """All entries about a change, a proposal or a recall that is the caller's."""
+    await door.journal.settle()
+    work = partial(ledger.about, tenant=caller.tenant, subject=subject)
+    found = await door.finish(door.journal.file.read(work))
+    return [_entry(row) for row in found if _is_for(row, caller)]
+
+
+async def entry(door: Door, caller: Caller, sequence: int) -> dict[str, Json]:
+    """One entry, if it is about the caller's tenant and agents; else there is none."""
+    caller.require(Right.REVIEW)
+    await door.journal.settle()
+    row = await door.finish(door.journal.file.read(partial(ledger.entry, sequence=sequence)))
+    if row is None or not _is_for(row, caller):
+        raise NotFound(f"no entry {sequence} of the ledger here", field="seq")
+    return _entry(row)
+
+
+async def proof(door: Door, caller: Caller, sequence: int) -> str:
+    """The lines that prove one entry to be in the signed ledger; what is not signed yet is signed first."""
+    await entry(door, caller, sequence)
+    notary = _notary(door)
+    await door.finish(seal(door.journal.file, notary))
+    work = partial(_proven, notary=notary, sequence=sequence)
+    return await door.finish(door.journal.file.read(work))
+
+
+async def verdict(
+    door: Door, caller: Caller, kept: str | None = None, *, state: bool = False
+) -> dict[str, Json]:
+    """The report of a verification of the ledger, which must also agree with the `kept` checkpoints.
+
+    With `state`, everything that the ledger speaks of is compared with it, too.
+    """
+    caller.require(Right.MANAGE, everywhere=True)
+    saved = [] if kept is None else _checkpoints(kept)
+    await door.journal.settle()
+    work = partial(examine, notary=door.journal.notary, saved=saved, state=state)
+    return _verdict(await door.finish(door.journal.file.read(work)))
+
+
+async def signed(door: Door, caller: Caller) -> dict[str, Json]:
+    """The newest signature and its key; what is not signed yet is signed first."""
+    caller.require(Right.MANAGE, everywhere=True)
+    notary = _notary(door)
+    note = await door.finish(seal(door.journal.file, notary))
+    if note is None:
+        raise NotFound("the ledger is empty", fix="remember something first")
+    key = await asyncio.to_thread(notary.verifier)
+    return {"checkpoint": note, "key": str(key)}
+
+
+async def growth(door: Door, caller: Caller) -> list[tuple[int, str, int]]:
+    """How often each operation was done a day, among the newest entries: (day, operation, count)."""
+    caller.require(Right.REVIEW)
+    work = partial(ledger.by_day, tenant=caller.tenant, newest=_NEWEST)
+    return await door.finish(door.journal.file.read(work))
+
+
+async def owed(door: Door, caller: Caller) -> list[dict[str, Json]]:
+    """What stores have still to write of the caller's changes, oldest first."""
+    caller.require(Right.REVIEW)
+    found = await door.finish(door.journal.debts())
+    return [debt.summary() for debt in found if _concerns(debt, caller)]
+
+
+def audit_endpoint(door: Door) -> Endpoint:
+    async def audit(request: Request) -> Response:
+        return as_json(await entries(door, caller_of(request), asked(request)))
+
+    return audit
+
+
+def verify_endpoint(door: Door) -> Endpoint:
+    async def verify(request: Request) -> Response:
+        wanted = asked(request)
+        kept, state = wanted.get("checkpoint"), bool(wanted.get("state"))
+        return as_json(await verdict(door, caller_of(request), kept, state=state))
+
+    return verify
+
+
+def proof_endpoint(door: Door) -> Endpoint:
+    async def prove(request: Request) -> Response:
+        text = await proof(door, caller_of(request), asked(request)["seq"])
+        return as_json({"lines": text.splitlines()})
+
+    return prove
+
+
+def checkpoint_endpoint(door: Door) -> Endpoint:
+    async def checkpoint(request: Request) -> Response:
+        return as_json(await signed(door, caller_of(request)))
+
+    return checkpoint
+
+
+def debts_endpoint(door: Door) -> Endpoint:
+    async def debts(request: Request) -> Response:
+        return as_json({"debts": await owed(door, caller_of(request))})
+
+    return debts
+
+
+def _checkpoints(text: str) -> list[Checkpoint]:
+    found, unreadable = parse_checkpoints(text)
+    if unreadable or not found:
+        raise InvalidRequest(
+            "this is no checkpoint", field="checkpoint", fix="give what /v0/audit/checkpoint gave, unchanged"
+        )
+    return found
+
+
+def _notary(door: Door) -> Notary:
+    if door.journal.notary is None:
+        raise unsupported("audit", "this journal lives in memory and signs nothing")
+    return door.journal.notary
+
+
+def _proven(db: apsw.Connection, notary: Notary, sequence: int) -> str:
+    return "".join(f"{line}\n" for line in proven(db, notary, sequence))
+
+
+def _is_for(row: Row, caller: Caller) -> bool:
+    said = row.said
+    mine = bool(said["tenant"] == caller.tenant) and names(caller.agents, said["agent"])
+    return mine and caller.hears_of(said["operation"])
+
+
+def _verdict(found: Examination) -> dict[str, Json]:
+    report, fault = found.report, found.report.fault
+    verdict: dict[str, Json] = {
+        "ok": found.ok,
+        "entries": report.entries,
+        "sealed": report.sealed,
+        "exposed": report.exposed,
+        "checkpoints": report.checkpoints,
+        "root": report.root.hex(),
+        "unreadable": found.unreadable,
+    }
+    told = {"origin": report.origin, "key": None if found.key is None else str(found.key)}
+    verdict |= {name: value for name, value in told.items() if value is not None}
+    if fault is not None:
+        until = {} if fault.until is None else {"until": fault.until}
+        verdict["fault"] = {"entry": fault.entry, "reason": fault.reason, **until}
+    if found.state is not None:
+        state = found.state
+        differences = [asdict(one) for one in state.differences]
+        counts: dict[str, Json] = {"versions": state.versions, "rows": state.rows}
+        verdict["state"] = {"ok": state.ok, **counts, "differences": differences}
+    return verdict
+
+
+def _entry(row: Row) -> dict[str, Json]:
+    """As the wire names things: `agent_id` and `user_id`; the tenant is the caller's own."""
+    said = dict(row.said)
+    said["agent_id"] = said.pop("agent")
+    if "user" in said:
+        said["user_id"] = said.pop("user")
+    del said["tenant"]
+    return said
+
+
+def _further(found: list[Row], limit: int) -> dict[str, Json]:
+    return {"next": found[-1].seq} if len(found) == limit and found[-1].seq > 1 else {}
+
+
+def _concerns(debt: Debt, caller: Caller) -> bool:
+    scope = debt.change.scope
+    return scope.tenant == caller.tenant and names(caller.agents, scope.agent)

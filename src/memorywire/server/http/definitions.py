@@ -1,0 +1,135 @@
+"""Definitions of backends over HTTP, for whoever may manage: made, forked, retired, and bound to agents."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from memorywire.app import Backends
+from memorywire.app.backends import name_of
+from memorywire.journal.operators import Right
+from memorywire.model.definition import Edition, TenancyKind
+from memorywire.model.record import Json
+from memorywire.pipeline.context import unsupported
+from memorywire.server.callers import Caller
+from memorywire.server.http.answers import as_json
+from memorywire.server.http.check_body import asked_body
+from memorywire.server.http.endpoint import Door
+from memorywire.server.http.handlers import Endpoint, asked, caller_of, described
+
+Verb: TypeAlias = Callable[[Request, Door, Caller, Backends], Awaitable[Json]]
+
+_DISTANT = frozenset({"http", "https"})
+_PLACE = frozenset({"url", "key_env", "tenancy"})
+
+
+def definition_routes(door: Door) -> list[Route]:
+    return [
+        described(path, {method: _endpoint(verb, door) for method, verb in verbs.items()})
+        for path, verbs in _ROUTES.items()
+    ]
+
+
+def edition_document(edition: Edition, book: Backends) -> dict[str, Json]:
+    """What is told of an edition; keys are named, never shown."""
+    told: dict[str, Json] = {
+        "digest": edition.digest,
+        "edition": edition.number,
+        "definition": edition.definition.masked_document(),
+        "made_at": edition.made_at,
+        "made_by": edition.made_by,
+        "agents": list(edition.agents),
+        "store": name_of(edition),
+    }
+    more = {
+        "parent": edition.parent,
+        "retired_at": edition.retired_at,
+        "healthy": book.healthy(edition),
+    }
+    return {**told, **{name: value for name, value in more.items() if value is not None}}
+
+
+def _endpoint(verb: Verb, door: Door) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        caller = caller_of(request)
+        caller.require(Right.MANAGE)
+        request.state.operation = "backend"
+        book = door.house.backends
+        if book is None:
+            raise unsupported("backends", "this house was opened without them")
+        return as_json(await verb(request, door, caller, book))
+
+    return endpoint
+
+
+async def _list(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
+    found = await door.finish(book.list(caller.tenant))
+    return {"definitions": [edition_document(edition, book) for edition in found]}
+
+
+async def _create(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
+    body = await asked_body("backend_create.request", request, door)
+    _require_for(body, caller)
+    return edition_document(await door.finish(book.create(caller.tenant, body, caller.name)), book)
+
+
+async def _get(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
+    return edition_document(await door.finish(book.get(caller.tenant, asked(request)["definition"])), book)
+
+
+async def _fork(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
+    body = await asked_body("backend_fork.request", request, door)
+    found = await door.finish(book.get(caller.tenant, asked(request)["definition"]))
+    if _PLACE & body.keys():
+        _require_for({**found.definition.document(), **body}, caller)
+    # By its digest: it must be the one that was looked at.
+    fork = await door.finish(book.fork(caller.tenant, found.digest, body, caller.name))
+    return edition_document(fork, book)
+
+
+async def _retire(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
+    await asked_body("backend_retire.request", request, door)
+    named = asked(request)["definition"]
+    return edition_document(await door.finish(book.retire(caller.tenant, named, caller.name)), book)
+
+
+async def _bind(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
+    body = await asked_body("backend_bind.request", request, door)
+    agent = _agent(request, caller)
+    bound = await door.finish(book.bind(caller.tenant, body["definition"], agent, caller.name))
+    return edition_document(bound, book)
+
+
+async def _unbind(request: Request, door: Door, caller: Caller, book: Backends) -> Json:
+    agent = _agent(request, caller)
+    await door.finish(book.unbind(caller.tenant, agent, caller.name))
+    return {"agent_id": agent}
+
+
+def _require_for(made: Mapping[str, Json], caller: Caller) -> None:
+    """Raise unless the caller may make this definition.
+
+    A store without an address is on this machine, and so are the keys: they belong to everybody. Whoever
+    chooses an address chooses where the key is sent, and whoever chooses the pattern chooses whose place
+    under a shared key it is.
+    """
+    kind = made["url"].partition("://")[0]
+    keyed = "key_env" in made or made["tenancy"]["kind"] == TenancyKind.KEY_PER_TENANT
+    caller.require(Right.MANAGE, everywhere=keyed or kind not in _DISTANT)
+
+
+def _agent(request: Request, caller: Caller) -> str:
+    agent: str = asked(request)["agent_id"]
+    caller.require_agent({"agent_id": agent}, optional=False)
+    return agent
+
+
+_ROUTES: Mapping[str, Mapping[str, Verb]] = {
+    "/v0/backends": {"GET": _list, "POST": _create},
+    "/v0/backends/{definition}": {"GET": _get},
+    "/v0/backends/{definition}/fork": {"POST": _fork},
+    "/v0/backends/{definition}/retire": {"POST": _retire},
+    "/v0/bindings/{agent_id}": {"PUT": _bind, "DELETE": _unbind},
+}

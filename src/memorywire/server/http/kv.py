@@ -1,0 +1,149 @@
+"""Keys and values over HTTP: `/v0/kv/{scope}/{scope_id}/{key}`, and what is asked of all keys of an owner."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from memorywire.client.kv import KeyValue, entry_document, setting
+from memorywire.journal.operators import Right
+from memorywire.model.answers import Status
+from memorywire.model.errors import Forbidden, MemorywireError, NotFound
+from memorywire.model.kv import Deleted, Kept, Limits, Match, Owner, OwnerKind, Searched
+from memorywire.model.record import Json
+from memorywire.server.callers import Caller
+from memorywire.server.http.answers import ACCEPTED, as_json, status_of
+from memorywire.server.http.check_body import asked_body, problem_with
+from memorywire.server.http.endpoint import Door
+from memorywire.server.http.handlers import Endpoint, asked, caller_of, described
+from memorywire.server.http.openapi_contracts import ENTRIES, ENTRY
+from memorywire.server.http.requests import with_headers
+from memorywire.wire.codec import encode
+
+Verb: TypeAlias = Callable[[Request, Door, KeyValue], Awaitable[Response]]
+
+
+def kv_routes(door: Door) -> list[Route]:
+    return [
+        described(path, {method: _endpoint(right, verb, door) for method, (right, verb) in verbs.items()})
+        for path, verbs in _ROUTES.items()
+    ]
+
+
+def _endpoint(right: Right, verb: Verb, door: Door) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        request.state.operation = "kv"
+        return await verb(request, door, _shelf(request, door, caller_of(request), right))
+
+    return endpoint
+
+
+def _shelf(request: Request, door: Door, caller: Caller, right: Right) -> KeyValue:
+    """The keys that the address names; raises unless the caller has the right to them."""
+    caller.require(right)
+    owner = Owner(
+        kind=OwnerKind(asked(request)["scope"]), id=asked(request)["scope_id"], tenant=caller.tenant
+    )
+    if owner.kind is OwnerKind.TENANT and owner.id != caller.tenant:
+        raise Forbidden("this tenant is not yours", field="scope_id")
+    caller.require_agent({"agent_id": owner.scope.agent}, optional=False)
+    return KeyValue(door.opener(caller), owner, Limits())
+
+
+async def _get(request: Request, door: Door, shelf: KeyValue) -> Response:
+    found = await door.finish(shelf.get(asked(request)["key"]))
+    if found is None:
+        raise NotFound("there is nothing under this key", field="key")
+    return as_json(entry_document(found), headers={"ETag": f'"{found.version}"'})
+
+
+async def _set(request: Request, door: Door, shelf: KeyValue) -> Response:
+    sent = await asked_body("kv_set.request", request, door)
+    body = with_headers(("if_version",), sent, asked(request))
+    value = body.pop("value")
+    return _kept(await door.finish(shelf.set(asked(request)["key"], value, **body)))
+
+
+async def _incr(request: Request, door: Door, shelf: KeyValue) -> Response:
+    body = await asked_body("kv_incr.request", request, door)
+    return _kept(await door.finish(shelf.incr(asked(request)["key"], body.get("by", 1))))
+
+
+async def _delete(request: Request, door: Door, shelf: KeyValue) -> Response:
+    done = await door.finish(shelf.delete(asked(request)["key"]))
+    return as_json(encode(done), _accepted(done))
+
+
+async def _list(request: Request, door: Door, shelf: KeyValue) -> Response:
+    wanted = {name: value for name, value in asked(request).items() if name in ("prefix", "after", "limit")}
+    found = await door.finish(shelf.list(**wanted))
+    document = {"entries": [entry_document(entry) for entry in found], "truncated": found.truncated}
+    return as_json(document if found.next is None else {**document, "next": found.next})
+
+
+async def _set_many(request: Request, door: Door, shelf: KeyValue) -> Response:
+    body = await asked_body("kv_set_many.request", request, door, limit=door.limits.batch)
+    problems = [problem_with(entry, "kv_entry.request") for entry in body["entries"]]
+    asked_for = zip(body["entries"], problems, strict=True)
+    settings = [setting(**entry) for entry, problem in asked_for if problem is None]
+    kept = iter(await door.finish(shelf.keep_each(settings)))
+    return as_json({"items": [_item(problem or next(kept)) for problem in problems]})
+
+
+async def _search(request: Request, door: Door, shelf: KeyValue) -> Response:
+    body = await asked_body("kv_search.request", request, door)
+    query = body.pop("query")
+    return as_json(_searched(await door.finish(shelf.search(query, **body))))
+
+
+async def _stats(request: Request, door: Door, shelf: KeyValue) -> Response:
+    return as_json(encode(await door.finish(shelf.stats())))
+
+
+async def _reembed(request: Request, door: Door, shelf: KeyValue) -> Response:
+    await asked_body("kv_reembed.request", request, door)
+    return as_json(encode(await door.finish(shelf.reembed())))
+
+
+_ROUTES: Mapping[str, Mapping[str, tuple[Right, Verb]]] = {
+    ENTRY: {
+        "GET": (Right.READ, _get),
+        "PUT": (Right.WRITE, _set),
+        "POST": (Right.WRITE, _incr),
+        "DELETE": (Right.WRITE, _delete),
+    },
+    ENTRIES: {"GET": (Right.READ, _list), "POST": (Right.WRITE, _set_many)},
+    "/v0/kv-search/{scope}/{scope_id}": {"POST": (Right.READ, _search)},
+    "/v0/kv-stats/{scope}/{scope_id}": {"GET": (Right.READ, _stats)},
+    "/v0/kv-reembed/{scope}/{scope_id}": {"POST": (Right.WRITE, _reembed)},
+}
+
+
+def _kept(kept: Kept) -> Response:
+    headers = {} if kept.proposal_id is not None else {"ETag": f'"{kept.version}"'}
+    return as_json(encode(kept), _accepted(kept), headers)
+
+
+def _accepted(done: Kept | Deleted) -> int:
+    """202 for a value that waits for a person, or for a store that was away."""
+    return ACCEPTED if done.status in (Status.STAGED, Status.DEFERRED) else 200
+
+
+def _item(done: Kept | MemorywireError) -> dict[str, Json]:
+    if isinstance(done, MemorywireError):
+        return {"status": status_of(done), "problem": done.problem()}
+    return {"status": _accepted(done), "answer": encode(done)}
+
+
+def _searched(found: Searched) -> dict[str, Json]:
+    document: dict[str, Json] = encode(found)
+    return {**document, "matches": [_match(match) for match in found]}
+
+
+def _match(match: Match) -> dict[str, Json]:
+    told: dict[str, Json] = {**entry_document(match.entry), "score": round(match.score, 6)}
+    if match.merged_from:
+        told["merged_from"] = [entry_document(entry) for entry in match.merged_from]
+    return told

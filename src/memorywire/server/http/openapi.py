@@ -1,0 +1,337 @@
+"""The description of this door, OpenAPI 3.1, put together from the schemas and examples of the wire."""
+
+from collections.abc import Mapping
+from functools import cache
+
+from memorywire import __version__
+from memorywire.model.record import Json
+from memorywire.server.http.answers import ACCEPTED, JSON, MOVED, PROBLEM, STATUSES
+from memorywire.server.http.openapi_contracts import ADDRESSES, IF_MATCH, TEXT
+from memorywire.server.http.requests import is_text, properties, resolved
+from memorywire.server.http.routes import NEEDS, Wire, wire_routes
+from memorywire.server.http.schemas import own_schemas
+from memorywire.wire import spec
+from memorywire.wire.validate import OPERATIONS
+
+_COMPONENTS = "#/components/schemas/"
+_IN_SECONDS = "common.json#/$defs/seconds"
+_PROBLEMS = sorted({*STATUSES.values(), MOVED} - {405, 421})
+_SAID = {
+    400: "The body is not the JSON this wire accepts.",
+    401: "No valid token came with the request.",
+    403: "The caller may not do this, or the policy refuses it.",
+    404: "There is no such thing here; what is somebody else's is not there either.",
+    408: "The body did not come in time.",
+    409: "The state moved, the id or the content is taken, or a person has to agree first.",
+    412: "The version is not the one that If-Match names.",
+    413: "The body is too large.",
+    415: "The body is not plain JSON.",
+    422: "The request is not valid.",
+    429: "Too many requests, or the budget is spent; see Retry-After.",
+    500: "A fault of the server.",
+    503: "Too much is asked at once, or a store does not answer; see Retry-After.",
+}
+_BODY_PROBLEMS = frozenset({400, 408, 409, 412, 413, 415})
+
+
+@cache
+def openapi() -> dict[str, Json]:
+    """The whole document; shared between callers, so read only."""
+    paths: dict[str, dict[str, Json]] = {}
+    for route in wire_routes():
+        paths.setdefault(route.path, {})[route.method.lower()] = _wire(route)
+    for path, methods in _OWN.items():
+        paths.setdefault(path, {}).update(methods)
+    for one in ADDRESSES:
+        body = f"{one.name}.request" if one.body else None
+        described = _own(one.name, one.summary, body=body, parameters=one.parameters)
+        paths.setdefault(one.path, {})[one.method] = described
+    return {
+        "openapi": "3.1.0",
+        "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
+        "info": {
+            "title": "memorywire",
+            "version": __version__,
+            "summary": "Memory for AI agents, with a receipt for every write.",
+            "description": "The tenant comes from the token; a token of several tenants chooses one with the "
+            "header `Memorywire-Tenant`. On loopback no token is needed while there are no operators.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": {name: _rewritten(schema, name) for name, schema in _schemas().items()},
+            "responses": {f"problem{status}": _problem(status) for status in _PROBLEMS},
+        },
+    }
+
+
+def _schemas() -> dict[str, Mapping[str, Json]]:
+    return {**spec.schemas(), **own_schemas()}
+
+
+def _rewritten(value: Json, home: str) -> Json:
+    """A schema with its references pointing into this document, and without the names it has elsewhere."""
+    if isinstance(value, list):
+        return [_rewritten(inner, home) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {name: inner for name, inner in value.items() if name not in ("$id", "$schema")}
+    return {
+        name: _pointed(inner, home) if name == "$ref" else _rewritten(inner, home)
+        for name, inner in kept.items()
+    }
+
+
+def _pointed(reference: str, home: str) -> str:
+    if reference.startswith(_COMPONENTS):
+        return reference
+    document, _, place = reference.partition("#")
+    return f"{_COMPONENTS}{document.removesuffix('.json') or home}{place}"
+
+
+def _wire(route: Wire) -> dict[str, Json]:
+    operation = route.operation
+    schema = spec.schema(f"{operation}.request")
+    described: dict[str, Json] = {
+        "operationId": route.name,
+        "summary": schema["description"],
+        "tags": [str(NEEDS.get(operation, "manage"))],
+        "parameters": [*_path_parameters(route), *_headers(route)],
+        "responses": _responses(
+            f"{operation}.response", writes=operation in OPERATIONS, body=not route.by_query
+        ),
+    }
+    for name, example in spec.examples(operation, "valid").items() if _has_examples(operation) else ():
+        if "response" in example:
+            shown = described["responses"]["200"]["content"][JSON].setdefault("examples", {})
+            shown[name] = {"summary": example["description"], "value": example["response"]}
+    if route.by_query:
+        described["parameters"] += _query_parameters(route)
+    else:
+        described["requestBody"] = _body(route)
+    return described
+
+
+def _has_examples(operation: str) -> bool:
+    return operation != "capabilities"
+
+
+def _path_parameters(route: Wire) -> list[Json]:
+    if route.field is None:
+        return []
+    kind = resolved(route.operation, properties(route.operation)[route.field])
+    one = resolved(route.operation, kind["items"]) if kind.get("type") == "array" else kind
+    return [
+        _parameter(route.field, "path", {**_text(one), "minLength": 1}, kind.get("description", ""), True)
+    ]
+
+
+def _headers(route: Wire) -> list[Json]:
+    known = properties(route.operation)
+    found = []
+    if "idempotency_key" in known:
+        said = "The field idempotency_key, as a header."
+        schema = {"type": "string", "minLength": 1, "maxLength": 256, "pattern": "^[!-~]+$"}
+        found.append(_parameter("Idempotency-Key", "header", schema, said, False))
+    if {"if_version", "if_edition"} & set(known):
+        found.append(dict(IF_MATCH))
+    return found
+
+
+def _query_parameters(route: Wire) -> list[Json]:
+    required = spec.schema(f"{route.operation}.request").get("required", ())
+    return [
+        _query_parameter(route.operation, name, schema, name in required)
+        for name, schema in properties(route.operation).items()
+        if name != route.field
+    ]
+
+
+def _query_parameter(operation: str, name: str, schema: Mapping[str, Json], required: bool) -> Json:
+    kind = resolved(operation, schema)
+    described = _parameter(name, "query", _rewritten(schema, f"{operation}.request"), "", required)
+    described["description"] = kind.get("description", "")
+    if kind.get("type") == "array":
+        described |= {"style": "form", "explode": True}
+    elif not is_text(kind) and kind.get("type") not in ("integer", "number", "boolean"):
+        described["content"] = {JSON: {"schema": described.pop("schema")}}
+    return described
+
+
+def _parameter(name: str, place: str, schema: Json, said: str, required: bool) -> dict[str, Json]:
+    return {"name": name, "in": place, "required": required, "description": said, "schema": schema}
+
+
+def _text(schema: Mapping[str, Json]) -> dict[str, Json]:
+    return {name: schema[name] for name in ("type", "maxLength", "pattern") if name in schema}
+
+
+def _body(route: Wire) -> Json:
+    name = f"{route.operation}.request"
+    content: dict[str, Json] = {"schema": {"$ref": f"{_COMPONENTS}{name}"}}
+    if route.field is None and _has_examples(route.operation):
+        examples = spec.examples(route.operation, "valid")
+        content["examples"] = {
+            title: {"summary": example["description"], "value": example["request"]}
+            for title, example in examples.items()
+        }
+    elif route.field is not None:
+        content["schema"] = _without(_rewritten(spec.schema(name), name), route.field)
+    return {"required": True, "content": {JSON: content}}
+
+
+def _without(schema: Json, field: str) -> Json:
+    fields = {name: inner for name, inner in schema["properties"].items() if name != field}
+    required = [name for name in schema.get("required", ()) if name != field]
+    return {**schema, "properties": fields, "required": required}
+
+
+def _responses(name: str, *, writes: bool, body: bool) -> dict[str, Json]:
+    said = _schemas()[name].get("description", "What was asked for.")
+    answer = {"description": said, "content": {JSON: {"schema": {"$ref": f"{_COMPONENTS}{name}"}}}}
+    answers = {"200": answer, **({str(ACCEPTED): _accepted(name)} if writes or body else {})}
+    problems = [status for status in _PROBLEMS if body or status not in _BODY_PROBLEMS - {409}]
+    return {
+        **answers,
+        **{str(status): {"$ref": f"#/components/responses/problem{status}"} for status in problems},
+    }
+
+
+def _accepted(name: str) -> Json:
+    content = {JSON: {"schema": {"$ref": f"{_COMPONENTS}{name}"}}}
+    return {"description": "It waits for a person, or for a store that is away.", "content": content}
+
+
+def _problem(status: int) -> Json:
+    content = {PROBLEM: {"schema": {"$ref": f"{_COMPONENTS}problem"}}}
+    return {"description": _SAID[status], "content": content}
+
+
+def _own(name: str, summary: str, *, body: str | None = None, parameters: list[Json] | None = None) -> Json:
+    described: dict[str, Json] = {
+        "operationId": name,
+        "summary": summary,
+        "tags": ["door"],
+        "parameters": parameters or [],
+        "responses": _responses(f"{name}.response", writes=False, body=body is not None),
+    }
+    if body is not None:
+        content = {JSON: {"schema": {"$ref": f"{_COMPONENTS}{body}"}}}
+        described["requestBody"] = {"required": True, "content": content}
+    return described
+
+
+def _number(name: str, said: str, least: int = 0, most: int = 2**53) -> Json:
+    return _parameter(name, "query", {"type": "integer", "minimum": least, "maximum": most}, said, False)
+
+
+def _moment(name: str, said: str) -> Json:
+    schema = {"$ref": _pointed("common.json#/$defs/moment", ""), "not": {"$ref": _pointed(_IN_SECONDS, "")}}
+    return _parameter(name, "query", schema, said, False)
+
+
+def _word(name: str, said: str) -> Json:
+    return _parameter(name, "query", {"type": "string"}, said, False)
+
+
+def _plain(summary: str, media: str, status_503: bool = False, *, public: bool = True) -> Json:
+    schema: Json = {"$ref": f"{_COMPONENTS}health"} if status_503 else {"type": "string"}
+    answers: dict[str, Json] = {"200": {"description": summary, "content": {media: {"schema": schema}}}}
+    if status_503:
+        answers["503"] = {"description": "Not now.", "content": {media: {"schema": schema}}}
+    if not public:
+        answers |= {
+            str(status): {"$ref": f"#/components/responses/problem{status}"}
+            for status in (401, 403, 429, 503)
+        }
+    return {
+        "summary": summary,
+        "tags": ["door"],
+        "responses": answers,
+        **({"security": []} if public else {}),
+    }
+
+
+_MEMORY_ID = _parameter("id", "path", TEXT, "The procedure.", True)
+
+_OWN: Mapping[str, Mapping[str, Json]] = {
+    "/v0/batch": {"post": _own("batch", "Many operations, one after the other.", body="batch.request")},
+    "/v0/procedures/{id}/trigger": {
+        "post": _own(
+            "trigger", "Take one step of a procedure.", body="trigger.request", parameters=[_MEMORY_ID]
+        )
+    },
+    "/v0/audit": {
+        "get": _own(
+            "audit",
+            "Entries of the ledger, newest first.",
+            parameters=[
+                _word("agent_id", "Only of this agent."),
+                _word("user_id", "Only of this user."),
+                _word("operation", "Only this operation."),
+                _word("kind", "Only what ended so: committed, staged, refused, ..."),
+                _word("actor", "Only what this caller did."),
+                _word("memory", "Only entries that name this memory."),
+                _moment("since", "Not before this moment. Epoch milliseconds."),
+                _moment("until", "Before this moment. Epoch milliseconds."),
+                _word("subject", "All about this change, proposal or recall, whatever else is asked."),
+                _number("before", "Only entries before this one: the `next` of the page before."),
+                _number("limit", "At most this many.", 1, 1000),
+            ],
+        )
+    },
+    "/v0/audit/verify": {
+        "get": _own(
+            "audit_verify",
+            "Prove that no entry was changed, removed, added or moved.",
+            parameters=[
+                _parameter(
+                    "checkpoint",
+                    "query",
+                    {"type": "string", "pattern": "^[^\\u000a]+\\u000a[0-9]+\\u000a"},
+                    "Checkpoints that were kept elsewhere, with which the ledger must agree.",
+                    False,
+                ),
+                _parameter(
+                    "state",
+                    "query",
+                    {"type": "boolean"},
+                    "Also replay the ledger and compare everything it speaks of with the data.",
+                    False,
+                ),
+            ],
+        )
+    },
+    "/v0/audit/proof": {
+        "get": _own(
+            "audit_proof",
+            "Prove that one entry is in the signed ledger.",
+            parameters=[{**_number("seq", "Its number.", 1), "required": True}],
+        )
+    },
+    "/v0/audit/checkpoint": {"get": _own("audit_checkpoint", "Sign the ledger as it is.")},
+    "/v0/debts": {"get": _own("debts", "What stores have still to write, oldest first.")},
+    "/v0/events": {
+        "get": {
+            **_plain("What happens, as it happens, without content.", "text/event-stream", public=False),
+            "operationId": "events",
+            "parameters": [
+                _number("after", "Begin behind this event; without it, with the next one."),
+                _parameter(
+                    "Last-Event-ID",
+                    "header",
+                    {"type": "string", "pattern": "^[0-9]{1,16}$"},
+                    "The same, as browsers say it; it goes before `after`.",
+                    False,
+                ),
+            ],
+        }
+    },
+    "/healthz": {"get": {**_plain("Whether the server lives.", JSON, True), "operationId": "healthz"}},
+    "/readyz": {"get": {**_plain("Whether it can answer.", JSON, True), "operationId": "readyz"}},
+    "/metrics": {
+        "get": {**_plain("Figures for Prometheus.", "text/plain", public=False), "operationId": "metrics"}
+    },
+}

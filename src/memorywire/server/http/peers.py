@@ -1,0 +1,128 @@
+"""The store itself, for another memorywire that keeps its memories here: values in, values out."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from memorywire.app import House
+from memorywire.journal.contract import Act
+from memorywire.journal.operators import Right
+from memorywire.model.change import Change
+from memorywire.model.codec import dump, load
+from memorywire.model.errors import Forbidden, InvalidRequest, MemorywireError, UnknownOperation
+from memorywire.model.record import Json, Scope
+from memorywire.pipeline.context import Tools
+from memorywire.pipeline.ledger import entry_of
+from memorywire.policy.patterns import names
+from memorywire.server.callers import Caller
+from memorywire.server.http.answers import PROBLEM, as_json, encoded, status_of
+from memorywire.server.http.app import Mounted
+from memorywire.server.http.endpoint import Door, Limits
+from memorywire.server.http.handlers import caller_of
+from memorywire.server.http.requests import read_body
+from memorywire.stores.contract import Historian, Store
+from memorywire.stores.remote.problems import problem_of
+from memorywire.stores.remote.verbs import PATH, VERBS, About, Verb
+
+
+def store_mount(house: House) -> Mounted:
+    """What `serve` mounts; only who may manage comes in.
+
+    A change that comes in here was judged where it comes from. It is not judged again, but the ledger says
+    who brought it.
+    """
+    door = Door(house, Limits())
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            answer = await _answer(request, door)
+        except MemorywireError as error:
+            return Response(encoded(problem_of(error)), status_of(error), media_type=PROBLEM)
+        return as_json({"answer": dump(answer)})
+
+    return Mounted(path=PATH, app=Starlette(routes=[Route("/{verb}", endpoint, methods=["POST"])]))
+
+
+async def _answer(request: Request, door: Door) -> object:
+    caller, name = caller_of(request), request.path_params["verb"]
+    caller.require(Right.MANAGE)
+    if name not in VERBS:
+        raise UnknownOperation("a store has no such verb", field="verb")
+    body = await read_body(request, limit=door.limits.batch, seconds=door.limits.body_seconds)
+    arguments = _arguments(VERBS[name], body)
+    for scope in _scopes(arguments):
+        _permit(scope, caller)
+    tools = door.as_caller(caller).tools
+    if name == "about":
+        return _about(tools)
+    if name == "write":
+        return await door.finish(_write(arguments[0], tools))
+    answer = await door.finish(_asked(tools.store, name)(*arguments))
+    if name == "health" and not caller.everywhere:
+        return {"ok": answer["ok"]}  # the rest counts what all tenants have
+    return answer
+
+
+def _arguments(verb: Verb, body: Json) -> list[Any]:
+    try:
+        return [load(hint, data) for hint, data in zip(verb.takes, body, strict=True)]
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidRequest("these are not the arguments of the verb") from error
+
+
+def _asked(store: Store, name: str) -> Callable[..., Any]:
+    found: Callable[..., Any] | None = getattr(store, name, None)
+    if found is None:
+        raise UnknownOperation(f"the store {store.name} has no such verb", field="verb")
+    return found
+
+
+def _about(tools: Tools) -> About:
+    return About(
+        name=tools.store.name,
+        features=tuple(sorted(tools.store.features)),
+        space=tools.embedder.space,
+        abilities=tuple(name for name in VERBS if hasattr(tools.store, name)),
+    )
+
+
+async def _write(change: Change, tools: Tools) -> int:
+    """Commit the change and write it down, in one transaction where both are in one file."""
+    act = Act(
+        entries=(entry_of(change, "committed", tools),),
+        erased=tuple((change.scope, id) for id in change.erase),
+    )
+    journal, store = tools.governance.journal, tools.store
+    if not journal.shares(store):
+        sequence = await tools.timed(store.name, store.write(change))
+        await journal.write(act)
+        return sequence
+    known = await store.footprint(change.scope, change.id) if isinstance(store, Historian) else None
+    if known is not None:
+        return known.sequence
+    return await tools.timed(store.name, journal.write(act, change))
+
+
+def _scopes(value: object) -> Iterator[Scope]:
+    """Every scope that a value speaks of, however deep."""
+    if isinstance(value, Scope):
+        yield value
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _scopes(inner)
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from _scopes(getattr(value, field.name))
+
+
+def _permit(scope: Scope, caller: Caller) -> None:
+    """Raise unless the scope is the caller's: in its tenant (or the caller is of every one) and agents."""
+    if scope.tenant != caller.tenant and not caller.everywhere:
+        raise Forbidden("this tenant is not yours", field="tenant")
+    if not names(caller.agents, scope.agent):
+        raise Forbidden("this agent is not yours", field="agent_id")

@@ -1,0 +1,80 @@
+"""The table of routes: which address means which operation of the wire, and what it takes to ask."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from memorywire.journal.operators import Right
+from memorywire.wire import spec
+from memorywire.wire.validate import OPERATIONS, OVERSIGHT, READS
+
+ALL = (*OPERATIONS, *READS, *OVERSIGHT)
+
+NEEDS: Mapping[str, Right] = {
+    **dict.fromkeys(
+        (
+            *("recall", "get", "list", "history", "changes", "capabilities", "why"),
+            *("agents", "facets", "recalls"),
+        ),
+        Right.READ,
+    ),
+    **dict.fromkeys(("remember", "forget", "merge", "expire", "undo", "feedback"), Right.WRITE),
+    **dict.fromkeys(("proposals", "proposal", "decide", "test_rule"), Right.REVIEW),
+}
+"""The right that each operation needs; one that is not named here needs the right to manage."""
+
+EVERYWHERE = frozenset({"rules", "set_rules", "activate_rule", "revert_rule"})
+"""Operations that, for the default tenant, concern the rules of every tenant."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wire:
+    """An address of a wire operation. `field` is the part of the path that belongs to the payload."""
+
+    method: str
+    path: str
+    operation: str
+    field: str | None = None
+
+    @property
+    def by_query(self) -> bool:
+        return self.method == "GET"
+
+    @property
+    def name(self) -> str:
+        """What the documents call it."""
+        return self.operation if self.method == "POST" and self.field is None else f"{self.operation}_by_path"
+
+
+_FRIENDLY = (
+    Wire(method="GET", path="/v0/memories", operation="list"),
+    Wire(method="GET", path="/v0/memories/{id}", operation="get", field="id"),
+    Wire(method="GET", path="/v0/memories/{id}/history", operation="history", field="id"),
+    Wire(method="POST", path="/v0/undo/{change_id}", operation="undo", field="change_id"),
+    Wire(method="GET", path="/v0/changes", operation="changes"),
+    Wire(method="GET", path="/v0/capabilities", operation="capabilities"),
+    Wire(method="GET", path="/v0/proposals", operation="proposals"),
+    Wire(method="GET", path="/v0/proposals/{proposal_id}", operation="proposal", field="proposal_id"),
+    Wire(
+        method="POST", path="/v0/proposals/{proposal_ids}/decision", operation="decide", field="proposal_ids"
+    ),
+    Wire(method="GET", path="/v0/recalls/{recall_id}", operation="why", field="recall_id"),
+    Wire(method="GET", path="/v0/rules", operation="rules"),
+    Wire(method="PUT", path="/v0/rules", operation="set_rules"),
+)
+
+
+def wire_routes() -> tuple[Wire, ...]:
+    """Every operation under its own name, and the friendly addresses of those that this release knows."""
+    plain = [Wire(method="POST", path=f"/v0/{name}", operation=name) for name in ALL]
+    return (*plain, *(route for route in _FRIENDLY if route.operation in ALL))
+
+
+def names_agent(operation: str) -> bool:
+    """Whether the operation is about an agent, or about some agents."""
+    return "agent_id" in spec.schema(f"{operation}.request")["properties"]
+
+
+def agent_is_optional(operation: str) -> bool:
+    return names_agent(operation) and "agent_id" not in spec.schema(f"{operation}.request").get(
+        "required", ()
+    )

@@ -1,0 +1,215 @@
+"""Serving: a socket, a house behind it, and an end at which nothing that was acknowledged is lost."""
+
+import asyncio
+import ipaddress
+import signal
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, cast
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from memorywire.app import House
+from memorywire.journal.operators import any_operator
+from memorywire.model.errors import InvalidRequest
+from memorywire.pipeline.governance import review_url
+from memorywire.server.http.app import Mounted, build_app
+from memorywire.server.http.connections import Connection, Traffic
+from memorywire.server.http.endpoint import Door, Limits
+from memorywire.server.http.middleware import LOOPBACK
+from memorywire.server.http.observe import Log, Watch, to_stderr
+from memorywire.server.oidc import Provider
+
+_DRAIN_SECONDS = 10
+_WAITING = 512
+_OWN_FILES = 192
+"""File descriptors that connections leave to stores, their logs, and backends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where to listen; `hosts` are further names the server goes by.
+
+    `proxies` are addresses and networks of reverse proxies, which name their client in X-Forwarded-For.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8377
+    hosts: tuple[str, ...] = ()
+    proxies: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for proxy in self.proxies:
+            try:
+                ipaddress.ip_network(proxy)
+            except ValueError as error:
+                fix = "give an address such as 10.0.0.7, or a network such as 10.0.0.0/24"
+                raise InvalidRequest(f"{proxy} is not an address", field="proxy", fix=fix) from error
+
+    @property
+    def local(self) -> bool:
+        """Whether only this machine can come in."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that a `Host` header may give; a server with tokens, for others, takes any."""
+        if self.local:
+            return LOOPBACK | {self.host.lower(), *(name.lower() for name in self.hosts)}
+        return frozenset(name.lower() for name in self.hosts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """What is served, and how. `ready` is told the URL once it is open.
+
+    People decide at the path `console`, unless the settings name another address.
+    """
+
+    address: Address = field(default_factory=Address)
+    limits: Limits = field(default_factory=Limits)
+    mounts: Callable[[House], Sequence[Mounted]] = lambda _: ()
+    ready: Callable[[str], None] = lambda _: None
+    console: str | None = None
+    log: Log | None = to_stderr
+    provider: Provider | None = None
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handling: it would raise signals again before the house is closed."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def serve(house: House, serving: Serving, stop: asyncio.Event | None = None) -> None:
+    """Serve until a signal, or `stop`; in-flight requests finish first. The house stays open.
+
+    Raises InvalidRequest when others could come in without a token, or the address cannot be had.
+    """
+    address = serving.address
+    if serving.provider is None:
+        await refuse_if_open(house, address)
+    watch = Watch(house.tools.clock, serving.log)
+    watched = watch.over(house)
+    with _listening(address) as listener:
+        url = _url(address, listener)
+        served = watched if serving.console is None else _reviewed_at(f"{url}{serving.console}", watched)
+        app, door = build_app(
+            served,
+            trusting=address.local,
+            hosts=address.names,
+            limits=serving.limits,
+            mounts=serving.mounts(served),
+            watch=watch,
+            provider=serving.provider,
+        )
+        server = _Server(_config(app, _traffic(serving, watch), address.proxies))
+        ending = asyncio.create_task(_end(server, door, stop or asyncio.Event()))
+        serving.ready(url)
+        try:
+            await server.serve([listener])
+        finally:
+            ending.cancel()
+            with suppress(asyncio.CancelledError):
+                await ending
+            await door.drain()
+
+
+def _reviewed_at(console: str, house: House) -> House:
+    """Let the receipts of held changes lead to this console, unless another address is set."""
+    office = house.tools.office
+    if office is None or office.review_url is not None:
+        return house
+    return replace(house, tools=replace(house.tools, office=replace(office, review_url=review_url(console))))
+
+
+async def refuse_if_open(house: House, address: Address) -> None:
+    """Raise if others than this machine could come in although no operator was named."""
+    if not address.local and (house.journal is None or not await house.journal.file.read(any_operator)):
+        raise InvalidRequest(
+            f"{address.host} can be reached by others, and nobody has a token yet",
+            field="host",
+            fix="memorywire operator add NAME --role admin, or serve on 127.0.0.1",
+        )
+
+
+async def _end(server: _Server, door: Door, stop: asyncio.Event) -> None:
+    """When told to stop: end streams, take no new requests, finish those that are in."""
+    loop = asyncio.get_running_loop()
+    for known in (signal.SIGINT, signal.SIGTERM):
+        with suppress(ValueError, RuntimeError, NotImplementedError):  # only the main thread hears signals
+            loop.add_signal_handler(known, stop.set)
+    await stop.wait()
+    door.house.hurry()
+    door.closing.set()
+    server.should_exit = True
+
+
+def _traffic(serving: Serving, watch: Watch) -> Traffic:
+    limits = replace(serving.limits, connections=_affordable(serving.limits.connections))
+    traffic = Traffic(limits, watch.figures.connection_refused, proxies=serving.address.proxies)
+    watch.figures.count_connections(lambda: traffic.open)
+    return traffic
+
+
+def _config(app: ASGIApp, traffic: Traffic, proxies: Sequence[str]) -> uvicorn.Config:
+    return uvicorn.Config(
+        cast("Any", app),  # two libraries spell one protocol differently
+        http=cast("Any", partial(Connection, traffic=traffic)),
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
+        timeout_keep_alive=traffic.limits.idle_seconds,
+        timeout_graceful_shutdown=_DRAIN_SECONDS,
+    )
+
+
+def _affordable(connections: int) -> int:
+    """As many connections as the process has file descriptors for, besides those of its store."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return connections
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return connections if soft == resource.RLIM_INFINITY else max(1, min(connections, soft - _OWN_FILES))
+
+
+@contextmanager
+def _listening(address: Address) -> Iterator[socket.socket]:
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    # With its protocol named, so that asyncio knows not to let small answers wait for an acknowledgement.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((address.host, address.port))
+        listener.listen(_WAITING)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        raise InvalidRequest(
+            f"cannot listen on {address.host} port {address.port}: {error}",
+            field="port",
+            fix="choose another port, or end what listens there",
+        ) from error
+    try:
+        listener.setblocking(False)
+        yield listener
+    finally:
+        listener.close()
+
+
+def _url(address: Address, listener: socket.socket) -> str:
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    return f"http://{host}:{listener.getsockname()[1]}"

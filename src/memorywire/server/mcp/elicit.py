@@ -1,0 +1,234 @@
+"""Asking the person in front of the client about a change that is held, where the client can ask."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from mcp.server.context import ServerRequestContext
+from mcp_types import (
+    CallToolResult,
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitResult,
+    InputRequiredResult,
+    InputResponses,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from memorywire.model.errors import Refused
+from memorywire.model.record import Json
+from memorywire.server.mcp.call import Clerk, undecided
+from memorywire.server.mcp.sessions import Visit
+from memorywire.server.mcp.tools import as_receipt
+
+if TYPE_CHECKING:  # what stands behind the door is loaded by the first request
+    from memorywire.model.review import Decided, Reviewed
+
+KEY = "approval"
+LONGEST = 4_000
+"""Characters of a question. A person approves only what was shown whole; longer changes wait for a review."""
+
+_FORM: dict[str, Json] = {
+    "type": "object",
+    "properties": {
+        "decision": {
+            "type": "string",
+            "title": "Decision",
+            "description": "approve: memory changes as shown; reject: nothing changes.",
+            "enum": ["approve", "reject"],
+        }
+    },
+    "required": ["decision"],
+}
+_CONFIRM: dict[str, Json] = {
+    "type": "string",
+    "title": "Type the word erase to approve",
+    "description": "What is erased cannot be brought back.",
+}
+
+Context = ServerRequestContext[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A form about one proposal: `seen` binds the answer to exactly what is shown."""
+
+    message: str
+    form: dict[str, Json]
+    seen: str
+
+
+async def settle(
+    receipt: dict[str, Json], operation: str, visit: Visit, context: Context, clerk: Clerk
+) -> CallToolResult | InputRequiredResult:
+    """The receipt of a held change, after the person was asked, if the client can ask.
+
+    Since protocol 2026-07-28 the question is the result, and the client calls again with the answer.
+    """
+    if visit.reviewer is None or not _can_ask(context):
+        return as_receipt(receipt, visit.decided_with)
+    asked = await _question(receipt["proposal_id"], visit, clerk)
+    if asked is None:
+        return as_receipt(receipt, visit.decided_with)
+    if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        form = ElicitRequest(
+            params=ElicitRequestFormParams(message=asked.message, requested_schema=asked.form)
+        )
+        state = json.dumps({"operation": operation, "receipt": receipt, "seen": asked.seen})
+        return InputRequiredResult(input_requests={KEY: form}, request_state=state)
+    answer = await context.session.elicit_form(
+        asked.message, asked.form, related_request_id=context.request_id
+    )
+    return as_receipt(
+        await _decided(answer, receipt, operation, asked.seen, visit, clerk), visit.decided_with
+    )
+
+
+async def resume(state: str, responses: InputResponses | None, visit: Visit, clerk: Clerk) -> CallToolResult:
+    """The receipt after the client called again; the state is sealed by us and bound to this visit."""
+    held = json.loads(state)
+    told = (responses or {}).get(KEY)
+    receipt: dict[str, Json] = held["receipt"]
+    if isinstance(told, ElicitResult):
+        receipt = await _decided(told, receipt, held["operation"], held["seen"], visit, clerk)
+    return as_receipt(receipt, visit.decided_with)
+
+
+async def decide(fields: Mapping[str, Json], visit: Visit, context: Context, clerk: Clerk) -> object:
+    """The receipt of `memory/decide`: at once with an operator's token, else after a person answered a form.
+
+    Only a connection on which the server can ask carries the form, and it is about one proposal.
+    """
+    if visit.verified or visit.reviewer is None:
+        return await clerk.review("decide", fields, visit)
+    id = _one_proposal(fields)
+    direct = context.protocol_version not in MODERN_PROTOCOL_VERSIONS
+    asked = await _question(id, visit, clerk) if id and direct and _can_ask(context) else None
+    if id is None or asked is None:
+        raise undecided(visit, fields)
+    answer = await context.session.elicit_form(
+        asked.message, asked.form, related_request_id=context.request_id
+    )
+    decision = _answered(answer, id, asked.seen)
+    if decision is None:
+        raise undecided(visit, fields)
+    return await clerk.review("decide", {**fields, **decision}, visit, elicited=True)
+
+
+def _one_proposal(fields: Mapping[str, Json]) -> str | None:
+    """The only proposal that is to be approved or rejected; None for a decision that no form covers."""
+    ids = fields.get("proposal_ids")
+    plain = fields.get("verb") in ("approve", "reject") and isinstance(ids, list) and len(ids) == 1
+    return ids[0] if plain and ids and isinstance(ids[0], str) else None
+
+
+async def _question(proposal_id: Json, visit: Visit, clerk: Clerk) -> Question | None:
+    """The form about a proposal; None when an answer would not count, or not all of it can be shown."""
+    if not await clerk.can_answer_own():
+        return None
+    reviewed = cast("Reviewed", await clerk.review("proposal", {"proposal_id": proposal_id}, visit))
+    message = question(reviewed)
+    if len(message) > LONGEST:
+        return None
+    if not reviewed.proposal.erases:
+        return Question(message, _FORM, reviewed.seen)
+    return Question(
+        message, {**_FORM, "properties": {**_FORM["properties"], "confirm": _CONFIRM}}, reviewed.seen
+    )
+
+
+def question(reviewed: "Reviewed") -> str:
+    """What a person is asked: why it is held, and everything it would change."""
+    proposal = reviewed.proposal
+    lines = [
+        f"memorywire holds this {proposal.operation}: {proposal.why} (rule {proposal.rule}). Approve it?"
+    ]
+    return "\n".join([*lines, *_changes(reviewed.diff)])
+
+
+def _can_ask(context: Context) -> bool:
+    """Whether the client shows forms: it said so, and there is a way to reach it."""
+    capabilities = context.session.client_capabilities
+    asking = None if capabilities is None else capabilities.elicitation
+    if asking is None or (asking.form is None and asking.url is not None):
+        return False
+    return context.protocol_version in MODERN_PROTOCOL_VERSIONS or context.session.can_send_request
+
+
+def _answered(told: ElicitResult, proposal_id: str, seen: str) -> dict[str, Json] | None:
+    """The decision in the answer of a form; None when it was closed, which decides nothing."""
+    content = told.content or {} if told.action == "accept" else {}
+    decision, confirm = content.get("decision"), content.get("confirm")
+    if decision not in ("approve", "reject"):
+        return None
+    fields: dict[str, Json] = {"proposal_ids": [proposal_id], "verb": decision, "seen": seen}
+    return fields if not isinstance(confirm, str) or decision == "reject" else {**fields, "confirm": confirm}
+
+
+async def _decided(
+    told: ElicitResult, receipt: dict[str, Json], operation: str, seen: str, visit: Visit, clerk: Clerk
+) -> dict[str, Json]:
+    """The receipt after the form was answered; closing the form decides nothing."""
+    fields = _answered(told, receipt["proposal_id"], seen)
+    if fields is None:
+        return receipt
+    done = cast("Decided", await clerk.review("decide", fields, visit, elicited=True))
+    if fields["verb"] == "reject":
+        raise Refused("a person rejected this change; nothing was changed")
+    return _settled(receipt, operation, done)
+
+
+_ONCE_DONE = {
+    "would_forget_ids": "forgotten_ids",
+    "would_merge_ids": "merged_ids",
+    "would_restore_ids": "restored_ids",
+    "would_end_ids": "ended_ids",
+    "action_requested": "action_taken",
+}
+"""What a receipt calls the effect of a change that waits, and what it calls the same once it is done."""
+
+
+def _settled(receipt: dict[str, Json], operation: str, done: "Decided") -> dict[str, Json]:
+    from memorywire.wire.codec import encode
+
+    receipt = {_ONCE_DONE.get(name, name): value for name, value in receipt.items()}
+    if "merged_ids" in receipt:
+        receipt["merged_count"] = len(receipt["merged_ids"])
+    outcomes = encode(done.outcomes)
+    names = [outcome.store for outcome in done.outcomes if outcome.error is None]
+    told: dict[str, Json] = {
+        "status": encode(done.status),
+        "change_id": done.change_id,
+        "pending_approval": False,
+        "approval_url": None,
+        **({"stores": outcomes} if operation == "forget" else {"stores": names, "outcomes": outcomes}),
+        **({"stored_at": done.at} if operation == "remember" else {}),
+    }
+    return {
+        **receipt,
+        **{name: value for name, value in told.items() if name in receipt or value is not None},
+    }
+
+
+def _changes(diff: Mapping[str, Json]) -> Iterator[str]:
+    for one in diff["added"]:
+        yield f"new memory {one['id']}"
+        yield from _fields("+", one["fields"])
+    for one in diff["modified"]:
+        yield f"memory {one['id']} changes"
+        yield from _fields("+", one["added"])
+        yield from _fields("-", one["removed"])
+        for field in one["modified"]:
+            yield f"  {field['field']}: {_shown(field['before'])} becomes {_shown(field['after'])}"
+    for one in diff["removed"]:
+        yield f"memory {one['id']} goes ({one['reason']})"
+        yield from _fields("-", one["fields"])
+
+
+def _fields(sign: str, fields: Mapping[str, Json]) -> Iterator[str]:
+    return (f"  {sign} {name}: {_shown(value)}" for name, value in fields.items())
+
+
+def _shown(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,174 @@
+"""The wire's schemas as tools show them: whole in themselves, without the fields that say whose memory."""
+
+from collections.abc import Mapping
+from functools import cache
+
+from memorywire.model.record import Json
+from memorywire.wire import spec
+
+SCOPE = frozenset({"agent_id", "user_id"})
+"""Fields that the connection decides, and that the model cannot choose."""
+
+_KNOWN = frozenset({"agent_id"})
+"""What an answer need not say. Which user a memory belongs to is news to an agent of several."""
+
+_OPAQUE = frozenset({"privacy_intent"})
+_MOMENT = "epoch milliseconds"
+_WORDING: Mapping[str, str] = {
+    "type": "semantic: a fact; episodic: an event; procedural: a way of doing; emotional: a feeling",
+    "remember.content": "text; an object if procedural",
+    "metadata": "free-form facts, which filters can read",
+    "remember.confidence": "0 to 1",
+    "source": "where it comes from: a person, tool, document",
+    "expires_at": f"{_MOMENT}, in the future",
+    "occurred_at": f"when it happened; {_MOMENT}",
+    "as_of": f"memory as it was then; {_MOMENT}",
+    "approval_required": "hold it for a person",
+    "remember.id": "to choose the id or replace that memory",
+    "idempotency_key": "a retry with it writes nothing",
+    "session_id": "the conversation",
+    "supersedes": "ids that this replaces",
+    "derived_from": "ids that this was made from",
+    "remember.if_version": "replace only this version of id",
+    "merge.if_version": "only if canonical has this version",
+    "privacy_intent": 'a rule that can only tighten, as {"verdict": "hold"}',
+    "query": "what to look for, in words",
+    "k": "at most so many, default 5",
+    "hops": "links to follow, 0 to 3",
+    "filter": 'as {"tags": "work"} or {"metadata.n": {"gt": 1}}; and, or, not combine',
+    "min_relevance": "auto, off, or 0 to 1",
+    "explain": "show signals and near misses",
+    "quorum_k": "found by so many stores",
+    "max_tokens": "tokens of content",
+    "rank": "weights",
+    "dedup": "of results that say the same",
+    "hard_delete": "erase for good; cannot be undone",
+    "dry_run": "change nothing, show what would go",
+    "max_affected": "refuse if more would go",
+    "canonical": "the id that stays",
+    "duplicates": "ids to fold into it",
+    "policy": "all must hold",
+}
+"""What a model is told about a field whose name does not say it, by `operation.field` or by field."""
+
+_WORDS = frozenset({"title", "description", "default"})
+_NAMES = frozenset({"$id", "$schema", "$defs"})
+
+
+@cache
+def input_schema(operation: str) -> dict[str, Json]:
+    """What a tool of this name takes; shared between callers, so read only."""
+    return _Whole(f"{operation}.request", SCOPE).schema()
+
+
+@cache
+def tool_schema(operation: str) -> dict[str, Json]:
+    """What a model is shown of `input_schema`: every field, what it is and what it may be, in few tokens.
+
+    Bounds, patterns and conditions are left out: a request that breaks one is answered with a problem that
+    says so. Whatever `input_schema` accepts, this accepts.
+    """
+    whole = input_schema(operation)
+    fields = {name: _brief(operation, name, field) for name, field in whole["properties"].items()}
+    required = {"required": whole["required"]} if whole.get("required") else {}
+    return {"type": "object", "properties": fields, **required}
+
+
+def _brief(operation: str, name: str, field: Mapping[str, Json]) -> dict[str, Json]:
+    """One field: its type, its values and a few words; of an object with many parts only the words."""
+    words = _WORDING.get(f"{operation}.{name}") or _WORDING.get(name)
+    said: dict[str, Json] = {} if words is None else {"description": words}
+    kinds = {key: field[key] for key in ("type", "enum") if key in field}
+    if "$ref" in field or name in _OPAQUE:
+        return {"type": "object", **said}
+    parts = {key: _typed(part) for key, part in field.get("properties", {}).items()}
+    items = {"items": _typed(field["items"])} if "items" in field else {}
+    return {**kinds, **items, **({"properties": parts} if parts else {}), **said}
+
+
+def _typed(schema: Mapping[str, Json]) -> dict[str, Json]:
+    return {key: schema[key] for key in ("type", "enum") if key in schema}
+
+
+@cache
+def output_schema(operation: str) -> dict[str, Json]:
+    """What a tool of this name gives back, as the wire says; shared between callers, so read only.
+
+    Tools do not list it, because it costs a model more tokens than all that it can send.
+    """
+    return _Whole(f"{operation}.response", _KNOWN).schema()
+
+
+def unscoped(answer: Mapping[str, Json]) -> dict[str, Json]:
+    """An answer of the wire without the agent, who knows who it is."""
+    return {name: value for name, value in answer.items() if name not in _KNOWN}
+
+
+class _Whole:
+    """One schema with its references resolved and some fields left out.
+
+    A reference that leads into itself stays, under `$defs`.
+    """
+
+    def __init__(self, name: str, without: frozenset[str]) -> None:
+        self._name = name
+        self._without = without
+        self._open: list[str] = []
+        self._circular: set[str] = set()
+
+    def schema(self) -> dict[str, Json]:
+        self._written(spec.schema(self._name), self._name)  # shows the circles
+        whole: dict[str, Json] = self._written(spec.schema(self._name), self._name)
+        shared = {_short(target): self._written(*_found(target)) for target in sorted(self._circular)}
+        return {**whole, "$defs": shared} if shared else whole
+
+    def _written(self, value: Json, home: str) -> Json:
+        if isinstance(value, list):
+            return [self._written(inner, home) for inner in value]
+        if not isinstance(value, dict):
+            return value
+        own = {
+            name: self._properties(inner, home) if name == "properties" else self._written(inner, home)
+            for name, inner in value.items()
+            if name not in _NAMES and name != "$ref"
+        }
+        if "required" in own:
+            own["required"] = [name for name in own["required"] if name not in self._without]
+        return own if "$ref" not in value else _joined(self._meant(value["$ref"], home), own)
+
+    def _properties(self, fields: Mapping[str, Json], home: str) -> dict[str, Json]:
+        kept = {name: inner for name, inner in fields.items() if name not in self._without}
+        return {name: self._written(inner, home) for name, inner in kept.items()}
+
+    def _meant(self, reference: str, home: str) -> Json:
+        file, _, path = reference.partition("#")
+        target = f"{file.removesuffix('.json') or home}#{path}"
+        if target in self._open:
+            self._circular.add(target)
+        if target in self._circular:
+            return {"$ref": f"#/$defs/{_short(target)}"}
+        self._open.append(target)
+        try:
+            return self._written(*_found(target))
+        finally:
+            self._open.remove(target)
+
+
+def _found(target: str) -> tuple[Json, str]:
+    """What a reference names, and the file it stands in."""
+    home, _, path = target.partition("#")
+    value: Json = spec.schema(home)
+    for step in path.strip("/").split("/") if path else ():
+        value = value[step]
+    return value, home
+
+
+def _joined(meant: Mapping[str, Json], own: Mapping[str, Json]) -> dict[str, Json]:
+    """Both schemas in one: the words and conditions of `own` beside those it refers to."""
+    if any(name in meant for name in set(own) - _WORDS):
+        return {**own, "allOf": [dict(meant), *own.get("allOf", ())]}
+    return {**meant, **own}
+
+
+def _short(target: str) -> str:
+    return target.rpartition("/")[2]

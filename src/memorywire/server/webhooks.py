@@ -1,0 +1,131 @@
+"""Telling addresses of events: in order, signed, again and again, and in the end given up.
+
+What is sent is signed as the Standard Webhooks specification says: HMAC-SHA-256 over the id, the moment and
+the body, so that any of its libraries can check it.
+"""
+
+import asyncio
+import hashlib
+import hmac
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from urllib.parse import urlsplit
+
+from memorywire.client.events import Event, Feed
+from memorywire.journal import webhooks
+from memorywire.journal.sqlite import SqliteJournal
+from memorywire.journal.webhooks import Letter, Webhook
+from memorywire.model.clock import Clock
+from memorywire.model.errors import InvalidRequest, StoreError
+from memorywire.model.ids import Entropy
+from memorywire.server.http.answers import encoded
+from memorywire.server.http.stream import as_document
+
+MOST_TRIES = 12
+LONGEST_PAUSE_MS = 3_600_000
+_LEASE_MS = 60_000
+_SECONDS = 10.0
+_PREFIX = "whsec_"
+_OK = range(200, 300)
+
+
+def new_secret(entropy: Entropy) -> str:
+    return f"{_PREFIX}{b64encode(entropy(32)).decode()}"
+
+
+def check_address(url: str) -> None:
+    """Raise InvalidRequest unless events can be sent to this address."""
+    try:
+        parts = urlsplit(url)
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        sound = False
+    if not sound or parts.username or parts.fragment or not url.isascii() or not url.isprintable():
+        raise InvalidRequest("that is no http or https URL", field="url", fix="write https://host/path")
+
+
+def signed(webhook: Webhook, event: Event, at_ms: int) -> tuple[bytes, dict[str, str]]:
+    """The body for an address, and the headers that prove who sent it."""
+    body = encoded(as_document(event))
+    id, moment = f"evt_{event.id}", str(at_ms // 1000)
+    key = b64decode(webhook.secret.removeprefix(_PREFIX))
+    mark = hmac.new(key, f"{id}.{moment}.".encode() + body, hashlib.sha256).digest()
+    return body, {
+        "Content-Type": "application/json",
+        "webhook-id": id,
+        "webhook-timestamp": moment,
+        "webhook-signature": f"v1,{b64encode(mark).decode()}",
+    }
+
+
+class Courier:
+    """Tells every webhook of the journal what it has not heard yet, for as long as it runs.
+
+    After a crash an event may be told twice, but none is left out. One address that is away delays no other.
+    """
+
+    def __init__(self, journal: SqliteJournal, feed: Feed, clock: Clock, *, first_pause_ms: int) -> None:
+        self._journal = journal
+        self._feed = feed
+        self._clock = clock
+        self._first_pause_ms = first_pause_ms
+
+    async def run(self) -> None:
+        """Tell webhooks until cancelled; a journal that does not answer is asked again."""
+        while True:
+            heard = self._feed.heard
+            with suppress(StoreError):
+                found = await self._journal.file.read(webhooks.webhooks)
+                if any(await asyncio.gather(*(self._tell(webhook) for webhook in found))):
+                    continue
+            await self._feed.pause(heard)
+
+    async def _tell(self, webhook: Webhook) -> bool:
+        """Tell one webhook its next event; False when there is none."""
+        now = self._clock()
+        if webhook.due_at > now:
+            return False
+        events, further = await self._feed.after(
+            webhook.position, tenant=webhook.tenant, agents=webhook.agents
+        )
+        if further == webhook.position:
+            return False
+        until = now + _LEASE_MS
+        if not await self._journal.file.write(partial(webhooks.lease, webhook=webhook, until=until)):
+            return False
+        if not events:
+            await self._journal.file.write(partial(webhooks.told, id=webhook.id, position=further))
+            return True
+        await self._tell_one(webhook, events[0])
+        return True
+
+    async def _tell_one(self, webhook: Webhook, event: Event) -> None:
+        body, headers = signed(webhook, event, self._clock())
+        error = await asyncio.to_thread(_posted, webhook.url, body, headers)
+        tries, now, id = webhook.tries + 1, self._clock(), webhook.id
+        if error is None:
+            work = partial(webhooks.told, id=id, position=event.id)
+        elif tries >= MOST_TRIES:
+            work = partial(webhooks.bury, id=id, letter=Letter(event=event.id, at=now, error=error))
+        else:
+            pause = min(self._first_pause_ms * 2 ** (tries - 1), LONGEST_PAUSE_MS)
+            work = partial(webhooks.failed, id=id, tries=tries, due_at=now + pause, error=error)
+        await self._journal.file.write(work)
+
+
+def _posted(url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
+    """Post the body; None when it was accepted, else why not. Redirects are not followed."""
+    parts = urlsplit(url)
+    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+    connection = kind(parts.hostname or "", parts.port, timeout=_SECONDS)
+    try:
+        connection.request("POST", parts._replace(scheme="", netloc="").geturl() or "/", body, dict(headers))
+        status = connection.getresponse().status
+    except (OSError, HTTPException, ValueError) as error:
+        return f"{type(error).__name__}: {error}"
+    finally:
+        connection.close()
+    return None if status in _OK else f"HTTP {status}"

@@ -1,0 +1,185 @@
+"""The sixteen scenarios of the paper, by their names, on the five operations over any store.
+
+Each asks at least what the paper asks, and where an empty answer would have passed there, it does not here.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from memorywire.client.memory import Memory
+from memorywire.model.answers import Recalled, Status
+from memorywire.model.capabilities import Feature
+from memorywire.model.clock import DAY_MS
+from memorywire.model.errors import InvalidRequest
+from memorywire.stores.contract import Store
+from memorywire.testing.expect import holds, refused, same
+from memorywire.testing.run import Report, attempt
+from memorywire.testing.samples import NOW, a_name
+from memorywire.testing.words import WordEmbedder
+
+GROUP = "paper"
+
+
+class Hand:
+    """A clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """A memory of an agent nobody has heard of, its user alice, and the clock."""
+
+    memory: Memory
+    clock: Hand
+
+    async def tell(self, *facts: str, **options: Any) -> list[str]:
+        given: dict[str, Any] = {"user_id": "alice", **options}
+        return [(await self.memory.remember(fact, **given)).id for fact in facts]
+
+    async def ask(self, query: str, k: int = 5, **options: Any) -> Recalled:
+        given: dict[str, Any] = {"user_id": "alice", "min_relevance": "off", **options}
+        return await self.memory.recall(query, k=k, **given)
+
+    async def texts(self, query: str, k: int = 5, **options: Any) -> list[str]:
+        return [str(hit.content).lower() for hit in await self.ask(query, k, **options)]
+
+
+async def basic_remember_recall(stage: Stage) -> None:
+    await stage.tell("The capital of France is Paris.")
+    holds(any("paris" in text for text in await stage.texts("capital France", 3)), "Paris was not recalled")
+
+
+async def remember_recall_by_user_filter(stage: Stage) -> None:
+    await stage.tell("My favorite color is blue.")
+    await stage.tell("My favorite color is purple.", user_id="bob")
+    same(await stage.texts("favorite color"), ["my favorite color is blue."])
+
+
+async def type_filter(stage: Stage) -> None:
+    await stage.tell("Tea is a drink.")
+    await stage.tell("We drank tea on Monday.", type="episodic")
+    found = await stage.ask("tea", types=["semantic"])
+    same([hit.record.type.value for hit in found], ["semantic"])
+
+
+async def forget_by_ids(stage: Stage) -> None:
+    facts = ["Ana has a red bike.", "Ben has a blue car.", "Cleo has a green boat."]
+    ids = await stage.tell(*facts, "Dario has a grey van.")
+    await stage.memory.forget(ids[:3], user_id="alice")
+    same(await stage.texts("who has a bike, a car, a boat or a van?"), ["dario has a grey van."])
+
+
+async def _call(stage: Stage, operation: str, **payload: object) -> None:
+    await stage.memory.call(operation, {"agent_id": stage.memory.agent_id, **payload})
+
+
+async def forget_no_scope_raises(stage: Stage) -> None:
+    with refused(InvalidRequest):
+        await _call(stage, "forget")
+
+
+async def expire_empty_policy_raises(stage: Stage) -> None:
+    with refused(InvalidRequest):
+        await _call(stage, "expire")
+
+
+async def expire_empty_policy_object_raises(stage: Stage) -> None:
+    with refused(InvalidRequest):
+        await _call(stage, "expire", policy={})
+
+
+async def expire_by_age(stage: Stage) -> None:
+    await stage.tell("The ancient news is stale.")
+    stage.clock.now += 365 * DAY_MS
+    await stage.tell("The fresh news is crisp.")
+    await stage.memory.expire({"older_than_days": 180}, user_id="alice")
+    same(await stage.texts("news"), ["the fresh news is crisp."])
+
+
+async def merge_keep_canonical(stage: Stage) -> None:
+    first, *others = await stage.tell(*(f"A duplicate of the same fact, told {n} times." for n in range(3)))
+    await stage.memory.merge(first, others, user_id="alice")
+    same([hit.id for hit in await stage.ask("duplicate fact", 10)], [first])
+
+
+async def approval_required_pending(stage: Stage) -> None:
+    receipt = await stage.memory.remember("The vault opens at nine.", user_id="alice", approval_required=True)
+    same((receipt.status, receipt.pending_approval), (Status.STAGED, True))
+    same(await stage.texts("vault"), [])
+
+
+async def capabilities_declared(stage: Stage) -> None:
+    wired = await stage.memory.capabilities()
+    holds(bool(wired.stores), "no store is declared")
+    holds(wired.features <= frozenset(Feature), "a feature is declared that nobody knows")
+
+
+async def health_returns_status(stage: Stage) -> None:
+    holds((await stage.memory.health())["ok"] is True, "the store says it is not fit for use")
+
+
+async def isinstance_protocol(stage: Stage) -> None:
+    wired = await stage.memory.capabilities()
+    holds(all(store.name for store in wired.stores), "a store has no name")
+
+
+async def recall_returns_score_metadata(stage: Stage) -> None:
+    await stage.tell("Kettles whistle.", metadata={"room": "kitchen"}, source="chat")
+    (hit,) = await stage.ask("kettles", 3)
+    holds(hit.score > 0, "a hit has no score")
+    same((hit.record.metadata, hit.record.source), ({"room": "kitchen"}, "chat"))
+    holds(bool(hit.stores), "a hit does not say which store returned it")
+
+
+async def fresher_than_days_filter(stage: Stage) -> None:
+    await stage.tell("Ancient news from the archive.")
+    stage.clock.now += 90 * DAY_MS
+    await stage.tell("Fresh news from the press.")
+    same(await stage.texts("news", fresher_than_days=30), ["fresh news from the press."])
+
+
+async def multi_remember_then_recall(stage: Stage) -> None:
+    ids = await stage.tell(*(f"Fact number {number} is about gardens." for number in range(10)))
+    same(sorted(hit.id for hit in await stage.ask("gardens", 10)), sorted(ids))
+
+
+SCENARIOS: Sequence[Callable[[Stage], Awaitable[None]]] = (
+    basic_remember_recall,
+    remember_recall_by_user_filter,
+    type_filter,
+    forget_by_ids,
+    forget_no_scope_raises,
+    expire_empty_policy_raises,
+    expire_empty_policy_object_raises,
+    expire_by_age,
+    merge_keep_canonical,
+    approval_required_pending,
+    capabilities_declared,
+    health_returns_status,
+    isinstance_protocol,
+    recall_returns_score_metadata,
+    fresher_than_days_filter,
+    multi_remember_then_recall,
+)
+
+
+async def play(open_store: Callable[[], Awaitable[Store]]) -> Report:
+    """The sixteen scenarios, each by an agent of its own."""
+    results = []
+    name = "unknown"
+    for scenario in SCENARIOS:
+        store, clock = await open_store(), Hand()
+        name = store.name
+        async with Memory(
+            a_name("agent"), [store], embedder=WordEmbedder(), policy="open", clock=clock
+        ) as memory:
+            stage = Stage(memory=memory, clock=clock)
+            results.append(await attempt(scenario.__name__, partial(scenario, stage), GROUP))
+    return Report(store=name, results=tuple(results))

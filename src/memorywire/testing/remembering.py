@@ -1,0 +1,204 @@
+"""The past: every version, what each change did, and how things stood at a moment."""
+
+from memorywire.model.change import Base, EndReason, Put
+from memorywire.model.record import Record, Scope
+from memorywire.stores.contract import Store
+from memorywire.testing.expect import historian, holds, present, same
+from memorywire.testing.samples import (
+    NOW,
+    a_change,
+    a_query,
+    a_record,
+    a_scope,
+    a_vector,
+    beginning,
+    by_id,
+    end,
+    ending,
+    everything,
+    ids,
+    keep,
+    records,
+    revised,
+    revising,
+    user_of,
+)
+
+
+async def every_version_is_in_the_history(store: Store) -> None:
+    record = a_record(a_scope())
+    second = revised(record, content="the kettle is red")
+    begun = await keep(store, record, at=NOW)
+    changed = a_change(record.scope, Put(record=second, base=Base.LIVE), at=NOW + 5)
+    sequence = await store.write(changed)
+    old, new = await historian(store).history(record.scope, record.id)
+    same((old.record, new.record), (record, second))
+    same((old.number, old.began_at, old.began_by), (1, NOW, begun.id))
+    same((old.ended, old.ended_at, old.ended_by), (sequence, NOW + 5, changed.id))
+    same((old.reason, old.into), (EndReason.REPLACED, None))
+    same((new.number, new.began, new.began_by), (2, sequence, changed.id))
+    same((new.ended, new.ended_at, new.ended_by, new.reason), (None, None, None, None))
+    third = revised(second, content="the kettle is white")
+    await store.write(a_change(record.scope, Put(record=third, base=Base.LIVE), at=NOW + 6))
+    versions = await historian(store).history(record.scope, record.id)
+    same([version.record for version in versions], [record, second, third])
+
+
+async def every_reason_to_end_is_kept(store: Store) -> None:
+    scope = a_scope()
+    reasons = [reason for reason in EndReason if reason is not EndReason.ERASED]
+    for reason in reasons:
+        record = a_record(scope, f"ended as {reason}")
+        await keep(store, record)
+        await store.write(a_change(scope, ending(record, reason)))
+        (version,) = await historian(store).history(scope, record.id)
+        same((version.reason, version.record), (reason, record))
+
+
+async def an_end_names_what_took_its_place(store: Store) -> None:
+    scope = a_scope()
+    old, twin = records(scope, 2)
+    new = a_record(scope, "the kettle is red", supersedes=(old.id,), merged_from=(twin.id,))
+    await keep(store, old, twin)
+    superseding = ending(old, EndReason.SUPERSEDED, into=new.id)
+    await store.write(
+        a_change(scope, beginning(new), superseding, ending(twin, EndReason.MERGED, into=new.id))
+    )
+    books = historian(store)
+    for gone, reason in ((old, EndReason.SUPERSEDED), (twin, EndReason.MERGED)):
+        (version,) = await books.history(scope, gone.id)
+        same((version.reason, version.into), (reason, new.id))
+    same(await store.find(everything(scope)), [new])
+
+
+async def a_restored_memory_has_a_gap_in_its_history(store: Store) -> None:
+    record = a_record(a_scope())
+    await keep(store, record)
+    await end(store, record)
+    await store.write(a_change(record.scope, Put(record=revised(record), base=Base.ENDED)))
+    first, second = await historian(store).history(record.scope, record.id)
+    same((first.reason, second.reason), (EndReason.FORGOTTEN, None))
+    holds(present(first.ended, "the end") < second.began, "the second version began before the first ended")
+
+
+async def what_never_was_has_no_history(store: Store) -> None:
+    books = historian(store)
+    scope = a_scope()
+    same(await books.history(scope, "no such id"), [])
+    same(await books.footprint(scope, "no such change"), None)
+    same(await books.committed(scope, "no such key"), None)
+    same(await books.changes(scope, 5), [])
+
+
+async def a_footprint_tells_what_a_change_did(store: Store) -> None:
+    scope = a_scope()
+    replaced, forgotten, new, untouched = records(scope, 4)
+    await keep(store, replaced, forgotten, untouched)
+    change = a_change(
+        scope,
+        beginning(new),
+        revising(replaced, content="changed"),
+        ending(forgotten),
+        at=NOW + 3,
+        operation="merge",
+        reason="because",
+        undoes="another",
+    )
+    sequence = await store.write(change)
+    footprint = present(await historian(store).footprint(scope, change.id), "the footprint")
+    told = footprint.change
+    same((footprint.sequence, told.id, told.at, told.scope), (sequence, change.id, NOW + 3, scope))
+    same((told.operation, told.reason, told.undoes), ("merge", "because", "another"))
+    same({(v.id, v.number) for v in footprint.began}, {(new.id, 1), (replaced.id, 2)})
+    same(
+        {(v.id, v.number, v.reason) for v in footprint.ended},
+        {(replaced.id, 1, EndReason.REPLACED), (forgotten.id, 1, EndReason.FORGOTTEN)},
+    )
+    same({v.id: v.record for v in footprint.ended}, {r.id: r for r in (replaced, forgotten)})
+
+
+async def changes_are_listed_newest_first(store: Store) -> None:
+    kept = records(a_scope(), 4)
+    made = [await keep(store, record) for record in kept]
+    listed = await historian(store).changes(kept[0].scope, 3)
+    same([change.id for change in listed], [change.id for change in made[:0:-1]])
+
+
+async def a_user_sees_its_own_changes_and_the_agent_all(store: Store) -> None:
+    agent = a_scope()
+    made = []
+    for user in ("ana", "ben"):
+        scope = user_of(agent, user)
+        change = a_change(scope, beginning(a_record(scope)))
+        await store.write(change)
+        made.append(change.id)
+    books = historian(store)
+    same([change.id for change in await books.changes(user_of(agent, "ana"), 9)], made[:1])
+    same([change.id for change in await books.changes(agent, 9)], made[::-1])
+
+
+async def _a_short_life(store: Store) -> tuple[Record, Record]:
+    """A memory begun at NOW + 10, replaced at NOW + 20, forgotten at NOW + 30."""
+    record = a_record(a_scope(), "zebra")
+    second = revised(record, content="kettle")
+    await keep(store, record, vector=a_vector(1), at=NOW + 10)
+    put = Put(record=second, base=Base.LIVE, vector=a_vector(0, 1))
+    await store.write(a_change(record.scope, put, at=NOW + 20))
+    await end(store, second, at=NOW + 30)
+    return record, second
+
+
+async def the_past_shows_what_was_current_then(store: Store) -> None:
+    first, second = await _a_short_life(store)
+    moments = {9: [], 10: [first], 19: [first], 20: [second], 29: [second], 30: [], 99: []}
+    for moment, wanted in moments.items():
+        where = everything(first.scope, as_of=NOW + moment)
+        same(await store.find(where), wanted)
+        same(await store.count(where), len(wanted))
+
+
+async def the_past_is_searched_with_its_own_words(store: Store) -> None:
+    first, second = await _a_short_life(store)
+    for moment, wanted, text, vector in (
+        (15, first, "zebra", a_vector(1)),
+        (25, second, "kettle", a_vector(0, 1)),
+    ):
+        query = a_query(first.scope, text, vector, as_of=NOW + moment)
+        (hit,) = await store.search(query, 10)
+        same(hit.record, wanted)
+        holds(hit.signals["text"] > 0 and hit.signals["vector"] > 0.9, f"the signals are {hit.signals}")
+
+
+async def the_past_keeps_its_scope_and_its_filters(store: Store) -> None:
+    agent = a_scope()
+    ana, ben = (a_record(user_of(agent, user), f"kettle of {user}") for user in ("ana", "ben"))
+    await keep(store, ana, ben)
+    await store.write(a_change(agent, ending(ana), ending(ben), at=NOW + 5))
+    same(ids(await store.find(everything(agent, as_of=NOW))), by_id([ana, ben]))
+    same(await store.find(everything(ana.scope, as_of=NOW)), [ana])
+    same(await store.find(everything(a_scope(), as_of=NOW)), [])
+    stranger = Scope(agent=agent.agent, tenant="tenant of nobody")
+    same(await store.search(a_query(stranger, "kettle", as_of=NOW), 5), [])
+
+
+async def the_past_has_its_own_clock_for_expiry(store: Store) -> None:
+    record = a_record(a_scope(), expires_at=NOW + 50)
+    await keep(store, record)
+    same(await store.find(everything(record.scope, as_of=NOW, alive_at=NOW)), [record])
+    same(await store.find(everything(record.scope, as_of=NOW, alive_at=NOW + 50)), [])
+
+
+async def another_agents_clock_does_not_move_my_past(store: Store) -> None:
+    record = a_record(a_scope())
+    await keep(store, record, at=NOW + 20)
+    await keep(store, a_record(a_scope()), at=NOW)
+    await keep(store, a_record(Scope(agent=record.scope.agent, tenant="tenant of nobody")), at=NOW)
+    same(await store.find(everything(record.scope, as_of=NOW + 10)), [])
+    same(await store.find(everything(record.scope, as_of=NOW + 20)), [record])
+
+
+async def a_clock_that_went_back_hides_nothing_later(store: Store) -> None:
+    first, second = records(a_scope(), 2)
+    await keep(store, first, at=NOW + 20)
+    await keep(store, second, at=NOW + 10)
+    same(ids(await store.find(everything(first.scope, as_of=NOW + 10))), by_id([first, second]))

@@ -1,0 +1,322 @@
+"""What each keyword of JSON Schema 2020-12 looks at in a value, as far as the wire format uses it."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from math import inf
+from typing import Any, Final, Protocol, TypeAlias
+
+from memorywire.model.values import dataclass
+from memorywire.wire.spec.patterns import searching
+
+Schema: TypeAlias = Any  # a mapping, or a boolean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """What is wrong with a value: the keyword it breaks, of which schema, and where in the value.
+
+    `names` are the properties that are missing or too many, `branches` the faults by each alternative.
+    """
+
+    keyword: str
+    schema: Schema = field(repr=False)
+    path: tuple[str | int, ...] = ()
+    names: tuple[str, ...] = ()
+    branches: tuple[tuple["Fault", ...], ...] = ()
+
+    def __str__(self) -> str:
+        place = "/".join(map(str, self.path)) or "it"
+        return f"{place} is not as it has to be ({', '.join([self.keyword, *self.names])})"
+
+
+Faults: TypeAlias = Sequence[Fault]
+Check: TypeAlias = Callable[[Any], Faults]
+"""The faults of a value; none when it is as the schema says."""
+
+FALSE: Final = "falseSchema"
+"""The keyword of a schema that nothing fits."""
+
+FINE: Final[Faults] = ()
+KINDS: Mapping[type, str] = {
+    **{str: "string", bool: "boolean", int: "integer", float: "number"},
+    **{dict: "object", list: "array", type(None): "null"},
+}
+_ANY = tuple(KINDS.values())
+_NUMBERS = ("integer", "number")
+_TEXT, _LIST, _OBJECT = ("string",), ("array",), ("object",)
+
+
+class Shape(dict[type, Check]):
+    """A compiled schema: for each type of a value, the checks that apply to it."""
+
+    def __missing__(self, kind: type) -> Check:
+        """The checks for a subclass, such as an enumeration of texts: those of the type it is made of."""
+        for known in KINDS:
+            if issubclass(kind, known):
+                return self[known]
+        raise TypeError(f"{kind.__name__} is not a JSON value")
+
+    def faults(self, value: object) -> Faults:
+        return self[type(value)](value)
+
+    def of(self, kind: type) -> Check:
+        """The checks for values of a type, as far as they are known now."""
+        return self[kind]
+
+
+class Compiler(Protocol):
+    """Makes shapes of the schemas inside a schema, which stands in the document `home`."""
+
+    def of(self, schema: Schema, home: str) -> Shape: ...
+
+    def refer(self, address: str) -> Shape: ...
+
+
+Part: TypeAlias = tuple[Sequence[str], Check]
+"""What is to be looked at in values of some kinds."""
+
+Build: TypeAlias = Callable[[Mapping[str, Any], Compiler, str], Iterator[Part]]
+
+
+def _inside(step: str | int, faults: Faults) -> Iterator[Fault]:
+    return (replace(fault, path=(step, *fault.path)) for fault in faults)
+
+
+def _types(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]:
+    """Checks of `type`: the type decides, except for numbers, because to a schema 2.0 is an integer."""
+    said, broken = schema["type"], (Fault(keyword="type", schema=schema),)
+    allowed = {said} if isinstance(said, str) else {*said}
+    if "number" in allowed:
+        allowed.add("integer")
+    elif "integer" in allowed:
+        allowed.add("number")
+        yield ("number",), lambda value: FINE if value.is_integer() else broken
+    yield [kind for kind in _ANY if kind not in allowed], lambda _: broken
+
+
+def _options(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]:
+    broken = (Fault(keyword="enum", schema=schema),)
+    texts = frozenset(one for one in schema["enum"] if isinstance(one, str))
+    rest = [one for one in schema["enum"] if not isinstance(one, str)]
+    yield _TEXT, lambda value: FINE if value in texts else broken
+    others = [kind for kind in _ANY if kind not in _TEXT]
+    yield others, lambda value: FINE if any(_same(value, one) for one in rest) else broken
+
+
+def _constant(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]:
+    said, broken = schema["const"], (Fault(keyword="const", schema=schema),)
+    yield _ANY, lambda value: FINE if _same(value, said) else broken
+
+
+def _sized(low: str, high: str, kinds: Sequence[str]) -> Build:
+    def build(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]:
+        least, most = schema.get(low, 0), schema.get(high, inf)
+
+        def check(value: Any) -> Faults:
+            if least <= len(value) <= most:
+                return FINE
+            return (Fault(keyword=low if len(value) < least else high, schema=schema),)
+
+        yield kinds, check
+
+    return build
+
+
+def _ranged(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]:
+    least, most = schema.get("minimum", -inf), schema.get("maximum", inf)
+    below = schema.get("exclusiveMinimum", -inf)
+
+    def check(value: float) -> Faults:
+        if least <= value <= most and below < value:
+            return FINE
+        broken = "minimum" if value < least else "maximum" if value > most else "exclusiveMinimum"
+        return (Fault(keyword=broken, schema=schema),)
+
+    yield _NUMBERS, check
+
+
+def _pattern(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]:
+    search, broken = searching(schema["pattern"]), (Fault(keyword="pattern", schema=schema),)
+    yield _TEXT, lambda value: FINE if search(value) else broken
+
+
+def _members(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator[Part]:
+    """`properties`, `patternProperties` and `additionalProperties`, which divide what there is."""
+    known = {name: shapes.of(one, home) for name, one in schema.get("properties", {}).items()}
+    patterns = schema.get("patternProperties", {})
+    alike = [(searching(pattern), shapes.of(one, home)) for pattern, one in patterns.items()]
+    rest = schema.get("additionalProperties", True)
+    if rest is True and not alike:
+        yield _OBJECT, _some(known)
+        return
+    others = [] if rest is False else [shapes.of(rest, home)]
+
+    def meant(name: str) -> list[Shape]:
+        """The checks for a member of this name; empty if it must not be there."""
+        named = [known[name]] if name in known else []
+        return [*named, *(one for search, one in alike if search(name))] or others
+
+    by_name = {name: meant(name) for name in known}
+
+    def check(value: Mapping[str, Any]) -> Faults:
+        found: list[Fault] = []
+        unknown: list[str] = []
+        for name, inner in value.items():
+            said = by_name.get(name) or meant(name)
+            if not said:
+                unknown.append(name)
+            for one in said:
+                faults = one[type(inner)](inner)
+                if faults:
+                    found += _inside(name, faults)
+        if unknown:
+            found.append(Fault(keyword="additionalProperties", schema=schema, names=tuple(unknown)))
+        return found
+
+    yield _OBJECT, check
+
+
+def _some(known: Mapping[str, Shape]) -> Check:
+    """Checks of named members only; others are ignored."""
+
+    def check(value: Mapping[str, Any]) -> Faults:
+        found: Faults = FINE
+        for name, shape in known.items():
+            if name in value:
+                faults = shape[type(value[name])](value[name])
+                if faults:
+                    found = (*found, *_inside(name, faults))
+        return found
+
+    return check
+
+
+def _property_names(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator[Part]:
+    named = shapes.of(schema["propertyNames"], home)
+    broken = Fault(keyword="propertyNames", schema=schema)
+    yield _OBJECT, lambda value: [broken for name in value if named.faults(name)]
+
+
+def _items(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator[Part]:
+    one = shapes.of(schema["items"], home)
+
+    def check(value: Sequence[Any]) -> Faults:
+        found: Faults = FINE
+        for at, item in enumerate(value):
+            faults = one[type(item)](item)
+            if faults:
+                found = (*found, *_inside(at, faults))
+        return found
+
+    yield _LIST, check
+
+
+def _unique(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]:
+    broken = (Fault(keyword="uniqueItems", schema=schema),)
+    if schema["uniqueItems"]:
+        yield _LIST, lambda value: FINE if _all_differ(value) else broken
+
+
+def _all_differ(value: Sequence[Any]) -> bool:
+    if all(isinstance(one, str) for one in value):
+        return len({*value}) == len(value)
+    return not any(_same(one, other) for at, one in enumerate(value) for other in value[:at])
+
+
+def _required(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]:
+    needed = {name: _missing(name, schema) for name in schema["required"]}
+
+    def check(value: Mapping[str, Any]) -> Faults:
+        return FINE if value.keys() >= needed.keys() else [needed[one] for one in needed if one not in value]
+
+    yield _OBJECT, check
+
+
+def _dependent(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]:
+    needed = [(name, other) for name, others in schema["dependentRequired"].items() for other in others]
+
+    def check(value: Mapping[str, Any]) -> Faults:
+        return [_missing(other, schema) for name, other in needed if name in value and other not in value]
+
+    yield _OBJECT, check
+
+
+def _missing(name: str, schema: Mapping[str, Any]) -> Fault:
+    return Fault(keyword="required", schema=schema, names=(name,))
+
+
+def _ref(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator[Part]:
+    document, mark, pointer = schema["$ref"].partition("#")
+    if document and ":" not in document:
+        document = home[: home.rindex("/") + 1] + document
+    meant = shapes.refer(f"{document or home}{mark}{pointer}")
+    for kind, name in KINDS.items():
+        yield (name,), meant.of(kind)
+
+
+def _if(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator[Part]:
+    condition, then = shapes.of(schema["if"], home), shapes.of(schema["then"], home)
+    yield _ANY, lambda value: FINE if condition[type(value)](value) else then[type(value)](value)
+
+
+def _not(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator[Part]:
+    denied, broken = shapes.of(schema["not"], home), (Fault(keyword="not", schema=schema),)
+    yield _ANY, lambda value: FINE if denied[type(value)](value) else broken
+
+
+def _alternatives(keyword: str) -> Build:
+    """Of `anyOf` one has to fit, of `oneOf` exactly one."""
+
+    def build(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator[Part]:
+        each = [shapes.of(one, home) for one in schema[keyword]]
+
+        def check(value: Any) -> Faults:
+            branches = tuple(tuple(one.faults(value)) for one in each)
+            fitting = branches.count(())
+            if fitting == 1 or (fitting and keyword == "anyOf"):
+                return FINE
+            return (Fault(keyword=keyword, schema=schema, branches=branches),)
+
+        yield _ANY, check
+
+    return build
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Equal as JSON: 1 is 1.0, and true is not 1."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_same(one[name], other[name]) for name in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return bool(one == other)
+
+
+SAYS_NOTHING = frozenset(
+    {
+        *("$schema", "$id", "$defs", "$comment", "title", "description", "default", "examples", "deprecated"),
+        "then",  # `if` speaks for it
+    }
+)
+KEYWORDS: Mapping[str, Build] = {
+    "$ref": _ref,
+    "type": _types,
+    "enum": _options,
+    "const": _constant,
+    "anyOf": _alternatives("anyOf"),
+    "oneOf": _alternatives("oneOf"),
+    "not": _not,
+    "if": _if,
+    "pattern": _pattern,
+    "items": _items,
+    "uniqueItems": _unique,
+    "propertyNames": _property_names,
+    "required": _required,
+    "dependentRequired": _dependent,
+    **dict.fromkeys(("minLength", "maxLength"), _sized("minLength", "maxLength", _TEXT)),
+    **dict.fromkeys(("minItems", "maxItems"), _sized("minItems", "maxItems", _LIST)),
+    **dict.fromkeys(("minProperties", "maxProperties"), _sized("minProperties", "maxProperties", _OBJECT)),
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum"), _ranged),
+    **dict.fromkeys(("properties", "patternProperties", "additionalProperties"), _members),
+}

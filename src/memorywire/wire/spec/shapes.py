@@ -1,0 +1,115 @@
+"""JSON Schema 2020-12, as far as the wire format uses it, compiled into functions that find faults.
+
+A keyword that is not known here is an error when the schema is compiled, never one that is ignored.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from memorywire.wire.spec.keywords import (
+    FALSE,
+    FINE,
+    KEYWORDS,
+    KINDS,
+    SAYS_NOTHING,
+    Build,
+    Check,
+    Fault,
+    Faults,
+    Part,
+    Schema,
+    Shape,
+)
+
+
+class Shapes:
+    """The schemas of some documents, each compiled when it is first asked for.
+
+    `read` gives a document by its address; its references are relative to that address.
+    """
+
+    def __init__(self, read: Callable[[str], Schema]) -> None:
+        self._read = read
+        self._compiled: dict[str, Shape] = {}
+        self._begun: set[str] = set()
+
+    def at(self, address: str) -> Shape:
+        """The schema at an address, which may end in a pointer: `document#/$defs/name`."""
+        found = self._compiled.get(address)
+        if found is None:
+            document, _, pointer = address.partition("#")
+            self._begun.add(address)
+            found = self._compiled[address] = self.of(_pointed(self._read(document), pointer), document)
+        return found
+
+    def of(self, schema: Schema, home: str) -> Shape:
+        """A schema that stands in the document `home`."""
+        if isinstance(schema, bool):
+            said = FINE if schema else (Fault(keyword=FALSE, schema=schema),)
+            return Shape(dict.fromkeys(KINDS, lambda _: said))
+        parts = list(self._parts(schema, home))
+        return Shape(
+            (kind, _joined([one for kinds, one in parts if name in kinds])) for kind, name in KINDS.items()
+        )
+
+    def refer(self, address: str) -> Shape:
+        if address in self._begun and address not in self._compiled:
+            return _Later(self, address)
+        return self.at(address)
+
+    def _parts(self, schema: Mapping[str, Any], home: str) -> Iterator[Part]:
+        """The checks of each keyword, with those of references last, so that the nearest fault is named.
+
+        Keywords that belong together are checked where the first of them stands.
+        """
+        done: set[Build] = set()
+        for keyword in sorted(schema, key="$ref".__eq__):
+            if keyword in SAYS_NOTHING:
+                continue
+            if keyword not in KEYWORDS:
+                raise ValueError(f"{keyword} is a keyword that is not known here")
+            build = KEYWORDS[keyword]
+            if build not in done:
+                yield from build(schema, self, home)
+            done.add(build)
+
+
+class _Later(Shape):
+    """A schema that refers to itself: looked up when it is used."""
+
+    def __init__(self, shapes: Shapes, address: str) -> None:
+        super().__init__()
+        self._shapes, self._address = shapes, address
+
+    def __missing__(self, kind: type) -> Check:
+        return self._shapes.at(self._address)[kind]
+
+    def of(self, kind: type) -> Check:
+        return self.faults
+
+
+def _pointed(document: Schema, pointer: str) -> Schema:
+    from urllib.parse import unquote
+
+    for step in pointer.split("/")[1:]:
+        name = unquote(step).replace("~1", "/").replace("~0", "~")
+        document = document[int(name) if isinstance(document, list) else name]
+    return document
+
+
+def _joined(checks: Sequence[Check]) -> Check:
+    """One check that makes all of these, one after the other."""
+    if len(checks) == 1:
+        return checks[0]
+    if not checks:
+        return lambda _: FINE
+
+    def check(value: Any) -> Faults:
+        found: Faults = FINE
+        for one in checks:
+            faults = one(value)
+            if faults:
+                found = (*found, *faults)
+        return found
+
+    return check
