@@ -23,7 +23,7 @@ import apsw
 from memorywire import Memory, MemorywireError
 from memorywire.journal.signer import Notary
 from memorywire.journal.soundness import find_faults
-from memorywire.stores.sqlite.connection import connect, fence
+from memorywire.stores.sqlite.connection import connect, map_errors
 from memorywire.stores.sqlite.location import Location
 
 QUESTIONS = (
@@ -100,7 +100,7 @@ def _steady(text: str) -> str:
 def doctor(path: Path) -> list[str]:
     """What `memorywire doctor` would find in the file."""
     try:
-        with fence(Location(path=path)), closing(connect(Location(path=path))) as db:
+        with map_errors(Location(path=path)), closing(connect(Location(path=path))) as db:
             return find_faults(db, Notary.beside(path))
     except (MemorywireError, apsw.Error) as error:
         return [str(error)]

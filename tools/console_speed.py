@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 
 from load_http import CHUNK, MadeUp
-from memorywire.app import Governance, open_house
+from memorywire.app import Governance, open_container
 from memorywire.app.dispatch import dispatch
 from memorywire.client.bulk import remember_each
 from memorywire.evals.bench.corpus import facts
@@ -53,19 +53,19 @@ def main() -> int:
 
 
 async def _fill(url: str, memories: int, proposals: int) -> None:
-    house = await open_house(
+    container = await open_container(
         stores=[url], embedder=MadeUp(), embedder_key=None, clock=system_clock, governance=Governance()
     )
     source = facts()
     for start in range(0, memories, CHUNK):
         chunk = islice(source, min(CHUNK, memories - start))
         given = [_payload(start + at, fact.content) for at, fact in enumerate(chunk)]
-        async for _ in remember_each(given, house.tools, tenant="default"):
+        async for _ in remember_each(given, container.context, tenant="default"):
             pass
     for at, fact in enumerate(islice(source, proposals)):
         held = _payload(at, fact.content) | {"approval_required": True}
-        await dispatch("remember", held, house, tenant="default")
-    await house.close()
+        await dispatch("remember", held, container, tenant="default")
+    await container.close()
 
 
 def _payload(at: int, content: str) -> dict[str, object]:

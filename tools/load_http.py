@@ -28,7 +28,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import psutil
 
-from memorywire.app import Governance, House, open_house
+from memorywire.app import Container, Governance, open_container
 from memorywire.app.dispatch import dispatch
 from memorywire.client.bulk import remember_each
 from memorywire.evals.bench.corpus import facts
@@ -170,8 +170,8 @@ def _cpu(process: psutil.Process) -> float:
     return float(times.user + times.system)
 
 
-async def filled(folder: str, memories: int) -> House:
-    house = await open_house(
+async def filled(folder: str, memories: int) -> Container:
+    container = await open_container(
         stores=[f"sqlite://{folder}/load.db"],
         embedder=MadeUp(),
         embedder_key=None,
@@ -182,20 +182,20 @@ async def filled(folder: str, memories: int) -> House:
     while memories > 0:
         chunk = [fact.content for fact in islice(source, min(CHUNK, memories))]
         given = [{"agent_id": AGENT, "type": "semantic", "content": text} for text in chunk]
-        async for _ in remember_each(given, house.tools, tenant="default"):
+        async for _ in remember_each(given, container.context, tenant="default"):
             pass
         memories -= len(chunk)
-    return house
+    return container
 
 
 def child(pipe: Connection, folder: str, memories: int, clients: int) -> None:
     """The server's process, which does the same work without its door when it is told to."""
 
     async def life() -> None:
-        house = await filled(folder, memories)
+        container = await filled(folder, memories)
 
         async def ask(operation: str, payload: dict[str, Json]) -> dict[str, Json]:
-            answer: dict[str, Json] = encode(await dispatch(operation, payload, house, tenant="default"))
+            answer: dict[str, Json] = encode(await dispatch(operation, payload, container, tenant="default"))
             return answer
 
         crowd, stop, own = Crowd([ask] * clients, "inside"), asyncio.Event(), psutil.Process()
@@ -207,12 +207,12 @@ def child(pipe: Connection, folder: str, memories: int, clients: int) -> None:
 
         obeying = asyncio.create_task(obey())
         await serve(
-            house,
+            container,
             Serving(address=Address(port=0), limits=Limits(rate=1e9), ready=pipe.send, log=None),
             stop,
         )
         await obeying
-        await house.close()
+        await container.close()
 
     asyncio.run(life())
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from memorywire.app import Governance, open_house
+from memorywire.app import Governance, open_container
 from memorywire.migrate.apply import Landed, Landing, land
 from memorywire.migrate.bundle import Exporting, changes_in, export
 from memorywire.migrate.examining import examine
@@ -28,7 +28,7 @@ from memorywire.migrate.importing import from_thread
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.clock import system_clock
 from memorywire.model.record import MemoryType, Record, Scope
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.search.embed import Embedder, open_embedder
 
 _SEED = 20_261_115
@@ -109,18 +109,18 @@ def made_up(memories: int) -> Iterator[Change]:
             yield Change(id=f"f{number}", operation="forget", scope=scope, at=at + 9, end=(gone,))
 
 
-async def landed(changes: AsyncIterator[Change], tools: Tools, batch: str) -> Landed:
+async def landed(changes: AsyncIterator[Change], tools: Context, batch: str) -> Landed:
     return await land(changes, tools, Landing(tenant="default", batch=batch))
 
 
-async def written(path: Path, tools: Tools) -> str:
+async def written(path: Path, tools: Context) -> str:
     with path.open("wb") as file:
         return (await export(file, tools, Exporting(tenant="default", vectors=True))).digest
 
 
 async def run(memories: int, folder: Path, made_up_vectors: bool) -> dict[str, object]:
     embedder = Timed(MadeUp() if made_up_vectors else open_embedder("minilm", api_key=None))
-    first = await open_house(
+    first = await open_container(
         stores=(f"sqlite:///{folder}/first.db",),
         embedder=embedder,
         embedder_key=None,
@@ -137,7 +137,7 @@ async def run(memories: int, folder: Path, made_up_vectors: bool) -> dict[str, o
     began = time.perf_counter()
     examine(folder / "first.jsonl")
     examining = time.perf_counter() - began
-    second = await open_house(
+    second = await open_container(
         stores=(f"sqlite:///{folder}/second.db",),
         embedder="minilm",
         embedder_key=None,

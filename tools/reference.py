@@ -15,7 +15,7 @@ from memorywire.cli import version
 from memorywire.cli.command import VERBS, memorywire
 from memorywire.cli.problems import exit_code
 from memorywire.model import errors
-from memorywire.model.consolidation import Sleep
+from memorywire.model.consolidation import ConsolidationSettings
 from memorywire.wire import spec
 from memorywire.wire.codec import OVERSIGHT, REQUESTS
 
@@ -202,7 +202,7 @@ def settings_page() -> Iterator[str]:
 
 def _slept(key: str) -> str:
     """The default of a key of `[dream]`, as it is written there."""
-    usual = Sleep()
+    usual = ConsolidationSettings()
     kept = usual.retention
     found = {
         "keep": ", ".join(f"{kind} {days}" for kind, days in kept.days.items()),

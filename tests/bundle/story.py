@@ -14,20 +14,20 @@ from memorywire.migrate.importing import Wish, bring_in
 from memorywire.migrate.lines import opened, sealed
 from memorywire.model.answers import Remembered
 from memorywire.model.record import DEFAULT_TENANT, Json
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from tests.engine.quick import Quick
 
 A = TypeVar("A")
 
 
 def on(
-    url: str, story: Callable[[Memory, Tools], Awaitable[A]], *, agent: str = "agent", policy: str = "open"
+    url: str, story: Callable[[Memory, Context], Awaitable[A]], *, agent: str = "agent", policy: str = "open"
 ) -> A:
     """Run a story on the memory behind a URL."""
 
     async def run() -> A:
         async with Memory(agent, [url], policy=policy, embedder=Quick()) as memory:
-            return await story(memory, (await memory._open()).tools)
+            return await story(memory, (await memory._open()).context)
 
     return asyncio.run(run())
 
@@ -46,23 +46,23 @@ async def lived(memory: Memory, facts: int = 12) -> list[str]:
     return ids
 
 
-async def exported(path: Path, tools: Tools, **wanted: bool) -> Bundle:
+async def exported(path: Path, context: Context, **wanted: bool) -> Bundle:
     with path.open("wb") as file:
-        return await export(file, tools, Exporting(tenant=DEFAULT_TENANT, **wanted))
+        return await export(file, context, Exporting(tenant=DEFAULT_TENANT, **wanted))
 
 
-async def imported(path: Path, tools: Tools, **wish: object) -> dict[str, Json]:
+async def imported(path: Path, context: Context, **wish: object) -> dict[str, Json]:
     """Import a file that the operator vouches for, unless the wish says otherwise."""
     asked = replace(Wish(path=path, agent="agent", trusted=True), **wish)
-    return await bring_in(asked, tools, lambda done, total: None)
+    return await bring_in(asked, context, lambda done, total: None)
 
 
 def bundle_of(path: Path, url: str, facts: int = 12, **wanted: bool) -> list[str]:
     """Live a memory and write it down; the ids of its facts."""
 
-    async def story(memory: Memory, tools: Tools) -> list[str]:
+    async def story(memory: Memory, context: Context) -> list[str]:
         ids = await lived(memory, facts)
-        await exported(path, tools, **wanted)
+        await exported(path, context, **wanted)
         return ids
 
     return on(url, story)

@@ -13,7 +13,7 @@ from memorywire.migrate.examining import examine
 from memorywire.migrate.lines import opened
 from memorywire.model.change import Version
 from memorywire.model.errors import InvalidRequest
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.router.mounting import Mount
 from memorywire.stores.router.router import Router
@@ -30,10 +30,10 @@ def _carried(tmp_path: Path, url: str, facts: int, **wanted: bool) -> tuple[byte
     one, other = tmp_path / "one.jsonl", tmp_path / "other.jsonl"
     bundle_of(one, url, facts, **wanted)
 
-    async def story(memory: Memory, tools: Tools) -> None:
-        answer = await imported(one, tools)
+    async def story(memory: Memory, context: Context) -> None:
+        answer = await imported(one, context)
         assert answer["problems"] == []
-        await exported(other, tools, **wanted)
+        await exported(other, context, **wanted)
 
     on(url, story)
     return one.read_bytes(), other.read_bytes()
@@ -60,12 +60,12 @@ def test_what_several_stores_keep_is_exported_with_its_past(tmp_path: Path) -> N
         stores = ["memory://#here", "memory://#there"]
         async with Memory("agent", stores, policy="open", embedder=Quick()) as memory:
             await lived(memory)
-            bundle = await exported(one, (await memory._open()).tools, vectors=True)
+            bundle = await exported(one, (await memory._open()).context, vectors=True)
             assert bundle.manifest["history"] is True
 
-    async def story(memory: Memory, tools: Tools) -> None:
-        await imported(one, tools)
-        await exported(other, tools, vectors=True)
+    async def story(memory: Memory, context: Context) -> None:
+        await imported(one, context)
+        await exported(other, context, vectors=True)
 
     asyncio.run(several())
     on("sqlite://", story)
@@ -84,9 +84,9 @@ def test_the_store_does_not_show_in_the_bytes(tmp_path: Path) -> None:
     one, other = tmp_path / "one.jsonl", tmp_path / "other.jsonl"
     bundle_of(one, "sqlite://")
 
-    async def story(memory: Memory, tools: Tools) -> None:
-        await imported(one, tools)
-        await exported(other, tools)
+    async def story(memory: Memory, context: Context) -> None:
+        await imported(one, context)
+        await exported(other, context)
 
     on("memory://", story)
     assert one.read_bytes() == other.read_bytes()
@@ -96,15 +96,15 @@ def test_the_store_does_not_show_in_the_bytes(tmp_path: Path) -> None:
 def test_history_comes_along(tmp_path: Path, url: str) -> None:
     path = tmp_path / "one.jsonl"
 
-    async def before(memory: Memory, tools: Tools) -> tuple[list[str], list[tuple[Version, ...]]]:
+    async def before(memory: Memory, context: Context) -> tuple[list[str], list[tuple[Version, ...]]]:
         ids = await lived(memory)
-        await exported(path, tools)
+        await exported(path, context)
         return ids, [await memory.history(id) for id in ids if id != ids[5]]
 
     ids, histories = on(url, before)
 
-    async def after(memory: Memory, tools: Tools) -> list[tuple[Version, ...]]:
-        await imported(path, tools)
+    async def after(memory: Memory, context: Context) -> list[tuple[Version, ...]]:
+        await imported(path, context)
         return [await memory.history(id) for id in ids if id != ids[5]]
 
     assert [_told(one) for one in on(url, after)] == [_told(one) for one in histories]
@@ -119,8 +119,8 @@ def test_an_undo_reaches_a_change_of_the_time_before(tmp_path: Path) -> None:
     path = tmp_path / "one.jsonl"
     ids = bundle_of(path, "sqlite://")
 
-    async def story(memory: Memory, tools: Tools) -> None:
-        await imported(path, tools)
+    async def story(memory: Memory, context: Context) -> None:
+        await imported(path, context)
         forgot = (await memory.history(ids[3]))[-1].ended_by
         assert ids[3] in (await memory.undo(str(forgot))).restored_ids
 

@@ -15,7 +15,7 @@ from memorywire.migrate.examining import examine
 from memorywire.migrate.lines import opened, sealed
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from tests.bundle.story import bundle_of, imported, on, resealed
 
 Lines = list[dict[str, Any]]
@@ -90,11 +90,11 @@ def test_it_is_refused_and_nothing_comes_in(tmp_path: Path, edit: Callable[[Line
     bundle_of(path, "memory://")
     resealed(path, edit)
 
-    async def story(memory: Memory, tools: Tools) -> None:
+    async def story(memory: Memory, context: Context) -> None:
         with pytest.raises(InvalidRequest, match=said):
-            await imported(path, tools)
+            await imported(path, context)
         assert (await memory.list()).total == 0
-        journal = tools.governance.journal
+        journal = context.governance.journal
         assert await journal.proposals(Wanted(tenant=DEFAULT_TENANT)) == []
         assert await journal.edition(DEFAULT_TENANT) is None
 
@@ -119,8 +119,8 @@ def test_one_that_was_only_sealed_anew_comes_in(tmp_path: Path) -> None:
     bundle_of(path, "memory://")
     resealed(path, lambda lines: None)
 
-    async def story(memory: Memory, tools: Tools) -> None:
-        assert (await imported(path, tools))["changes"] > 0
+    async def story(memory: Memory, context: Context) -> None:
+        assert (await imported(path, context))["changes"] > 0
         assert (await memory.list()).total > 0
 
     on("sqlite://", story)

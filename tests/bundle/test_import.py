@@ -17,7 +17,7 @@ from memorywire.migrate.importing import Wish, bring_in
 from memorywire.migrate.undoing import take_back
 from memorywire.model.errors import NotFound
 from memorywire.model.record import DEFAULT_TENANT
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from tests.bundle.story import bundle_of, exported, imported, on, resealed, unsigned
 from tests.cli.shell import COMMAND, Shell
 
@@ -28,9 +28,9 @@ NAMED = "a-memory"
 def _one(path: Path, content: str, id: str = NAMED) -> None:
     """A bundle of one memory."""
 
-    async def story(memory: Memory, tools: Tools) -> None:
+    async def story(memory: Memory, context: Context) -> None:
         await memory.remember(content, id=id, metadata={"theirs": 1, "both": "theirs"}, tags=["new"])
-        await exported(path, tools)
+        await exported(path, context)
 
     on("memory://", story)
 
@@ -39,10 +39,10 @@ def _onto(path: Path, url: str, mode: str) -> tuple[dict[str, object], list[obje
     """What an import does to a memory whose id is taken: the answer, all contents, the metadata there."""
 
     async def story(
-        memory: Memory, tools: Tools
+        memory: Memory, context: Context
     ) -> tuple[dict[str, object], list[object], dict[str, object]]:
         await memory.remember("ours", id=NAMED, metadata={"ours": 1, "both": "ours"})
-        answer = await imported(path, tools, on_conflict=mode)
+        answer = await imported(path, context, on_conflict=mode)
         contents = [record.content for record in await memory.list()]
         return answer, contents, dict((await memory.get(NAMED)).metadata)
 
@@ -86,11 +86,11 @@ def test_merge_makes_one_of_both(theirs: Path, url: str) -> None:
 
 @pytest.mark.parametrize("mode", ["skip", "overwrite", "new-id", "merge"])
 def test_importing_again_changes_nothing(theirs: Path, mode: str) -> None:
-    async def story(memory: Memory, tools: Tools) -> None:
+    async def story(memory: Memory, context: Context) -> None:
         await memory.remember("ours", id=NAMED)
-        await imported(theirs, tools, on_conflict=mode)
+        await imported(theirs, context, on_conflict=mode)
         before = await memory.history(NAMED)
-        assert (await imported(theirs, tools, on_conflict=mode))["changes"] == 0
+        assert (await imported(theirs, context, on_conflict=mode))["changes"] == 0
         assert await memory.history(NAMED) == before
 
     on("sqlite://", story)
@@ -100,13 +100,13 @@ def test_a_memory_can_be_given_to_another_agent_of_the_same_store(tmp_path: Path
     path, url = tmp_path / "one.jsonl", f"sqlite:///{tmp_path}/memory.db"
     bundle_of(path, url)
 
-    async def story(memory: Memory, tools: Tools) -> int:
-        await imported(path, tools, remap=("agent=agent:heir",), on_conflict="new-id")
-        again = await imported(path, tools, remap=("agent=agent:heir",), on_conflict="new-id")
+    async def story(memory: Memory, context: Context) -> int:
+        await imported(path, context, remap=("agent=agent:heir",), on_conflict="new-id")
+        again = await imported(path, context, remap=("agent=agent:heir",), on_conflict="new-id")
         assert again["changes"] == 0
         return (await memory.list()).total
 
-    async def count(memory: Memory, tools: Tools) -> int:
+    async def count(memory: Memory, context: Context) -> int:
         return (await memory.list()).total
 
     assert on(url, story, agent="heir") == on(url, count) > 0
@@ -116,10 +116,10 @@ def test_a_dry_run_counts_and_writes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "one.jsonl"
     bundle_of(path, "sqlite://")
 
-    async def story(memory: Memory, tools: Tools) -> None:
-        said = await imported(path, tools, dry_run=True)
+    async def story(memory: Memory, context: Context) -> None:
+        said = await imported(path, context, dry_run=True)
         assert (await memory.list()).total == 0
-        done = await imported(path, tools)
+        done = await imported(path, context)
         assert said["changes"] == done["changes"] > 0
         assert (await memory.list()).total > 0
 
@@ -130,9 +130,9 @@ def test_an_import_says_how_far_it_is(tmp_path: Path) -> None:
     path, heard = tmp_path / "one.jsonl", []
     bundle_of(path, "memory://", facts=300)
 
-    async def story(memory: Memory, tools: Tools) -> None:
+    async def story(memory: Memory, context: Context) -> None:
         wish = Wish(path=path, agent="agent")
-        await bring_in(wish, tools, lambda done, total: heard.append((done, total)))
+        await bring_in(wish, context, lambda done, total: heard.append((done, total)))
 
     on("sqlite://", story)
     assert len(heard) > 2
@@ -144,11 +144,11 @@ def test_an_import_is_taken_back_as_one(tmp_path: Path) -> None:
     path = tmp_path / "one.jsonl"
     bundle_of(path, "sqlite://")
 
-    async def story(memory: Memory, tools: Tools) -> None:
+    async def story(memory: Memory, context: Context) -> None:
         mine = await memory.remember("this was here before")
-        batch = (await imported(path, tools))["batch"]
+        batch = (await imported(path, context))["batch"]
         assert (await memory.list()).total > 1
-        back = await take_back(batch, tools, DEFAULT_TENANT)
+        back = await take_back(batch, context, DEFAULT_TENANT)
         assert [record.id for record in await memory.list()] == [mine.id]
         for change in back.change_ids:
             await memory.undo(change)
@@ -158,31 +158,31 @@ def test_an_import_is_taken_back_as_one(tmp_path: Path) -> None:
 
 
 def test_taking_back_restores_what_was_written_over_and_spares_what_moved_since(theirs: Path) -> None:
-    async def story(memory: Memory, tools: Tools) -> None:
+    async def story(memory: Memory, context: Context) -> None:
         await memory.remember("ours", id=NAMED)
-        batch = (await imported(theirs, tools, on_conflict="overwrite"))["batch"]
-        await take_back(batch, tools, DEFAULT_TENANT)
+        batch = (await imported(theirs, context, on_conflict="overwrite"))["batch"]
+        await take_back(batch, context, DEFAULT_TENANT)
         assert (await memory.get(NAMED)).content == "ours"
         await memory.remember("said since", id=NAMED, if_version=3)
-        await take_back(batch, tools, DEFAULT_TENANT)
+        await take_back(batch, context, DEFAULT_TENANT)
         assert (await memory.get(NAMED)).content == "said since"
         with pytest.raises(NotFound):
-            await take_back("nobody's", tools, DEFAULT_TENANT)
+            await take_back("nobody's", context, DEFAULT_TENANT)
 
     on("sqlite://", story)
 
 
 def test_a_secret_does_not_come_in(theirs: Path) -> None:
-    async def told(memory: Memory, tools: Tools) -> None:
+    async def told(memory: Memory, context: Context) -> None:
         await memory.remember("the password is in the safe", id=NAMED)
-        await exported(theirs, tools)
+        await exported(theirs, context)
 
     on("memory://", told)
     secret = "AKIAIOSFODNN7EXAMPLQ"
     resealed(theirs, lambda lines: _said(lines, "in the safe", secret))
 
-    async def story(memory: Memory, tools: Tools) -> None:
-        answer = await imported(theirs, tools)
+    async def story(memory: Memory, context: Context) -> None:
+        answer = await imported(theirs, context)
         assert answer["redacted"] == 1
         assert secret not in str((await memory.get(NAMED)).content)
 
@@ -195,11 +195,11 @@ def _said(lines: list[dict[str, Any]], old: str, new: str) -> None:
 
 
 def test_what_policy_holds_waits_for_a_person_and_only_once(theirs: Path) -> None:
-    async def story(memory: Memory, tools: Tools) -> None:
+    async def story(memory: Memory, context: Context) -> None:
         for _ in range(2):
-            answer = await imported(theirs, tools)
+            answer = await imported(theirs, context)
             assert (answer["held"], answer["changes"]) == (1, 0)
-        assert len(await tools.governance.journal.proposals(Wanted(tenant=DEFAULT_TENANT))) == 1
+        assert len(await context.governance.journal.proposals(Wanted(tenant=DEFAULT_TENANT))) == 1
         assert (await memory.list()).total == 0
 
     on("sqlite://", story, policy="strict")
@@ -208,14 +208,14 @@ def test_what_policy_holds_waits_for_a_person_and_only_once(theirs: Path) -> Non
 def test_proposals_travel_with_the_memory(tmp_path: Path) -> None:
     one, other = tmp_path / "one.jsonl", tmp_path / "other.jsonl"
 
-    async def before(memory: Memory, tools: Tools) -> None:
+    async def before(memory: Memory, context: Context) -> None:
         await memory.remember("this has to wait", approval_required=True)
-        await exported(one, tools)
+        await exported(one, context)
 
-    async def after(memory: Memory, tools: Tools) -> None:
-        assert (await imported(one, tools))["proposals"] == 1
-        await exported(other, tools)
-        assert (await imported(one, tools))["proposals"] == 0
+    async def after(memory: Memory, context: Context) -> None:
+        assert (await imported(one, context))["proposals"] == 1
+        await exported(other, context)
+        assert (await imported(one, context))["proposals"] == 0
 
     on("sqlite://", before)
     on("sqlite://", after)
@@ -226,16 +226,16 @@ def test_proposals_travel_with_the_memory(tmp_path: Path) -> None:
 def test_what_was_approved_there_and_ended_since_stops_nothing_here(tmp_path: Path, dry_run: bool) -> None:
     path = tmp_path / "one.jsonl"
 
-    async def before(memory: Memory, tools: Tools) -> None:
+    async def before(memory: Memory, context: Context) -> None:
         for id in ("forgotten", "replaced"):
             held = await memory.remember(f"{id} soon", id=id, source="web:forum")
             await memory.decide(str(held.proposal_id), "approve")
         await memory.forget("forgotten")
         await memory.remember("from a person", id="newer", source="user", supersedes=["replaced"])
-        await exported(path, tools)
+        await exported(path, context)
 
-    async def after(memory: Memory, tools: Tools) -> None:
-        answer = await imported(path, tools, dry_run=dry_run)
+    async def after(memory: Memory, context: Context) -> None:
+        answer = await imported(path, context, dry_run=dry_run)
         assert (answer["ended"], answer["conflicts"], answer["problems"]) == (2, 1, [])
         assert [record.id for record in await memory.list()] == ([] if dry_run else ["newer"])
 
@@ -246,15 +246,15 @@ def test_what_was_approved_there_and_ended_since_stops_nothing_here(tmp_path: Pa
 def test_a_proposal_that_was_planned_anew_travels_like_any_other(tmp_path: Path) -> None:
     one, other = tmp_path / "one.jsonl", tmp_path / "other.jsonl"
 
-    async def before(memory: Memory, tools: Tools) -> None:
+    async def before(memory: Memory, context: Context) -> None:
         held = await memory.remember("this has to wait", approval_required=True)
         await memory.decide(str(held.proposal_id), "reject")
         await memory.decide(str(held.proposal_id), "reopen")
-        await exported(one, tools)
+        await exported(one, context)
 
-    async def after(memory: Memory, tools: Tools) -> None:
-        assert (await imported(one, tools))["proposals"] == 1
-        await exported(other, tools)
+    async def after(memory: Memory, context: Context) -> None:
+        assert (await imported(one, context))["proposals"] == 1
+        await exported(other, context)
         [waiting] = (await memory.proposals()).items
         await memory.decide(waiting.id, "approve")
         assert [record.content for record in await memory.list()] == ["this has to wait"]

@@ -15,7 +15,7 @@ from memorywire.migrate.lines import lines_of
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT
 from memorywire.model.rulings import SetRules
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.rules import set_rules
 from tests.bundle.story import exported, imported, lived, on, resealed
 
@@ -30,25 +30,25 @@ RULE: dict[str, Any] = {
 def test_rules_travel_and_hold_where_nobody_gave_any(tmp_path: Path) -> None:
     one = tmp_path / "one.jsonl"
 
-    async def before(memory: Memory, tools: Tools) -> None:
-        await set_rules(SetRules(rules=(RULE,)), tools)
-        await exported(one, tools)
+    async def before(memory: Memory, context: Context) -> None:
+        await set_rules(SetRules(rules=(RULE,)), context)
+        await exported(one, context)
 
-    async def after(memory: Memory, tools: Tools) -> None:
+    async def after(memory: Memory, context: Context) -> None:
         assert (await memory.remember("said freely", source="chat 1")).status == "committed"
-        assert (await imported(one, tools))["rules"] == "imported"
+        assert (await imported(one, context))["rules"] == "imported"
         assert (await memory.remember("said in a chat", source="chat 1")).status == "staged"
-        assert (await imported(one, tools))["rules"] == "already"
-        assert len(await tools.governance.journal.editions(DEFAULT_TENANT)) == 1
+        assert (await imported(one, context))["rules"] == "already"
+        assert len(await context.governance.journal.editions(DEFAULT_TENANT)) == 1
 
-    async def with_rules_of_its_own(memory: Memory, tools: Tools) -> None:
-        await set_rules(SetRules(rules=(RULE | {"verdict": "allow"},)), tools)
-        assert (await imported(one, tools))["rules"] == "kept ours"
+    async def with_rules_of_its_own(memory: Memory, context: Context) -> None:
+        await set_rules(SetRules(rules=(RULE | {"verdict": "allow"},)), context)
+        assert (await imported(one, context))["rules"] == "kept ours"
         assert (await memory.remember("said in a chat", source="chat 1")).status == "committed"
 
-    async def unseen(memory: Memory, tools: Tools) -> None:
-        assert (await imported(one, tools, dry_run=True))["rules"] == "imported"
-        assert await tools.governance.journal.edition(DEFAULT_TENANT) is None
+    async def unseen(memory: Memory, context: Context) -> None:
+        assert (await imported(one, context, dry_run=True))["rules"] == "imported"
+        assert await context.governance.journal.edition(DEFAULT_TENANT) is None
 
     on("sqlite://", before)
     on("sqlite://", after)
@@ -59,17 +59,17 @@ def test_rules_travel_and_hold_where_nobody_gave_any(tmp_path: Path) -> None:
 def _with_ledger(folder: Path) -> Path:
     path = folder / "one.jsonl"
 
-    async def story(memory: Memory, tools: Tools) -> None:
+    async def story(memory: Memory, context: Context) -> None:
         await lived(memory)
-        await exported(path, tools, ledger=True)
+        await exported(path, context, ledger=True)
 
     on(f"sqlite:///{folder}/source.db", story)
     return path
 
 
-async def _own(tools: Tools) -> Any:
+async def _own(context: Context) -> Any:
     """What the verifier says of the ledger of this house."""
-    journal = tools.governance.journal
+    journal = context.governance.journal
     assert isinstance(journal, SqliteJournal)
     return (await journal.file.read(lambda db: examine(db, journal.notary))).report
 
@@ -77,20 +77,20 @@ async def _own(tools: Tools) -> Any:
 def test_a_ledger_comes_along_proven_and_stays_apart_from_ours(tmp_path: Path) -> None:
     path, again = _with_ledger(tmp_path), tmp_path / "again.jsonl"
 
-    async def story(memory: Memory, tools: Tools) -> None:
-        answer = await imported(path, tools)
+    async def story(memory: Memory, context: Context) -> None:
+        answer = await imported(path, context)
         [ledger] = answer["ledgers"]
         assert ledger["entries"] == ledger["sealed"] > 12
         [kept] = (tmp_path / "target.db-ledgers").iterdir()
         assert kept.name == f"{ledger['sha256']}.jsonl"
         assert verify_export(kept.read_text(encoding="utf-8").splitlines()).ok
-        own = await _own(tools)
+        own = await _own(context)
         assert own.ok
         assert own.origin != ledger["origin"]
-        await imported(path, tools)
-        seen = await tools.governance.journal.about(DEFAULT_TENANT, answer["batch"])
+        await imported(path, context)
+        seen = await context.governance.journal.about(DEFAULT_TENANT, answer["batch"])
         assert [one["details"]["ledger"] for one in seen if one["kind"] == "evidence"] == [ledger]
-        await exported(again, tools, ledger=True)
+        await exported(again, context, ledger=True)
 
     on(f"sqlite:///{tmp_path}/target.db", story)
     backup(tmp_path / "target.db", tmp_path / "copy.db")
@@ -111,12 +111,12 @@ def test_a_ledger_that_was_altered_is_refused_unless_it_is_left_out(tmp_path: Pa
 
     resealed(path, alter)
 
-    async def story(memory: Memory, tools: Tools) -> None:
+    async def story(memory: Memory, context: Context) -> None:
         with pytest.raises(InvalidRequest, match="does not hold: entry") as caught:
-            await imported(path, tools)
+            await imported(path, context)
         assert "--without-ledger" in str(caught.value.fix)
         assert (await memory.list()).total == 0
-        assert (await imported(path, tools, ledger=False))["ledgers"] == []
+        assert (await imported(path, context, ledger=False))["ledgers"] == []
         assert (await memory.list()).total > 0
 
     on(f"sqlite:///{tmp_path}/target.db", story)
@@ -125,10 +125,10 @@ def test_a_ledger_that_was_altered_is_refused_unless_it_is_left_out(tmp_path: Pa
 def test_a_ledger_needs_a_disk_and_speaks_of_everybody(tmp_path: Path) -> None:
     path = _with_ledger(tmp_path)
 
-    async def in_memory(memory: Memory, tools: Tools) -> None:
+    async def in_memory(memory: Memory, context: Context) -> None:
         with pytest.raises(CapabilityUnsupported, match="signs nothing"):
-            await exported(tmp_path / "x.jsonl", tools, ledger=True)
-        answer = await imported(path, tools)
+            await exported(tmp_path / "x.jsonl", context, ledger=True)
+        answer = await imported(path, context)
         assert (len(answer["ledgers"]), "no place" in answer["losses"][0]) == (1, True)
 
     on("sqlite://", in_memory)

@@ -14,7 +14,7 @@ from memorywire.migrate.sanitize import is_unit
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT, Json, Scope, Trust
 from memorywire.model.where import Where
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from tests.bundle.story import exported, imported, on, resealed
 
 WORDS = "Ana banks with Meridian"
@@ -23,43 +23,43 @@ WORDS = "Ana banks with Meridian"
 def _exported(tmp_path: Path, path: Path, *, vectors: bool = False, rules: bool = False) -> str:
     """A bundle of one trusted memory from an installation with a signing key; the key."""
 
-    async def story(memory: Memory, tools: Tools) -> str:
+    async def story(memory: Memory, context: Context) -> str:
         await memory.remember(WORDS, source="chat")
         if rules:
             await memory.set_rules([{"name": "all", "verdict": "allow", "everything": True}])
-        bundle = await exported(path, tools, vectors=vectors)
+        bundle = await exported(path, context, vectors=vectors)
         assert bundle.signature is not None
         return str(bundle.signature["key"])
 
     return on(f"sqlite:///{tmp_path}/from.db", story, policy="balanced")
 
 
-async def _levels(tools: Tools) -> list[Trust]:
+async def _levels(context: Context) -> list[Trust]:
     where = Where(scope=Scope(agent="agent", tenant=DEFAULT_TENANT), alive_at=0)
-    return [record.trust for record in await tools.store.find(where, None, 100)]
+    return [record.trust for record in await context.store.find(where, None, 100)]
 
 
 def test_a_bundle_from_elsewhere_is_untrusted_until_the_operator_vouches_for_it(tmp_path: Path) -> None:
     path = tmp_path / "bundle.jsonl"
     key = _exported(tmp_path, path, rules=True)
 
-    async def story(memory: Memory, tools: Tools) -> None:
-        answer = await imported(path, tools, trusted=False)
+    async def story(memory: Memory, context: Context) -> None:
+        answer = await imported(path, context, trusted=False)
         assert (answer["signed_by"], answer["trusted"]) == (key, False)
         assert (answer["memories"], answer["held"], answer["rules"]) == (0, 1, "not trusted")
-        [proposal] = await tools.governance.journal.proposals(Wanted(tenant=DEFAULT_TENANT))
+        [proposal] = await context.governance.journal.proposals(Wanted(tenant=DEFAULT_TENANT))
         assert proposal.rule == "untrusted-source"
 
     on("memory://", story, policy="balanced")
 
-    async def open_story(memory: Memory, tools: Tools) -> None:
-        await imported(path, tools, trusted=False)
-        assert await _levels(tools) == [Trust.UNTRUSTED]
+    async def open_story(memory: Memory, context: Context) -> None:
+        await imported(path, context, trusted=False)
+        assert await _levels(context) == [Trust.UNTRUSTED]
 
     on("memory://", open_story, policy="open")
 
-    async def vouched(memory: Memory, tools: Tools) -> None:
-        answer = await imported(path, tools, trusted=True)
+    async def vouched(memory: Memory, context: Context) -> None:
+        answer = await imported(path, context, trusted=True)
         assert (answer["memories"], answer["held"], answer["rules"]) == (1, 0, "imported")
 
     on("memory://", vouched, policy="balanced")
@@ -70,8 +70,8 @@ def test_ones_own_bundle_and_one_of_a_named_key_are_believed(tmp_path: Path) -> 
     key = _exported(tmp_path, path)
     named.write_text(f'bundle_keys = ["{key}"]\n')
 
-    async def story(memory: Memory, tools: Tools) -> None:
-        answer = await imported(path, tools, trusted=False)
+    async def story(memory: Memory, context: Context) -> None:
+        answer = await imported(path, context, trusted=False)
         assert answer["trusted"] is True
         assert answer["memories"] + answer["already"] == 1
 
@@ -90,12 +90,12 @@ def test_a_bundle_that_was_written_anew_is_unsigned_and_a_moved_signature_is_ref
 
     resealed(path, forge)
 
-    async def story(memory: Memory, tools: Tools) -> None:
-        answer = await imported(path, tools, trusted=False)
+    async def story(memory: Memory, context: Context) -> None:
+        answer = await imported(path, context, trusted=False)
         assert (answer["signed_by"], answer["trusted"]) == (None, False)
         path.write_bytes(path.read_bytes() + signature)
         with pytest.raises(InvalidRequest, match="signature of the bundle does not hold"):
-            await imported(path, tools, trusted=True)
+            await imported(path, context, trusted=True)
 
     on(f"sqlite:///{tmp_path}/from.db", story, policy="balanced")
 
@@ -113,10 +113,10 @@ def test_vectors_of_a_bundle_that_no_known_key_signed_are_made_anew(tmp_path: Pa
 
     resealed(path, forge)
 
-    async def story(memory: Memory, tools: Tools) -> None:
-        await imported(path, tools, trusted=True)
+    async def story(memory: Memory, context: Context) -> None:
+        await imported(path, context, trusted=True)
         again = tmp_path / "again.jsonl"
-        await exported(again, tools, vectors=True)
+        await exported(again, context, vectors=True)
         [kept] = [put.vector for change in changes_in(again, DEFAULT_TENANT) for put in change.put]
         assert kept == honest
 
@@ -138,8 +138,8 @@ def test_rows_of_a_table_are_believed_by_their_source_and_those_without_by_the_f
         "id,content,source\n1,Ana drinks tea,\n2,Ana banks with EvilBank,scraper:7\n3,x,\u0441hat\n"
     )
 
-    async def story(memory: Memory, tools: Tools) -> None:
-        answer = await imported(path, tools, trusted=False)
+    async def story(memory: Memory, context: Context) -> None:
+        answer = await imported(path, context, trusted=False)
         assert (answer["memories"], answer["held"]) == (1, 1)
         assert [problem["field"] for problem in answer["problems"]] == ["source"]
 

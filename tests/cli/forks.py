@@ -26,7 +26,7 @@ from memorywire.cli import main
 PIPE = 65_536
 """What a pipe takes before anybody reads."""
 _ROOT = Path(__file__).parents[2]
-_FLOORS = "model spec stores.sqlite stores.router retrieval governance journal engine wire house facades cli"
+_FLOORS = "model runtime search stores.sqlite stores.router policy journal pipeline wire app client cli"
 _BESIDE = ("memorywire.sync", "nacl.signing")
 
 

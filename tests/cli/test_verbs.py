@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memorywire.app.settings import Settings
-from memorywire.cli.context import Desk
+from memorywire.cli.context import CliContext
 from tests.cli.shell import Shell
 
 
@@ -325,8 +325,8 @@ def test_a_way_back_is_shown_where_there_is_one(shell: Shell, tmp_path: Path):
 
 def test_a_command_to_type_next_shows_no_password():
     typed = ("--store", "postgresql://ana:secret@db/memories", "--agent", "a@b", "--user", "ann e")
-    desk = Desk(read=Settings, as_json=False, typed=typed)
-    assert desk.again("undo", "x") == (
+    cli = CliContext(read=Settings, as_json=False, typed=typed)
+    assert cli.again("undo", "x") == (
         "memorywire undo x --store postgresql://ana@db/memories --agent a@b --user 'ann e'"
     )
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 
-from memorywire.app import House
+from memorywire.app import Container
 from memorywire.consolidate.tending import Tending
-from memorywire.model.consolidation import Sleep
+from memorywire.model.consolidation import ConsolidationSettings
 from memorywire.server.console.mount import Console, console_mount
 from memorywire.server.http.app import Mounted
 from tests.gates.source import ROOT
@@ -56,13 +56,16 @@ class Stage:
 
 @contextmanager
 def staged(
-    store: str = "sqlite://", policy: str = "balanced", tending: Sleep | None = None, **options: Any
+    store: str = "sqlite://",
+    policy: str = "balanced",
+    tending: ConsolidationSettings | None = None,
+    **options: Any,
 ) -> Iterator[Stage]:
     made: list[Console] = []
 
-    def mounts(house: House) -> list[Mounted]:
-        work = None if tending is None else Tending(house, tending)
-        made.append(console_mount(house, local=True, tending=work))
+    def mounts(container: Container) -> list[Mounted]:
+        work = None if tending is None else Tending(container, tending)
+        made.append(console_mount(container, local=True, tending=work))
         return [made[0].mounted]
 
     with serving(store, policy=policy, mounts=mounts, **options) as server:

@@ -2,8 +2,8 @@
 
 from playwright.sync_api import Browser
 
-from memorywire.consolidate.run import Night, dream
-from memorywire.model.consolidation import Sleep
+from memorywire.consolidate.run import ConsolidationRun, dream
+from memorywire.model.consolidation import ConsolidationSettings
 from memorywire.model.record import Scope
 from tests.console.stage import Stage, staged, visiting
 
@@ -11,7 +11,7 @@ from tests.console.stage import Stage, staged, visiting
 def _slept(stage: Stage) -> None:
     for text in ("Ben lives in Rome", "Ben really lives in Rome", "Ben moved to Oslo"):
         stage.call("remember", agent_id="a", type="semantic", content=text)
-    stage.server.run(dream(Scope(agent="a"), stage.server.house.tools, Night()))
+    stage.server.run(dream(Scope(agent="a"), stage.server.container.context, ConsolidationRun()))
 
 
 def test_a_run_is_listed_read_whole_and_taken_back(stage: Stage, browser: Browser) -> None:
@@ -49,13 +49,13 @@ def test_nobody_reads_a_run_of_an_agent_that_is_not_theirs(stage: Stage, browser
 
 
 def test_health_says_what_is_done_in_the_background(browser: Browser) -> None:
-    with staged(tending=Sleep(promote=60.0, night=180)) as stage, visiting(browser) as visit:
+    with staged(tending=ConsolidationSettings(promote=60.0, night=180)) as stage, visiting(browser) as visit:
         visit.open(stage.link)
         said = visit.open(f"{stage.url}/health").locator("main").inner_text()
         assert "every 60 s" in said
         assert "each day at 03:00 UTC" in said
         assert "no model is configured" in said
-    with staged(tending=Sleep(promote=None)) as stage, visiting(browser) as visit:
+    with staged(tending=ConsolidationSettings(promote=None)) as stage, visiting(browser) as visit:
         visit.open(stage.link)
         facts = visit.open(f"{stage.url}/health").locator("dl.facts").first.inner_text()
         assert facts.count("off") == 3

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from memorywire.cli.demo_world import Calendar, tell
-from memorywire.consolidate.run import Night, dream
+from memorywire.consolidate.run import ConsolidationRun, dream
 from memorywire.model.clock import system_clock
 from memorywire.model.record import Scope
 from tests.console.hostile import HOSTILE
@@ -37,7 +37,7 @@ class World:
 def demo_world() -> Iterator[World]:
     calendar = Calendar(system_clock)
     with staged(clock=calendar) as stage:
-        stage.server.run(tell(stage.server.house, calendar))
+        stage.server.run(tell(stage.server.container, calendar))
         waiting = stage.call("proposals", by_risk=True, agent_id="support")["items"]
         recall = stage.call("recall", agent_id="support", query="what does Ana like to drink?")
         modified = next(
@@ -55,7 +55,9 @@ def hostile_world() -> Iterator[World]:
         kept = [_kept(stage, f"memory-{at}", text) for at, text in enumerate(HOSTILE)]
         for at, text in enumerate(HOSTILE):
             _kept(stage, f"again-{at}", f"{text} now")
-        night = stage.server.run(dream(Scope(agent="hostile"), stage.server.house.tools, Night()))
+        night = stage.server.run(
+            dream(Scope(agent="hostile"), stage.server.container.context, ConsolidationRun())
+        )
         assert night.run is not None
         held = [
             stage.hold(f"{text} ({at})", agent="hostile", **_around(text)) for at, text in enumerate(HOSTILE)

@@ -45,7 +45,7 @@ def test_items_live_the_same_life_everywhere(place: Place) -> None:
 @pytest.fixture
 def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """A store that is somebody's server: every verb is a request over HTTP."""
-    with serving(mounts=lambda house: [store_mount(house)]) as server:
+    with serving(mounts=lambda container: [store_mount(container)]) as server:
         token = server.operator("harness", tenants=["default"]).token
         address = server.client.url.replace("http://", f"http://{token}@")
         yield Place([address], tmp_path_factory.mktemp("far"))

@@ -129,12 +129,12 @@ def test_however_many_count_at_once_none_is_lost(place: Place) -> None:
 
 def test_owners_and_prefixes_are_kept_apart_page_by_page(place: Place) -> None:
     async def story(memory: Memory, clock: HandClock) -> None:
-        shelves = [memory.kv, memory.kv.of("user", "ana"), memory.kv.of("tenant", "default")]
-        for place_, shelf in enumerate(shelves):
-            await shelf.set_many({f"u/{n}": [place_, n] for n in (3, 1, 2)} | {"u%": 0, "v": 0})
-        for place_, shelf in enumerate(shelves):
-            first = await shelf.list("u/", limit=2)
-            rest = await shelf.list("u/", limit=2, after=first.next)
+        index_cache = [memory.kv, memory.kv.of("user", "ana"), memory.kv.of("tenant", "default")]
+        for place_, agent_index in enumerate(index_cache):
+            await agent_index.set_many({f"u/{n}": [place_, n] for n in (3, 1, 2)} | {"u%": 0, "v": 0})
+        for place_, agent_index in enumerate(index_cache):
+            first = await agent_index.list("u/", limit=2)
+            rest = await agent_index.list("u/", limit=2, after=first.next)
             assert [entry.value for entry in (*first, *rest)] == [[place_, 1], [place_, 2], [place_, 3]]
             assert (first.truncated, rest.truncated) == (True, False)
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from memorywire.app import Backends, Governance, Rules, open_house
+from memorywire.app import Backends, Governance, Rules, open_container
 from memorywire.app.backends.addresses import Hosts
 from memorywire.model.clock import system_clock
 from memorywire.model.definition import definition_of
@@ -29,7 +29,7 @@ _LOCAL = {"name": "files", "url": "sqlite:///tmp/x.db", "tenancy": _PREFIX}
 
 def _play(story: Callable[[Backends], Awaitable[A]], rules: Rules | None = None) -> A:
     async def run() -> A:
-        house = await open_house(
+        container = await open_container(
             stores=["sqlite://"],
             embedder=Quick(),
             embedder_key=None,
@@ -38,10 +38,10 @@ def _play(story: Callable[[Backends], Awaitable[A]], rules: Rules | None = None)
             backends=rules or Rules(),
         )
         try:
-            assert house.backends is not None
-            return await story(house.backends)
+            assert container.backends is not None
+            return await story(container.backends)
         finally:
-            await house.close()
+            await container.close()
 
     return asyncio.run(run())
 

@@ -13,7 +13,7 @@ from memorywire.app.backends.addresses import MOST_BYTES
 from memorywire.model.answers import Status
 from memorywire.model.errors import StoreError
 from memorywire.server.http.peers import store_mount
-from tests.definitions.test_serving import Desk, _contents, _definition
+from tests.definitions.test_serving import CliContext, _contents, _definition
 from tests.engine.quick import Quick
 from tests.http.elsewhere import Exchange, answering
 from tests.http.server import Server, serving
@@ -45,9 +45,9 @@ def _asked(place: str, folder: Path) -> str:
     }
 
     async def story() -> str:
-        async with Desk(f"sqlite://{folder}/here.db", rules) as desk:
-            bot = await desk.tenant("t")
-            await desk.bind(bot, definition)
+        async with CliContext(f"sqlite://{folder}/here.db", rules) as cli:
+            bot = await cli.tenant("t")
+            await cli.bind(bot, definition)
             with pytest.raises(StoreError) as caught:
                 await bot.remember("kept there")
             return f"{caught.value.detail} {caught.value.fix}"
@@ -89,7 +89,7 @@ def test_an_answer_without_end_is_read_only_so_far(tmp_path: Path) -> None:
 
 @pytest.fixture
 def far() -> Iterator[Server]:
-    with serving(embedder=Quick(), mounts=lambda house: [store_mount(house)]) as server:
+    with serving(embedder=Quick(), mounts=lambda container: [store_mount(container)]) as server:
         yield server
 
 
@@ -109,9 +109,9 @@ async def _until(memory: Memory, healthy: bool) -> None:
 
 def test_a_backend_that_goes_away_is_noticed_at_the_next_look(far: Server, tmp_path: Path) -> None:
     async def story() -> None:
-        async with Desk(f"sqlite://{tmp_path}/here.db", _rules(far)) as desk:
-            bot = await desk.tenant("one")
-            await desk.bind(bot, _definition(far, health_seconds=1))
+        async with CliContext(f"sqlite://{tmp_path}/here.db", _rules(far)) as cli:
+            bot = await cli.tenant("one")
+            await cli.bind(bot, _definition(far, health_seconds=1))
             await bot.remember("kept there")
             await _until(bot, True)
             far.end()
@@ -122,11 +122,11 @@ def test_a_backend_that_goes_away_is_noticed_at_the_next_look(far: Server, tmp_p
 
 def test_what_is_forgotten_while_the_backend_is_away_does_not_come_back(far: Server, tmp_path: Path) -> None:
     async def story() -> None:
-        async with Desk(f"sqlite://{tmp_path}/here.db", _rules(far)) as desk:
-            bot = await desk.tenant("one")
+        async with CliContext(f"sqlite://{tmp_path}/here.db", _rules(far)) as cli:
+            bot = await cli.tenant("one")
             softly, for_good = await bot.remember("first"), await bot.remember("second")
             changed = await bot.remember("third")
-            await desk.bind(bot, _definition(far, fallback=True))
+            await cli.bind(bot, _definition(far, fallback=True))
             await bot.remember("of the backend")
             far.end()
             assert await _contents(bot) == ["first", "second", "third"]

@@ -147,7 +147,7 @@ def test_a_backend_that_is_asked_how_it_is_says_so(server: Server, tmp_path: Pat
 def test_a_key_that_waits_for_its_backend_is_accepted_and_no_more() -> None:
     rules = Rules(hosts=frozenset({"127.0.0.1"}))
     tenancy = {"kind": "shared_key_with_prefix", "pattern": "{tenant_id}"}
-    mounted = serving(embedder=Quick(), mounts=lambda house: [store_mount(house)])
+    mounted = serving(embedder=Quick(), mounts=lambda container: [store_mount(container)])
     with serving(embedder=Quick(), backends=rules) as server, mounted as far:
         client = server.client
         client.post(

@@ -17,7 +17,7 @@ from memorywire.model.change import Base, Change, Put
 from memorywire.model.errors import Forbidden, StoreUnavailable
 from memorywire.model.proposal import Debt
 from memorywire.model.record import MemoryType, Record, Scope
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.outbox import repay
 from memorywire.server.http.peers import store_mount
 from memorywire.stores.sqlite import open_store
@@ -27,7 +27,7 @@ from tests.http.server import Server, serving
 _PREFIX = {"kind": "shared_key_with_prefix", "pattern": "t-{tenant_id}-"}
 
 
-class Desk:
+class CliContext:
     """Memories of several tenants over one file, and the definitions in it."""
 
     def __init__(self, url: str, rules: Rules) -> None:
@@ -35,7 +35,7 @@ class Desk:
         self._rules = rules
         self._stack = AsyncExitStack()
 
-    async def __aenter__(self) -> "Desk":
+    async def __aenter__(self) -> "CliContext":
         return self
 
     async def __aexit__(self, *error: Any) -> None:
@@ -48,10 +48,10 @@ class Desk:
         return await self._stack.enter_async_context(memory)
 
     async def bind(self, memory: Memory, document: dict[str, Any]) -> None:
-        house = await memory._open()
-        assert house.backends is not None
-        made = await house.backends.create(memory.tenant, document, "me")
-        await house.backends.bind(memory.tenant, made.digest, memory.agent_id, "me")
+        container = await memory._open()
+        assert container.backends is not None
+        made = await container.backends.create(memory.tenant, document, "me")
+        await container.backends.bind(memory.tenant, made.digest, memory.agent_id, "me")
 
 
 async def _contents(memory: Memory) -> list[object]:
@@ -63,10 +63,10 @@ def test_tenants_that_share_a_key_are_kept_apart_in_every_verb(tmp_path: Path) -
     definition = {"name": "shared", "url": shared, "tenancy": _PREFIX}
 
     async def story() -> None:
-        async with Desk(f"sqlite://{tmp_path}/here.db", Rules()) as desk:
-            one, other = await desk.tenant("a"), await desk.tenant("a-b")
+        async with CliContext(f"sqlite://{tmp_path}/here.db", Rules()) as cli:
+            one, other = await cli.tenant("a"), await cli.tenant("a-b")
             for memory in (one, other):
-                await desk.bind(memory, definition)
+                await cli.bind(memory, definition)
             mine = await one.remember("the tenant a keeps this")
             theirs = await other.remember("the tenant a-b keeps that")
             assert [name.partition("@")[0] for name in mine.stores] == ["backend:shared"]
@@ -102,17 +102,17 @@ def test_only_bound_agents_are_elsewhere_and_unbinding_brings_them_back(tmp_path
     definition = {"name": "other", "url": f"sqlite://{tmp_path}/other.db", "tenancy": _PREFIX}
 
     async def story() -> None:
-        async with Desk(f"sqlite://{tmp_path}/here.db", Rules()) as desk:
-            bot, free = await desk.tenant("t"), await desk.tenant("t", "free")
+        async with CliContext(f"sqlite://{tmp_path}/here.db", Rules()) as cli:
+            bot, free = await cli.tenant("t"), await cli.tenant("t", "free")
             await bot.remember("kept here before")
-            await desk.bind(bot, definition)
+            await cli.bind(bot, definition)
             there = await bot.remember("kept there")
             here = await free.remember("kept here")
             assert (there.stores[0].partition("@")[0], here.stores) == ("backend:other", ("sqlite",))
             assert await _contents(bot) == ["kept there"]
-            house = await bot._open()
-            assert house.backends is not None
-            await house.backends.unbind("t", "bot", "me")
+            container = await bot._open()
+            assert container.backends is not None
+            await container.backends.unbind("t", "bot", "me")
             assert await _contents(bot) == ["kept here before"]
             assert (await bot.audit_verify(state=True)).ok
 
@@ -123,9 +123,9 @@ def test_what_a_person_approves_goes_where_the_agent_is_bound(tmp_path: Path) ->
     definition = {"name": "other", "url": f"sqlite://{tmp_path}/other.db", "tenancy": _PREFIX}
 
     async def story() -> None:
-        async with Desk(f"sqlite://{tmp_path}/here.db", Rules()) as desk:
-            bot = await desk.tenant("t")
-            await desk.bind(bot, definition)
+        async with CliContext(f"sqlite://{tmp_path}/here.db", Rules()) as cli:
+            bot = await cli.tenant("t")
+            await cli.bind(bot, definition)
             held = await bot.remember("wait for it", approval_required=True)
             assert held.status is Status.STAGED
             done = await bot.decide(held.proposal_id or "", "approve")
@@ -137,7 +137,7 @@ def test_what_a_person_approves_goes_where_the_agent_is_bound(tmp_path: Path) ->
 
 @pytest.fixture
 def far() -> Any:
-    with serving(embedder=Quick(), mounts=lambda house: [store_mount(house)]) as server:
+    with serving(embedder=Quick(), mounts=lambda container: [store_mount(container)]) as server:
         yield server
 
 
@@ -158,10 +158,10 @@ def test_every_tenant_brings_its_own_key(far: Server, tmp_path: Path) -> None:
     rules = Rules(keys=("FAR_KEY_*",), hosts=frozenset({"127.0.0.1"}), env=tokens)
 
     async def story() -> None:
-        async with Desk(f"sqlite://{tmp_path}/here.db", rules) as desk:
-            one, two, three = [await desk.tenant(name) for name in ("one", "two", "three")]
+        async with CliContext(f"sqlite://{tmp_path}/here.db", rules) as cli:
+            one, two, three = [await cli.tenant(name) for name in ("one", "two", "three")]
             for memory in (one, two, three):
-                await desk.bind(memory, _definition(far))
+                await cli.bind(memory, _definition(far))
             await one.remember("one's")
             await two.remember("two's")
             assert (await _contents(one), await _contents(two)) == (["one's"], ["two's"])
@@ -183,10 +183,10 @@ def test_no_name_of_a_tenant_spells_a_key_of_our_own(far: Server, tmp_path: Path
     own = {"kind": "key_per_tenant", "pattern": "{tenant_id}"}
 
     async def story() -> None:
-        async with Desk(f"sqlite://{tmp_path}/here.db", rules) as desk:
-            one, spelt = await desk.tenant("one"), await desk.tenant("memorywire-extractor-key")
+        async with CliContext(f"sqlite://{tmp_path}/here.db", rules) as cli:
+            one, spelt = await cli.tenant("one"), await cli.tenant("memorywire-extractor-key")
             for memory in (one, spelt):
-                await desk.bind(memory, _definition(far, tenancy=own))
+                await cli.bind(memory, _definition(far, tenancy=own))
             await one.remember("one's")
             with pytest.raises(Forbidden):
                 await spelt.remember("another's")
@@ -196,9 +196,9 @@ def test_no_name_of_a_tenant_spells_a_key_of_our_own(far: Server, tmp_path: Path
 
 def test_a_host_of_our_own_that_was_not_named_is_not_asked(far: Server, tmp_path: Path) -> None:
     async def story() -> None:
-        async with Desk(f"sqlite://{tmp_path}/here.db", Rules(keys=("FAR_KEY_*",))) as desk:
+        async with CliContext(f"sqlite://{tmp_path}/here.db", Rules(keys=("FAR_KEY_*",))) as cli:
             with pytest.raises(Exception, match="not an address out in the world"):
-                await desk.bind(await desk.tenant("one"), _definition(far))
+                await cli.bind(await cli.tenant("one"), _definition(far))
 
     asyncio.run(story())
 
@@ -211,17 +211,17 @@ def test_falling_back_answers_and_brings_nothing_back_that_was_deleted(far: Serv
     )
 
     async def story() -> None:
-        async with Desk(f"sqlite://{tmp_path}/here.db", rules) as desk:
-            bot = await desk.tenant("one")
+        async with CliContext(f"sqlite://{tmp_path}/here.db", rules) as cli:
+            bot = await cli.tenant("one")
             stays = await bot.remember("an old memory that stays")
             goes = await bot.remember("an old memory that goes")
-            await desk.bind(bot, _definition(far, fallback=True))
+            await cli.bind(bot, _definition(far, fallback=True))
             new = await bot.remember("a new memory")
             assert await _contents(bot) == ["a new memory"]
             assert (await bot.recall("a new memory", min_relevance="off")).degraded == ()
             await bot.forget(new.id)
-            house = await bot._open()
-            store = await house.tools.serving(Scope(tenant="one", agent="bot"))
+            container = await bot._open()
+            store = await container.context.serving(Scope(tenant="one", agent="bot"))
             await store.store.write(_end_of(goes.id, bot))
             far.end()
             assert await _contents(bot) == ["an old memory that stays"]
@@ -248,18 +248,18 @@ def test_a_backend_is_asked_how_it_is(tmp_path: Path) -> None:
     definition = {"name": "other", "url": url, "tenancy": _PREFIX, "health_seconds": 1}
 
     async def story() -> None:
-        async with Desk(f"sqlite://{tmp_path}/here.db", Rules()) as desk:
-            bot = await desk.tenant("t")
-            await desk.bind(bot, definition)
+        async with CliContext(f"sqlite://{tmp_path}/here.db", Rules()) as cli:
+            bot = await cli.tenant("t")
+            await cli.bind(bot, definition)
             await bot.remember("x")
-            house = await bot._open()
-            assert house.backends is not None
-            (edition,) = await house.backends.list("t")
+            container = await bot._open()
+            assert container.backends is not None
+            (edition,) = await container.backends.list("t")
             while True:
-                if house.backends.healthy(edition) is not None:
+                if container.backends.healthy(edition) is not None:
                     break
                 await asyncio.sleep(0.01)
-            assert house.backends.healthy(edition) is True
+            assert container.backends.healthy(edition) is True
 
     asyncio.run(story())
 
@@ -269,10 +269,10 @@ def test_what_one_tenant_is_owed_is_never_paid_to_another(tmp_path: Path) -> Non
     definition = {"name": "shared", "url": f"sqlite://{tmp_path}/shared.db", "tenancy": _PREFIX}
 
     async def story() -> None:
-        async with Desk(f"sqlite://{tmp_path}/here.db", Rules()) as desk:
-            one, two = await desk.tenant("one"), await desk.tenant("two")
+        async with CliContext(f"sqlite://{tmp_path}/here.db", Rules()) as cli:
+            one, two = await cli.tenant("one"), await cli.tenant("two")
             for memory in (one, two):
-                await desk.bind(memory, definition)
+                await cli.bind(memory, definition)
             for memory in (two, one):
                 await _owe(memory, f"owed to {memory.tenant}")
             for memory in (one, two):
@@ -288,9 +288,9 @@ def test_what_a_backend_is_owed_is_paid_by_the_next_server_also_when_nobody_asks
     url, there = f"sqlite://{tmp_path}/here.db", f"sqlite://{tmp_path}/there.db"
 
     async def owing() -> None:
-        async with Desk(url, Rules()) as desk:
-            bot = await desk.tenant("default")
-            await desk.bind(bot, {"name": "files", "url": there, "tenancy": _PREFIX})
+        async with CliContext(url, Rules()) as cli:
+            bot = await cli.tenant("default")
+            await cli.bind(bot, {"name": "files", "url": there, "tenancy": _PREFIX})
             await _owe(bot, "still to be written")
 
     asyncio.run(owing())
@@ -303,13 +303,13 @@ def test_what_a_backend_is_owed_is_paid_by_the_next_server_also_when_nobody_asks
 
 async def _owe(memory: Memory, content: str) -> None:
     """Write down that the memory's backend missed this, without asking for the backend."""
-    house = await memory._open()
-    assert house.backends is not None
-    (edition,) = await house.backends.list(memory.tenant)
-    tools = house.tools
-    now, scope = tools.clock(), Scope(tenant=memory.tenant, agent=memory.agent_id)
+    container = await memory._open()
+    assert container.backends is not None
+    (edition,) = await container.backends.list(memory.tenant)
+    context = container.context
+    now, scope = context.clock(), Scope(tenant=memory.tenant, agent=memory.agent_id)
     record = Record(
-        id=tools.mint(),
+        id=context.mint(),
         scope=scope,
         type=MemoryType.SEMANTIC,
         content=content,
@@ -317,11 +317,11 @@ async def _owe(memory: Memory, content: str) -> None:
         updated_at=now,
     )
     put = Put(record=record, base=Base.NOTHING)
-    change = Change(id=tools.mint(), operation="remember", scope=scope, at=now, put=(put,))
+    change = Change(id=context.mint(), operation="remember", scope=scope, at=now, put=(put,))
     debt = Debt(store=name_of(edition), change=change, at=now, tries=1)
-    await tools.governance.journal.write(Act(debts=(debt,)))
+    await context.governance.journal.write(Act(debts=(debt,)))
 
 
-async def _serving(memory: Memory) -> Tools:
-    house = await memory._open()
-    return await house.tools.serving(Scope(tenant=memory.tenant, agent=memory.agent_id))
+async def _serving(memory: Memory) -> Context:
+    container = await memory._open()
+    return await container.context.serving(Scope(tenant=memory.tenant, agent=memory.agent_id))

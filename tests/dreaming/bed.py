@@ -5,13 +5,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from memorywire.app import Governance, House, open_house
+from memorywire.app import Container, Governance, open_container
 from memorywire.model.answers import Remembered
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.model.requests import Recall, Remember
 from memorywire.model.review import Decide, Reach, Verb
 from memorywire.model.where import Where
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.decide import decide
 from memorywire.pipeline.recall import recall
 from memorywire.pipeline.remember import remember
@@ -22,7 +22,7 @@ SCOPE = Scope(agent="dreamer")
 
 
 def asleep(
-    story: Callable[[Tools, HandClock], Awaitable[A]],
+    story: Callable[[Context, HandClock], Awaitable[A]],
     url: str = "sqlite://",
     policy: str = "open",
     **watched: Any,
@@ -31,17 +31,17 @@ def asleep(
 
     async def run() -> A:
         clock = HandClock()
-        house = await opened(url, clock, policy=policy, **watched)
+        container = await opened(url, clock, policy=policy, **watched)
         try:
-            return await story(house.tools, clock)
+            return await story(container.context, clock)
         finally:
-            await house.close()
+            await container.close()
 
     return asyncio.run(run())
 
 
-async def opened(url: str, clock: HandClock, **watched: Any) -> House:
-    return await open_house(
+async def opened(url: str, clock: HandClock, **watched: Any) -> Container:
+    return await open_container(
         stores=(url,),
         embedder="minilm",
         embedder_key=None,
@@ -51,28 +51,28 @@ async def opened(url: str, clock: HandClock, **watched: Any) -> House:
     )
 
 
-async def told(tools: Tools, clock: HandClock, text: str, **fields: Any) -> Remembered:
+async def told(context: Context, clock: HandClock, text: str, **fields: Any) -> Remembered:
     """Remember it, a day after the last."""
     clock.pass_days(1)
     kind = fields.pop("type", MemoryType.SEMANTIC)
-    return await remember(Remember(scope=SCOPE, type=kind, content=text, **fields), tools)
+    return await remember(Remember(scope=SCOPE, type=kind, content=text, **fields), context)
 
 
-async def decided(tools: Tools, proposal: str, verb: Verb) -> None:
+async def decided(context: Context, proposal: str, verb: Verb) -> None:
     reach = Reach(tenant=SCOPE.tenant, agent=SCOPE.agent)
-    office = tools.governance
-    reviewer = replace(tools, office=replace(office, caller="person:reviewer", principal=None))
+    office = context.governance
+    reviewer = replace(context, office=replace(office, caller="person:reviewer", principal=None))
     await decide(Decide(reach=reach, proposal_ids=(proposal,), verb=verb), reviewer)
 
 
-async def memories(tools: Tools, clock: HandClock) -> list[Record]:
-    return [record async for record in tools.all_matching(Where(scope=SCOPE, alive_at=clock()))]
+async def memories(context: Context, clock: HandClock) -> list[Record]:
+    return [record async for record in context.all_matching(Where(scope=SCOPE, alive_at=clock()))]
 
 
-async def contents(tools: Tools, clock: HandClock) -> list[object]:
-    return [record.content for record in await memories(tools, clock)]
+async def contents(context: Context, clock: HandClock) -> list[object]:
+    return [record.content for record in await memories(context, clock)]
 
 
-async def answers(tools: Tools, question: str) -> list[object]:
-    found = await recall(Recall(scope=SCOPE, query=question), tools)
+async def answers(context: Context, question: str) -> list[object]:
+    found = await recall(Recall(scope=SCOPE, query=question), context)
     return [hit.content for hit in found]

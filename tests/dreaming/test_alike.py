@@ -9,12 +9,12 @@ from memorywire.consolidate.conflicts import conflicts
 from memorywire.consolidate.decay import over_caps
 from memorywire.consolidate.duplicates import exact, semantic
 from memorywire.consolidate.likeness import Change
-from memorywire.consolidate.run import Night, dream
+from memorywire.consolidate.run import ConsolidationRun, dream
 from memorywire.consolidate.steps import Pass
 from memorywire.consolidate.thresholds import fitted
 from memorywire.model.consolidation import Retention
 from memorywire.model.record import MemoryType, Record, Scope
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.search.embed import open_embedder
 from tests.dreaming.bed import SCOPE, asleep, told
 from tests.engine.stage import HandClock
@@ -149,14 +149,14 @@ def test_another_value_of_one_thing_is_not_the_same_in_other_words(first: str, s
 
 
 def test_a_statement_longer_than_any_that_was_fitted_is_for_a_person_to_judge() -> None:
-    async def story(tools: Tools, clock: HandClock) -> None:
+    async def story(context: Context, clock: HandClock) -> None:
         for way in ("practices", "exercises"):
             text = (
                 f"Sara is looking for ways to bring calm breathing {way} and rest into her working day, "
                 "so that the new job at the office leaves her enough strength for the evenings at home"
             )
-            await told(tools, clock, text)
-        done = await dream(SCOPE, tools, Night())
+            await told(context, clock, text)
+        done = await dream(SCOPE, context, ConsolidationRun())
         assert done.steps == ()
         [(_, step)] = done.proposed
         assert (step.name, step.sure) == (Pass.SEMANTIC, False)

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from memorywire.consolidate.run import Night, dream
+from memorywire.consolidate.run import ConsolidationRun, dream
 from memorywire.consolidate.runs import runs
 from tests.dreaming.bed import SCOPE, contents, opened, told
 from tests.engine.stage import HandClock
@@ -17,7 +17,7 @@ DREAMER = """
 import asyncio, os, signal, sys
 from tests.dreaming.bed import SCOPE, opened
 from tests.engine.stage import NOON
-from memorywire.consolidate.run import Night, dream
+from memorywire.consolidate.run import ConsolidationRun, dream
 
 class Deadly:
     def __init__(self, calls):
@@ -29,9 +29,9 @@ class Deadly:
         return NOON + 10**9
 
 async def main():
-    house = await opened(sys.argv[1], Deadly(int(sys.argv[2])), policy="open")
-    await dream(SCOPE, house.tools, Night())
-    await house.close()
+    container = await opened(sys.argv[1], Deadly(int(sys.argv[2])), policy="open")
+    await dream(SCOPE, container.context, ConsolidationRun())
+    await container.close()
 
 asyncio.run(main())
 """
@@ -52,18 +52,18 @@ def test_killed_at_any_look_at_the_clock_it_does_all_or_nothing_and_never_twice(
 
 async def _fill(url: str) -> None:
     clock = HandClock()
-    house = await opened(url, clock, policy="open")
+    container = await opened(url, clock, policy="open")
     for text in AWAKE:
-        await told(house.tools, clock, text)
-    await house.close()
+        await told(container.context, clock, text)
+    await container.close()
 
 
 async def _look(url: str, *, finish: bool = False) -> tuple[list[object], int]:
     clock = HandClock()
     clock.pass_days(20)
-    house = await opened(url, clock, policy="open")
+    container = await opened(url, clock, policy="open")
     if finish:
-        await dream(SCOPE, house.tools, Night())
-    found = await contents(house.tools, clock), len(await runs(SCOPE, house.tools))
-    await house.close()
+        await dream(SCOPE, container.context, ConsolidationRun())
+    found = await contents(container.context, clock), len(await runs(SCOPE, container.context))
+    await container.close()
     return found

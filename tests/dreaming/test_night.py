@@ -3,7 +3,7 @@
 import pytest
 
 from memorywire.consolidate.probes import Probe
-from memorywire.consolidate.run import Night, dream
+from memorywire.consolidate.run import ConsolidationRun, dream
 from memorywire.consolidate.runs import runs, shown, take_back
 from memorywire.consolidate.steps import Pass, Result
 from memorywire.journal.contract import Wanted
@@ -13,86 +13,86 @@ from memorywire.model.errors import NotFound
 from memorywire.model.proposal import State
 from memorywire.model.record import MemoryType, Standing, Trust
 from memorywire.model.review import Verb
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from tests.dreaming.bed import SCOPE, answers, asleep, contents, decided, memories, told
 from tests.engine.stage import HandClock
 
-NIGHT = Night()
+NIGHT = ConsolidationRun()
 STORES = ("memory://", "sqlite://")
 
 
 @pytest.mark.parametrize("url", STORES)
 def test_duplicates_become_the_last_said_and_what_was_contradicted_ends(url: str) -> None:
-    async def story(tools: Tools, clock: HandClock) -> None:
-        await told(tools, clock, "Priya lives in Toronto", id="a")
-        await told(tools, clock, "Priya really lives in Toronto", id="b")
-        await told(tools, clock, "Carmen is employed by Siemens", id="c")
-        await told(tools, clock, "Carmen works at Siemens", id="d")
-        await told(tools, clock, "Priya moved to Montreal", id="e")
-        done = await dream(SCOPE, tools, NIGHT)
+    async def story(context: Context, clock: HandClock) -> None:
+        await told(context, clock, "Priya lives in Toronto", id="a")
+        await told(context, clock, "Priya really lives in Toronto", id="b")
+        await told(context, clock, "Carmen is employed by Siemens", id="c")
+        await told(context, clock, "Carmen works at Siemens", id="d")
+        await told(context, clock, "Priya moved to Montreal", id="e")
+        done = await dream(SCOPE, context, NIGHT)
         assert [(step.name, step.ids, step.kept) for step in done.steps] == [
             (Pass.NEAR, ("a",), "b"),
             (Pass.SEMANTIC, ("c",), "d"),
             (Pass.CONFLICT, ("b",), "e"),
         ]
-        assert await contents(tools, clock) == ["Carmen works at Siemens", "Priya moved to Montreal"]
-        assert await answers(tools, "Where does Priya live?") == ["Priya moved to Montreal"]
-        [kept] = [record for record in await memories(tools, clock) if record.id == "d"]
+        assert await contents(context, clock) == ["Carmen works at Siemens", "Priya moved to Montreal"]
+        assert await answers(context, "Where does Priya live?") == ["Priya moved to Montreal"]
+        [kept] = [record for record in await memories(context, clock) if record.id == "d"]
         assert kept.merged_from == ("c",)
-        last = (await tools.historian("x").history(SCOPE, "b"))[-1]
+        last = (await context.historian("x").history(SCOPE, "b"))[-1]
         assert (last.reason, last.into) == (EndReason.SUPERSEDED, "e")
 
     asleep(story, url)
 
 
 def test_a_second_night_over_unchanged_memory_changes_nothing() -> None:
-    async def story(tools: Tools, clock: HandClock) -> None:
+    async def story(context: Context, clock: HandClock) -> None:
         for text in ("Ben lives in Rome", "Ben lives in Rome now", "Ben moved to Oslo", "Ana is on the left"):
-            await told(tools, clock, text)
-        first = await dream(SCOPE, tools, NIGHT)
+            await told(context, clock, text)
+        first = await dream(SCOPE, context, NIGHT)
         assert first.result is Result.COMMITTED
-        before = await memories(tools, clock)
-        second = await dream(SCOPE, tools, NIGHT)
+        before = await memories(context, clock)
+        second = await dream(SCOPE, context, NIGHT)
         assert (second.result, second.steps, second.proposed) == (Result.CALM, (), ())
-        assert await memories(tools, clock) == before
+        assert await memories(context, clock) == before
 
     asleep(story)
 
 
 def test_a_rehearsal_says_the_same_and_changes_nothing() -> None:
-    async def story(tools: Tools, clock: HandClock) -> None:
-        await told(tools, clock, "Ben lives in Rome")
-        await told(tools, clock, "Ben moved to Oslo")
-        before = await memories(tools, clock)
-        rehearsed = await dream(SCOPE, tools, Night(dry_run=True))
+    async def story(context: Context, clock: HandClock) -> None:
+        await told(context, clock, "Ben lives in Rome")
+        await told(context, clock, "Ben moved to Oslo")
+        before = await memories(context, clock)
+        rehearsed = await dream(SCOPE, context, ConsolidationRun(dry_run=True))
         assert rehearsed.result is Result.REHEARSED
-        assert await memories(tools, clock) == before
-        assert await runs(SCOPE, tools) == []
-        assert (await dream(SCOPE, tools, NIGHT)).steps == rehearsed.steps
+        assert await memories(context, clock) == before
+        assert await runs(SCOPE, context) == []
+        assert (await dream(SCOPE, context, NIGHT)).steps == rehearsed.steps
 
     asleep(story)
 
 
 def test_a_run_is_listed_with_all_it_did_and_one_undo_takes_it_back() -> None:
-    async def story(tools: Tools, clock: HandClock) -> None:
-        await told(tools, clock, "Ben lives in Rome", id="a")
-        await told(tools, clock, "Ben lives in Rome now", id="b")
-        await told(tools, clock, "Ben moved to Oslo", id="c")
-        before = await contents(tools, clock)
-        done = await dream(SCOPE, tools, NIGHT)
+    async def story(context: Context, clock: HandClock) -> None:
+        await told(context, clock, "Ben lives in Rome", id="a")
+        await told(context, clock, "Ben lives in Rome now", id="b")
+        await told(context, clock, "Ben moved to Oslo", id="c")
+        before = await contents(context, clock)
+        done = await dream(SCOPE, context, NIGHT)
         assert done.run is not None
-        [run] = await runs(SCOPE, tools)
+        [run] = await runs(SCOPE, context)
         assert (run.change.id, run.undone_by) == (done.run, None)
-        whole = await shown(SCOPE, done.run, tools)
+        whole = await shown(SCOPE, done.run, context)
         assert whole["steps"] == [step.document() for step in done.steps]
         assert {one["content"] for one in whole["ended"]} == {"Ben lives in Rome", "Ben lives in Rome now"}
-        await take_back(SCOPE, done.run, tools)
-        assert await contents(tools, clock) == before
-        [run] = await runs(SCOPE, tools)
+        await take_back(SCOPE, done.run, context)
+        assert await contents(context, clock) == before
+        [run] = await runs(SCOPE, context)
         assert run.undone_by is not None
-        assert (await dream(SCOPE, tools, NIGHT)).result is Result.CALM  # what was undone is not done again
+        assert (await dream(SCOPE, context, NIGHT)).result is Result.CALM  # what was undone is not done again
         with pytest.raises(NotFound):
-            await take_back(SCOPE, "no-such-run", tools)
+            await take_back(SCOPE, "no-such-run", context)
 
     asleep(story)
 
@@ -107,88 +107,90 @@ def test_a_run_is_listed_with_all_it_did_and_one_undo_takes_it_back() -> None:
     ids=["trusted", "surer", "pinned"],
 )
 def test_recency_alone_does_not_beat_a_better_memory_so_a_person_decides(older: dict, later: dict) -> None:
-    async def story(tools: Tools, clock: HandClock) -> None:
-        await told(tools, clock, "Ben lives in Rome", id="a", source="user", **older)
-        await told(tools, clock, "Ben moved to Oslo", id="b", source="web", **later)
-        done = await dream(SCOPE, tools, NIGHT)
+    async def story(context: Context, clock: HandClock) -> None:
+        await told(context, clock, "Ben lives in Rome", id="a", source="user", **older)
+        await told(context, clock, "Ben moved to Oslo", id="b", source="web", **later)
+        done = await dream(SCOPE, context, NIGHT)
         assert done.steps == ()
         [(proposal, step)] = done.proposed
         assert step.ids == ("a",)
-        assert len(await contents(tools, clock)) == 2
-        again = await dream(SCOPE, tools, NIGHT)
+        assert len(await contents(context, clock)) == 2
+        again = await dream(SCOPE, context, NIGHT)
         assert again.proposed == ()
-        await decided(tools, proposal, Verb.APPROVE)
-        assert await contents(tools, clock) == ["Ben moved to Oslo"]
+        await decided(context, proposal, Verb.APPROVE)
+        assert await contents(context, clock) == ["Ben moved to Oslo"]
 
     asleep(story)
 
 
 def test_what_a_person_rejected_is_not_proposed_again() -> None:
-    async def story(tools: Tools, clock: HandClock) -> None:
-        await told(tools, clock, "The bread is in the oven")
-        await told(tools, clock, "The bread is in the fridge")
-        [(proposal, _)] = (await dream(SCOPE, tools, NIGHT)).proposed
-        await decided(tools, proposal, Verb.REJECT)
-        assert (await dream(SCOPE, tools, NIGHT)).proposed == ()
+    async def story(context: Context, clock: HandClock) -> None:
+        await told(context, clock, "The bread is in the oven")
+        await told(context, clock, "The bread is in the fridge")
+        [(proposal, _)] = (await dream(SCOPE, context, NIGHT)).proposed
+        await decided(context, proposal, Verb.REJECT)
+        assert (await dream(SCOPE, context, NIGHT)).proposed == ()
 
     asleep(story)
 
 
 def test_a_strict_policy_turns_every_step_into_a_proposal() -> None:
-    async def story(tools: Tools, clock: HandClock) -> None:
-        journal = tools.governance.journal
+    async def story(context: Context, clock: HandClock) -> None:
+        journal = context.governance.journal
         for text in ("Ben lives in Rome", "Ben lives in Rome now"):
-            receipt = await told(tools, clock, text)
+            receipt = await told(context, clock, text)
             if receipt.proposal_id:
-                await decided(tools, receipt.proposal_id, Verb.APPROVE)
-        done = await dream(SCOPE, tools, NIGHT)
+                await decided(context, receipt.proposal_id, Verb.APPROVE)
+        done = await dream(SCOPE, context, NIGHT)
         assert (done.steps, len(done.proposed)) == ((), 1)
-        assert len(await contents(tools, clock)) == 2
+        assert len(await contents(context, clock)) == 2
         waiting = Wanted(tenant=SCOPE.tenant, agent=SCOPE.agent, states=frozenset({State.PENDING}))
         [proposal] = await journal.proposals(waiting)
-        await decided(tools, proposal.id, Verb.APPROVE)
-        assert await contents(tools, clock) == ["Ben lives in Rome now"]
+        await decided(context, proposal.id, Verb.APPROVE)
+        assert await contents(context, clock) == ["Ben lives in Rome now"]
 
     asleep(story, policy="strict")
 
 
 def test_a_run_that_would_make_recall_worse_is_discarded() -> None:
-    async def story(tools: Tools, clock: HandClock) -> None:
-        await told(tools, clock, "The standup is at noon", id="old", type=MemoryType.EPISODIC)
+    async def story(context: Context, clock: HandClock) -> None:
+        await told(context, clock, "The standup is at noon", id="old", type=MemoryType.EPISODIC)
         clock.pass_days(400)
         probes = (Probe("When is the standup?", frozenset({"old"})),)
-        done = await dream(SCOPE, tools, Night(probes=probes))
+        done = await dream(SCOPE, context, ConsolidationRun(probes=probes))
         assert done.result is Result.DISCARDED
         assert done.probes == {"questions": 1, "recall_before": 1.0, "recall_after": 0.0}
-        [kept] = await memories(tools, clock)
+        [kept] = await memories(context, clock)
         assert kept.standing is Standing.ACTIVE
-        assert (await dream(SCOPE, tools, NIGHT)).result is Result.COMMITTED  # nobody asked for it
+        assert (await dream(SCOPE, context, NIGHT)).result is Result.COMMITTED  # nobody asked for it
 
     asleep(story)
 
 
 def test_unused_events_are_archived_but_pinned_and_recalled_ones_stay() -> None:
-    async def story(tools: Tools, clock: HandClock) -> None:
-        await told(tools, clock, "We met the auditors", id="old", type=MemoryType.EPISODIC)
-        await told(tools, clock, "We signed the lease", id="pin", type=MemoryType.EPISODIC, tags=("pinned",))
-        await told(tools, clock, "We moved the servers", id="used", type=MemoryType.EPISODIC)
-        await told(tools, clock, "Rome is warm", id="fact")
+    async def story(context: Context, clock: HandClock) -> None:
+        await told(context, clock, "We met the auditors", id="old", type=MemoryType.EPISODIC)
+        await told(
+            context, clock, "We signed the lease", id="pin", type=MemoryType.EPISODIC, tags=("pinned",)
+        )
+        await told(context, clock, "We moved the servers", id="used", type=MemoryType.EPISODIC)
+        await told(context, clock, "Rome is warm", id="fact")
         clock.pass_days(200)
-        await answers(tools, "who moved the servers?")
-        done = await dream(SCOPE, tools, NIGHT)
+        await answers(context, "who moved the servers?")
+        done = await dream(SCOPE, context, NIGHT)
         assert [(step.name, step.ids) for step in done.steps] == [(Pass.RETENTION, ("old",))]
-        assert {record.id for record in await memories(tools, clock)} == {"pin", "used", "fact"}
+        assert {record.id for record in await memories(context, clock)} == {"pin", "used", "fact"}
 
     asleep(story)
 
 
 def test_a_run_touches_no_more_than_it_may_and_says_what_is_left() -> None:
-    async def story(tools: Tools, clock: HandClock) -> None:
+    async def story(context: Context, clock: HandClock) -> None:
         for city in ("Rome", "Oslo", "Bern"):
-            await told(tools, clock, f"The office in {city} closes at 6")
-            await told(tools, clock, f"The office in {city} closes at 7")
-        done = await dream(SCOPE, tools, Night(limits=Limits(changes=2)))
+            await told(context, clock, f"The office in {city} closes at 6")
+            await told(context, clock, f"The office in {city} closes at 7")
+        done = await dream(SCOPE, context, ConsolidationRun(limits=Limits(changes=2)))
         assert (len(done.steps), done.left) == (2, 1)
-        assert len((await dream(SCOPE, tools, NIGHT)).steps) == 1
+        assert len((await dream(SCOPE, context, NIGHT)).steps) == 1
 
     asleep(story)

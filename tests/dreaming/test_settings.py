@@ -7,7 +7,7 @@ import pytest
 
 from memorywire.app import load_settings
 from memorywire.cli.dream_options import tended
-from memorywire.model.consolidation import Sleep
+from memorywire.model.consolidation import ConsolidationSettings
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import MemoryType
 from tests.cli.shell import Shell
@@ -29,7 +29,7 @@ night = "03:30"
 """
 
 
-def loaded(folder: Path, table: str, **env: str) -> Sleep:
+def loaded(folder: Path, table: str, **env: str) -> ConsolidationSettings:
     file = folder / "memorywire.toml"
     file.write_text(table, encoding="utf-8")
     return load_settings(env={"MEMORYWIRE_HOME": str(folder), **env}).sleep
@@ -39,7 +39,10 @@ def test_a_table_of_the_file_says_all_of_it(tmp_path: Path) -> None:
     sleep = loaded(tmp_path, TABLE, MEMORYWIRE_DREAM_KEY="k")
     assert sleep.retention.days == {MemoryType.EPISODIC: 30}
     assert sleep.retention.most[MemoryType.SEMANTIC] == 100
-    assert sleep.retention.most[MemoryType.EPISODIC] == Sleep().retention.most[MemoryType.EPISODIC]
+    assert (
+        sleep.retention.most[MemoryType.EPISODIC]
+        == ConsolidationSettings().retention.most[MemoryType.EPISODIC]
+    )
     assert sleep.retention.pins == {"pinned", "contract"}
     assert (sleep.limits.changes, sleep.limits.ratio, sleep.limits.seconds) == (7, 1.0, 9.5)
     assert (sleep.spending.tokens, sleep.spending.price, sleep.spending.cost) == (1000, 2.0, 0.5)
@@ -48,7 +51,7 @@ def test_a_table_of_the_file_says_all_of_it(tmp_path: Path) -> None:
 
 
 def test_without_a_table_it_is_as_usual_and_the_environment_may_name_a_model(tmp_path: Path) -> None:
-    assert loaded(tmp_path, "") == Sleep()
+    assert loaded(tmp_path, "") == ConsolidationSettings()
     url = "anthropic+https://host/v1?model=n"
     assert loaded(tmp_path, TABLE, MEMORYWIRE_DREAM_MODEL=url).model == url
 
@@ -112,6 +115,6 @@ def test_a_command_says_that_no_model_is_asked_and_what_is_wrong_with_an_option(
 
 
 def test_what_is_typed_about_the_background_goes_before_what_is_set() -> None:
-    usual = Sleep(promote=60.0, night=180)
+    usual = ConsolidationSettings(promote=60.0, night=180)
     assert tended(usual, promote=None, night=None) == usual
     assert tended(usual, promote=5.0, night="off") == replace(usual, promote=5.0, night=None)

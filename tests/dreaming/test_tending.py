@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from memorywire.app import House
+from memorywire.app import Container
 from memorywire.consolidate.promote import SHORT_TERM
 from memorywire.consolidate.runs import runs
 from memorywire.consolidate.tending import Tending, everybody, until_ms
 from memorywire.model.clock import DAY_MS
-from memorywire.model.consolidation import Sleep
+from memorywire.model.consolidation import ConsolidationSettings
 from memorywire.model.record import MemoryType, Scope
 from memorywire.model.requests import Remember
 from memorywire.model.where import Where
@@ -21,14 +21,14 @@ MIDNIGHT, NIGHT = 20_000 * DAY_MS, 180
 SAID = ("the parser is slow", "the slow parser again", "why is the parser slow")
 
 
-def tended(story: Callable[[House, HandClock], Awaitable[None]]) -> None:
+def tended(story: Callable[[Container, HandClock], Awaitable[None]]) -> None:
     async def run() -> None:
         clock = HandClock(MIDNIGHT + NIGHT * 60_000 - 10)  # the night is about to begin
-        house = await opened("sqlite://", clock, policy="open")
+        container = await opened("sqlite://", clock, policy="open")
         try:
-            await story(house, clock)
+            await story(container, clock)
         finally:
-            await house.close()
+            await container.close()
 
     asyncio.run(run())
 
@@ -38,28 +38,28 @@ async def until(true: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
-async def told(house: House, scope: Scope, text: str, **fields: object) -> None:
-    await remember(Remember(scope=scope, type=MemoryType.SEMANTIC, content=text, **fields), house.tools)
+async def told(container: Container, scope: Scope, text: str, **fields: object) -> None:
+    await remember(Remember(scope=scope, type=MemoryType.SEMANTIC, content=text, **fields), container.context)
 
 
-async def noted(house: House, scope: Scope) -> list[str]:
+async def noted(container: Container, scope: Scope) -> list[str]:
     """What is still a note."""
-    where = Where(scope=scope, alive_at=house.tools.clock())
-    return [record.id async for record in house.tools.all_matching(where) if SHORT_TERM in record.tags]
+    where = Where(scope=scope, alive_at=container.context.clock())
+    return [record.id async for record in container.context.all_matching(where) if SHORT_TERM in record.tags]
 
 
 def test_notes_of_every_tenant_are_taken_over() -> None:
-    async def story(house: House, clock: HandClock) -> None:
+    async def story(container: Container, clock: HandClock) -> None:
         for scope in (ANA, BEN):
             for text in SAID:
-                await told(house, scope, text, tags=(SHORT_TERM,), session_id="s")
-        assert await everybody(house) == [ANA, BEN]
-        tending = Tending(house, Sleep(promote=0.01))
+                await told(container, scope, text, tags=(SHORT_TERM,), session_id="s")
+        assert await everybody(container) == [ANA, BEN]
+        tending = Tending(container, ConsolidationSettings(promote=0.01))
         assert tending.notes.ended_at is None
         async with tending.going_on():
             await until(lambda: tending.notes.ended_at is not None)
         assert (tending.notes.agents, tending.notes.problem) == (2, None)
-        left = [len(await noted(house, scope)) for scope in (ANA, BEN)]
+        left = [len(await noted(container, scope)) for scope in (ANA, BEN)]
         assert left[0] == left[1] < len(SAID)
         assert tending.notes.done == 2 * (len(SAID) - left[0])
 
@@ -67,27 +67,30 @@ def test_notes_of_every_tenant_are_taken_over() -> None:
 
 
 def test_a_night_is_dreamed_for_every_tenant_by_nobody_else_than_the_server() -> None:
-    async def story(house: House, clock: HandClock) -> None:
+    async def story(container: Container, clock: HandClock) -> None:
         for scope in (ANA, BEN):
-            await told(house, scope, "Eve lives in Rome")
-            await told(house, scope, "Eve really lives in Rome")
-        tending = Tending(house, Sleep(promote=None, night=NIGHT))
+            await told(container, scope, "Eve lives in Rome")
+            await told(container, scope, "Eve really lives in Rome")
+        tending = Tending(container, ConsolidationSettings(promote=None, night=NIGHT))
         async with tending.going_on():
             await until(lambda: tending.nights.ended_at is not None)
         assert (tending.nights.done, tending.nights.problem, tending.notes.ended_at) == (2, None, None)
         for scope in (ANA, BEN):
-            [run] = await runs(scope, house.tools)
-            [entry] = await house.tools.governance.journal.about(scope.tenant, run.change.id)
+            [run] = await runs(scope, container.context)
+            [entry] = await container.context.governance.journal.about(scope.tenant, run.change.id)
             assert entry["actor"] == "system:dream"
 
     tended(story)
 
 
 def test_what_is_switched_off_is_not_done() -> None:
-    async def story(house: House, clock: HandClock) -> None:
+    async def story(container: Container, clock: HandClock) -> None:
         before = len(asyncio.all_tasks())
-        for sleep, works in ((Sleep(promote=None), 0), (Sleep(promote=60, night=NIGHT), 2)):
-            async with Tending(house, sleep).going_on():
+        for sleep, works in (
+            (ConsolidationSettings(promote=None), 0),
+            (ConsolidationSettings(promote=60, night=NIGHT), 2),
+        ):
+            async with Tending(container, sleep).going_on():
                 assert len(asyncio.all_tasks()) == before + works
 
     tended(story)

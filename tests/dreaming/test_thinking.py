@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from memorywire.consolidate.run import Night, dream, night_of
+from memorywire.consolidate.run import ConsolidationRun, dream, night_of
 from memorywire.journal.contract import Wanted
-from memorywire.model.consolidation import Limits, Sleep, Spending
+from memorywire.model.consolidation import ConsolidationSettings, Limits, Spending
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.proposal import State
 from memorywire.model.record import MemoryType, Trust
 from memorywire.model.review import Verb
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from tests.dreaming.bed import SCOPE, asleep, decided, memories, told
 from tests.engine.stage import HandClock
 from tests.layer.endpoint import Model, serving
@@ -40,32 +40,32 @@ def sound(question: str) -> Any:
     return PROCEDURE if '\\"steps\\"' in question else {"summary": SUMMARY}
 
 
-def night(model: Model, speaks: str = "openai", **spending: Any) -> Night:
+def night(model: Model, speaks: str = "openai", **spending: Any) -> ConsolidationRun:
     url = f"{speaks}+http://127.0.0.1:{model.port}/v1?model=m"
-    return night_of(Sleep(model=url, key="k-1", spending=Spending(**spending)))
+    return night_of(ConsolidationSettings(model=url, key="k-1", spending=Spending(**spending)))
 
 
-async def filled(tools: Tools, clock: HandClock) -> None:
+async def filled(context: Context, clock: HandClock) -> None:
     for text in SESSION:
-        await told(tools, clock, text, session_id="monday")
+        await told(context, clock, text, session_id="monday")
     for text in AGAIN:
-        await told(tools, clock, text, type=MemoryType.EPISODIC)
+        await told(context, clock, text, type=MemoryType.EPISODIC)
 
 
 @pytest.mark.parametrize("speaks", ["openai", "anthropic"])
 def test_what_a_model_makes_of_memories_is_proposed_with_its_sources(speaks: str) -> None:
-    async def story(tools: Tools, clock: HandClock) -> None:
-        await filled(tools, clock)
-        before = await memories(tools, clock)
+    async def story(context: Context, clock: HandClock) -> None:
+        await filled(context, clock)
+        before = await memories(context, clock)
         with serving(Model(says=sound, tokens=100)) as model:
-            done = await dream(SCOPE, tools, night(model, speaks, price=2.0))
+            done = await dream(SCOPE, context, night(model, speaks, price=2.0))
             assert len(model.asked) == 2
         thought = done.document()["model"]
         assert (thought["asked"], thought["tokens"], thought["cost"]) == (2, 200, 0.0004)
-        assert await memories(tools, clock) == before
+        assert await memories(context, clock) == before
         for proposed in thought["proposed"]:
-            await decided(tools, proposed["proposal_id"], Verb.APPROVE)
-        summary, procedure = [one for one in await memories(tools, clock) if one not in before]
+            await decided(context, proposed["proposal_id"], Verb.APPROVE)
+        summary, procedure = [one for one in await memories(context, clock) if one not in before]
         ids = {record.content: record.id for record in before}
         assert (summary.content, summary.tags, summary.source) == (SUMMARY, ("summary",), "dream:m")
         assert summary.derived_from == tuple(ids[text] for text in SESSION)
@@ -80,17 +80,17 @@ def test_what_a_model_makes_of_memories_is_proposed_with_its_sources(speaks: str
 
 @pytest.mark.parametrize("verb", [None, Verb.APPROVE, Verb.REJECT])
 def test_a_second_night_over_unchanged_memory_asks_nobody(verb: Verb | None) -> None:
-    async def story(tools: Tools, clock: HandClock) -> None:
-        await filled(tools, clock)
+    async def story(context: Context, clock: HandClock) -> None:
+        await filled(context, clock)
         with serving(Model(says=sound)) as model:
-            first = (await dream(SCOPE, tools, night(model))).document()["model"]
+            first = (await dream(SCOPE, context, night(model))).document()["model"]
             for proposed in first["proposed"] if verb else ():
-                await decided(tools, proposed["proposal_id"], verb)
-            second = (await dream(SCOPE, tools, night(model))).document()
+                await decided(context, proposed["proposal_id"], verb)
+            second = (await dream(SCOPE, context, night(model))).document()
             assert len(model.asked) == 2
             assert (second["result"], second["proposed"], second["model"]["proposed"]) == ("calm", [], [])
-            await told(tools, clock, "The import runs at six now", session_id="monday")
-            third = await dream(SCOPE, tools, night(model))
+            await told(context, clock, "The import runs at six now", session_id="monday")
+            third = await dream(SCOPE, context, night(model))
             assert len(model.asked) == 3  # the session has changed, the rest has not
             assert len(third.document()["model"]["proposed"]) == 1
 
@@ -98,16 +98,16 @@ def test_a_second_night_over_unchanged_memory_asks_nobody(verb: Verb | None) -> 
 
 
 def test_a_later_summary_of_a_session_takes_the_place_of_the_earlier() -> None:
-    async def story(tools: Tools, clock: HandClock) -> None:
+    async def story(context: Context, clock: HandClock) -> None:
         for text in SESSION:
-            await told(tools, clock, text, session_id="monday")
+            await told(context, clock, text, session_id="monday")
         with serving(Model(says=sound)) as model:
             for again in ("", " It runs again."):
                 model.says = lambda question, again=again: {"summary": SUMMARY + again}
-                thought = (await dream(SCOPE, tools, night(model))).document()["model"]
-                await decided(tools, thought["proposed"][0]["proposal_id"], Verb.APPROVE)
-                await told(tools, clock, "The import runs again", session_id="monday")
-        summaries = [record.content for record in await memories(tools, clock) if "summary" in record.tags]
+                thought = (await dream(SCOPE, context, night(model))).document()["model"]
+                await decided(context, thought["proposed"][0]["proposal_id"], Verb.APPROVE)
+                await told(context, clock, "The import runs again", session_id="monday")
+        summaries = [record.content for record in await memories(context, clock) if "summary" in record.tags]
         assert summaries == [f"{SUMMARY} It runs again."]
 
     asleep(story)
@@ -123,33 +123,33 @@ GARBAGE: tuple[Any, ...] = (
 
 
 def test_garbage_from_a_model_changes_nothing_and_it_is_asked_again() -> None:
-    async def story(tools: Tools, clock: HandClock) -> None:
+    async def story(context: Context, clock: HandClock) -> None:
         for text in SESSION:
-            await told(tools, clock, text, session_id="monday")
-        before = await memories(tools, clock)
+            await told(context, clock, text, session_id="monday")
+        before = await memories(context, clock)
         with serving(Model()) as model:
             for count, garbage in enumerate(GARBAGE, start=1):
                 model.says = lambda question, garbage=garbage: garbage
-                thought = (await dream(SCOPE, tools, night(model))).document()["model"]
+                thought = (await dream(SCOPE, context, night(model))).document()["model"]
                 assert thought["proposed"] == []
                 assert "of no use" in thought["problem"]
                 assert "k-1" not in json.dumps(thought)
                 assert len(model.asked) == count
-        assert await memories(tools, clock) == before
+        assert await memories(context, clock) == before
 
     asleep(story)
 
 
 def test_names_and_numbers_that_no_source_has_are_not_proposed() -> None:
-    async def story(tools: Tools, clock: HandClock) -> None:
+    async def story(context: Context, clock: HandClock) -> None:
         for text in SESSION:
-            await told(tools, clock, text, session_id="monday")
+            await told(context, clock, text, session_id="monday")
         proposed = []
         with serving(Model()) as model:
             for words in ("failed, says Zoltan.", "failed 17 times.", "failed, says Mara."):
-                await told(tools, clock, f"The question came back: {words[-6:]}", session_id="monday")
+                await told(context, clock, f"The question came back: {words[-6:]}", session_id="monday")
                 model.says = lambda question, words=words: {"summary": f"The import {words}"}
-                thought = (await dream(SCOPE, tools, night(model))).document()["model"]
+                thought = (await dream(SCOPE, context, night(model))).document()["model"]
                 assert thought["asked"] == 1
                 proposed.append(len(thought["proposed"]))
         assert proposed == [0, 0, 1]
@@ -159,24 +159,24 @@ def test_names_and_numbers_that_no_source_has_are_not_proposed() -> None:
 
 @pytest.mark.parametrize("status", [500, 302])
 def test_a_model_that_fails_changes_nothing(status: int) -> None:
-    async def story(tools: Tools, clock: HandClock) -> None:
-        await filled(tools, clock)
-        before = await memories(tools, clock)
+    async def story(context: Context, clock: HandClock) -> None:
+        await filled(context, clock)
+        before = await memories(context, clock)
         with serving(Model(says=sound, status=status)) as model:
-            thought = (await dream(SCOPE, tools, night(model))).document()["model"]
+            thought = (await dream(SCOPE, context, night(model))).document()["model"]
             assert (thought["asked"], thought["proposed"]) == (2, [])
             assert f"HTTP {status}" in thought["problem"]
-        assert await memories(tools, clock) == before
+        assert await memories(context, clock) == before
 
     asleep(story)
 
 
 def test_nothing_to_say_is_asked_once() -> None:
-    async def story(tools: Tools, clock: HandClock) -> None:
-        await filled(tools, clock)
+    async def story(context: Context, clock: HandClock) -> None:
+        await filled(context, clock)
         with serving(Model(says=lambda question: {"summary": "", "steps": []})) as model:
             for _ in range(2):
-                done = (await dream(SCOPE, tools, night(model))).document()["model"]
+                done = (await dream(SCOPE, context, night(model))).document()["model"]
                 assert done["proposed"] == []
             assert len(model.asked) == 2
 
@@ -187,35 +187,37 @@ def test_nothing_to_say_is_asked_once() -> None:
     "spending", [{"tokens": 1_500}, {"tokens": 10**6, "price": 10.0, "cost": 0.015}], ids=["tokens", "cost"]
 )
 def test_a_run_spends_no_more_than_it_may_and_says_what_is_left(spending: dict[str, Any]) -> None:
-    async def story(tools: Tools, clock: HandClock) -> None:
-        await filled(tools, clock)
+    async def story(context: Context, clock: HandClock) -> None:
+        await filled(context, clock)
         with serving(Model(says=sound, tokens=1_000)) as model:
-            thought = (await dream(SCOPE, tools, night(model, **spending))).document()["model"]
+            thought = (await dream(SCOPE, context, night(model, **spending))).document()["model"]
             assert (thought["asked"], thought["left"], thought["tokens"]) == (1, 1, 1_000)
-            rest = (await dream(SCOPE, tools, night(model, **spending))).document()["model"]
+            rest = (await dream(SCOPE, context, night(model, **spending))).document()["model"]
             assert (rest["asked"], rest["left"]) == (1, 0)  # another night goes on there
 
     asleep(story)
 
 
 def test_a_run_that_has_no_time_left_asks_nobody() -> None:
-    async def story(tools: Tools, clock: HandClock) -> None:
-        await filled(tools, clock)
+    async def story(context: Context, clock: HandClock) -> None:
+        await filled(context, clock)
         with serving(Model(says=sound)) as model:
             chosen = night(model)
-            late = Night(thinking=chosen.thinking, limits=Limits(seconds=0))
-            thought = (await dream(SCOPE, tools, late)).document()["model"]
+            late = ConsolidationRun(thinking=chosen.thinking, limits=Limits(seconds=0))
+            thought = (await dream(SCOPE, context, late)).document()["model"]
             assert (thought["asked"], thought["left"], model.asked) == (0, 2, [])
 
     asleep(story)
 
 
 def test_a_rehearsal_says_what_it_would_cost_and_asks_nobody() -> None:
-    async def story(tools: Tools, clock: HandClock) -> None:
-        await filled(tools, clock)
+    async def story(context: Context, clock: HandClock) -> None:
+        await filled(context, clock)
         with serving(Model(says=sound)) as model:
             chosen = night(model, price=1.0)
-            thought = (await dream(SCOPE, tools, Night(thinking=chosen.thinking, dry_run=True))).thought
+            thought = (
+                await dream(SCOPE, context, ConsolidationRun(thinking=chosen.thinking, dry_run=True))
+            ).thought
             assert (thought["asked"], thought["left"], model.asked) == (0, 2, [])
             assert thought["tokens"] > 0
             assert thought["cost"] > 0
@@ -224,23 +226,23 @@ def test_a_rehearsal_says_what_it_would_cost_and_asks_nobody() -> None:
 
 
 def test_without_a_model_the_pass_says_that_it_is_off() -> None:
-    async def story(tools: Tools, clock: HandClock) -> None:
-        done = await dream(SCOPE, tools, Night())
+    async def story(context: Context, clock: HandClock) -> None:
+        done = await dream(SCOPE, context, ConsolidationRun())
         assert done.document()["model"] == {"state": "off", "why": "no model is configured"}
 
     asleep(story)
     with pytest.raises(InvalidRequest) as caught:
-        night_of(Sleep(model="magic"))
+        night_of(ConsolidationSettings(model="magic"))
     assert caught.value.field == "model"
 
 
 def test_what_is_made_of_untrusted_memories_is_untrusted_and_the_question_marks_them_as_data() -> None:
-    async def story(tools: Tools, clock: HandClock) -> None:
+    async def story(context: Context, clock: HandClock) -> None:
         for text in SESSION:
-            await told(tools, clock, text, session_id="web", trust=Trust.UNTRUSTED)
-        await told(tools, clock, "Ana is on holiday", session_id="web")
+            await told(context, clock, text, session_id="web", trust=Trust.UNTRUSTED)
+        await told(context, clock, "Ana is on holiday", session_id="web")
         with serving(Model(says=sound)) as model:
-            await dream(SCOPE, tools, night(model))
+            await dream(SCOPE, context, night(model))
             [(_, headers, asked)] = model.asked
         assert headers["authorization"] == "Bearer k-1"
         task, said = (message["content"] for message in asked["messages"])
@@ -248,7 +250,7 @@ def test_what_is_made_of_untrusted_memories_is_untrusted_and_the_question_marks_
         assert said.startswith("<memories>")
         assert "holiday" not in said
         waiting = Wanted(tenant=SCOPE.tenant, agent=SCOPE.agent, states=frozenset({State.PENDING}))
-        [proposal] = await tools.governance.journal.proposals(waiting)
+        [proposal] = await context.governance.journal.proposals(waiting)
         assert proposal.change is not None
         assert proposal.change.put[0].record.trust is Trust.UNTRUSTED
 

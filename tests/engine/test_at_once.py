@@ -138,7 +138,7 @@ def test_a_question_waits_on_a_thread_when_all_readers_are_taken(tmp_path: Path)
     async def story() -> tuple[bool, list[object]]:
         async with filled(tmp_path, Watched()) as memory:
             await answers(memory)
-            store = (await memory._open()).tools.store
+            store = (await memory._open()).context.store
             assert isinstance(store, SqliteStore)
             with ExitStack() as taken:
                 for _ in range(len(store.file.readers)):

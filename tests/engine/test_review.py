@@ -208,16 +208,18 @@ def test_a_rule_that_cannot_be_meant_is_refused_and_the_old_ones_stay(url, rule)
 @on_every_store
 def test_another_tenant_changes_only_rules_about_itself(url):
     async def story(memory, clock):
-        house = {"name": "salaries", "verdict": "hold", "content_contains": ["salary"]}
+        container = {"name": "salaries", "verdict": "hold", "content_contains": ["salary"]}
         own = {"name": "own", "verdict": "hold", "tenant": ["other"], "tags": ["secret"]}
-        await memory.set_rules([house])
+        await memory.set_rules([container])
         memory.tenant = "other"
         assert (await memory.rules()).given == ()
         with pytest.raises(InvalidRequest, match="more than this tenant"):
-            await memory.set_rules([house | {"name": "for-all", "verdict": "allow", "tenant": ["default"]}])
+            await memory.set_rules(
+                [container | {"name": "for-all", "verdict": "allow", "tenant": ["default"]}]
+            )
         assert (await memory.set_rules([own])).given == (own,)
         memory.tenant = "default"
-        assert (await memory.rules()).given == (house,)
+        assert (await memory.rules()).given == (container,)
 
     play(url, story)
 

@@ -24,36 +24,36 @@ def on(path: Path, story: Callable[[Memory, Memory, Memory], Awaitable[None]]) -
     async def run() -> None:
         url = f"sqlite:///{path}/shared.db"
         async with (
-            Memory("agent", [url], embedder=Quick(), caller="operator:root") as house,
+            Memory("agent", [url], embedder=Quick(), caller="operator:root") as container,
             Memory("agent", [url], embedder=Quick(), tenant="acme", caller="operator:ana") as acme,
             Memory("agent", [url], embedder=Quick(), tenant="beta", caller="operator:ben") as beta,
         ):
-            await story(house, acme, beta)
+            await story(container, acme, beta)
 
     asyncio.run(run())
 
 
 def test_two_tenants_change_their_rules_at_once_under_the_same_name(tmp_path: Path) -> None:
-    async def story(house: Memory, acme: Memory, beta: Memory) -> None:
+    async def story(container: Memory, acme: Memory, beta: Memory) -> None:
         one, other = await asyncio.gather(
             acme.set_rules([HOLD], if_edition=0), beta.set_rules([REFUSE], if_edition=0)
         )
         assert (one.edition, other.edition) == (1, 1)
         assert (one.given, other.given) == ((HOLD,), (REFUSE,))
         assert [edition.by for edition in one.editions] == ["operator:ana"]
-        assert (await house.rules()).editions == ()
+        assert (await container.rules()).editions == ()
         assert (await acme.remember(SAID)).rule == "salaries"
         assert (await beta.remember(SAID)).status == "committed"
-        assert (await house.remember(SAID)).status == "committed"
+        assert (await container.remember(SAID)).status == "committed"
 
     on(tmp_path, story)
 
 
 def test_rules_of_the_default_tenant_judge_every_tenant_first(tmp_path: Path) -> None:
-    async def story(house: Memory, acme: Memory, beta: Memory) -> None:
-        await house.set_rules([HOLD])
+    async def story(container: Memory, acme: Memory, beta: Memory) -> None:
+        await container.set_rules([HOLD])
         await acme.set_rules([{"name": "salaries", "verdict": "allow", "everything": True}])
-        for memory in (house, acme, beta):
+        for memory in (container, acme, beta):
             assert (await memory.remember(SAID)).status == "staged"
         assert (await acme.rules()).edition == 1
         assert (await beta.rules()).given == ()
@@ -64,8 +64,8 @@ def test_rules_of_the_default_tenant_judge_every_tenant_first(tmp_path: Path) ->
 
 
 def test_rules_from_the_list_that_all_tenants_shared_stay_in_force_and_can_be_changed(tmp_path: Path) -> None:
-    async def story(house: Memory, acme: Memory, beta: Memory) -> None:
-        await house.set_rules([{**HOLD, "tenant": ["acme"]}])
+    async def story(container: Memory, acme: Memory, beta: Memory) -> None:
+        await container.set_rules([{**HOLD, "tenant": ["acme"]}])
         assert [rule["name"] for rule in (await acme.rules()).given] == ["salaries"]
         assert (await beta.rules()).given == ()
         assert (await acme.remember(SAID)).status == "staged"

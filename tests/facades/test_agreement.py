@@ -107,9 +107,9 @@ class Faces(RuleBasedStateMachine):
         self.memory = Memory("bot", ["sqlite://"], embedder=Quick(), policy=str(policy), clock=self.clock)
         self.world = World()
         self.number = 0
-        house = self.run(self.memory._open())
-        assert house.journal is not None
-        self.host = Host(house, house.journal, serves=host_over(house.capabilities))
+        container = self.run(self.memory._open())
+        assert container.journal is not None
+        self.host = Host(container, container.journal, serves=host_over(container.capabilities))
 
     def teardown(self) -> None:
         if hasattr(self, "memory"):

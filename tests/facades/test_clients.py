@@ -16,11 +16,12 @@ import pytest
 import memorywire
 from memorywire import Memory
 from memorywire.client import memory as async_module
+from memorywire.client import sync as blocking_module
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest, MemorywireError, StoreUnavailable
 from memorywire.sync import Memory as BlockingMemory
 
 
-@pytest.mark.parametrize("module", [async_module, memorywire.sync], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [async_module, blocking_module], ids=lambda m: m.__name__)
 def test_the_examples_in_the_docstrings_run(module):
     failed, tried = doctest.testmod(module)
     assert (failed, tried > 0) == (0, True)

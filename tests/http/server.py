@@ -12,7 +12,7 @@ from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from memorywire.app import Governance, House, Rules, open_house
+from memorywire.app import Container, Governance, Rules, open_container
 from memorywire.journal.operators import Operator, Role
 from memorywire.model.clock import Clock, system_clock
 from memorywire.search.embed import Embedder
@@ -95,7 +95,7 @@ class Server:
     """A running server and what stands behind it."""
 
     client: Client
-    house: House
+    container: Container
     loop: asyncio.AbstractEventLoop
     stop: asyncio.Event
     thread: threading.Thread
@@ -106,8 +106,10 @@ class Server:
 
     @property
     def registry(self) -> Registry:
-        assert self.house.journal is not None
-        return Registry(journal=self.house.journal, clock=self.house.tools.clock, actor="person:test")
+        assert self.container.journal is not None
+        return Registry(
+            journal=self.container.journal, clock=self.container.context.clock, actor="person:test"
+        )
 
     def operator(
         self,
@@ -118,7 +120,7 @@ class Server:
         **more: Any,
     ) -> Client:
         """A client with the token of a new operator."""
-        now = self.house.tools.clock()
+        now = self.container.context.clock()
         operator = Operator(
             name=name, role=Role(role), made_at=now, tenants=tuple(tenants), agents=tuple(agents)
         )
@@ -146,7 +148,7 @@ def serving(
     embedder: str | Embedder = "minilm",
     clock: Clock = system_clock,
     limits: Limits | None = None,
-    mounts: Callable[[House], Sequence[Mounted]] = lambda _: (),
+    mounts: Callable[[Container], Sequence[Mounted]] = lambda _: (),
     hosts: tuple[str, ...] = (),
     proxies: tuple[str, ...] = (),
     provider: Provider | None = None,
@@ -156,7 +158,7 @@ def serving(
     lines: list[str] = []
 
     async def life() -> None:
-        house = await open_house(
+        container = await open_container(
             stores=[store],
             embedder=embedder,
             embedder_key=None,
@@ -167,12 +169,12 @@ def serving(
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
 
         def opened(url: str) -> None:
-            ready.set_result(Server(Client(url), house, loop, stop, threading.current_thread(), lines))
+            ready.set_result(Server(Client(url), container, loop, stop, threading.current_thread(), lines))
 
         address = Address(port=0, hosts=hosts, proxies=proxies)
         try:
             await serve(
-                house,
+                container,
                 Serving(
                     address=address,
                     limits=limits or Limits(rate=1e6, wrong_tokens=1e6),
@@ -184,7 +186,7 @@ def serving(
                 stop,
             )
         finally:
-            await house.close()
+            await container.close()
 
     def start() -> None:
         try:

@@ -70,11 +70,11 @@ def _furnished(client: Client, server: Server) -> dict[str, str]:
     held = client.remember(f"held {MARK}", AGENT, approval_required=True)
     recalled = client.post("/v0/recall", {"agent_id": AGENT, "query": MARK}).json
     owed = Change(id=OWED, scope=Scope(tenant="umbrella", agent=AGENT), operation="remember", at=1)
-    server.run(server.house.journal.write(Act(debts=(Debt(store="elsewhere", change=owed, at=1),))))
+    server.run(server.container.journal.write(Act(debts=(Debt(store="elsewhere", change=owed, at=1),))))
     hook = Webhook(
         id=HOOK, url="http://127.0.0.1:9/", secret="x", tenant="umbrella", made_at=0, position=10**6
     )
-    server.run(server.house.journal.file.write(partial(webhooks.add, webhook=hook)))
+    server.run(server.container.journal.file.write(partial(webhooks.add, webhook=hook)))
     entries = client.get("/v0/audit", operation="remember").json["entries"]
     return {
         "memory": kept["id"],

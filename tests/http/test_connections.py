@@ -346,7 +346,7 @@ def open_session(client: Client) -> tuple[int, str]:
 @pytest.fixture
 def mcp() -> Iterator[Server]:
     limits = Limits(streams=4, rate=FAST)
-    with serving(limits=limits, mounts=lambda house: [mcp_mount(house, limits)]) as server:
+    with serving(limits=limits, mounts=lambda container: [mcp_mount(container, limits)]) as server:
         yield server
 
 

@@ -139,7 +139,7 @@ def test_a_program_hears_the_same_without_a_server(server: Server):
     receipt = server.client.remember("for the feed", agent="feed")
 
     async def heard() -> str | None:
-        async for event in Feed(server.house).listen(0, tenant="default", agents=("feed",)):
+        async for event in Feed(server.container).listen(0, tenant="default", agents=("feed",)):
             return event.subject
         return None
 

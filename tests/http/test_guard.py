@@ -198,7 +198,7 @@ def test_an_answer_that_takes_too_long_is_given_up_and_still_done():
         payload = {"agent_id": "a", "type": "semantic", "content": "slow but sure"}
         reply = server.client.post("/v0/remember", payload)
         assert (reply.status, reply.json["code"]) == (503, "overloaded")
-        total = until(lambda: server.run(server.house.tools.store.count(everything())), bool)
+        total = until(lambda: server.run(server.container.context.store.count(everything())), bool)
         assert total == 1
 
 

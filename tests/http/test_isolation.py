@@ -39,7 +39,7 @@ _agents = count()
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
-    with serving(policy="balanced", mounts=lambda house: [store_mount(house)]) as server:
+    with serving(policy="balanced", mounts=lambda container: [store_mount(container)]) as server:
         yield world_of(server)
 
 
@@ -138,7 +138,7 @@ def test_one_entry_is_for_whom_it_concerns_and_who_may_review():
         theirs = server.operator("theirs", tenants=["t2"])
         theirs.remember("the word is theirs", "a")
         [entry] = theirs.get("/v0/audit").json["entries"]
-        door = Door(server.house, Limits())
+        door = Door(server.container, Limits())
 
         def shown(tenant: str, rights: frozenset[Right] = frozenset(Right), agents: str = "*") -> object:
             caller = Caller(name="somebody", tenant=tenant, rights=rights, agents=(agents,))

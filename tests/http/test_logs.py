@@ -51,7 +51,7 @@ class Broken:
 @pytest.fixture(scope="module")
 def own() -> Iterator[Server]:
     broken = Mounted(path="/broken", app=Broken())
-    with serving(mounts=lambda house: [mcp_mount(house), broken]) as running:
+    with serving(mounts=lambda container: [mcp_mount(container), broken]) as running:
         yield running
 
 
@@ -168,7 +168,7 @@ def test_every_route_has_a_name_in_logs_and_figures(own: Server):
 
 
 def test_what_is_refused_is_named_too():
-    with serving(mounts=lambda house: [mcp_mount(house)]) as server:
+    with serving(mounts=lambda container: [mcp_mount(container)]) as server:
         server.operator("ana")
         for path, name in (("/mcp", "mcp"), ("/v0/recall", "recall"), ("/v0/memories", "list")):
             server.client.get(path)
@@ -178,6 +178,6 @@ def test_what_is_refused_is_named_too():
 def test_the_store_of_another_memorywire_is_named():
     from memorywire.server.http.peers import store_mount
 
-    with serving(mounts=lambda house: [store_mount(house)]) as server:
+    with serving(mounts=lambda container: [store_mount(container)]) as server:
         server.client.post(f"{STORE}/about", [])
         assert line_of(server, method="POST")["operation"] == "store"

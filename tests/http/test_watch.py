@@ -92,7 +92,7 @@ def clock() -> Ticker:
 @pytest.fixture
 def own(clock: Ticker) -> Iterator[Server]:
     """A server that nobody has asked anything yet."""
-    with serving(policy="balanced", clock=clock, mounts=lambda house: [mcp_mount(house)]) as running:
+    with serving(policy="balanced", clock=clock, mounts=lambda container: [mcp_mount(container)]) as running:
         yield running
 
 
@@ -111,11 +111,11 @@ def test_what_waits_is_counted_with_its_age(own: Server, clock: Ticker):
     own.client.remember("held until somebody looks", approval_required=True)
     change = Change(id="c", scope=Scope(agent="a"), operation="remember", at=clock())
     owed = Act(debts=(Debt(store="elsewhere", change=change, at=clock()),))
-    own.run(own.house.journal.write(owed))
+    own.run(own.container.journal.write(owed))
     hook = Webhook(id="w", url="http://127.0.0.1:9/", secret="x", tenant="t", made_at=0, position=10**6)
-    own.run(own.house.journal.file.write(partial(webhooks.add, webhook=hook)))
+    own.run(own.container.journal.file.write(partial(webhooks.add, webhook=hook)))
     letter = Letter(event=1, at=0, error="HTTP 410")
-    own.run(own.house.journal.file.write(partial(webhooks.bury, id="w", letter=letter)))
+    own.run(own.container.journal.file.write(partial(webhooks.bury, id="w", letter=letter)))
     clock.now += 30_000
     found = figures(own.client)
     assert found["memorywire_proposals"] == 1
@@ -124,7 +124,7 @@ def test_what_waits_is_counted_with_its_age(own: Server, clock: Ticker):
     assert found['memorywire_oldest_debt_seconds{store="elsewhere"}'] >= 30
     assert found['memorywire_debts{store="sqlite"}'] == 0
     assert found["memorywire_dead_letters"] == 1
-    own.run(own.house.journal.write(Act(paid=(("elsewhere", "c"),))))
+    own.run(own.container.journal.write(Act(paid=(("elsewhere", "c"),))))
     assert 'memorywire_debts{store="elsewhere"}' not in figures(own.client)
 
 

@@ -51,11 +51,11 @@ def listening() -> Iterator[Listener]:
 
 def added(server: Server, url: str, **more: Any) -> None:
     webhook = Webhook(id="w", url=url, secret=SECRET, tenant="default", made_at=0, position=0, **more)
-    server.run(server.house.journal.file.write(partial(webhooks.add, webhook=webhook)))
+    server.run(server.container.journal.file.write(partial(webhooks.add, webhook=webhook)))
 
 
 def standing(server: Server) -> Webhook:
-    (found,) = server.run(server.house.journal.file.read(webhooks.webhooks))
+    (found,) = server.run(server.container.journal.file.read(webhooks.webhooks))
     return found
 
 
@@ -104,7 +104,7 @@ def test_what_is_never_taken_becomes_a_letter_and_the_next_is_told():
         added(server, listener.url, tries=0)
         first, second = (server.client.remember(f"event {number}") for number in range(2))
         wait(lambda: standing(server).position >= 2)
-        (letter,) = server.run(server.house.journal.file.read(partial(webhooks.letters, id="w")))
+        (letter,) = server.run(server.container.journal.file.read(partial(webhooks.letters, id="w")))
         assert (letter.event, letter.error) == (1, "HTTP 410")
         assert listener.subjects()[-1] == second["change_id"]
         assert listener.subjects().count(first["change_id"]) == MOST_TRIES
@@ -113,7 +113,7 @@ def test_what_is_never_taken_becomes_a_letter_and_the_next_is_told():
 
 def test_an_address_where_nobody_is_waits_longer_each_time():
     with serving() as server:
-        began = server.house.tools.clock()
+        began = server.container.context.clock()
         added(server, "http://127.0.0.1:9/nobody")
         server.client.remember("unheard")
         wait(lambda: standing(server).tries >= 1)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from memorywire.journal.ledger import rows
-from memorywire.journal.recall_buffer import Spool, orphans
+from memorywire.journal.recall_buffer import RecallBuffer, orphans
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.proposal import RecallNote
 from memorywire.model.record import DEFAULT_TENANT, Scope
@@ -60,10 +60,10 @@ def recalled(path: Path, *ids: str) -> list[bool]:
     """Whether the journal, opened anew, knows each of these recalls, and the ledger with it."""
 
     async def story() -> list[bool]:
-        async with a_house(path) as house:
-            assert house.journal is not None
-            notes = [await house.journal.recall(DEFAULT_TENANT, id) for id in ids]
-            told = await house.journal.file.read(lambda db: [row.said.get("subject") for row in rows(db)])
+        async with a_house(path) as container:
+            assert container.journal is not None
+            notes = [await container.journal.recall(DEFAULT_TENANT, id) for id in ids]
+            told = await container.journal.file.read(lambda db: [row.said.get("subject") for row in rows(db)])
             return [note is not None and told.count(id) == 1 for note, id in zip(notes, ids, strict=True)]
 
     return run(story())
@@ -80,7 +80,7 @@ def test_a_recall_survives_its_process(tmp_path: Path):
 
 def test_what_a_living_process_noted_is_left_to_it(tmp_path: Path):
     journal = tmp_path / "m.db"
-    spool = Spool(tmp_path / "m.db-recalls-1")
+    spool = RecallBuffer(tmp_path / "m.db-recalls-1")
     spool.add(a_note("r1"))
     assert list(orphans(journal)) == []
     spool.close()
@@ -94,7 +94,7 @@ def test_what_a_living_process_noted_is_left_to_it(tmp_path: Path):
 
 def test_a_file_has_its_name_only_once_it_is_locked(tmp_path: Path):
     """Else another process that opens the journal in between would take it for an orphan, and delete it."""
-    spool = Spool(tmp_path / "m.db-recalls-1")
+    spool = RecallBuffer(tmp_path / "m.db-recalls-1")
     (tmp_path / ".m.db-recalls-1").touch()  # as far as a process came that died right then
     assert list(orphans(tmp_path / "m.db")) == []
     spool.add(a_note("r1"))
@@ -147,12 +147,12 @@ def test_a_note_that_has_no_spelling_is_refused_and_blocks_nothing_behind_it(
     path = tmp_path / "m.db"
 
     async def story() -> None:
-        async with a_house(path) as house:
-            assert house.journal is not None
+        async with a_house(path) as container:
+            assert container.journal is not None
             with pytest.raises(InvalidRequest):
-                house.journal.note(replace(a_note("r1"), **unspeakable))
-            house.journal.note(a_note("r2"))
-            await house.journal.settle()
+                container.journal.note(replace(a_note("r1"), **unspeakable))
+            container.journal.note(a_note("r2"))
+            await container.journal.settle()
 
     run(story())
     assert recalled(path, "r1", "r2") == [False, True]
@@ -160,7 +160,7 @@ def test_a_note_that_has_no_spelling_is_refused_and_blocks_nothing_behind_it(
 
 def test_a_score_that_is_no_number_keeps_no_heir_from_opening(tmp_path: Path):
     path = tmp_path / "m.db"
-    spool = Spool(tmp_path / "m.db-recalls-1")
+    spool = RecallBuffer(tmp_path / "m.db-recalls-1")
     spool.add(replace(a_note("r1"), hits=(("m1", 1, 0.5), ("m2", 1, 0.25))))
     spool.close()
     (left,) = tmp_path.glob("*-recalls-*")

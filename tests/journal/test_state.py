@@ -126,12 +126,12 @@ def test_a_comparison_of_what_is_new_sees_that_and_nothing_older(tmp_path: Path)
 
 def test_a_recall_that_is_not_written_yet_does_not_name_the_erased_user_afterwards(tmp_path: Path):
     async def main() -> None:
-        async with a_house(tmp_path / "m.db") as house:
+        async with a_house(tmp_path / "m.db") as container:
             kept = await ask(
-                house, "remember", type="semantic", content="green tea", user_id="ana@example.com"
+                container, "remember", type="semantic", content="green tea", user_id="ana@example.com"
             )
-            await ask(house, "recall", query="what tea?", user_id="ana@example.com")
-            await ask(house, "forget", ids=[kept["id"]], hard_delete=True)
+            await ask(container, "recall", query="what tea?", user_id="ana@example.com")
+            await ask(container, "forget", ids=[kept["id"]], hard_delete=True)
 
     asyncio.run(main())
     assert b"ana@example.com" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
@@ -140,9 +140,9 @@ def test_a_recall_that_is_not_written_yet_does_not_name_the_erased_user_afterwar
 def test_a_server_raises_an_alarm(tmp_path: Path):
     async def main() -> list[str]:
         alarms: list[str] = []
-        async with a_house(tmp_path / "m.db") as house:
-            await ask(house, "remember", type="semantic", content="green tea")
-            checks = StateChecks(house.journal, alarms.append)
+        async with a_house(tmp_path / "m.db") as container:
+            await ask(container, "remember", type="semantic", content="green tea")
+            checks = StateChecks(container.journal, alarms.append)
             assert await checks.check()
             db = apsw.Connection(str(tmp_path / "m.db"))
             db.execute("UPDATE version SET source = 'eve'")

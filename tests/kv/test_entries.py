@@ -220,11 +220,11 @@ def test_owners_do_not_see_each_others_keys() -> None:
         await memory.kv.of("user", "ana").set("k", "ana's")
         await memory.kv.of("user", "ben").set("k", "ben's")
         await memory.kv.of("tenant", "default").set("k", "ours")
-        shelves = [memory.kv, memory.kv.of("user", "ana"), memory.kv.of("user", "ben")]
-        shelves += [memory.kv.of("tenant", "default"), memory.kv.of("agent", "kv:user")]
-        found = [await shelf.get("k") for shelf in shelves]
+        index_cache = [memory.kv, memory.kv.of("user", "ana"), memory.kv.of("user", "ben")]
+        index_cache += [memory.kv.of("tenant", "default"), memory.kv.of("agent", "kv:user")]
+        found = [await agent_index.get("k") for agent_index in index_cache]
         assert [entry and entry.value for entry in found] == ["mine", "ana's", "ben's", "ours", None]
-        assert [len((await shelf.list()).entries) for shelf in shelves] == [1, 1, 1, 1, 0]
+        assert [len((await agent_index.list()).entries) for agent_index in index_cache] == [1, 1, 1, 1, 0]
 
     play(story)
 

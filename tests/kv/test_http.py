@@ -53,15 +53,15 @@ def test_null_is_a_value(server: Server) -> None:
 
 
 def test_keys_are_listed_and_counted_and_found(server: Server) -> None:
-    shelf = at("kv", "user", "ana")
+    agent_index = at("kv", "user", "ana")
     entries = [{"key": f"n{n}", "value": f"note {n}", "embed": True} for n in range(3)]
-    done = server.client.post(shelf, {"entries": [*entries, {"key": "bad", "value": _TOKEN}]})
+    done = server.client.post(agent_index, {"entries": [*entries, {"key": "bad", "value": _TOKEN}]})
     assert [item["status"] for item in done.json["items"]] == [200, 200, 200, 422]
     assert fits("kv_set_many.response", done.json)
-    page = server.client.get(shelf, prefix="n", limit=2)
+    page = server.client.get(agent_index, prefix="n", limit=2)
     assert ([entry["key"] for entry in page.json["entries"]], page.json["next"]) == (["n0", "n1"], "n1")
     assert fits("kv_list.response", page.json)
-    counted = server.client.post(f"{shelf}/count", {"by": 2})
+    counted = server.client.post(f"{agent_index}/count", {"by": 2})
     assert counted.json["value"] == 2
     found = server.client.post(
         at("kv-search", "user", "ana"), {"query": "note 1", "dedup": {"mode": "merge"}}
@@ -182,21 +182,21 @@ def test_a_token_reaches_its_own_tenant_and_agents_only() -> None:
 
 
 def test_of_many_values_only_what_is_no_entry_is_refused(server: Server) -> None:
-    shelf = at("kv", "agent", "many")
+    agent_index = at("kv", "agent", "many")
     wrong: list[dict[str, Any]] = [
         *({"key": "no value"}, {"key": "", "value": 1}, {"key": "k" * 257, "value": 1}, {"value": 1}),
         *({"key": "k", "value": 1, "more": 1}, {"key": "k", "value": 1, "ttl": "soon"}),
     ]
     sent = [{"key": "first", "value": 1}, *wrong, {"key": "last", "value": 2}]
-    done = server.client.post(shelf, {"entries": sent})
+    done = server.client.post(agent_index, {"entries": sent})
     assert [item["status"] for item in done.json["items"]] == [200, *[422] * len(wrong), 200]
     assert fits("kv_set_many.response", done.json)
     fields = [item["problem"]["field"] for item in done.json["items"][1:-1]]
     assert fields == ["value", "key", "key", "key", "more", "ttl"]
-    assert [entry["key"] for entry in server.client.get(shelf).json["entries"]] == ["first", "last"]
-    none = server.client.post(shelf, {"entries": wrong})
+    assert [entry["key"] for entry in server.client.get(agent_index).json["entries"]] == ["first", "last"]
+    none = server.client.post(agent_index, {"entries": wrong})
     assert {item["status"] for item in none.json["items"]} == {422}
-    assert server.client.post(shelf, {"entries": ["no object"]}).status == 422
+    assert server.client.post(agent_index, {"entries": ["no object"]}).status == 422
 
 
 def test_what_is_wired_is_told(server: Server) -> None:

@@ -280,9 +280,11 @@ def test_everybody_is_told_when_the_store_is_gone() -> None:
     async def story(memory: Memory, clock: HandClock) -> None:
         keys = memory.kv
         await keys.set("k", 1)
-        house = await keys._house()
+        container = await keys._house()
         await memory.close()
-        able = together.Keys(owner=keys.owner, tools=house.tools, limits=keys.limits, usage=house.usage)
+        able = together.Keys(
+            owner=keys.owner, context=container.context, limits=keys.limits, usage=container.usage
+        )
         sets = (together.keep(able, Setting(key=f"k{n}", value=n)) for n in range(3))
         done = await asyncio.gather(*sets, return_exceptions=True)
         assert [type(one) for one in done] == [StoreUnavailable] * 3
@@ -326,14 +328,14 @@ def test_requests_of_one_caller_share_a_group_and_those_of_another_do_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def story(memory: Memory, clock: HandClock) -> None:
-        house = await memory.kv._house()
+        container = await memory.kv._house()
         groups = _watched(monkeypatch, gate := asyncio.Event())
         gate.set()
 
         def as_caller(name: str) -> together.Keys:
-            tools = house.as_caller(name)
+            context = container.as_caller(name)
             return together.Keys(
-                owner=memory.kv.owner, tools=tools, limits=memory.kv.limits, usage=house.usage
+                owner=memory.kv.owner, context=context, limits=memory.kv.limits, usage=container.usage
             )
 
         who = ["ana", "ana", "ben", "ben", "ana"]

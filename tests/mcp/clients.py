@@ -12,7 +12,7 @@ from mcp.client.session import ClientRequestContext
 from mcp.server.lowlevel import Server
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult
 
-from memorywire.app import Governance, House, open_house
+from memorywire.app import Container, Governance, open_container
 from memorywire.journal import ledger
 from memorywire.model.clock import Clock, system_clock
 from memorywire.server.http.endpoint import Door, Limits
@@ -30,8 +30,8 @@ both_eras = pytest.mark.parametrize("era", ERAS)
 @asynccontextmanager
 async def a_house(
     store: str = "sqlite://", policy: str = "open", clock: Clock = system_clock
-) -> AsyncIterator[House]:
-    house = await open_house(
+) -> AsyncIterator[Container]:
+    container = await open_container(
         stores=[store],
         embedder="minilm",
         embedder_key=None,
@@ -39,15 +39,15 @@ async def a_house(
         governance=Governance(policy=policy),
     )
     try:
-        yield house
+        yield container
     finally:
-        await house.close()
+        await container.close()
 
 
 def server_of(
-    house: House, agent: str = "ana", user: str | None = None, *, asking: bool = True
+    container: Container, agent: str = "ana", user: str | None = None, *, asking: bool = True
 ) -> Server[Any]:
-    door = Door(house, Limits())
+    door = Door(container, Limits())
 
     async def open_door() -> Door:
         return door
@@ -65,7 +65,10 @@ def with_agent(
     """Tell a story to one agent's client, over a new memory."""
 
     async def told() -> T:
-        async with a_house(policy=policy) as house, Client(server_of(house), mode=era, **options) as client:
+        async with (
+            a_house(policy=policy) as container,
+            Client(server_of(container), mode=era, **options) as client,
+        ):
             return await story(client)
 
     return asyncio.run(told())
@@ -103,9 +106,9 @@ async def remembered(client: Client, content: str, **fields: Any) -> dict[str, A
     return receipt
 
 
-async def actors(house: House) -> list[tuple[str, str]]:
+async def actors(container: Container) -> list[tuple[str, str]]:
     """What the ledger says was done, and by whom."""
-    assert house.journal is not None
-    rows = await house.journal.file.read(lambda db: list(ledger.rows(db)))
+    assert container.journal is not None
+    rows = await container.journal.file.read(lambda db: list(ledger.rows(db)))
     entries = [json.loads(row.body) for row in rows if row.body is not None]
     return [(entry["kind"], entry["actor"]) for entry in entries]

@@ -19,7 +19,7 @@ def main(folder: Path, *, bare: bool) -> int:
     suite = folder / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
     failed = 0
     extend = {} if bare else {"extend": with_fixtures}
-    with serving(mounts=lambda house: [mcp_mount(house, **extend)]) as server:
+    with serving(mounts=lambda container: [mcp_mount(container, **extend)]) as server:
         for revision in REVISIONS:
             told = subprocess.run(
                 [node, suite, "server", "--url", f"{server.client.url}/mcp", "--requirements", revision],

@@ -21,12 +21,12 @@ def told_to(
     """What the tool answered, what can be recalled after it, and what the ledger says."""
 
     async def story() -> tuple[Any, Any, Any]:
-        async with a_house() as house:
-            server = server_of(house, **options)
+        async with a_house() as container:
+            server = server_of(container, **options)
             async with Client(server, mode=era, elicitation_callback=person) as client:
                 result = await client.call_tool("remember", call)
                 found = await client.call_tool("recall", {"query": "invoice", "min_relevance": "off"})
-                return result, found.structured_content["results"], await actors(house)
+                return result, found.structured_content["results"], await actors(container)
 
     return asyncio.run(story())
 
@@ -90,8 +90,8 @@ def test_a_held_forget_shows_what_would_go():
 
     async def story() -> Any:
         async with (
-            a_house(policy="balanced") as house,
-            Client(server_of(house), elicitation_callback=person) as client,
+            a_house(policy="balanced") as container,
+            Client(server_of(container), elicitation_callback=person) as client,
         ):
             kept = {"type": "semantic", "content": "Ana pays by invoice", "tags": ["money"]}
             await client.call_tool("remember", kept)
@@ -107,8 +107,8 @@ def test_a_held_forget_shows_what_would_go():
 def test_an_approval_is_of_the_call_it_was_asked_for():
     async def story() -> None:
         async with (
-            a_house() as house,
-            Client(server_of(house), elicitation_callback=Person("approve")) as client,
+            a_house() as container,
+            Client(server_of(container), elicitation_callback=Person("approve")) as client,
         ):
             asked = await client.session.call_tool("remember", HELD, allow_input_required=True)
             assert isinstance(asked, InputRequiredResult)
@@ -129,7 +129,7 @@ def test_an_approval_is_of_the_call_it_was_asked_for():
 
 def test_what_an_agent_would_erase_for_good_waits_and_what_it_forgets_does_not():
     async def story() -> None:
-        async with a_house(policy="balanced") as house, Client(server_of(house)) as client:
+        async with a_house(policy="balanced") as container, Client(server_of(container)) as client:
             kept = {"type": "semantic", "content": "Ana pays by invoice"}
             id = (await client.call_tool("remember", kept)).structured_content["id"]
             held = (await client.call_tool("forget", {"ids": [id], "hard_delete": True})).structured_content

@@ -50,20 +50,20 @@ async def refusal(client: Client, **fields: Any) -> Mapping[str, Any]:
 @pytest.mark.parametrize("verb", ["approve", "reject", "reopen"])
 def test_a_program_on_the_pipe_cannot_decide(era: str, verb: str):
     async def story() -> None:
-        async with a_house() as house, Client(server_of(house), mode=era) as client:
+        async with a_house() as container, Client(server_of(container), mode=era) as client:
             id = await staged(client)
             told = await refusal(client, proposal_ids=[id], verb=verb)
             assert told["code"] == "forbidden"
             assert f"memorywire review show {id}" in told["fix"]
             assert "console" in told["fix"]
-            assert [kind for kind, _ in await actors(house)] == ["staged"]
+            assert [kind for kind, _ in await actors(container)] == ["staged"]
 
     asyncio.run(story())
 
 
 def test_an_agent_cannot_approve_its_own_erasure():
     async def story() -> None:
-        async with a_house(policy="balanced") as house, Client(server_of(house)) as client:
+        async with a_house(policy="balanced") as container, Client(server_of(container)) as client:
             id = (await client.call_tool("remember", KEPT)).structured_content["id"]
             held = (await client.call_tool("forget", {"ids": [id], "hard_delete": True})).structured_content
             told = await refusal(client, proposal_ids=[held["proposal_id"]], verb="approve", confirm="erase")
@@ -75,14 +75,14 @@ def test_an_agent_cannot_approve_its_own_erasure():
 
 def test_a_decision_is_what_the_person_answered_about_that_very_proposal():
     async def story(person: Person, verb: str) -> tuple[Any, list[tuple[str, str]]]:
-        async with a_house() as house:
-            async with Client(server_of(house)) as silent:
+        async with a_house() as container:
+            async with Client(server_of(container)) as silent:
                 first = await staged(silent)
                 other = {**HELD, "content": "Ben pays in cash"}
                 assert not (await silent.call_tool("remember", other)).is_error
-            async with Client(server_of(house), mode="legacy", elicitation_callback=person) as client:
+            async with Client(server_of(container), mode="legacy", elicitation_callback=person) as client:
                 done = await method(client, "decide", proposal_ids=[first], verb=verb)
-            return done, await actors(house)
+            return done, await actors(container)
 
     person = Person("approve")
     done, ledger = asyncio.run(story(person, "approve"))
@@ -96,9 +96,9 @@ def test_a_decision_is_what_the_person_answered_about_that_very_proposal():
 
 def test_a_form_that_was_closed_decides_nothing():
     async def story() -> None:
-        async with a_house() as house:
+        async with a_house() as container:
             person = Person(None, "decline")
-            async with Client(server_of(house), mode="legacy", elicitation_callback=person) as client:
+            async with Client(server_of(container), mode="legacy", elicitation_callback=person) as client:
                 receipt = (await client.call_tool("remember", HELD)).structured_content
                 told = await refusal(client, proposal_ids=[receipt["proposal_id"]], verb="approve")
                 assert told["code"] == "forbidden"
@@ -114,8 +114,8 @@ def test_an_erasure_is_approved_with_a_typed_word(era: str, typed: str | None, g
 
     async def story() -> None:
         async with (
-            a_house(policy="balanced") as house,
-            Client(server_of(house), mode=era, elicitation_callback=person) as client,
+            a_house(policy="balanced") as container,
+            Client(server_of(container), mode=era, elicitation_callback=person) as client,
         ):
             id = (await client.call_tool("remember", KEPT)).structured_content["id"]
             result = await client.call_tool("forget", {"ids": [id], "hard_delete": True})
@@ -133,7 +133,7 @@ def proposals(client: HttpClient) -> list[str]:
 
 
 def test_without_operators_a_program_over_http_cannot_decide_and_an_operators_token_can():
-    with serving(policy="open", mounts=lambda house: [mcp_mount(house)]) as server:
+    with serving(policy="open", mounts=lambda container: [mcp_mount(container)]) as server:
         assert b"staged" in said(server.client, "tools/call", {"name": "remember", "arguments": HELD})
         decision = {"proposal_ids": proposals(server.client), "verb": "approve"}
         assert b'"forbidden"' in said(server.client, "memory/decide", decision)
@@ -147,8 +147,8 @@ def test_with_four_eyes_nobody_approves_through_the_connection_that_asked():
 
     async def story() -> None:
         async with (
-            a_house(policy="strict") as house,
-            Client(server_of(house), elicitation_callback=person) as client,
+            a_house(policy="strict") as container,
+            Client(server_of(container), elicitation_callback=person) as client,
         ):
             result = await client.call_tool("remember", KEPT)
             assert result.structured_content["status"] == "staged"
@@ -159,7 +159,7 @@ def test_with_four_eyes_nobody_approves_through_the_connection_that_asked():
 
 
 def test_with_four_eyes_one_token_does_not_approve_what_it_asked_for():
-    with serving(policy="strict", mounts=lambda house: [mcp_mount(house)]) as server:
+    with serving(policy="strict", mounts=lambda container: [mcp_mount(container)]) as server:
         ana, ben = server.operator("ana"), server.operator("ben")
         assert b"staged" in said(ana, "tools/call", {"name": "remember", "arguments": KEPT})
         by_mcp = {"proposal_ids": proposals(ana), "verb": "approve"}

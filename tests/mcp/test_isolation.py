@@ -28,7 +28,7 @@ METHODS = [(operation, field) for operation in (*CARDS, *REVIEWS) for field in i
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
-    with serving(policy="balanced", mounts=lambda house: [mcp_mount(house)]) as server:
+    with serving(policy="balanced", mounts=lambda container: [mcp_mount(container)]) as server:
         yield world_of(server)
 
 

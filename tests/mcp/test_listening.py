@@ -30,10 +30,10 @@ async def heard(stream: Any) -> str:
 def test_a_client_is_told_when_to_read_again_and_of_nothing_else():
     async def story() -> None:
         async with (
-            a_house() as house,
-            Client(server_of(house, "ana", "u1")) as mine,
-            Client(server_of(house, "ben")) as ben,
-            Client(server_of(house, "ana", "u2")) as other,
+            a_house() as container,
+            Client(server_of(container, "ana", "u1")) as mine,
+            Client(server_of(container, "ben")) as ben,
+            Client(server_of(container, "ana", "u2")) as other,
         ):
             kept = await remembered(mine, "Ana prefers green tea", id="tea")
             theirs = await remembered(ben, "Ben prefers coffee", id="coffee")
@@ -48,7 +48,7 @@ def test_a_client_is_told_when_to_read_again_and_of_nothing_else():
 
 
 def test_a_revoked_token_hears_no_more():
-    with serving(mounts=lambda house: [mcp_mount(house)]) as server:
+    with serving(mounts=lambda container: [mcp_mount(container)]) as server:
         token = server.operator("bot", role="agent").token
         admin = server.operator("ana")
 
@@ -89,10 +89,10 @@ def test_ids_and_tags_are_completed(era: str):
 
 def test_what_is_offered_is_the_agents_own():
     async def story() -> None:
-        async with a_house() as house:
-            async with Client(server_of(house, "ana")) as client:
+        async with a_house() as container:
+            async with Client(server_of(container, "ana")) as client:
                 await remembered(client, "Ana prefers green tea", id="tea-1", tags=["drinks"])
-            async with Client(server_of(house, "ben")) as client:
+            async with Client(server_of(container, "ben")) as client:
                 for ref, name in ((BY_ID, "id"), (BY_QUERY, "query")):
                     assert (await client.complete(ref, {"name": name, "value": ""})).completion.values == []
 

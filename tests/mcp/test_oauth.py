@@ -26,8 +26,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     keys = jwks(tmp_path_factory.mktemp("keys"))
     provider = Provider(issuer=ISSUER, audience=AUDIENCE, keys=str(keys))
 
-    def mounts(house: Any) -> list[Any]:
-        return [mcp_mount(house, provider=provider), metadata_mount(provider, PATH)]
+    def mounts(container: Any) -> list[Any]:
+        return [mcp_mount(container, provider=provider), metadata_mount(provider, PATH)]
 
     with serving(provider=provider, mounts=mounts) as running:
         yield running
@@ -88,7 +88,7 @@ def test_the_metadata_has_two_addresses_and_is_only_read(server: Server):
 
 
 def test_without_a_provider_there_is_nobody_to_sign_in_with():
-    with serving(mounts=lambda house: [mcp_mount(house)]) as server:
+    with serving(mounts=lambda container: [mcp_mount(container)]) as server:
         server.operator("ana")
         assert challenge(server.client) == (401, "Bearer")
         assert server.client.get(METADATA).status in (401, 404)

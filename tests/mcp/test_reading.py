@@ -46,11 +46,11 @@ def test_a_recall_can_be_read_at_its_address(era: str):
 
 def test_what_is_not_there_and_what_is_anothers_read_the_same():
     async def told() -> list[Any]:
-        async with a_house() as house:
-            async with Client(server_of(house, "ben")) as client:
+        async with a_house() as container:
+            async with Client(server_of(container, "ben")) as client:
                 theirs = (await remembered(client, "Ben drinks mate"))["id"]
             errors = []
-            async with Client(server_of(house, "ana")) as client:
+            async with Client(server_of(container, "ana")) as client:
                 for id in (theirs, "0" * len(theirs)):
                     with pytest.raises(MCPError) as caught:
                         await client.read_resource(f"memorywire://memories/{id}")
@@ -134,7 +134,7 @@ def test_the_extension_speaks_the_wire_and_shows_what_waits(era: str):
 
 def test_the_extension_lets_nobody_review_where_nobody_decides():
     async def told() -> None:
-        async with a_house() as house, Client(server_of(house, asking=False)) as client:
+        async with a_house() as container, Client(server_of(container, asking=False)) as client:
             assert (await method(client, "recall", query="tea"))["results"] == []
             with pytest.raises(MCPError, match="nobody decides"):
                 await method(client, "proposals")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from mcp.client.client import Client
 
-from memorywire.app import House
+from memorywire.app import Container
 from memorywire.app.dispatch import dispatch
 from memorywire.model.record import DEFAULT_TENANT
 from memorywire.server.mcp.schemas import SCOPE
@@ -19,10 +19,10 @@ from tests.mcp.clients import a_house, server_of, text
 from tests.spec.scenario import Ticker, run
 
 
-async def by_tool(house: House, operation: str, payload: dict[str, Any]) -> Any:
+async def by_tool(container: Container, operation: str, payload: dict[str, Any]) -> Any:
     """The answer, and the agent that the connection stands for."""
     arguments = {name: value for name, value in payload.items() if name not in SCOPE}
-    server = server_of(house, payload["agent_id"], payload.get("user_id"), asking=False)
+    server = server_of(container, payload["agent_id"], payload.get("user_id"), asking=False)
     async with Client(server) as client:
         result = await client.call_tool(operation, arguments)
     if result.is_error:
@@ -46,12 +46,12 @@ def test_scenario(name: str):
 
     with asyncio.Runner() as runner:
         opening = a_house(policy=scenario.get("policy", "open"), clock=clock)
-        house = runner.run(opening.__aenter__())
+        container = runner.run(opening.__aenter__())
 
         def call(operation: str, payload: dict[str, Any]) -> Any:
             if applies(operation, payload):
-                return runner.run(by_tool(house, operation, payload))
-            return encode(runner.run(dispatch(operation, payload, house, tenant=DEFAULT_TENANT)))
+                return runner.run(by_tool(container, operation, payload))
+            return encode(runner.run(dispatch(operation, payload, container, tenant=DEFAULT_TENANT)))
 
         try:
             run(scenario, call, clock)

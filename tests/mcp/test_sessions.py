@@ -56,7 +56,7 @@ def told(story: Coroutine[Any, Any, Any]) -> Any:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("mcp")
-    with serving(f"sqlite://{folder}/memory.db", mounts=lambda house: [mcp_mount(house)]) as running:
+    with serving(f"sqlite://{folder}/memory.db", mounts=lambda container: [mcp_mount(container)]) as running:
         yield running
 
 
@@ -136,14 +136,14 @@ def test_many_clients_at_once_get_their_own_answers(server: Server):
 
 
 def test_a_stranger_is_turned_away_before_the_protocol():
-    with serving(mounts=lambda house: [mcp_mount(house)]) as server:
+    with serving(mounts=lambda container: [mcp_mount(container)]) as server:
         known = server.operator("ana", role="writer")
         assert server.client.post("/mcp", INITIALIZE, Accept=ACCEPT).status == 401
         assert known.post("/mcp", INITIALIZE, Accept=ACCEPT).status == 200
 
 
 def test_a_session_is_of_the_credential_that_opened_it():
-    with serving(mounts=lambda house: [mcp_mount(house)]) as server:
+    with serving(mounts=lambda container: [mcp_mount(container)]) as server:
         ana, ben = (server.operator(name, role="writer") for name in ("ana", "ben"))
         session = ana.post("/mcp", INITIALIZE, Accept=ACCEPT).headers["mcp-session-id"]
         ping = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
@@ -153,7 +153,7 @@ def test_a_session_is_of_the_credential_that_opened_it():
 
 
 def test_rights_and_agents_of_a_token_hold_for_tools():
-    with serving(mounts=lambda house: [mcp_mount(house)]) as server:
+    with serving(mounts=lambda container: [mcp_mount(container)]) as server:
         reader = server.operator("reader", role="reader", agents=("ana",)).token
         writer = server.operator("writer", role="writer", agents=("ana", "ben-*")).token
 
@@ -173,7 +173,7 @@ def test_rights_and_agents_of_a_token_hold_for_tools():
 
 def test_only_a_token_that_may_review_is_asked():
     held = {"type": "semantic", "content": "Ana pays by invoice", "approval_required": True}
-    with serving(mounts=lambda house: [mcp_mount(house)]) as server:
+    with serving(mounts=lambda container: [mcp_mount(container)]) as server:
         tokens = {role: server.operator(role, role=role).token for role in ("writer", "admin")}
 
         async def story(role: str) -> tuple[str, int]:
@@ -197,7 +197,7 @@ def test_a_page_of_another_origin_cannot_speak_to_it(server: Server):
 
 
 def test_a_server_that_ends_does_not_wait_for_a_client_that_listens(caplog: pytest.LogCaptureFixture):
-    with serving(mounts=lambda house: [mcp_mount(house)]) as server:
+    with serving(mounts=lambda container: [mcp_mount(container)]) as server:
         opened = server.client.post("/mcp", INITIALIZE, Accept=ACCEPT)
         listening = server.client.connect()
         said = {"Accept": "text/event-stream", "Mcp-Session-Id": opened.headers["mcp-session-id"]}

@@ -190,12 +190,12 @@ def test_a_tool_that_is_not_there_is_an_error_of_the_protocol():
 
 def test_memories_of_another_agent_or_user_are_not_there():
     async def told() -> None:
-        async with a_house() as house:
-            async with Client(server_of(house, "ana", "u1")) as client:
+        async with a_house() as container:
+            async with Client(server_of(container, "ana", "u1")) as client:
                 mine = await remembered(client, "Ana prefers green tea")
                 assert not (await client.call_tool("get", {"id": mine["id"]})).is_error
             for agent, user in (("ben", "u1"), ("ana", "u2")):
-                async with Client(server_of(house, agent, user)) as client:
+                async with Client(server_of(container, agent, user)) as client:
                     found = await client.call_tool("recall", {"query": "green tea", "min_relevance": "off"})
                     assert found.structured_content["results"] == []
                     other = problem(await client.call_tool("get", {"id": mine["id"]}))
@@ -209,9 +209,9 @@ def test_memories_of_another_agent_or_user_are_not_there():
 
 def test_the_ledger_names_the_agent():
     async def told() -> list[tuple[str, str]]:
-        async with a_house() as house, Client(server_of(house, "ana")) as client:
+        async with a_house() as container, Client(server_of(container, "ana")) as client:
             await remembered(client, "Ana prefers green tea")
-            return await actors(house)
+            return await actors(container)
 
     assert asyncio.run(told()) == [("committed", "agent:ana")]
 

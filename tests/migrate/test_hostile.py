@@ -11,7 +11,7 @@ from memorywire.migrate.readable import write_readable
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.parts import CONTENT_CHARS_MAX
 from memorywire.model.record import DEFAULT_TENANT
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.wire import spec
 from tests.bundle.story import imported, on
 
@@ -21,10 +21,10 @@ Spoil = Callable[[Path], None]
 def _written(folder: Path, format_: str) -> Path:
     path = folder / ("memories.csv" if format_ == "csv" else "memories")
 
-    async def story(memory: Memory, tools: Tools) -> None:
+    async def story(memory: Memory, context: Context) -> None:
         await memory.remember("Ana likes tea", id="one", tags=["t"])
         await memory.remember("Ben likes coffee", id="two")
-        await write_readable(path, format_, tools.store, DEFAULT_TENANT, ("agent",))
+        await write_readable(path, format_, context.store, DEFAULT_TENANT, ("agent",))
 
     on("memory://", story)
     return path
@@ -83,9 +83,9 @@ def test_it_is_refused_and_nothing_comes_in(tmp_path: Path, case: str) -> None:
     path = _written(tmp_path, format_)
     spoil(path)
 
-    async def story(memory: Memory, tools: Tools) -> None:
+    async def story(memory: Memory, context: Context) -> None:
         with pytest.raises(InvalidRequest, match=said):
-            await imported(path, tools)
+            await imported(path, context)
         assert (await memory.list()).total == 0
 
     on("sqlite://", story)
@@ -100,8 +100,8 @@ def test_one_that_nobody_spoilt_comes_in_and_a_row_that_is_there_twice_once(
         rows = path.read_text(encoding="utf-8").splitlines()
         path.write_text("\n".join([*rows, rows[-1]]), encoding="utf-8")
 
-    async def story(memory: Memory, tools: Tools) -> None:
-        assert (await imported(path, tools))["memories"] == 2
+    async def story(memory: Memory, context: Context) -> None:
+        assert (await imported(path, context))["memories"] == 2
         assert (await memory.list()).total == 2
 
     on("sqlite://", story)
@@ -112,9 +112,9 @@ def test_a_graph_that_lacks_something_is_refused_whole(tmp_path: Path) -> None:
     path = tmp_path / "memory.json"
     path.write_text("\n".join(map(json.dumps, [whole, {"type": "entity", "name": "Ben"}])), encoding="utf-8")
 
-    async def story(memory: Memory, tools: Tools) -> None:
+    async def story(memory: Memory, context: Context) -> None:
         with pytest.raises(InvalidRequest, match="behind memory 1, something lacks 'entityType'"):
-            await imported(path, tools)
+            await imported(path, context)
         assert (await memory.list()).total == 0
 
     on("sqlite://", story)
@@ -126,8 +126,8 @@ def test_notes_beside_names_that_lead_to_no_file_come_in(tmp_path: Path) -> None
     (folder / "gone.md").symlink_to(tmp_path / "nowhere.md")
     (folder / "ana.md").write_text("Ana likes tea\n", encoding="utf-8")
 
-    async def story(memory: Memory, tools: Tools) -> None:
-        assert (await imported(folder, tools))["memories"] == 1
+    async def story(memory: Memory, context: Context) -> None:
+        assert (await imported(folder, context))["memories"] == 1
 
     on("sqlite://", story)
 
@@ -136,9 +136,9 @@ def test_a_note_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
     (tmp_path / "ana.md").write_text("Ana likes tea\n", encoding="utf-8")
     (tmp_path / "ben.md").write_bytes("Ben likes café\n".encode("latin-1"))
 
-    async def story(memory: Memory, tools: Tools) -> None:
+    async def story(memory: Memory, context: Context) -> None:
         with pytest.raises(InvalidRequest, match=r"ben\.md is not UTF-8 at byte 13"):
-            await imported(tmp_path, tools)
+            await imported(tmp_path, context)
 
     on("sqlite://", story)
 
@@ -146,10 +146,10 @@ def test_a_note_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
 def test_an_empty_file_is_called_empty_whatever_it_should_be(tmp_path: Path) -> None:
     (tmp_path / "conversations.json").touch()
 
-    async def story(memory: Memory, tools: Tools) -> None:
+    async def story(memory: Memory, context: Context) -> None:
         for kind in ("auto", "chatgpt", "notes"):
             with pytest.raises(InvalidRequest, match=r"conversations\.json is empty"):
-                await imported(tmp_path / "conversations.json", tools, kind=kind)
+                await imported(tmp_path / "conversations.json", context, kind=kind)
 
     on("sqlite://", story)
 
@@ -158,9 +158,9 @@ def test_a_note_longer_than_a_memory_may_be_comes_in_as_parts_once(tmp_path: Pat
     words = " ".join(str(number) for number in range(30_000))
     (tmp_path / "long.md").write_text(f"Ana likes tea\n\n{words}\n", encoding="utf-8")
 
-    async def story(memory: Memory, tools: Tools) -> None:
-        assert (await imported(tmp_path, tools))["memories"] == 4
-        assert (await imported(tmp_path, tools))["already"] == 4
+    async def story(memory: Memory, context: Context) -> None:
+        assert (await imported(tmp_path, context))["memories"] == 4
+        assert (await imported(tmp_path, context))["already"] == 4
         kept = (await memory.list()).items
         parts = sorted(
             (one for one in kept if one.metadata.get("parts") == 3), key=lambda one: one.metadata["part"]
@@ -179,8 +179,8 @@ def test_a_memory_of_ours_that_somebody_made_too_long_is_named_and_the_others_co
     path = _written(tmp_path, format_)
     _edited("agent/one.md", "Ana likes tea", "Ana likes tea " * 5_000)(path)
 
-    async def story(memory: Memory, tools: Tools) -> None:
-        answer = await imported(path, tools)
+    async def story(memory: Memory, context: Context) -> None:
+        answer = await imported(path, context)
         (problem,) = answer["problems"]
         assert problem["detail"].startswith("memory one has ")
         assert f"{CONTENT_CHARS_MAX} are allowed" in problem["detail"]

@@ -16,7 +16,7 @@ from memorywire.migrate.moving import Move, move
 from memorywire.migrate.readable import write_readable
 from memorywire.model.clock import SECONDS
 from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType, Record
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.stores.registry import open_store
 from memorywire.testing.samples import SPACE
 from tests.bundle.story import bundle_of, exported, imported, lived, on, unsigned
@@ -24,7 +24,7 @@ from tests.postgres.conftest import schema_of
 from tests.postgres.desk import Server
 
 
-async def _moved(source: str, tools: Tools, *, dry_run: bool = False) -> dict[str, Json]:
+async def _moved(source: str, context: Context, *, dry_run: bool = False) -> dict[str, Json]:
     origin = await open_store(source, space=SPACE)
     try:
         asked = Move(
@@ -35,12 +35,12 @@ async def _moved(source: str, tools: Tools, *, dry_run: bool = False) -> dict[st
             on_conflict=OnConflict.SKIP,
             dry_run=dry_run,
         )
-        return await move(asked, tools, lambda done: None)
+        return await move(asked, context, lambda done: None)
     finally:
         await origin.close()
 
 
-async def _records(memory: Memory, tools: Tools) -> list[Record]:
+async def _records(memory: Memory, context: Context) -> list[Record]:
     return list(await memory.list(limit=1000))
 
 
@@ -49,7 +49,7 @@ def _sqlite(folder: Path, name: str) -> str:
 
 
 def _live(folder: Path) -> str:
-    async def story(memory: Memory, tools: Tools) -> None:
+    async def story(memory: Memory, context: Context) -> None:
         await lived(memory)
 
     url = _sqlite(folder, "source")
@@ -60,8 +60,8 @@ def _live(folder: Path) -> str:
 def test_sqlite_to_postgres_and_back_is_the_same_bundle(tmp_path: Path, schema: str) -> None:
     source = _live(tmp_path)
 
-    async def there(memory: Memory, tools: Tools) -> None:
-        answer = await _moved(source, tools)
+    async def there(memory: Memory, context: Context) -> None:
+        answer = await _moved(source, context)
         assert answer["verified"] == {
             "ok": True,
             "missing": 0,
@@ -70,14 +70,14 @@ def test_sqlite_to_postgres_and_back_is_the_same_bundle(tmp_path: Path, schema: 
             "asked": answer["verified"]["asked"],
             "agreed": answer["verified"]["asked"],
         }
-        await exported(tmp_path / "postgres.jsonl", tools)
+        await exported(tmp_path / "postgres.jsonl", context)
 
-    async def back(memory: Memory, tools: Tools) -> None:
-        await _moved(schema, tools)
-        await exported(tmp_path / "back.jsonl", tools)
+    async def back(memory: Memory, context: Context) -> None:
+        await _moved(schema, context)
+        await exported(tmp_path / "back.jsonl", context)
 
-    async def origin(memory: Memory, tools: Tools) -> None:
-        await exported(tmp_path / "origin.jsonl", tools)
+    async def origin(memory: Memory, context: Context) -> None:
+        await exported(tmp_path / "origin.jsonl", context)
 
     on(schema, there)
     on(_sqlite(tmp_path, "back"), back)
@@ -90,9 +90,9 @@ def test_vectors_leave_postgres_as_they_came(tmp_path: Path, schema: str) -> Non
     one, other = tmp_path / "one.jsonl", tmp_path / "other.jsonl"
     bundle_of(one, "sqlite://", vectors=True)
 
-    async def story(memory: Memory, tools: Tools) -> None:
-        await imported(one, tools)
-        await exported(other, tools, vectors=True)
+    async def story(memory: Memory, context: Context) -> None:
+        await imported(one, context)
+        await exported(other, context, vectors=True)
 
     on(schema, story)
     assert unsigned(one) == unsigned(other)
@@ -101,16 +101,16 @@ def test_vectors_leave_postgres_as_they_came(tmp_path: Path, schema: str) -> Non
 def test_a_dry_run_announces_and_writes_nothing(tmp_path: Path) -> None:
     source = _live(tmp_path)
 
-    async def recalled(memory: Memory, tools: Tools) -> None:
+    async def recalled(memory: Memory, context: Context) -> None:
         await memory.recall("fact 7 about tea", min_relevance="off")
 
     on(source, recalled)
 
-    async def story(memory: Memory, tools: Tools) -> None:
-        answer = await _moved(source, tools, dry_run=True)
+    async def story(memory: Memory, context: Context) -> None:
+        answer = await _moved(source, context, dry_run=True)
         assert [loss["field"] for loss in answer["losses"]] == ["recalled_at"]
         assert answer["changes"] > 0
-        assert await _records(memory, tools) == []
+        assert await _records(memory, context) == []
 
     on(_sqlite(tmp_path, "target"), story)
 
@@ -118,14 +118,14 @@ def test_a_dry_run_announces_and_writes_nothing(tmp_path: Path) -> None:
 def test_moving_again_brings_what_was_added_since(tmp_path: Path) -> None:
     source, target = _live(tmp_path), _sqlite(tmp_path, "target")
 
-    async def first(memory: Memory, tools: Tools) -> None:
-        await _moved(source, tools)
+    async def first(memory: Memory, context: Context) -> None:
+        await _moved(source, context)
 
-    async def more(memory: Memory, tools: Tools) -> None:
+    async def more(memory: Memory, context: Context) -> None:
         await memory.remember("one more")
 
-    async def again(memory: Memory, tools: Tools) -> dict[str, Json]:
-        return await _moved(source, tools)
+    async def again(memory: Memory, context: Context) -> dict[str, Json]:
+        return await _moved(source, context)
 
     on(target, first)
     on(source, more)
@@ -136,11 +136,11 @@ def test_moving_again_brings_what_was_added_since(tmp_path: Path) -> None:
 def test_a_difference_between_both_sides_is_named(tmp_path: Path) -> None:
     source, target = _live(tmp_path), _sqlite(tmp_path, "target")
 
-    async def story(memory: Memory, tools: Tools) -> None:
-        await _moved(source, tools)
-        victim = (await _records(memory, tools))[0].id
+    async def story(memory: Memory, context: Context) -> None:
+        await _moved(source, context)
+        victim = (await _records(memory, context))[0].id
         await memory.forget(victim)
-        found = (await _moved(source, tools))["verified"]
+        found = (await _moved(source, context))["verified"]
         assert (found["ok"], found["missing"], found["named"]) == (False, 1, [victim])
 
     on(target, story)
@@ -173,14 +173,14 @@ def test_files_that_people_read_lose_nothing_but_what_they_announce(
     folder = tmp_path_factory.mktemp("files")
     path = folder / ("memories.csv" if format_ == "csv" else "memories")
 
-    async def out(memory: Memory, tools: Tools) -> list[Record]:
+    async def out(memory: Memory, context: Context) -> list[Record]:
         await memory.remember_many(facts)
-        await write_readable(path, format_, tools.store, DEFAULT_TENANT, ("agent",))
-        return await _records(memory, tools)
+        await write_readable(path, format_, context.store, DEFAULT_TENANT, ("agent",))
+        return await _records(memory, context)
 
-    async def back(memory: Memory, tools: Tools) -> list[Record]:
-        await imported(path, tools)
-        return await _records(memory, tools)
+    async def back(memory: Memory, context: Context) -> list[Record]:
+        await imported(path, context)
+        return await _records(memory, context)
 
     before = on("memory://", out)
     assert on("memory://", back) == before
@@ -189,16 +189,16 @@ def test_files_that_people_read_lose_nothing_but_what_they_announce(
 def test_sqlite_to_markdown_to_sqlite_keeps_every_memory(tmp_path: Path, home: Path) -> None:
     source, sheets = _live(tmp_path), f"markdown://{tmp_path}/sheets"
 
-    async def across(memory: Memory, tools: Tools) -> None:
-        await _moved(source, tools)
+    async def across(memory: Memory, context: Context) -> None:
+        await _moved(source, context)
 
-    async def back(memory: Memory, tools: Tools) -> list[str]:
-        answer = await _moved(sheets, tools)
+    async def back(memory: Memory, context: Context) -> list[str]:
+        answer = await _moved(sheets, context)
         assert answer["verified"]["ok"]
-        return [str(record.content) for record in await _records(memory, tools)]
+        return [str(record.content) for record in await _records(memory, context)]
 
-    async def first(memory: Memory, tools: Tools) -> list[str]:
-        return [str(record.content) for record in await _records(memory, tools)]
+    async def first(memory: Memory, context: Context) -> list[str]:
+        return [str(record.content) for record in await _records(memory, context)]
 
     on(sheets, across)
     assert on(_sqlite(tmp_path, "back"), back) == on(source, first)
@@ -211,11 +211,11 @@ def test_sqlite_to_postgres_to_markdown_to_sqlite_loses_only_what_was_announced(
 ) -> None:
     folder = tmp_path_factory.mktemp("chain")
 
-    async def told(memory: Memory, tools: Tools) -> list[Record]:
+    async def told(memory: Memory, context: Context) -> list[Record]:
         kept = await memory.remember_many(facts)
         await memory.remember("said anew", id=kept[0].id, if_version=1)
         await memory.forget(kept[1].id)
-        return await _records(memory, tools)
+        return await _records(memory, context)
 
     with contextmanager(schema_of)(server, f"m{os.urandom(6).hex()}") as schema:
         stations = (_sqlite(folder, "a"), schema, f"markdown://{folder}/sheets", _sqlite(folder, "b"))
@@ -223,8 +223,8 @@ def test_sqlite_to_postgres_to_markdown_to_sqlite_loses_only_what_was_announced(
         announced: set[str] = set()
         for source, target in pairwise(stations):
 
-            async def across(memory: Memory, tools: Tools, source: str = source) -> dict[str, Json]:
-                return await _moved(source, tools)
+            async def across(memory: Memory, context: Context, source: str = source) -> dict[str, Json]:
+                return await _moved(source, context)
 
             answer = on(target, across)
             assert (answer["verified"]["ok"], answer["problems"]) == (True, [])

@@ -18,7 +18,7 @@ from memorywire.migrate.sources.found import Origin
 from memorywire.migrate.sources.services import Service, kind_of, read_service
 from memorywire.model.errors import InvalidRequest, StoreCorrupt, StoreUnavailable
 from memorywire.model.record import Json, Record, Scope
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from tests.bundle.story import on
 from tests.http.elsewhere import Exchange, answering
 from tests.postgres.desk import Server
@@ -72,9 +72,9 @@ def test_items_that_langgraph_wrote_to_postgres_come_in(database: str) -> None:
     assert trip.expires_at is not None
     assert 0 < trip.expires_at - trip.created_at <= 61 * 60_000
 
-    async def story(memory: Memory, tools: Tools) -> None:
+    async def story(memory: Memory, context: Context) -> None:
         for changes in (2, 0):
-            answer = await bring_in(Wish(address=database, agent="agent"), tools, lambda done, total: None)
+            answer = await bring_in(Wish(address=database, agent="agent"), context, lambda done, total: None)
             assert answer["changes"] == changes
         assert (await memory.list()).total == 2
 

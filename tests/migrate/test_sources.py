@@ -15,7 +15,7 @@ from memorywire.migrate.sources import read_source
 from memorywire.migrate.sources.found import Origin
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import MemoryType, Record, Scope
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from tests.bundle.story import imported, on
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -51,10 +51,10 @@ def test_mem0_keeps_owners_moments_and_metadata() -> None:
 
 
 def test_what_a_memory_of_mem0_said_before_becomes_its_history() -> None:
-    async def story(memory: Memory, tools: Tools) -> None:
-        first = await imported(SAMPLES / "mem0", tools)
+    async def story(memory: Memory, context: Context) -> None:
+        first = await imported(SAMPLES / "mem0", context)
         assert (first["memories"], first["changes"], first["problems"]) == (3, 4, [])
-        assert (await imported(SAMPLES / "mem0", tools))["already"] == 4
+        assert (await imported(SAMPLES / "mem0", context))["already"] == 4
         [tea] = await memory.list()
         said = [version.record.content for version in await memory.history(tea.id) if version.record]
         assert said == ["Ana prefers green tea", "Ana prefers jasmine tea"]
@@ -89,8 +89,8 @@ def test_the_history_of_mem0_is_read_where_there_is_nothing_else() -> None:
     found = _read(SAMPLES / "mem0" / "history.db")
     assert set(found) == {"Ana prefers jasmine tea", "I live in Lisbon", "Noted"}
 
-    async def story(memory: Memory, tools: Tools) -> None:
-        await imported(SAMPLES / "mem0" / "history.db", tools)
+    async def story(memory: Memory, context: Context) -> None:
+        await imported(SAMPLES / "mem0" / "history.db", context)
         versions = await memory.history(found["Ana prefers jasmine tea"].id)
         said = [version.record.content for version in versions if version.record]
         assert said == ["Ana prefers green tea", "Ana prefers jasmine tea"]
@@ -169,8 +169,8 @@ def test_a_note_is_found_by_the_words_of_its_heading(tmp_path: Path) -> None:
         encoding="utf-8",
     )
 
-    async def asked(memory: Memory, tools: Tools) -> str:
-        await imported(path, tools)
+    async def asked(memory: Memory, context: Context) -> str:
+        await imported(path, context)
         found = await memory.recall("what is there to know about the espresso machine?", k=1)
         return str(found.hits[0].content)
 
@@ -302,9 +302,9 @@ def test_a_file_that_nobody_knows_is_refused_with_the_names_that_are_known(tmp_p
 
 
 def test_importing_what_a_product_keeps_twice_brings_it_in_once() -> None:
-    async def story(memory: Memory, tools: Tools) -> None:
-        first = await imported(SAMPLES / "chroma", tools)
-        again = await imported(SAMPLES / "chroma", tools)
+    async def story(memory: Memory, context: Context) -> None:
+        first = await imported(SAMPLES / "chroma", context)
+        again = await imported(SAMPLES / "chroma", context)
         assert (first["changes"], again["changes"], again["already"]) == (2, 0, 2)
         assert first["losses"] != []
         assert (await memory.list()).total == 2

@@ -46,7 +46,7 @@ def test_a_client_has_the_capabilities_of_its_server_as_a_value(kind: str, tmp_p
         hosting(tmp_path, store=STORES[kind][0].format(tmp_path), testing=False) as stage,
         BlockingClient(stage.mine.url, token=stage.mine.token) as memory,
     ):
-        near = stage.server.house.capabilities
+        near = stage.server.container.capabilities
         far = memory.capabilities()
         told = memory.call("capabilities", {})
     assert (far.stores, far.space, far.features) == (near.stores, near.space, near.features)

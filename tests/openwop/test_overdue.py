@@ -20,9 +20,9 @@ def test_what_nobody_ended_is_ended_without_anybody_looking_whoever_began_it(tmp
             run.put(run.memory["scratchpad"], "a note")
         stage.turn_on(7 * DAY + 60_000)
         fresh = stage.session()
-        house = stage.server.house
-        assert house.journal is not None
-        another = Host(house, house.journal, serves=host_over(house.capabilities))
+        container = stage.server.container
+        assert container.journal is not None
+        another = Host(container, container.journal, serves=host_over(container.capabilities))
         stage.server.run(another.end_overdue())
         for run in (mine, theirs):
             agent = f"openwop-run:{run.id}:scratchpad"

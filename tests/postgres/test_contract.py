@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from memorywire.stores.contract import Historian, RecallCounter, Store, Tracker
+from memorywire.stores.contract import RecallCounter, Store, SupportsHistory, Tracker
 from memorywire.stores.postgres.location import locate
 from memorywire.stores.postgres.store import PostgresStore
 from memorywire.stores.registry import open_store
@@ -47,7 +47,7 @@ def test_what_it_adds_and_what_lasts_honours_the_contract(loop: asyncio.Runner, 
 
 def test_it_keeps_versions_and_recalls(store: Store) -> None:
     assert store.name == "postgres"
-    assert isinstance(store, Historian)
+    assert isinstance(store, SupportsHistory)
     assert isinstance(store, Tracker)
     assert isinstance(store, RecallCounter)
 

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from memorywire.app import Governance, open_house
+from memorywire.app import Governance, open_container
 from memorywire.client import events
 from memorywire.client.memory import Memory
 from memorywire.journal import notifications as listening
@@ -77,18 +77,18 @@ def test_a_courier_without_addresses_looks_once_for_each_word(
     monkeypatch.setattr(listening, "SELDOM", 3600.0)
 
     async def rest() -> None:
-        house = await open_house(
+        container = await open_container(
             stores=[schema], embedder="minilm", embedder_key=None, clock=system_clock, governance=Governance()
         )
-        assert house.journal is not None
-        journal, looks, read = house.journal, [], house.journal.file.read
+        assert container.journal is not None
+        journal, looks, read = container.journal, [], container.journal.file.read
 
         async def counted(work: Any) -> Any:
             looks.append(work)
             return await read(work)
 
         monkeypatch.setattr(journal.file, "read", counted)
-        feed = events.Feed(house)
+        feed = events.Feed(container)
         telling = asyncio.create_task(Courier(journal, feed, system_clock, first_pause_ms=1).run())
         await feed.pause(0)  # until it listens
         await asyncio.to_thread(_other, schema)
@@ -99,7 +99,7 @@ def test_a_courier_without_addresses_looks_once_for_each_word(
         telling.cancel()
         await asyncio.wait([telling])
         assert len(looks) <= feed.heard + 1
-        await house.close()
+        await container.close()
 
     run(rest())
 

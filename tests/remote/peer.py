@@ -23,5 +23,5 @@ class Mute:
 
 @contextmanager
 def peer(store: str, **options: Any) -> Iterator[Server]:
-    with serving(store, mounts=lambda house: [store_mount(house)], **options) as server:
+    with serving(store, mounts=lambda container: [store_mount(container)], **options) as server:
         yield server

@@ -288,7 +288,7 @@ def test_a_server_is_not_told_what_time_it_is(server: Server, tmp_path: Path):
 
 
 def test_the_server_is_asked_what_its_stores_are_owed(server: Server, tmp_path: Path):
-    journal = server.house.journal
+    journal = server.container.journal
     assert journal is not None
     change = Change(id="owed-1", operation="forget", scope=Scope(agent="far"), at=1)
     server.run(journal.write(Act(debts=(Debt(store="away", change=change, at=1),))))

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
-from memorywire.stores.contract import Historian, RecallCounter, Store, Tracker
+from memorywire.stores.contract import RecallCounter, Store, SupportsHistory, Tracker
 from memorywire.stores.registry import open_store
 from memorywire.testing.checks import CHECKS
 from memorywire.testing.run import Mark, examine
@@ -13,7 +13,7 @@ from memorywire.testing.samples import SPACE
 from tests.http.server import Server
 from tests.remote.peer import Mute, peer
 
-NOT_SPOKEN = ("Chronicler", "Gatherer", "Glancer", "Surveyor")
+NOT_SPOKEN = ("SupportsChangeLog", "SupportsBulkWrite", "SupportsPeek", "SupportsListing")
 """Verbs that a store in the process adds, and the wire has no words for."""
 
 
@@ -42,7 +42,7 @@ def test_it_can_do_what_the_other_can(opening: Callable[[], Awaitable[Store]]) -
     async def story() -> None:
         store = await opening()
         assert store.name == "remote"
-        assert isinstance(store, Historian)
+        assert isinstance(store, SupportsHistory)
         assert isinstance(store, Tracker)
         assert isinstance(store, RecallCounter)
         await store.close()

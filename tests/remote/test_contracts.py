@@ -101,14 +101,14 @@ def test_entries_are_found_by_meaning_with_those_that_say_the_same(memory: Block
 
 
 def test_keys_of_users_and_of_the_tenant_are_kept_apart(memory: BlockingMemory):
-    shelves: list[BlockingKeyValue] = [
+    index_cache: list[BlockingKeyValue] = [
         memory.kv,
         memory.kv.of("user", "ana"),
         memory.kv.of("tenant", "default"),
     ]
-    for number, shelf in enumerate(shelves):
-        shelf.set("whose", number)
-    found = [shelf.get("whose") for shelf in shelves]
+    for number, agent_index in enumerate(index_cache):
+        agent_index.set("whose", number)
+    found = [agent_index.get("whose") for agent_index in index_cache]
     assert [entry and entry.value for entry in found] == [0, 1, 2]
     with pytest.raises(InvalidRequest):
         memory.kv.of("planet", "earth")

@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 
 from memorywire.model.clock import system_clock
-from memorywire.stores.contract import Chronicler, Fanned, Historian, RecallCounter, Store, Surveyor, Tracker
+from memorywire.stores.contract import (
+    Fanned,
+    RecallCounter,
+    Store,
+    SupportsChangeLog,
+    SupportsHistory,
+    SupportsListing,
+    Tracker,
+)
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.router import Mount, Router
 from memorywire.stores.sqlite import SqliteStore
@@ -59,26 +67,26 @@ def test_several_stores_honour_the_contract_of_one(check: Check, make: Callable[
 
 def test_a_wrapper_shows_the_abilities_of_what_it_wraps_and_no_others(tmp_path: Path) -> None:
     whole = with_patience(MemoryStore(SPACE), 1)
-    assert isinstance(whole, Historian)
+    assert isinstance(whole, SupportsHistory)
     assert isinstance(whole, Tracker)
     assert isinstance(whole, RecallCounter)
-    assert isinstance(whole, Chronicler)
-    assert isinstance(whole, Surveyor)
+    assert isinstance(whole, SupportsChangeLog)
+    assert isinstance(whole, SupportsListing)
     assert not isinstance(whole, Fanned)
 
     async def opener() -> Store:
         return MemoryStore(SPACE)
 
     bare = with_patience(absent("later", opener), 1)
-    assert not isinstance(bare, Historian)
+    assert not isinstance(bare, SupportsHistory)
     assert not isinstance(bare, Tracker)
-    assert not isinstance(bare, Chronicler)
+    assert not isinstance(bare, SupportsChangeLog)
     assert bare.name == "later"
 
 
 def test_a_router_is_a_store_of_every_ability_and_says_what_it_is_made_of() -> None:
     router = _router()
     assert isinstance(router, Fanned)
-    assert isinstance(router, Historian)
+    assert isinstance(router, SupportsHistory)
     assert router.children == ("s0", "s1")
     asyncio.run(router.close())

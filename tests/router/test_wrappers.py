@@ -7,7 +7,7 @@ import pytest
 
 from memorywire.model.errors import Conflict, StoreCorrupt, StoreUnavailable
 from memorywire.model.query import Query, Scored
-from memorywire.stores.contract import Chronicler, Store
+from memorywire.stores.contract import Store, SupportsChangeLog
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.wrappers import (
     Fault,
@@ -114,7 +114,7 @@ def test_the_past_of_a_sealed_store_is_told_without_seals_and_its_vectors_beside
         store = with_seal(MemoryStore(SPACE), b"ours")
         mine, bare = a_record(scope := a_scope()), a_record(scope)
         await store.write(changed(scope, beginning(bare), beginning(mine, a_vector(1))))
-        assert isinstance(store, Chronicler)
+        assert isinstance(store, SupportsChangeLog)
         [footprint] = await store.log(scope, 0, 10)
         told = {version.id: version.record for version in footprint.began}
         assert told == {bare.id: bare, mine.id: mine}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from memorywire.stores.contract import Historian, RecallCounter, Store, Surveyor, Tracker
+from memorywire.stores.contract import RecallCounter, Store, SupportsHistory, SupportsListing, Tracker
 from memorywire.stores.registry import open_store
 from memorywire.testing.checks import CHECKS, Check
 from memorywire.testing.exemptions import exemptions
@@ -50,7 +50,7 @@ def test_shards_honour_the_contract(check: Check, loop: asyncio.Runner, store: S
 
 
 def test_both_shards_were_written(group: tuple[str, str, str], store: Store) -> None:
-    for ability in (Historian, Tracker, RecallCounter, Surveyor):
+    for ability in (SupportsHistory, Tracker, RecallCounter, SupportsListing):
         assert isinstance(store, ability)
     agents = [{agent for (agent,) in rows(url, "SELECT agent FROM agent")} for url in group[1:]]
     assert all(agents)

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import apsw
 
-from memorywire.app import House
+from memorywire.app import Container
 from memorywire.journal import ledger
 from memorywire.journal.sealing import advanced, keep, seal
 from memorywire.journal.signer import Notary
@@ -105,31 +105,31 @@ def live_with_everything(path: Path, writer: str, how: Connect, pipe: Connection
     """All verbs in turn, until the disk is gone; says what was acknowledged."""
 
     async def main() -> None:
-        async with governed.a_house(path, how) as house:
+        async with governed.a_house(path, how) as container:
             number = 0
             while True:
                 name = f"{writer}n{number}"
-                await governed.live(house, name, pipe.send)
-                await _undo(house, name, pipe)
-                await _import(house, name, pipe)
-                await _sign(house, pipe, rotate=number % 3 == 2)
+                await governed.live(container, name, pipe.send)
+                await _undo(container, name, pipe)
+                await _import(container, name, pipe)
+                await _sign(container, pipe, rotate=number % 3 == 2)
                 number += 1
 
     with suppress(MemorywireError, OSError):  # the disk is gone
         asyncio.run(main())
 
 
-async def _undo(house: House, name: str, pipe: Connection) -> None:
-    kept = await governed.ask(house, "remember", type="semantic", content=f"{name} regrets this")
+async def _undo(container: Container, name: str, pipe: Connection) -> None:
+    kept = await governed.ask(container, "remember", type="semantic", content=f"{name} regrets this")
     pipe.send(f"change {kept['change_id']}")
-    done = await governed.ask(house, "undo", change_id=kept["change_id"])
+    done = await governed.ask(container, "undo", change_id=kept["change_id"])
     pipe.send(f"change {done['change_id']}")
 
 
-async def _import(house: House, name: str, pipe: Connection) -> None:
+async def _import(container: Container, name: str, pipe: Connection) -> None:
     with tempfile.TemporaryDirectory() as elsewhere:
         source = _a_source(Path(elsewhere, "memory.json"), name)
-        answer = await bring_in(Wish(path=source, agent=governed.AGENT), house.tools, lambda *_: None)
+        answer = await bring_in(Wish(path=source, agent=governed.AGENT), container.context, lambda *_: None)
     pipe.send(f"imported {answer['batch']} {answer['changes']}")
 
 
@@ -141,8 +141,8 @@ def _a_source(path: Path, name: str) -> Path:
     return path
 
 
-async def _sign(house: House, pipe: Connection, *, rotate: bool) -> None:
-    journal = house.journal
+async def _sign(container: Container, pipe: Connection, *, rotate: bool) -> None:
+    journal = container.journal
     assert journal is not None
     assert journal.notary is not None
     if rotate:

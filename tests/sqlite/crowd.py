@@ -21,14 +21,16 @@ from memorywire.model.change import Change
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Scope
 from memorywire.stores.sqlite import SqliteStore
-from memorywire.stores.sqlite.connection import Connect, Patience, connect
+from memorywire.stores.sqlite.connection import Connect, RetryPolicy, connect
 from memorywire.testing.samples import a_change, a_query, a_record, a_vector, beginning, everything
 from tests.sqlite.desk import opened
 
 SCOPE = Scope(agent="crowd")
 PUTS = 3  # of every change, so that half a change can be told from a whole one
 AT_ONCE = 4
-ENDLESS = Patience(budget=600)  # a crowded machine may take its time; only a caller that sees a lock is wrong
+ENDLESS = RetryPolicy(
+    budget=600
+)  # a crowded machine may take its time; only a caller that sees a lock is wrong
 
 # Children start from a process that has imported everything already: a trial takes a blink.
 _CONTEXT = multiprocessing.get_context("forkserver")

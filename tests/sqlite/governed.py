@@ -18,7 +18,7 @@ from typing import Any
 import apsw
 import numpy as np
 
-from memorywire.app import Governance, House, open_house
+from memorywire.app import Container, Governance, open_container
 from memorywire.app.dispatch import dispatch
 from memorywire.journal import ledger
 from memorywire.journal.audit import examine
@@ -68,10 +68,10 @@ def vector_of(text: str) -> bytes:
 
 
 @asynccontextmanager
-async def a_house(path: Path, how: Connect = connect) -> AsyncIterator[House]:
+async def a_house(path: Path, how: Connect = connect) -> AsyncIterator[Container]:
     """A governed house on this file, as the clients open one."""
     async with opened(path, connect=how, patience=ENDLESS) as store:
-        house = await open_house(
+        container = await open_container(
             stores=[store],
             embedder=Signature(),
             embedder_key=None,
@@ -79,59 +79,61 @@ async def a_house(path: Path, how: Connect = connect) -> AsyncIterator[House]:
             governance=Governance(caller="person:torture"),
         )
         try:
-            yield house
+            yield container
         finally:
-            await house.close()
+            await container.close()
 
 
-async def live(house: House, name: str, say: Say) -> None:
+async def live(container: Container, name: str, say: Say) -> None:
     """One round of everything: each deed is said once it was acknowledged."""
-    first = await _remember(house, f"{name} says one thing", say)
-    second = await _remember(house, f"{name} says another thing", say)
+    first = await _remember(container, f"{name} says one thing", say)
+    second = await _remember(container, f"{name} says another thing", say)
     merge = {"canonical": first["id"], "duplicates": [second["id"]], "strategy": "merge_content"}
-    say(f"change {(await ask(house, 'merge', **merge))['change_id']}")
-    held = await ask(house, "remember", type="semantic", content=f"{name} asks first", approval_required=True)
+    say(f"change {(await ask(container, 'merge', **merge))['change_id']}")
+    held = await ask(
+        container, "remember", type="semantic", content=f"{name} asks first", approval_required=True
+    )
     say(f"staged {held['proposal_id']}")
     approval = Decide(reach=Reach(), proposal_ids=(held["proposal_id"],), verb=Verb.APPROVE)
-    done = await decide(approval, house.tools)
+    done = await decide(approval, container.context)
     say(f"approved {held['proposal_id']}")
     say(f"change {done.change_id}")
-    found = await ask(house, "recall", query=f"what does {name} say?")
+    found = await ask(container, "recall", query=f"what does {name} say?")
     say(f"recalled {found['recall_id']}")
     for id, hard in ((held["id"], False), (first["id"], True)):
-        gone = await ask(house, "forget", ids=[id], hard_delete=hard)
+        gone = await ask(container, "forget", ids=[id], hard_delete=hard)
         say(f"change {gone['change_id']}")
 
 
-async def _remember(house: House, content: str, say: Say) -> dict[str, Any]:
-    kept = await ask(house, "remember", type="semantic", content=content)
+async def _remember(container: Container, content: str, say: Say) -> dict[str, Any]:
+    kept = await ask(container, "remember", type="semantic", content=content)
     say(f"change {kept['change_id']}")
     return kept
 
 
-async def ask(house: House, operation: str, **fields: object) -> dict[str, Any]:
+async def ask(container: Container, operation: str, **fields: object) -> dict[str, Any]:
     from memorywire.wire.codec import encode
 
     payload = {"agent_id": AGENT, **fields}
-    answer: dict[str, Any] = encode(await dispatch(operation, payload, house, tenant=DEFAULT_TENANT))
+    answer: dict[str, Any] = encode(await dispatch(operation, payload, container, tenant=DEFAULT_TENANT))
     return answer
 
 
 def live_for_ever(path: Path, writer: str, how: Connect, pipe: Connection) -> None:
     """Rounds without end, several at once; says what was acknowledged, and what went wrong."""
 
-    async def one(house: House, stripe: int) -> None:
+    async def one(container: Container, stripe: int) -> None:
         number = stripe
         while True:
             try:
-                await live(house, f"{writer}n{number}", pipe.send)
+                await live(container, f"{writer}n{number}", pipe.send)
             except MemorywireError as error:
                 pipe.send(f"error {error}")
             number += AT_ONCE
 
     async def main() -> None:
-        async with a_house(path, how) as house:
-            await asyncio.gather(*(one(house, stripe) for stripe in range(AT_ONCE)))
+        async with a_house(path, how) as container:
+            await asyncio.gather(*(one(container, stripe) for stripe in range(AT_ONCE)))
 
     asyncio.run(main())
 

@@ -7,8 +7,8 @@ import pytest
 
 from memorywire.stores.contract import Store
 from memorywire.stores.sqlite import pushdown
-from memorywire.stores.sqlite.agent_index import Shelf
-from memorywire.stores.sqlite.index_cache import Shelves
+from memorywire.stores.sqlite.agent_index import AgentIndex
+from memorywire.stores.sqlite.index_cache import IndexCache
 from memorywire.stores.sqlite.selection import Selection
 from memorywire.stores.sqlite.sql import QUERIES
 from memorywire.testing import changing, finding, sharing
@@ -84,6 +84,6 @@ def test_a_query_without_a_predicate_is_caught(
 )
 def test_a_search_that_filters_after_ranking_is_caught(claim: Claim, monkeypatch: pytest.MonkeyPatch) -> None:
     assert _holds(claim)
-    monkeypatch.setattr(Shelves, "whose", lambda shelves, scope: (scope.tenant, scope.agent, None))
-    monkeypatch.setattr(Shelf, "matching", lambda shelf, where: Selection.of_all(len(shelf)))
+    monkeypatch.setattr(IndexCache, "whose", lambda index_cache, scope: (scope.tenant, scope.agent, None))
+    monkeypatch.setattr(AgentIndex, "matching", lambda agent_index, where: Selection.of_all(len(agent_index)))
     assert not _holds(claim)

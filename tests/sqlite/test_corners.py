@@ -11,8 +11,8 @@ from memorywire.client.memory import Memory
 from memorywire.model.record import Record, Scope
 from memorywire.stores.contract import Store
 from memorywire.stores.memory import MemoryStore
-from memorywire.stores.sqlite import agent_index as shelf
-from memorywire.stores.sqlite import user_index as corner
+from memorywire.stores.sqlite import agent_index as agent_index
+from memorywire.stores.sqlite import user_index as user_index
 from memorywire.testing.samples import (
     NOW,
     SPACE,
@@ -61,7 +61,7 @@ def test_a_small_user_sees_every_change_at_once(tmp_path: Path):
 
 @pytest.fixture
 def _few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (shelf, corner):
+    for module in (agent_index, user_index):
         monkeypatch.setattr(module, "SMALL", _FEW)
 
 

@@ -7,7 +7,7 @@ import apsw
 import pytest
 
 from memorywire.model.errors import Conflict, MemorywireError, NotFound, StoreBusy, StoreNewer
-from memorywire.stores.sqlite.connection import Patience
+from memorywire.stores.sqlite.connection import RetryPolicy
 from memorywire.stores.sqlite.file import SqliteFile, owe_scrub
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.migrate import add_tables
@@ -227,7 +227,7 @@ def test_what_is_deferred_is_not_lost_when_the_file_is_busy(tmp_path: Path) -> N
     path = tmp_path / "n.db"
 
     async def main() -> None:
-        file = SqliteFile(Location(path=path), _tables, patience=Patience(budget=0.05))
+        file = SqliteFile(Location(path=path), _tables, patience=RetryPolicy(budget=0.05))
         notes = Notes()
         file.defer(notes)
         other = apsw.Connection(str(path))

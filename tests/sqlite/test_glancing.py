@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memorywire.model.record import Record, Scope
-from memorywire.stores.contract import Glancer, Glimpse
+from memorywire.stores.contract import Glimpse, SupportsPeek
 from memorywire.stores.memory import MemoryStore
 from memorywire.testing.samples import (
     NOW,
@@ -78,7 +78,7 @@ def test_who_asks_for_a_record_while_all_readers_are_busy_waits_for_one(tmp_path
 def test_only_a_store_that_can_is_glanced_at() -> None:
     async def main() -> None:
         async with opened(None) as store:
-            assert isinstance(store, Glancer)
-            assert not isinstance(MemoryStore(SPACE), Glancer)
+            assert isinstance(store, SupportsPeek)
+            assert not isinstance(MemoryStore(SPACE), SupportsPeek)
 
     run(main())

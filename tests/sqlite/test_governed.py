@@ -31,8 +31,10 @@ def recorded_life(folder: Path, *settings: str, rounds: int = 4) -> list[Event]:
 
     async def main() -> None:
         with recording(disk, FREQUENT_CHECKPOINTS, *settings) as how:
-            async with governed.a_house(folder / "m.db", how) as house:
-                await asyncio.gather(*(governed.live(house, f"r{number}", say) for number in range(rounds)))
+            async with governed.a_house(folder / "m.db", how) as container:
+                await asyncio.gather(
+                    *(governed.live(container, f"r{number}", say) for number in range(rounds))
+                )
                 written = len(disk.events)
         del disk.events[written:]
 
@@ -113,8 +115,8 @@ def test_the_examination_sees(tmp_path: Path, broken: str) -> None:
     said: set[str] = set()
 
     async def main() -> None:
-        async with governed.a_house(path) as house:
-            await governed.live(house, "r", said.add)
+        async with governed.a_house(path) as container:
+            await governed.live(container, "r", said.add)
 
     run(main())
     assert not governed.damage(path, said)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memorywire.client.memory import Memory
 from memorywire.model.errors import Conflict
-from memorywire.stores.sqlite import agent_index as shelf
+from memorywire.stores.sqlite import agent_index as agent_index
 from memorywire.stores.sqlite import compactor as packer
 from memorywire.stores.sqlite import postings
 from memorywire.stores.sqlite import segments as packing
@@ -33,8 +33,8 @@ def _small() -> Iterator[None]:
             (packing, "ROWS", 6),
             (packing, "LEAST", 2),
             (packer, "LEAST", 2),
-            (shelf, "_MOST_GAPS", 3),
-            (shelf, "SMALL", 9),
+            (agent_index, "_MOST_GAPS", 3),
+            (agent_index, "SMALL", 9),
             (postings, "_SHORTEST_TAIL", 20),
         ):
             patch.setattr(module, name, few)

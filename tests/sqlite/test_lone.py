@@ -13,7 +13,7 @@ import pytest
 from memorywire.journal.contract import Act
 from memorywire.journal.opening import open_journal
 from memorywire.model.errors import Conflict, StoreBusy
-from memorywire.stores.sqlite.connection import Patience, configure
+from memorywire.stores.sqlite.connection import RetryPolicy, configure
 from memorywire.stores.sqlite.file import SqliteFile, owe_scrub
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.writer import Work
@@ -40,7 +40,7 @@ def _tables(db: apsw.Connection) -> None:
 
 
 def _file(path: Path | None, step: float = 0.0002, **options: Any) -> SqliteFile:
-    return SqliteFile(Location(path=path), _tables, patience=Patience(clock=_Time(step)), **options)
+    return SqliteFile(Location(path=path), _tables, patience=RetryPolicy(clock=_Time(step)), **options)
 
 
 def _noting(said: str) -> Work[int]:
@@ -127,7 +127,7 @@ def test_what_is_refused_where_it_was_asked_leaves_nothing_behind(tmp_path: Path
     scope, taken = a_scope(), a_record(a_scope(), id="taken")
 
     async def main() -> None:
-        async with opened(tmp_path / "m.db", patience=Patience(clock=_Time(0.0002))) as store:
+        async with opened(tmp_path / "m.db", patience=RetryPolicy(clock=_Time(0.0002))) as store:
             await keep(store, taken)
             for number in range(ENOUGH):
                 await keep(store, a_record(scope, id=f"k{number}"))
@@ -152,7 +152,7 @@ def test_a_change_with_its_ledger_entry_is_brief_unless_it_erases(tmp_path: Path
         async with opened(
             tmp_path / "m.db",
             connect=lambda location: configure(Telling(str(location.path)), location),
-            patience=Patience(clock=_Time(0.0002)),
+            patience=RetryPolicy(clock=_Time(0.0002)),
         ) as store:
             journal = await open_journal(store, None, clock=lambda: NOW)
             for number in range(ENOUGH):
@@ -252,7 +252,7 @@ def test_a_busy_file_is_busy_for_a_lone_write_too(tmp_path: Path) -> None:
     path = tmp_path / "n.db"
 
     async def main() -> None:
-        patience = Patience(budget=0.01, clock=_Time(0.0002))
+        patience = RetryPolicy(budget=0.01, clock=_Time(0.0002))
         file = SqliteFile(Location(path=path), _tables, patience=patience)
         assert await _settled(file)
         other = apsw.Connection(str(path))

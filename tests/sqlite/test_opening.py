@@ -18,7 +18,7 @@ from memorywire.model.errors import (
     StoreUnavailable,
     UnsafeEngine,
 )
-from memorywire.stores.contract import Historian, RecallCounter, Tracker
+from memorywire.stores.contract import RecallCounter, SupportsHistory, Tracker
 from memorywire.stores.sqlite import open_store
 from memorywire.stores.sqlite.connection import configure, connect
 from memorywire.stores.sqlite.gate import require_safe_wal, wal_is_safe
@@ -356,7 +356,7 @@ def test_a_file_has_every_feature_and_every_ability(tmp_path: Path) -> None:
         async with opened(tmp_path / "m.db") as store:
             assert store.name == "sqlite"
             assert store.features == frozenset(Feature)
-            assert isinstance(store, Historian)
+            assert isinstance(store, SupportsHistory)
             assert isinstance(store, Tracker)
             assert isinstance(store, RecallCounter)
 

@@ -12,7 +12,7 @@ from memorywire.model.query import Scored
 from memorywire.model.record import Record, Scope, Standing
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.sqlite import SqliteStore
-from memorywire.stores.sqlite import agent_index as shelf
+from memorywire.stores.sqlite import agent_index as agent_index
 from memorywire.stores.sqlite import compactor as packer
 from memorywire.stores.sqlite import segments as packing
 from memorywire.stores.sqlite.batch import Batch
@@ -36,7 +36,7 @@ COUNT = 200
 
 @pytest.fixture(autouse=True)
 def _small_packs(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (packing, packer, shelf):
+    for module in (packing, packer, agent_index):
         monkeypatch.setattr(module, "ROWS", 40)
     for module in (packing, packer):
         monkeypatch.setattr(module, "LEAST", 5)

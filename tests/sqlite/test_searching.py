@@ -16,7 +16,7 @@ from memorywire.model.record import MemoryType, Record, Scope, Standing
 from memorywire.stores.contract import Enough, Store
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.sqlite import SqliteStore, best, postings, ranking
-from memorywire.stores.sqlite import agent_index as shelf
+from memorywire.stores.sqlite import agent_index as agent_index
 from memorywire.stores.sqlite.batch import ENTRY
 from memorywire.testing.samples import (
     NOW,
@@ -101,7 +101,7 @@ async def _keep_all(store_: Store, kept: Sequence[Record], seed: int) -> None:
 def shelves_are(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """As they are while there are few memories, and as they are when there are many."""
     if request.param == "large":
-        monkeypatch.setattr(shelf, "SMALL", 24)
+        monkeypatch.setattr(agent_index, "SMALL", 24)
         monkeypatch.setattr(ranking, "FEW", 0)
         monkeypatch.setattr(best, "FEW", 0)
 
@@ -226,7 +226,7 @@ def test_a_shelf_that_fills_the_memory_alone_is_still_used(tmp_path: Path) -> No
 
 @pytest.mark.usefixtures("shelves_are")
 def test_gaps_left_by_ended_records_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shelf, "_MOST_GAPS", 8)
+    monkeypatch.setattr(agent_index, "_MOST_GAPS", 8)
     monkeypatch.setattr(postings, "_SHORTEST_TAIL", 64)
     scope = a_scope()
     oracle = MemoryStore(SPACE)

@@ -11,7 +11,7 @@ import pytest
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.errors import Conflict, Duplicate, IdempotencyConflict, InvalidRequest
 from memorywire.model.record import Record
-from memorywire.stores.contract import Gatherer
+from memorywire.stores.contract import SupportsBulkWrite
 from memorywire.stores.graph.store import GraphStore
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.sqlite.location import Location
@@ -208,7 +208,7 @@ def test_edges_are_kept_with_changes_that_are_written_together(tmp_path: Path) -
 def test_only_a_store_that_can_is_asked_for_many_at_once() -> None:
     async def main() -> None:
         async with opened(None) as store:
-            assert isinstance(store, Gatherer)
-            assert not isinstance(MemoryStore(SPACE), Gatherer)
+            assert isinstance(store, SupportsBulkWrite)
+            assert not isinstance(MemoryStore(SPACE), SupportsBulkWrite)
 
     run(main())

@@ -1,14 +1,14 @@
 """What a store that surveys says of itself, on any store."""
 
 from memorywire.model.record import Scope
-from memorywire.stores.contract import Store, Surveyor
+from memorywire.stores.contract import Store, SupportsListing
 from memorywire.testing.expect import same
 from memorywire.testing.samples import a_name, a_record, everything, ids, keep, records, user_of
 
 
 async def names_owners_and_newest(store: Store) -> None:
     """Who has current memories and how many; an agent's memories page by page, the greatest id first."""
-    assert isinstance(store, Surveyor)
+    assert isinstance(store, SupportsListing)
     tenant = a_name("tenant")
     ana, ben = (Scope(tenant=tenant, agent=name) for name in ("ana", "ben"))
     mine = sorted(records(ana, 5), key=lambda record: record.id)

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from memorywire.runtime.threadpool import Crew, Dismissed
-from memorywire.stores.contract import Fanned, Historian, RecallCounter, Tracker
+from memorywire.runtime.threadpool import Dismissed, ThreadPool
+from memorywire.stores.contract import Fanned, RecallCounter, SupportsHistory, Tracker
 
 
 class Touched:
@@ -15,7 +15,7 @@ class Touched:
 
 def test_a_class_has_the_abilities_whose_members_it_has():
     def able(store):
-        return [kind for kind in (Fanned, Historian, RecallCounter, Tracker) if isinstance(store, kind)]
+        return [kind for kind in (Fanned, SupportsHistory, RecallCounter, Tracker) if isinstance(store, kind)]
 
     assert able(Touched()) == able(Touched()) == [Tracker]
     assert able(object()) == []
@@ -30,26 +30,26 @@ def test_classes_of_one_name_are_told_apart():
 
 def test_works_are_done_at_once_and_answered_in_order():
     async def story():
-        crew, both = Crew(2, "crew"), threading.Barrier(2)
+        thread_pool, both = ThreadPool(2, "crew"), threading.Barrier(2)
 
         def work(answer):
             both.wait(timeout=10)  # nobody gets past it alone
             return answer
 
-        assert await crew.do_each([lambda: work("a"), lambda: work("b")]) == ["a", "b"]
-        crew.dismiss()
+        assert await thread_pool.do_each([lambda: work("a"), lambda: work("b")]) == ["a", "b"]
+        thread_pool.dismiss()
         with pytest.raises(Dismissed):
-            await crew.do_each([lambda: "c"])
+            await thread_pool.do_each([lambda: "c"])
 
     asyncio.run(story())
 
 
 def test_the_error_of_one_work_is_the_error_of_all():
     async def story():
-        crew = Crew(2, "crew")
+        thread_pool = ThreadPool(2, "crew")
         with pytest.raises(ZeroDivisionError):
-            await crew.do_each([lambda: 1, lambda: 1 // 0])
-        assert await crew.do_each([lambda: 1, lambda: 2]) == [1, 2]
-        crew.dismiss()
+            await thread_pool.do_each([lambda: 1, lambda: 1 // 0])
+        assert await thread_pool.do_each([lambda: 1, lambda: 2]) == [1, 2]
+        thread_pool.dismiss()
 
     asyncio.run(story())

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memorywire.model.errors import InvalidRequest, MemorywireError, StoreUnavailable
-from memorywire.stores.contract import Historian, Store, Tracker
+from memorywire.stores.contract import Store, SupportsHistory, Tracker
 from memorywire.stores.registry import known_schemes, open_store
 from memorywire.testing.samples import SPACE
 
@@ -52,7 +52,7 @@ def test_memory_is_opened_empty_every_time() -> None:
     first, second = _opened("memory://"), _opened("memory://")
     assert first is not second
     assert first.name == "memory"
-    assert isinstance(first, Historian)
+    assert isinstance(first, SupportsHistory)
     assert isinstance(first, Tracker)
 
 

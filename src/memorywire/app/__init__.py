@@ -1,7 +1,7 @@
 """The one place where rooms are joined: settings in, working tools out."""
 
 from memorywire.app.backends import Backends, Rules, rules_from
-from memorywire.app.container import Governance, House, Reading, open_house
+from memorywire.app.container import Container, Governance, Reading, open_container
 from memorywire.app.replicas import Several
 from memorywire.app.settings import (
     DEFAULT_AGENT,
@@ -20,8 +20,8 @@ __all__ = [
     "DEFAULT_POLICY",
     "LOCAL",
     "Backends",
+    "Container",
     "Governance",
-    "House",
     "Reading",
     "Rules",
     "Settings",
@@ -29,6 +29,6 @@ __all__ = [
     "default_journal",
     "default_store",
     "load_settings",
-    "open_house",
+    "open_container",
     "rules_from",
 ]

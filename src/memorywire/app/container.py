@@ -17,7 +17,7 @@ from memorywire.model.errors import CapabilityUnsupported, InvalidRequest
 from memorywire.model.ids import IdMint
 from memorywire.model.values import dataclass
 from memorywire.pipeline.budget import Purse
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.extract import DEFAULT_EXTRACTOR, open_extractor
 from memorywire.pipeline.govern import governed
 from memorywire.pipeline.governance import LOCAL, Office, Rulebook, review_url
@@ -72,20 +72,20 @@ class Reading:
     key: str | None = None
     calls_a_day: int = CALLS_A_DAY
 
-    def reader(self, tools: Tools, journal: SqliteJournal | None) -> Reader:
-        extractor = open_extractor(self.extractor, tools.store, api_key=self.key)
-        return Reader(tools, journal, extractor, Allowance(tools.clock, a_day=self.calls_a_day))
+    def reader(self, context: Context, journal: SqliteJournal | None) -> Reader:
+        extractor = open_extractor(self.extractor, context.store, api_key=self.key)
+        return Reader(context, journal, extractor, Allowance(context.clock, a_day=self.calls_a_day))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class House:
+class Container:
     """The open stores, embedder, journal and engine; whoever opens a house closes it.
 
     `reader` reads conversations for facts, `repaying` works while a store may be owed changes, `usage` counts
     what is kept under keys; `hosting` is set when a door makes an OpenWOP host of it.
     """
 
-    tools: Tools
+    context: Context
     reader: Reader
     journal: SqliteJournal | None = None
     repaying: asyncio.Task[NoReturn] | None = None
@@ -96,15 +96,15 @@ class House:
     @property
     def capabilities(self) -> Capabilities:
         """What this house can do, derived from what is wired."""
-        store = self.tools.store
+        store = self.context.store
         each = [store] if not isinstance(store, Fanned) else [store.child(name) for name in store.children]
-        wired = zip(self.tools.names, each, strict=True)
-        space = self.tools.embedder.space
+        wired = zip(self.context.names, each, strict=True)
+        space = self.context.embedder.space
         told = (StoreCapabilities(name=name, features=working(one.features, space)) for name, one in wired)
         return Capabilities(
             stores=tuple(told),
             space=space,
-            overseen=self.tools.office is not None,
+            overseen=self.context.office is not None,
             together=working(store.features, space),
             extracts=self.reader.extractor is not None,
             hosting=self.hosting,
@@ -130,12 +130,12 @@ class House:
         path = file.location.path if isinstance(file, SqliteFile) else None
         return path is None or disk_usage(path.parent).free >= _ROOM
 
-    def as_caller(self, caller: str, principal: str | None = None) -> Tools:
+    def as_caller(self, caller: str, principal: str | None = None) -> Context:
         """The tools, used in the name of this caller; `principal` is the credential behind it, if another."""
-        office = self.tools.office
+        office = self.context.office
         if office is None:
-            return self.tools
-        return replace(self.tools, office=replace(office, caller=caller, principal=principal))
+            return self.context
+        return replace(self.context, office=replace(office, caller=caller, principal=principal))
 
     async def close(self) -> None:
         await self.reader.close()
@@ -147,11 +147,11 @@ class House:
                 await self.repaying
         if self.journal is not None:
             await self.journal.close()
-        await self.tools.store.close()
-        await self.tools.embedder.close()
+        await self.context.store.close()
+        await self.context.embedder.close()
 
 
-async def open_house(
+async def open_container(
     *,
     stores: Sequence[str | Store],
     embedder: str | Embedder,
@@ -163,7 +163,7 @@ async def open_house(
     several: Several | None = None,
     reading: Reading | None = None,
     backends: Rules | None = None,
-) -> House:
+) -> Container:
     """Open what the URLs name; a store or embedder object is taken as it is.
 
     `floor` is what `min_relevance: auto` means, and `match` from where on the verdict says so, when they were
@@ -179,7 +179,7 @@ async def open_house(
         )
     speaker = open_embedder(embedder, api_key=embedder_key) if isinstance(embedder, str) else embedder
     store = await _open_stores(stores, together, speaker, clock)
-    tools = Tools(
+    context = Context(
         store=store,
         embedder=speaker,
         floors=floors_of(speaker.space, floor, match),
@@ -189,8 +189,8 @@ async def open_house(
     )
     read = reading or Reading()
     if not watched.on:
-        return House(tools=tools, reader=read.reader(tools, None))
-    return await _governed(tools, watched, read, backends)
+        return Container(context=context, reader=read.reader(context, None))
+    return await _governed(context, watched, read, backends)
 
 
 async def _open_stores(
@@ -204,36 +204,40 @@ async def _open_stores(
     return await open_store(name_in(first)[0], space=speaker.space) if isinstance(first, str) else first
 
 
-async def _governed(tools: Tools, governance: Governance, reading: Reading, rules: Rules | None) -> House:
+async def _governed(
+    context: Context, governance: Governance, reading: Reading, rules: Rules | None
+) -> Container:
     policy = load_policy(governance.policy)
-    lasting = Feature.DURABLE in tools.store.features
+    lasting = Feature.DURABLE in context.store.features
     journal = await open_journal(
-        anchor_store(tools.store),
+        anchor_store(context.store),
         governance.journal or (governance.fallback if lasting else None),
-        clock=tools.clock,
+        clock=context.clock,
         witnesses=governance.witnesses,
     )
     office = Office(
         journal=journal,
-        rulebook=Rulebook(policy, journal, tools.clock),
+        rulebook=Rulebook(policy, journal, context.clock),
         purse=Purse(journal),
         redactor=Redactor(governance.secrets, personal=governance.redact_personal),
-        rejected=RejectedWords(journal, tools.clock),
+        rejected=RejectedWords(journal, context.clock),
         caller=governance.caller,
         review_url=None if governance.console is None else review_url(governance.console),
     )
-    governed_tools = replace(tools, corridor=governed, office=office)
+    governed_tools = replace(context, corridor=governed, office=office)
     book = None if rules is None else Backends(journal, governed_tools, rules)
     placed = governed_tools if book is None else replace(governed_tools, placing=book.store_of)
-    house = House(tools=placed, reader=reading.reader(placed, journal), journal=journal, backends=book)
-    if journal.shares(tools.store):
-        return house
-    if isinstance(tools.store, Fanned):
-        await mark_behind(tools.store, governed_tools)  # one that hangs must not keep the others waiting
+    container = Container(
+        context=placed, reader=reading.reader(placed, journal), journal=journal, backends=book
+    )
+    if journal.shares(context.store):
+        return container
+    if isinstance(context.store, Fanned):
+        await mark_behind(context.store, governed_tools)  # one that hangs must not keep the others waiting
     else:
         await repay(governed_tools)
     repaying = asyncio.create_task(keep_repaying(governed_tools))
-    return replace(house, repaying=repaying)
+    return replace(container, repaying=repaying)
 
 
 def load_policy(named: str) -> Policy:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from memorywire.app import House
+from memorywire.app import Container
 from memorywire.model.answers import Answer
 from memorywire.model.capabilities import Capabilities
 from memorywire.model.record import Json
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 async def dispatch(
-    operation: str, payload: Mapping[str, Json], house: House, *, tenant: str
+    operation: str, payload: Mapping[str, Json], container: Container, *, tenant: str
 ) -> "Answer | Overseen | Capabilities":
     """Validate, decode, perform; every problem is a MemorywireError."""
     validate.check(operation, payload)
     if operation == "capabilities":
-        return house.capabilities
-    tools = replaced(house.tools, operation=operation)
+        return container.capabilities
+    context = replaced(container.context, operation=operation)
     if operation in OVERSIGHT:
         from memorywire.pipeline.oversee import oversee  # agents never need it, so they do not wait for it
 
-        return await oversee(decode_oversight(operation, payload, tenant=tenant), tools)
-    answer = await perform(decode(operation, payload, tenant=tenant), tools)
+        return await oversee(decode_oversight(operation, payload, tenant=tenant), context)
+    answer = await perform(decode(operation, payload, tenant=tenant), context)
     return _noted(answer, payload["filter"]) if "filter" in payload else answer
 
 

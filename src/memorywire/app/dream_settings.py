@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from memorywire.model.consolidation import OFF, PIN, Limits, Retention, Sleep, Spending
+from memorywire.model.consolidation import OFF, PIN, ConsolidationSettings, Limits, Retention, Spending
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json, MemoryType
 
@@ -33,16 +33,16 @@ WANTED: Mapping[str, str] = {
 """The keys of the table, and what each takes."""
 
 
-def sleep_from(table: Mapping[str, Json], env: Mapping[str, str]) -> Sleep:
+def sleep_from(table: Mapping[str, Json], env: Mapping[str, str]) -> ConsolidationSettings:
     """What the table says; MEMORYWIRE_DREAM_MODEL and MEMORYWIRE_DREAM_KEY come from the environment."""
     unknown = sorted(set(table) - set(WANTED))
     if unknown:
         raise InvalidRequest(
             f"dream has an unknown key {unknown[0]!r}", field="dream", fix=f"known keys: {', '.join(WANTED)}"
         )
-    usual = Sleep()
+    usual = ConsolidationSettings()
     retention, limits = usual.retention, usual.limits
-    return Sleep(
+    return ConsolidationSettings(
         retention=Retention(
             days=by_kind(retention.days, _read(table, "keep", {}, _counts)),
             most=by_kind(retention.most, _read(table, "most", {}, _counts)),

@@ -13,7 +13,7 @@ from memorywire.app.container import Reading
 from memorywire.app.dream_settings import sleep_from
 from memorywire.app.replicas import Several
 from memorywire.app.router_settings import several_from
-from memorywire.model.consolidation import Sleep
+from memorywire.model.consolidation import ConsolidationSettings
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.model.urls import expand_variables, find_literal_secret
@@ -82,7 +82,7 @@ class Settings:
     extractor: str = DEFAULT_EXTRACTOR
     extractor_key: str | None = field(default=None, repr=False)
     extractor_calls: int = CALLS_A_DAY
-    sleep: Sleep = field(default_factory=Sleep)
+    sleep: ConsolidationSettings = field(default_factory=ConsolidationSettings)
     sources: tuple[str, ...] = ()
 
     @property

@@ -12,7 +12,7 @@ from memorywire.model.clock import Clock, system_clock
 from memorywire.model.errors import NotFound
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
-    from memorywire.app import House, Settings
+    from memorywire.app import Container, Settings
     from memorywire.journal.sqlite import SqliteJournal
 
 T = TypeVar("T")
@@ -28,11 +28,11 @@ which_agents = click.option(
 
 
 @asynccontextmanager
-async def opened_house(settings: "Settings", clock: Clock = system_clock) -> AsyncIterator["House"]:
+async def opened_house(settings: "Settings", clock: Clock = system_clock) -> AsyncIterator["Container"]:
     """The stores, the embedder and the journal that the settings name, open for a while."""
-    from memorywire.app import LOCAL, Governance, default_journal, open_house, rules_from
+    from memorywire.app import LOCAL, Governance, default_journal, open_container, rules_from
 
-    house = await open_house(
+    container = await open_container(
         stores=settings.stores,
         embedder=settings.embedder,
         embedder_key=settings.embedder_key,
@@ -54,9 +54,9 @@ async def opened_house(settings: "Settings", clock: Clock = system_clock) -> Asy
         clock=clock,
     )
     try:
-        yield house
+        yield container
     finally:
-        await house.close()
+        await container.close()
 
 
 def as_sqlite(url: str) -> str | None:
@@ -103,13 +103,13 @@ def remarks(stores: Iterable[str]) -> list[str]:
     return new + [f"note: {path} can only be read: nothing is kept, no recall answered" for path in sealed]
 
 
-def in_house(settings: "Settings", act: "Callable[[House], Awaitable[T]]") -> T:
+def in_house(settings: "Settings", act: "Callable[[Container], Awaitable[T]]") -> T:
     """The answer of an act in the house that the settings name."""
     import asyncio
 
     async def work() -> T:
-        async with opened_house(settings) as house:
-            return await act(house)
+        async with opened_house(settings) as container:
+            return await act(container)
 
     return asyncio.run(work())
 
@@ -117,11 +117,11 @@ def in_house(settings: "Settings", act: "Callable[[House], Awaitable[T]]") -> T:
 def in_journal(settings: "Settings", act: "Callable[[SqliteJournal], Awaitable[T]]") -> T:
     """The answer of an act on the journal that the settings name."""
 
-    async def work(house: "House") -> T:
+    async def work(container: "Container") -> T:
         from memorywire.pipeline.context import unsupported
 
-        if house.journal is None:
+        if container.journal is None:
             raise unsupported("this", "no journal is wired here")
-        return await act(house.journal)
+        return await act(container.journal)
 
     return in_house(settings, work)

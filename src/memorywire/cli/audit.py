@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from memorywire.cli.context import Answer, Desk, of_everybody, scoped, shared
+from memorywire.cli.context import Answer, CliContext, of_everybody, scoped, shared
 from memorywire.cli.inputs import PAST, ago
 from memorywire.cli.ledger_file import left_out, opened, other_tenants
 from memorywire.cli.terminal import moment, safe, table, terminal_width
@@ -60,32 +60,32 @@ def _filters(verb: _Verb) -> _Verb:
 @click.option("--before", type=int, metavar="N", help="Only entries before this one.")
 @click.option("--limit", type=click.IntRange(1), default=_PAGE, show_default=True, help="How many to show.")
 @shared
-def log(desk: Desk, subject: str | None, before: int | None, limit: int, **wanted: Json) -> None:
+def log(cli: CliContext, subject: str | None, before: int | None, limit: int, **wanted: Json) -> None:
     """Show entries of the ledger, newest first."""
-    entries = _entries(desk, subject, before, limit, **wanted)
+    entries = _entries(cli, subject, before, limit, **wanted)
     last = entries[-1]["seq"] if subject is None and len(entries) == limit else 1
     answer = {"entries": entries, "next": last if last > 1 else None}
-    desk.show(answer, lambda said: _log_lines(said, desk, limit, **wanted))
+    cli.show(answer, lambda said: _log_lines(said, cli, limit, **wanted))
 
 
 def _entries(
-    desk: Desk, subject: str | None, before: int | None, limit: int, **wanted: Json
+    cli: CliContext, subject: str | None, before: int | None, limit: int, **wanted: Json
 ) -> list[dict[str, Json]]:
     """The entries of the ledger here, or of the server's."""
     from memorywire.journal import ledger
 
     if subject is not None:
-        desk.refuse_scope("--subject shows every entry about it", names=("user",))
+        cli.refuse_scope("--subject shows every entry about it", names=("user",))
         _refuse_filters("--subject", **wanted)
-    if desk.server is not None:
-        with desk.client(desk.server) as client:
+    if cli.server is not None:
+        with cli.client(cli.server) as client:
             found = list(client.audit_log(subject=subject, before=before, limit=limit, **wanted))
-            return found if subject is None else _of_agent(desk, found)
-    with opened(desk) as book:
+            return found if subject is None else _of_agent(cli, found)
+    with opened(cli) as book:
         if subject is not None:
-            rows = book.read(lambda db: ledger.about(db, desk.tenant, subject))
-            return _of_agent(desk, [row.said for row in rows])
-        filters = _wanted(desk, **wanted)
+            rows = book.read(lambda db: ledger.about(db, cli.tenant, subject))
+            return _of_agent(cli, [row.said for row in rows])
+        filters = _wanted(cli, **wanted)
         return [row.said for row in book.read(lambda db: ledger.log(db, filters, before=before, limit=limit))]
 
 
@@ -107,7 +107,7 @@ def _entries(
 )
 @shared
 def verify(
-    desk: Desk, kept: tuple[Path, ...], key: str | None, contents: bool, state: bool, file: TextIO | None
+    cli: CliContext, kept: tuple[Path, ...], key: str | None, contents: bool, state: bool, file: TextIO | None
 ) -> None:
     """Prove that no entry was changed, removed, added or moved.
 
@@ -121,19 +121,19 @@ def verify(
     from memorywire.journal.signed_notes import parse_verifier
 
     if file is not None or not contents:
-        desk.refuse_scope("the whole ledger is verified; --contents reads the memories of one agent")
+        cli.refuse_scope("the whole ledger is verified; --contents reads the memories of one agent")
     keys = [] if key is None else [parse_verifier(key)]
     saved = [checkpoint for path in kept for checkpoint in _kept_elsewhere(path)]
-    if file is None and desk.server is not None and not (contents or keys):
-        answer = _told(desk.client(desk.server), kept, state=state)
+    if file is None and cli.server is not None and not (contents or keys):
+        answer = _told(cli.client(cli.server), kept, state=state)
     elif file is None:
-        answer = _examined(desk, saved, keys, contents=contents, state=state)
+        answer = _examined(cli, saved, keys, contents=contents, state=state)
     else:
         from memorywire.journal.export import verify_export
 
         report = verify_export((line.rstrip("\n") for line in file), keys=keys, checkpoints=saved)
         answer = _answer(report, key)
-    desk.show(answer, _verdict)
+    cli.show(answer, _verdict)
     if not answer["ok"]:
         raise click.exceptions.Exit(_BROKEN)
 
@@ -141,26 +141,26 @@ def verify(
 @command.command("checkpoint")
 @click.option("--rotate-key", is_flag=True, help="Go on with a new key, which the old one signs for.")
 @of_everybody
-def checkpoint(desk: Desk, rotate_key: bool) -> None:
+def checkpoint(cli: CliContext, rotate_key: bool) -> None:
     """Sign the ledger as it is, and print the checkpoint.
 
     Keep it where whoever holds the database cannot write. `verify --checkpoint` compares with it.
     """
-    if desk.server is not None and not rotate_key:
-        with desk.client(desk.server) as client:
+    if cli.server is not None and not rotate_key:
+        with cli.client(cli.server) as client:
             answer = client.signed()
     else:
-        with opened(desk) as book:
+        with opened(cli) as book:
             note = book.signed(rotate=rotate_key)
             answer = {"checkpoint": note, "key": str(book.notary.verifier())}
-    desk.show(answer, lambda said: [said["checkpoint"].rstrip("\n")])
+    cli.show(answer, lambda said: [said["checkpoint"].rstrip("\n")])
 
 
 @command.command("prove")
 @click.argument("entry", type=int)
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the proof to a file.")
 @scoped("tenant")
-def prove(desk: Desk, entry: int, output: Path | None) -> None:
+def prove(cli: CliContext, entry: int, output: Path | None) -> None:
     """Prove that ENTRY is in the signed ledger.
 
     The proof is an export of one entry: `verify --export` checks it, with nothing else at hand.
@@ -168,16 +168,16 @@ def prove(desk: Desk, entry: int, output: Path | None) -> None:
     from memorywire.journal import ledger
     from memorywire.journal.audit import proven
 
-    if desk.server is not None:
-        with desk.client(desk.server) as client:
-            _deliver(desk, iter(client.proof(entry)), output)
+    if cli.server is not None:
+        with cli.client(cli.server) as client:
+            _deliver(cli, iter(client.proof(entry)), output)
         return
-    with opened(desk) as book:
+    with opened(cli) as book:
         row = book.read(lambda db: ledger.entry(db, entry))
-        if row is not None and desk.named not in (None, row.said["tenant"]):
-            raise NotFound(f"no entry {entry} of this ledger is of tenant {desk.named}", field="entry")
+        if row is not None and cli.named not in (None, row.said["tenant"]):
+            raise NotFound(f"no entry {entry} of this ledger is of tenant {cli.named}", field="entry")
         book.signed()
-        _deliver(desk, book.lines(lambda db: proven(db, book.notary, entry)), output)
+        _deliver(cli, book.lines(lambda db: proven(db, book.notary, entry)), output)
 
 
 @command.command("export")
@@ -185,7 +185,7 @@ def prove(desk: Desk, entry: int, output: Path | None) -> None:
 @click.option("--whole", is_flag=True, help="The whole ledger with its chain, of every agent.")
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a file.")
 @shared
-def export(desk: Desk, whole: bool, output: Path | None, **wanted: Json) -> None:
+def export(cli: CliContext, whole: bool, output: Path | None, **wanted: Json) -> None:
     """Write entries as lines of JSON that prove themselves.
 
     Of the agent, each with its proof; or with --whole every entry there is.
@@ -193,17 +193,17 @@ def export(desk: Desk, whole: bool, output: Path | None, **wanted: Json) -> None
     from memorywire.journal.audit import exported
 
     if whole:
-        desk.refuse_scope("--whole writes the ledger of every agent and tenant")
+        cli.refuse_scope("--whole writes the ledger of every agent and tenant")
         _refuse_filters("--whole", **wanted)
-    with opened(desk) as book:
+    with opened(cli) as book:
         book.signed()
-        filters = None if whole else _wanted(desk, **wanted)
-        _deliver(desk, book.lines(lambda db: exported(db, book.notary, filters)), output)
+        filters = None if whole else _wanted(cli, **wanted)
+        _deliver(cli, book.lines(lambda db: exported(db, book.notary, filters)), output)
 
 
-def _of_agent(desk: Desk, entries: list[dict[str, Json]]) -> list[dict[str, Json]]:
+def _of_agent(cli: CliContext, entries: list[dict[str, Json]]) -> list[dict[str, Json]]:
     """The entries of the agent that was typed, or all of them if none was."""
-    agent = desk.reach().get("agent_id")
+    agent = cli.reach().get("agent_id")
     return [entry for entry in entries if agent in (None, entry["agent"])]
 
 
@@ -213,13 +213,13 @@ def _refuse_filters(option: str, **filters: Json) -> None:
         raise click.UsageError(f"{option} cannot be narrowed: leave out {typed}")
 
 
-def _wanted(desk: Desk, *, all_agents: bool, **wanted: Json) -> "Filters":
+def _wanted(cli: CliContext, *, all_agents: bool, **wanted: Json) -> "Filters":
     from memorywire.journal.ledger import Filters
 
     if all_agents:
-        desk.refuse_scope("--all-agents was given", names=("agent",))
-    agent = None if all_agents else desk.settings.agent
-    return Filters(tenant=desk.tenant, agent=agent, user=desk.settings.user, **wanted)
+        cli.refuse_scope("--all-agents was given", names=("agent",))
+    agent = None if all_agents else cli.settings.agent
+    return Filters(tenant=cli.tenant, agent=agent, user=cli.settings.user, **wanted)
 
 
 def _kept_elsewhere(path: Path) -> "list[Checkpoint]":
@@ -236,13 +236,13 @@ def _kept_elsewhere(path: Path) -> "list[Checkpoint]":
 
 
 def _examined(
-    desk: Desk, saved: "Sequence[Checkpoint]", keys: "Sequence[Verifier]", *, contents: bool, state: bool
+    cli: CliContext, saved: "Sequence[Checkpoint]", keys: "Sequence[Verifier]", *, contents: bool, state: bool
 ) -> Answer:
     from memorywire.journal.audit import contradicted, examine
 
-    with opened(desk, missing_ok=True) as book:
+    with opened(cli, missing_ok=True) as book:
         found = book.read(lambda db: examine(db, book.notary, saved=saved, keys=keys, state=state))
-        pages = _memories(desk) if contents else ()
+        pages = _memories(cli) if contents else ()
         changed = [id for page in pages for id in book.read(partial(contradicted, records=page))]
     answer = _answer(found.report, None if found.key is None else str(found.key))
     return {
@@ -277,9 +277,9 @@ def _told(server: "BlockingClient", kept: Sequence[Path], *, state: bool) -> Ans
     }
 
 
-def _memories(desk: Desk) -> "Iterator[Page]":
+def _memories(cli: CliContext) -> "Iterator[Page]":
     """Everything the agent keeps, page by page."""
-    with desk.memory() as memory:
+    with cli.memory() as memory:
         page = memory.list(include=["archived"])
         yield page
         while page.next is not None:
@@ -349,28 +349,28 @@ def _state_lines(state: Answer | None) -> Iterator[str]:
         yield "  see all of them with --json"
 
 
-def _log_lines(answer: Answer, desk: Desk, limit: int, **wanted: Json) -> Iterator[str]:
+def _log_lines(answer: Answer, cli: CliContext, limit: int, **wanted: Json) -> Iterator[str]:
     if not answer["entries"]:
         yield "no entry matches"
-        yield from _known(desk, **wanted)
+        yield from _known(cli, **wanted)
         if not wanted["all_agents"]:
-            yield f"  of agent {safe(desk.settings.agent)}; --all-agents shows what every agent did"
-        if desk.server is None:
-            yield from left_out(other_tenants(desk))
+            yield f"  of agent {safe(cli.settings.agent)}; --all-agents shows what every agent did"
+        if cli.server is None:
+            yield from left_out(other_tenants(cli))
         return
     headers = ["ENTRY", "AT", "OPERATION", "KIND", "ACTOR", "SUBJECT", "WHAT"]
     rows = [_row(entry) for entry in answer["entries"]]
     yield from table(headers, rows, elastic="WHAT", width=terminal_width())
     if answer["next"]:
         asked = {**wanted, "limit": None if limit == _PAGE else limit, "before": answer["next"]}
-        yield f"older ones with: {desk.again('audit', 'log', *_options(asked))}"
+        yield f"older ones with: {cli.again('audit', 'log', *_options(asked))}"
 
 
-def _known(desk: Desk, **wanted: Json) -> Iterator[str]:
+def _known(cli: CliContext, **wanted: Json) -> Iterator[str]:
     """The names among the newest entries, to suggest one for a name that is not known."""
     for name in _NAMED:
         if wanted[name] is not None:
-            others = _entries(desk, None, None, _LOOKED_AT, **{**wanted, **dict.fromkeys(_NAMED)})
+            others = _entries(cli, None, None, _LOOKED_AT, **{**wanted, **dict.fromkeys(_NAMED)})
             known = sorted({entry[name] for entry in others})
             if wanted[name] not in known and known:
                 yield f"  no {name} {safe(str(wanted[name]))}; there are: {safe(', '.join(known))}"
@@ -408,7 +408,7 @@ def _details(details: Mapping[str, Json]) -> Iterator[str]:
             yield f"{name} {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
 
 
-def _deliver(desk: Desk, lines: Iterator[str], output: Path | None) -> None:
+def _deliver(cli: CliContext, lines: Iterator[str], output: Path | None) -> None:
     """To standard output, or to a file for its owner alone."""
     if output is None:
         for line in lines:
@@ -417,6 +417,6 @@ def _deliver(desk: Desk, lines: Iterator[str], output: Path | None) -> None:
     from memorywire.journal.export import write_lines
 
     count = write_lines(lines, output)
-    desk.show(
+    cli.show(
         {"output": str(output), "lines": count}, lambda said: [f"wrote {counted(count, 'line')} to {output}"]
     )

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 import click
 
 from memorywire.cli.app import in_house
-from memorywire.cli.context import PERSON, Answer, Desk, scoped
+from memorywire.cli.context import PERSON, Answer, CliContext, scoped
 from memorywire.cli.inputs import decoded, json_object
 from memorywire.cli.terminal import safe, table, terminal_width
 
 if TYPE_CHECKING:
-    from memorywire.app import Backends, House
+    from memorywire.app import Backends, Container
     from memorywire.model.definition import Edition
 
 T = TypeVar("T")
@@ -28,76 +28,76 @@ def command() -> None:
 
 @command.command("list")
 @scoped("tenant")
-def list_(desk: Desk) -> None:
+def list_(cli: CliContext) -> None:
     """Show every edition of every definition, and whom it serves."""
-    found = _in_book(desk, lambda book: book.list(desk.tenant))
-    desk.show({"definitions": [_document(edition) for edition in found]}, _rows)
+    found = _in_book(cli, lambda book: book.list(cli.tenant))
+    cli.show({"definitions": [_document(edition) for edition in found]}, _rows)
 
 
 @command.command("create")
 @click.argument("file", type=click.File("rb"), default="-")
 @scoped("tenant")
-def create(desk: Desk, file: BinaryIO) -> None:
+def create(cli: CliContext, file: BinaryIO) -> None:
     """Keep the definition in FILE, one JSON object; `-` is stdin."""
     document = json_object(decoded(file.read(), field="file"))
-    _show(desk, lambda book: book.create(desk.tenant, document, PERSON))
+    _show(cli, lambda book: book.create(cli.tenant, document, PERSON))
 
 
 @command.command("show")
 @click.argument("definition")
 @scoped("tenant")
-def show(desk: Desk, definition: str) -> None:
+def show(cli: CliContext, definition: str) -> None:
     """Show the definition of that digest, or the newest of that name."""
-    _show(desk, lambda book: book.get(desk.tenant, definition))
+    _show(cli, lambda book: book.get(cli.tenant, definition))
 
 
 @command.command("fork")
 @click.argument("definition")
 @click.argument("changes", type=json_object)
 @scoped("tenant")
-def fork(desk: Desk, definition: str, changes: Answer) -> None:
+def fork(cli: CliContext, definition: str, changes: Answer) -> None:
     """Make a definition like DEFINITION but for CHANGES, a JSON object."""
-    _show(desk, lambda book: book.fork(desk.tenant, definition, changes, PERSON))
+    _show(cli, lambda book: book.fork(cli.tenant, definition, changes, PERSON))
 
 
 @command.command("retire")
 @click.argument("definition")
 @scoped("tenant")
-def retire(desk: Desk, definition: str) -> None:
+def retire(cli: CliContext, definition: str) -> None:
     """Let no agent be bound to DEFINITION any more."""
-    _show(desk, lambda book: book.retire(desk.tenant, definition, PERSON))
+    _show(cli, lambda book: book.retire(cli.tenant, definition, PERSON))
 
 
 @command.command("bind")
 @click.argument("definition")
 @scoped("agent", "tenant")
-def bind(desk: Desk, definition: str) -> None:
+def bind(cli: CliContext, definition: str) -> None:
     """Keep the agent's memories in the backend from now on; those it has stay where they are."""
-    _show(desk, lambda book: book.bind(desk.tenant, definition, desk.settings.agent, PERSON))
+    _show(cli, lambda book: book.bind(cli.tenant, definition, cli.settings.agent, PERSON))
 
 
 @command.command("unbind")
 @scoped("agent", "tenant")
-def unbind(desk: Desk) -> None:
+def unbind(cli: CliContext) -> None:
     """Keep the agent's memories here again."""
-    _in_book(desk, lambda book: book.unbind(desk.tenant, desk.settings.agent, PERSON))
-    said = f"{safe(desk.settings.agent)} is kept here again"
-    desk.show({"agent_id": desk.settings.agent}, lambda _: [said])
+    _in_book(cli, lambda book: book.unbind(cli.tenant, cli.settings.agent, PERSON))
+    said = f"{safe(cli.settings.agent)} is kept here again"
+    cli.show({"agent_id": cli.settings.agent}, lambda _: [said])
 
 
-def _show(desk: Desk, act: "Callable[[Backends], Awaitable[Edition]]") -> None:
-    desk.show(_document(_in_book(desk, act)), _sentences)
+def _show(cli: CliContext, act: "Callable[[Backends], Awaitable[Edition]]") -> None:
+    cli.show(_document(_in_book(cli, act)), _sentences)
 
 
-def _in_book(desk: Desk, act: "Callable[[Backends], Awaitable[T]]") -> T:
-    async def work(house: "House") -> T:
+def _in_book(cli: CliContext, act: "Callable[[Backends], Awaitable[T]]") -> T:
+    async def work(container: "Container") -> T:
         from memorywire.pipeline.context import unsupported
 
-        if house.backends is None:
+        if container.backends is None:
             raise unsupported("backends", "no journal is wired here")
-        return await act(house.backends)
+        return await act(container.backends)
 
-    return in_house(desk.here, work)
+    return in_house(cli.here, work)
 
 
 def _document(edition: "Edition") -> Answer:

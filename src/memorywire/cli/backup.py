@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memorywire.cli.app import file_of
-from memorywire.cli.context import Answer, Desk, of_everybody
+from memorywire.cli.context import Answer, CliContext, of_everybody
 from memorywire.model.counting import counted
 from memorywire.model.errors import CapabilityUnsupported
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
 @click.command("backup")
 @click.argument("file", type=click.Path(path_type=Path))
 @of_everybody
-def command(desk: Desk, file: Path) -> None:
+def command(cli: CliContext, file: Path) -> None:
     """Copy the store, its ledger and the ledger's key to FILE.
 
     The copy is of one moment and holds everything that was acknowledged before; a server may go on
@@ -26,12 +26,12 @@ def command(desk: Desk, file: Path) -> None:
     """
     from memorywire.journal.backup import backup
 
-    desk.show(copied(backup(store_path(desk), file)), _sentences)
+    cli.show(copied(backup(store_path(cli), file)), _sentences)
 
 
-def store_path(desk: Desk) -> Path:
+def store_path(cli: CliContext) -> Path:
     """The file of the desk's store."""
-    path = file_of(desk.here.stores[0])
+    path = file_of(cli.here.stores[0])
     if path is None:
         raise CapabilityUnsupported(
             "only a store that is a SQLite file is copied by this command",

@@ -8,7 +8,7 @@ import click
 
 from memorywire.cli.calibrate_pairs import SHIPPED
 from memorywire.cli.calibrate_pairs import show as show_pairs
-from memorywire.cli.context import Answer, Desk, shared
+from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.inputs import json_lines, lines_of
 from memorywire.cli.terminal import Progress, table, terminal_width
 from memorywire.model.counting import counted
@@ -50,7 +50,7 @@ _A_LINE = 'lines such as {"query": "Where does Ana live?", "answerable": true}'
     help="Fit the threshold of dedup instead, to pairs: those of FILE, or those that come along.",
 )
 @shared
-def command(desk: Desk, file: BinaryIO, lookalikes: str | None) -> None:
+def command(cli: CliContext, file: BinaryIO, lookalikes: str | None) -> None:
     """Fit the floor of `min_relevance: auto` to questions of your own.
 
     Asks every question of FILE and looks at how relevant the best answer is. The floor found keeps at
@@ -59,15 +59,15 @@ def command(desk: Desk, file: BinaryIO, lookalikes: str | None) -> None:
     do not count as use.
     """
     if lookalikes is not None:
-        desk.refuse_scope("--lookalikes reads no memory")
-        show_pairs(desk, lookalikes)
+        cli.refuse_scope("--lookalikes reads no memory")
+        show_pairs(cli, lookalikes)
         return
     questions = [_question(number, document) for number, document in json_lines(file)]
     if not questions:
         raise InvalidRequest("no question was given", field="file", fix=f"name a file of them: {_A_LINE}")
-    with desk.memory() as memory:
+    with cli.memory() as memory:
         answer = _calibrated(memory, questions)
-    desk.show(answer, sentences)
+    cli.show(answer, sentences)
 
 
 def _question(number: int, document: Json) -> Question:

@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memorywire.cli.context import Answer, Desk
+from memorywire.cli.context import Answer, CliContext
 from memorywire.cli.inputs import json_lines
 from memorywire.cli.terminal import table, terminal_width
 from memorywire.model.errors import InvalidRequest
@@ -27,7 +27,7 @@ class Pair:
     same: bool
 
 
-def show(desk: Desk, named: str) -> None:
+def show(cli: CliContext, named: str) -> None:
     """Measure the pairs of a file, or those that come along, in the space of the embedder."""
     source = files("memorywire.evals") / "datasets" / "lookalikes.jsonl" if named == SHIPPED else Path(named)
     try:
@@ -41,7 +41,7 @@ def show(desk: Desk, named: str) -> None:
         )
     import asyncio
 
-    desk.show(asyncio.run(_measured(desk, pairs)), _sentences)
+    cli.show(asyncio.run(_measured(cli, pairs)), _sentences)
 
 
 def _pair(number: int, document: Json) -> Pair:
@@ -55,11 +55,11 @@ def _pair(number: int, document: Json) -> Pair:
     )
 
 
-async def _measured(desk: Desk, pairs: Sequence[Pair]) -> Answer:
+async def _measured(cli: CliContext, pairs: Sequence[Pair]) -> Answer:
     from memorywire.search import calibrate
     from memorywire.search.embed import open_embedder
 
-    embedder = open_embedder(desk.settings.embedder, api_key=desk.settings.embedder_key)
+    embedder = open_embedder(cli.settings.embedder, api_key=cli.settings.embedder_key)
     try:
         alike = [await _alike(pair, embedder) for pair in pairs]
     finally:

@@ -5,7 +5,7 @@ import sys
 
 import click
 
-from memorywire.cli.context import Desk, shared
+from memorywire.cli.context import CliContext, shared
 from memorywire.model.clock import system_clock
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
@@ -17,7 +17,7 @@ from memorywire.wire.spec import schemas
 @click.argument("payload", required=False, metavar="[JSON]")
 @click.option("--clock", type=int, hidden=True, help="Pretend that it is this moment, in epoch ms.")
 @shared
-def command(desk: Desk, operation: str, payload: str | None, clock: int | None) -> None:
+def command(cli: CliContext, operation: str, payload: str | None, clock: int | None) -> None:
     """Send raw wire JSON, print the response.
 
     JSON is the payload of the request; `-` reads it from standard input, and so does nothing in a pipe.
@@ -27,28 +27,28 @@ def command(desk: Desk, operation: str, payload: str | None, clock: int | None) 
 
     request = parse(_typed(payload))
     if isinstance(request, dict):
-        request = _in_scope(desk, operation, request)
-    with desk.memory(system_clock if clock is None else lambda: clock) as memory:
-        desk.print_json(memory.call(operation, request))
+        request = _in_scope(cli, operation, request)
+    with cli.memory(system_clock if clock is None else lambda: clock) as memory:
+        cli.print_json(memory.call(operation, request))
 
 
-def _in_scope(desk: Desk, operation: str, request: dict[str, Json]) -> dict[str, Json]:
+def _in_scope(cli: CliContext, operation: str, request: dict[str, Json]) -> dict[str, Json]:
     """The request with the typed --agent and --user; one that contradicts them is refused.
 
     Where a request needs an agent and names none, the settings name it.
     """
     schema = schemas().get(f"{operation}.request", {})
-    typed = desk.reach()
+    typed = cli.reach()
     for field, value in typed.items() if schema else ():
         option = field.removesuffix("_id")
         if field not in schema.get("properties", {}):
-            desk.refuse_scope(f"{operation} has no {field}", names=(option,))
+            cli.refuse_scope(f"{operation} has no {field}", names=(option,))
         if request.get(field, value) != value:
             raise InvalidRequest(
                 f"the request names another {field} than --{option}", field=field, fix="name one of them"
             )
     if "agent_id" in schema.get("required", ()) and "agent_id" not in request:
-        return {**desk.scope(), **request}
+        return {**cli.scope(), **request}
     return {**typed, **request}
 
 

@@ -4,17 +4,17 @@ from collections.abc import Iterator, Mapping
 
 import click
 
-from memorywire.cli.context import Answer, Desk, of_everybody
+from memorywire.cli.context import Answer, CliContext, of_everybody
 from memorywire.model.projections import DIMENSIONS
 from memorywire.model.record import Json
 
 
 @click.command("capabilities")
 @of_everybody
-def command(desk: Desk) -> None:
+def command(cli: CliContext) -> None:
     """Show what the stores and the embedder wired here can do."""
-    with desk.memory() as memory:
-        desk.show(memory.call("capabilities", {}), sentences)
+    with cli.memory() as memory:
+        cli.show(memory.call("capabilities", {}), sentences)
 
 
 def sentences(answer: Answer) -> Iterator[str]:

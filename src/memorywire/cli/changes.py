@@ -2,17 +2,17 @@
 
 import click
 
-from memorywire.cli.context import Answer, Desk, shared
+from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.terminal import moment, table, terminal_width
 
 
 @click.command("changes")
 @click.option("--limit", type=int, metavar="N", help="How many to show.")
 @shared
-def command(desk: Desk, limit: int | None) -> None:
+def command(cli: CliContext, limit: int | None) -> None:
     """Show the newest changes: what an undo can take back."""
-    history = desk.again("history", "ID")
-    desk.show(desk.call("changes", limit=limit), lambda said: sentences(said, history))
+    history = cli.again("history", "ID")
+    cli.show(cli.call("changes", limit=limit), lambda said: sentences(said, history))
 
 
 def sentences(answer: Answer, history: str) -> list[str]:

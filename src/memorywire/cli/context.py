@@ -54,7 +54,7 @@ _OUTPUT = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class CliContext:
     """Where a verb works: its settings, and the form of its answer."""
 
     read: Callable[[], "Settings"]
@@ -97,7 +97,7 @@ class Desk:
 
         return tenant_named(far) or otherwise
 
-    def of(self, agent: str) -> "Desk":
+    def of(self, agent: str) -> "CliContext":
         """The same desk; the commands it suggests name this agent."""
         if agent == self.settings.agent:
             return self
@@ -105,7 +105,7 @@ class Desk:
         others = [word for pair in pairs if pair[0] != "--agent" for word in pair]
         return replace(self, typed=(*others, "--agent", agent))
 
-    def under(self, settings: "Settings") -> "Desk":
+    def under(self, settings: "Settings") -> "CliContext":
         """The same desk under other settings, whose stores are opened here."""
         return replace(self, read=lambda: settings, server=None)
 
@@ -247,8 +247,8 @@ def _with(
             read = cache(partial(_settings, config, stores, agent, user))
             typed = _typed(stores, {"agent": agent, "user": user, "tenant": tenant, "config": config})
             server = None if stores else os.environ.get("MEMORYWIRE_URL") or None
-            desk = Desk(read=read, as_json=as_json, server=server, typed=typed, named=tenant)
-            function(desk, **rest)
+            cli = CliContext(read=read, as_json=as_json, server=server, typed=typed, named=tenant)
+            function(cli, **rest)
 
     for option in reversed(options):
         option(at_a_desk)

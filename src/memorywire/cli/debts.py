@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.context import Answer, Desk, of_everybody
+from memorywire.cli.context import Answer, CliContext, of_everybody
 from memorywire.cli.ledger_file import opened
 from memorywire.cli.problems import STORE_FAILURE
 from memorywire.cli.terminal import moment, table, terminal_width
@@ -24,7 +24,7 @@ _LIST, _PAY, _WRITE_OFF = "list", "pay", "write-off"
 @click.argument("name", metavar="[NAME]", required=False)
 @click.option("--why", metavar="TEXT", help="Why a debt is given up; the ledger keeps it.")
 @of_everybody
-def command(desk: Desk, deed: str, change_id: str | None, name: str | None, why: str | None) -> None:
+def command(cli: CliContext, deed: str, change_id: str | None, name: str | None, why: str | None) -> None:
     """Show what a store is owed, pay it, or give it up.
 
     A change that a store missed is kept and written as soon as the store takes it, in order. `list` shows
@@ -35,42 +35,42 @@ def command(desk: Desk, deed: str, change_id: str | None, name: str | None, why:
     if (deed == _WRITE_OFF) != (change_id is not None):
         raise click.UsageError("write-off needs a CHANGE, and nothing else has one")
     if deed == _PAY:
-        answer = _paid(desk)
+        answer = _paid(cli)
     elif change_id is not None:
-        answer = _written_off(desk, change_id, name, why)
+        answer = _written_off(cli, change_id, name, why)
     else:
-        answer = {"debts": _owed(desk)}
-    desk.show(answer, lambda said: _sentences(said, desk))
+        answer = {"debts": _owed(cli)}
+    cli.show(answer, lambda said: _sentences(said, cli))
     if deed == _PAY and answer["debts"]:
         raise click.exceptions.Exit(STORE_FAILURE)
 
 
-def _owed(desk: Desk) -> list[dict[str, Json]]:
+def _owed(cli: CliContext) -> list[dict[str, Json]]:
     """Read from the journal alone, because the store may be what is missing; or what the server says."""
     from memorywire.journal.sqlite import owed
 
-    if desk.server is not None:
-        with desk.client(desk.server) as client:
+    if cli.server is not None:
+        with cli.client(cli.server) as client:
             return client.owed()
     try:
-        with opened(desk) as book:
+        with opened(cli) as book:
             return _told(book.read(owed))
     except NotFound:
         return []
 
 
-def _paid(desk: Desk) -> Answer:
-    with desk.memory() as memory:
+def _paid(cli: CliContext) -> Answer:
+    with cli.memory() as memory:
         before = memory.debts()
         memory.pay_debts()
         left = memory.debts()
     return {"paid": len(before) - len(left), "debts": _told(left)}
 
 
-def _written_off(desk: Desk, change_id: str, name: str | None, why: str | None) -> Answer:
+def _written_off(cli: CliContext, change_id: str, name: str | None, why: str | None) -> Answer:
     if not why:
         raise InvalidRequest("a debt is given up for a reason", field="why", fix="say it with --why TEXT")
-    with desk.memory() as memory:
+    with cli.memory() as memory:
         debt = memory.write_off(change_id, why=why, store=name)
         return {"written_off": _told([debt])[0], "debts": _told(memory.debts())}
 
@@ -79,7 +79,7 @@ def _told(debts: "Sequence[Debt]") -> list[dict[str, Json]]:
     return [debt.summary() for debt in debts]
 
 
-def _sentences(answer: Answer, desk: Desk) -> Iterator[str]:
+def _sentences(answer: Answer, cli: CliContext) -> Iterator[str]:
     if "paid" in answer:
         yield f"paid {answer['paid']}, left {len(answer['debts'])}"
     if "written_off" in answer:
@@ -101,4 +101,4 @@ def _sentences(answer: Answer, desk: Desk) -> Iterator[str]:
     ]
     headers = ["SINCE", "STORE", "OPERATION", "AGENT", "CHANGE", "TRIES", "NEXT TRY", "ERROR"]
     yield from table(headers, rows, elastic="ERROR", width=terminal_width())
-    yield f"  try now with: {desk.again('debts', 'pay')}"
+    yield f"  try now with: {cli.again('debts', 'pay')}"

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import click
 
-from memorywire.cli.context import Answer, Desk, shared
+from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.terminal import moment, safe
 from memorywire.model.record import Json
 
@@ -52,40 +52,40 @@ _UNKNOWN = "which telescope discovered the ninth planet?"
 
 @click.command("demo")
 @shared
-def command(desk: Desk) -> None:
+def command(cli: CliContext) -> None:
     """Tell a short story on a fresh store.
 
     Remember, recall, forget, undo, receipts: real calls, nothing prepared. Your own data is not
     touched: the story's file is in a temporary folder and is deleted at the end.
     """
-    if desk.typed:
-        raise click.UsageError(f"the story has a file and an agent of its own: leave out {desk.typed[0]}")
-    with _fresh(desk) as (place, memory):
-        story = Story(memory, quiet=desk.as_json)
+    if cli.typed:
+        raise click.UsageError(f"the story has a file and an agent of its own: leave out {cli.typed[0]}")
+    with _fresh(cli) as (place, memory):
+        story = Story(memory, quiet=cli.as_json)
         story.say(f"An agent's memory in one file: {place}")
         first = story.remember()
         story.recall()
         story.correct(first)
         story.forget(first)
         story.receipts(first)
-    if desk.as_json:
-        desk.print_json(story.calls)
+    if cli.as_json:
+        cli.print_json(story.calls)
     else:
         click.echo(_ending())
 
 
 @contextmanager
-def _fresh(desk: Desk) -> Iterator[tuple[Path, "Memory"]]:
+def _fresh(cli: CliContext) -> Iterator[tuple[Path, "Memory"]]:
     with tempfile.TemporaryDirectory(prefix="memorywire-demo-") as folder:
         place = Path(folder, "memory.db")
         settings = replace(
-            desk.settings,
+            cli.settings,
             stores=(f"sqlite://{quote(str(place))}",),
             agent="demo",
             user=None,
             embedder="minilm",
         )
-        with desk.under(settings).memory() as memory:
+        with cli.under(settings).memory() as memory:
             yield place, memory
 
 

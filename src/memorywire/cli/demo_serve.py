@@ -12,10 +12,10 @@ from urllib.parse import quote
 import click
 
 from memorywire.cli.app import opened_house
-from memorywire.cli.context import Desk
+from memorywire.cli.context import CliContext
 from memorywire.cli.demo_world import Calendar, name_operators, tell
 from memorywire.model.clock import system_clock
-from memorywire.model.consolidation import Sleep
+from memorywire.model.consolidation import ConsolidationSettings
 
 if TYPE_CHECKING:
     from memorywire.app import Settings
@@ -37,25 +37,25 @@ Ctrl-C ends it, and nothing stays behind.
 
 
 @contextmanager
-def demo_desk(desk: Desk) -> Iterator[Desk]:
+def demo_desk(cli: CliContext) -> Iterator[CliContext]:
     """A desk whose memory is the made-up world; the visitor's own is not touched."""
-    if desk.typed:
-        raise click.UsageError(f"the demo has a store and agents of its own: leave out {desk.typed[0]}")
+    if cli.typed:
+        raise click.UsageError(f"the demo has a store and agents of its own: leave out {cli.typed[0]}")
     with tempfile.TemporaryDirectory(prefix="memorywire-demo-") as folder:
         settings = replace(
-            desk.settings,
+            cli.settings,
             stores=(f"sqlite://{quote(str(Path(folder, 'memory.db')))}",),
             agent="support",
             user=None,
             embedder="minilm",
             policy="balanced",
             console=None,
-            sleep=Sleep(night=_NIGHT),
+            sleep=ConsolidationSettings(night=_NIGHT),
         )
         story = asyncio.run(_made(settings))
-        if not desk.as_json:
+        if not cli.as_json:
             click.echo(story)
-        yield desk.under(settings)
+        yield cli.under(settings)
 
 
 async def _made(settings: "Settings") -> str:
@@ -65,8 +65,10 @@ async def _made(settings: "Settings") -> str:
     from memorywire.model.record import DEFAULT_TENANT
 
     calendar = Calendar(system_clock)
-    async with opened_house(settings, calendar) as house:
-        await tell(house, calendar)
-        token = await name_operators(house)
-        waiting = await house.tools.governance.journal.count(Wanted(tenant=DEFAULT_TENANT, states=WAITING))
+    async with opened_house(settings, calendar) as container:
+        await tell(container, calendar)
+        token = await name_operators(container)
+        waiting = await container.context.governance.journal.count(
+            Wanted(tenant=DEFAULT_TENANT, states=WAITING)
+        )
     return _STORY.format(waiting=waiting, token=token)

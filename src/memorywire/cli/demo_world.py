@@ -10,7 +10,7 @@ from memorywire.model.clock import DAY_MS, Clock
 from memorywire.model.record import Json
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
-    from memorywire.app import House
+    from memorywire.app import Container
 
 OPERATORS = {"olga": "admin", "ravi": "reviewer", "noor": "reader"}
 
@@ -26,10 +26,10 @@ class Calendar:
         return self._now() - self.back_ms
 
 
-async def tell(house: "House", calendar: Calendar) -> None:
+async def tell(container: "Container", calendar: Calendar) -> None:
     """Let everything happen: real calls, each by its caller and on its day."""
     from memorywire.app.dispatch import dispatch
-    from memorywire.consolidate.run import Night, dream
+    from memorywire.consolidate.run import ConsolidationRun, dream
     from memorywire.consolidate.steps import DREAM
     from memorywire.model.record import DEFAULT_TENANT, Scope
     from memorywire.wire.codec import encode
@@ -37,27 +37,29 @@ async def tell(house: "House", calendar: Calendar) -> None:
     known: dict[str, Json] = {}
     for step in json.loads((files(__package__) / "demo_world.json").read_text(encoding="utf-8")):
         calendar.back_ms = int(step["days"] * DAY_MS)
-        asked = replace(house, tools=house.as_caller(step["as"]))
+        asked = replace(container, context=container.as_caller(step["as"]))
         payload = _filled(step["with"], known)
         if step["do"] == DREAM:
-            await dream(Scope(agent=payload["agent_id"]), asked.tools, Night())
+            await dream(Scope(agent=payload["agent_id"]), asked.context, ConsolidationRun())
             continue
         answer = encode(await dispatch(step["do"], payload, asked, tenant=DEFAULT_TENANT))
         known |= {name: answer[field] for name, field in step.get("keep", {}).items()}
     calendar.back_ms = 0
 
 
-async def name_operators(house: "House") -> str:
+async def name_operators(container: "Container") -> str:
     """People with roles; the token of the first one."""
     from memorywire.journal.operators import Operator, Role
     from memorywire.pipeline.context import unsupported
     from memorywire.server.operators import Registry
 
-    if house.journal is None:
+    if container.journal is None:
         raise unsupported("a demo", "no journal is wired here")
-    registry = Registry(journal=house.journal, clock=house.tools.clock, actor="person:local")
+    registry = Registry(journal=container.journal, clock=container.context.clock, actor="person:local")
     issued = [
-        await registry.add(Operator(name=name, role=Role(role), made_at=house.tools.clock(), tenants=("*",)))
+        await registry.add(
+            Operator(name=name, role=Role(role), made_at=container.context.clock(), tenants=("*",))
+        )
         for name, role in OPERATORS.items()
     ]
     return issued[0].secret

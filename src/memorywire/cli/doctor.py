@@ -15,7 +15,7 @@ import click
 from memorywire import __version__
 from memorywire.cli import remote_doctor as distant
 from memorywire.cli.app import file_of, is_there
-from memorywire.cli.context import Answer, Desk, of_everybody
+from memorywire.cli.context import Answer, CliContext, of_everybody
 from memorywire.cli.problems import STORE_FAILURE
 from memorywire.cli.terminal import safe, without_secrets
 from memorywire.model.clock import system_clock
@@ -32,7 +32,7 @@ _ROOM = 16 * 1024 * 1024  # of free bytes: the write-ahead log alone may need as
 @click.command("doctor")
 @click.option("--url", metavar="URL", help="Examine a server instead; its token is in MEMORYWIRE_TOKEN.")
 @of_everybody
-def command(desk: Desk, url: str | None) -> None:
+def command(cli: CliContext, url: str | None) -> None:
     """Examine the installation and the data, or the server that --url or MEMORYWIRE_URL names.
 
     Says what is installed, which settings were read, whether the embedder answers and the data is
@@ -40,24 +40,24 @@ def command(desk: Desk, url: str | None) -> None:
     not exist yet is not created. SQLite files are read whole: each row is compared with its checksum and
     its index entries, and each vector must be of length one.
     """
-    server = url or desk.server
+    server = url or cli.server
     if server is None:
-        answer = _examined(desk)
-        desk.show(answer, sentences)
+        answer = _examined(cli)
+        cli.show(answer, sentences)
     else:
         answer = distant.examined(server)
-        desk.show(answer, distant.sentences)
+        cli.show(answer, distant.sentences)
     if not answer["ok"]:
         raise click.exceptions.Exit(STORE_FAILURE)
 
 
-def _examined(desk: Desk) -> Answer:
+def _examined(cli: CliContext) -> Answer:
     import asyncio
 
-    sqlite, embedder = _sqlite(), asyncio.run(_embedder(desk))
-    stores = [_store(desk, url) for url in desk.settings.stores]
+    sqlite, embedder = _sqlite(), asyncio.run(_embedder(cli))
+    stores = [_store(cli, url) for url in cli.settings.stores]
     findings = [*_engine_findings(sqlite), *_findings("embedder", embedder), *_variable_findings()]
-    findings += _config_findings(desk.settings.sources)
+    findings += _config_findings(cli.settings.sources)
     findings += [finding for store in stores for finding in _store_findings(store)]
     return {
         "ok": not any(finding["serious"] for finding in findings),
@@ -67,10 +67,10 @@ def _examined(desk: Desk) -> Answer:
         "embedder": embedder,
         "stores": stores,
         "settings": {
-            "agent": desk.settings.agent,
-            "user": desk.settings.user,
-            "home": str(desk.settings.home),
-            "sources": list(desk.settings.sources),
+            "agent": cli.settings.agent,
+            "user": cli.settings.user,
+            "home": str(cli.settings.home),
+            "sources": list(cli.settings.sources),
         },
         "findings": findings,
     }
@@ -85,21 +85,21 @@ def _sqlite() -> dict[str, Json]:
     return {"version": version, "safe": wal_is_safe(version)}
 
 
-async def _embedder(desk: Desk) -> dict[str, Json]:
+async def _embedder(cli: CliContext) -> dict[str, Json]:
     from memorywire.search.embed import open_embedder
 
     began = time.perf_counter()
     try:
-        embedder = open_embedder(desk.settings.embedder, api_key=desk.settings.embedder_key)
+        embedder = open_embedder(cli.settings.embedder, api_key=cli.settings.embedder_key)
         await embedder.embed(["are you there?"])
         await embedder.close()
     except MemorywireError as error:
-        return {"name": without_secrets(desk.settings.embedder), "problem": error.problem()}
+        return {"name": without_secrets(cli.settings.embedder), "problem": error.problem()}
     return {
-        "name": without_secrets(desk.settings.embedder),
+        "name": without_secrets(cli.settings.embedder),
         "space": str(embedder.space),
         "first_answer_ms": round((time.perf_counter() - began) * 1000),
-        **(_built_in() if desk.settings.embedder.partition("?")[0] == "minilm" else {}),
+        **(_built_in() if cli.settings.embedder.partition("?")[0] == "minilm" else {}),
     }
 
 
@@ -115,7 +115,7 @@ def _built_in() -> dict[str, Json]:
     return kernel
 
 
-def _store(desk: Desk, url: str) -> dict[str, Json]:
+def _store(cli: CliContext, url: str) -> dict[str, Json]:
     from memorywire.stores.sqlite.connection import refuse_if_lost
 
     named: dict[str, Json] = {"url": without_secrets(url)}
@@ -124,12 +124,12 @@ def _store(desk: Desk, url: str) -> dict[str, Json]:
             refuse_if_lost(path)
         if not is_there(url):
             return {**named, "exists": False}
-        with desk.under(replace(desk.settings, stores=(url,))).memory() as memory:
+        with cli.under(replace(cli.settings, stores=(url,))).memory() as memory:
             health = memory.health()["stores"][0]
         if path is not None and health["ok"]:
             health |= _rows(path)
         if path is not None and health["ok"]:
-            health |= _state(desk, url)
+            health |= _state(cli, url)
         return {**named, "exists": True, **health}
     except MemorywireError as error:
         return {**named, "problem": error.problem()}
@@ -141,12 +141,12 @@ def _rows(path: Path) -> dict[str, Json]:
     from memorywire.journal.sealing import exposure
     from memorywire.journal.signer import Notary
     from memorywire.journal.soundness import find_faulty_rows
-    from memorywire.stores.sqlite.connection import connect, fence, snapshot
+    from memorywire.stores.sqlite.connection import connect, map_errors, snapshot
     from memorywire.stores.sqlite.damage import count_unchecked
     from memorywire.stores.sqlite.location import Location
 
     location = Location(path=path)
-    with fence(location), closing(connect(location)) as db, snapshot(db):
+    with map_errors(location), closing(connect(location)) as db, snapshot(db):
         problems = find_faulty_rows(db, Notary.beside(path))
         unchecked = count_unchecked(db)
         unsigned, since = exposure(db) if is_ledger_there(db) else (0, None)
@@ -155,13 +155,13 @@ def _rows(path: Path) -> dict[str, Json]:
     return {**integrity, **late, "rows_without_checksum": unchecked}
 
 
-def _state(desk: Desk, url: str) -> dict[str, Json]:
+def _state(cli: CliContext, url: str) -> dict[str, Json]:
     """How the state compares with the ledger, where both are in one database."""
     from memorywire.cli.app import as_sqlite, in_journal
 
     if as_sqlite(url) is None:
         return {}
-    report = in_journal(replace(desk.settings, stores=(url,)), lambda journal: journal.verify_state())
+    report = in_journal(replace(cli.settings, stores=(url,)), lambda journal: journal.verify_state())
     differences = [str(one) for one in report.differences[:_MOST]]
     return {"verified_to": report.entries, "differences": differences}
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from memorywire.cli.context import Answer, Desk, shared
+from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.dream_options import of_a_night, sleep_of
 from memorywire.cli.dream_session import at_memory, dream_session, dream_watch, rules
 from memorywire.cli.inputs import json_lines
@@ -19,7 +19,7 @@ from memorywire.model.record import Json, Scope
 
 if TYPE_CHECKING:
     from memorywire.consolidate.probes import Probe
-    from memorywire.pipeline.context import Tools
+    from memorywire.pipeline.context import Context
 
 _run = click.argument("run", metavar="RUN")
 
@@ -53,7 +53,7 @@ _run = click.argument("run", metavar="RUN")
 )
 @shared
 def command(
-    desk: Desk, night: bool, log: Path | None, watch: bool, every: float, dry_run: bool, **rest: Any
+    cli: CliContext, night: bool, log: Path | None, watch: bool, every: float, dry_run: bool, **rest: Any
 ) -> None:
     """Merge duplicates, end what was contradicted later, archive what nobody used.
 
@@ -62,74 +62,74 @@ def command(
     """
     command_name = click.get_current_context().invoked_subcommand
     if command_name is not None:
-        if desk.typed:
-            raise click.UsageError(f"put {desk.typed[0]} behind {command_name}")
+        if cli.typed:
+            raise click.UsageError(f"put {cli.typed[0]} behind {command_name}")
         return
     if watch:
-        desk.refuse_scope("--watch serves every agent of every tenant")
-        dream_watch(desk, every)
+        cli.refuse_scope("--watch serves every agent of every tenant")
+        dream_watch(cli, every)
         return
     if log is not None and dry_run:
         raise click.UsageError("a log is read, or not; --dry-run rehearses a night")
     if log is not None:
-        dream_session(desk, log)
+        dream_session(cli, log)
     if log is None or night:
-        _night(desk, dry_run, **rest)
+        _night(cli, dry_run, **rest)
 
 
-def _night(desk: Desk, dry_run: bool, probes: BinaryIO | None, **given: Any) -> None:
+def _night(cli: CliContext, dry_run: bool, probes: BinaryIO | None, **given: Any) -> None:
     from memorywire.consolidate.run import dream, night_of
     from memorywire.consolidate.tending import with_questions
 
     asked = tuple(_probe(number, document) for number, document in json_lines(probes or ()))
-    night = replace(night_of(sleep_of(desk.settings.sleep, given)), dry_run=dry_run, probes=asked)
+    night = replace(night_of(sleep_of(cli.settings.sleep, given)), dry_run=dry_run, probes=asked)
 
-    async def act(scope: Scope, tools: "Tools") -> Answer:
-        fit = await with_questions(night, scope, tools) if probes is None else night
-        return (await dream(scope, tools, fit)).document()
+    async def act(scope: Scope, context: "Context") -> Answer:
+        fit = await with_questions(night, scope, context) if probes is None else night
+        return (await dream(scope, context, fit)).document()
 
-    desk.show(at_memory(desk, act), lambda said: _sentences(said, desk))
+    cli.show(at_memory(cli, act), lambda said: _sentences(said, cli))
 
 
 @command.command("runs")
 @shared
-def runs_(desk: Desk) -> None:
+def runs_(cli: CliContext) -> None:
     """List the runs, newest first."""
     from memorywire.consolidate.runs import runs
 
-    async def act(scope: Scope, tools: "Tools") -> Answer:
-        return {"runs": [run.document() for run in await runs(scope, tools)]}
+    async def act(scope: Scope, context: "Context") -> Answer:
+        return {"runs": [run.document() for run in await runs(scope, context)]}
 
-    desk.show(at_memory(desk, act), _listed)
+    cli.show(at_memory(cli, act), _listed)
 
 
 @command.command("show")
 @_run
 @shared
-def show(desk: Desk, run: str) -> None:
+def show(cli: CliContext, run: str) -> None:
     """Show all that RUN did and why."""
     from memorywire.consolidate.runs import shown
 
-    async def act(scope: Scope, tools: "Tools") -> Answer:
-        return await shown(scope, run, tools)
+    async def act(scope: Scope, context: "Context") -> Answer:
+        return await shown(scope, run, context)
 
-    desk.show(at_memory(desk, act), _whole)
+    cli.show(at_memory(cli, act), _whole)
 
 
 @command.command("undo")
 @_run
 @shared
-def undo(desk: Desk, run: str) -> None:
+def undo(cli: CliContext, run: str) -> None:
     """Take RUN back, all of it."""
     from memorywire.cli.undo import sentences
     from memorywire.consolidate.runs import take_back
     from memorywire.wire.codec import encode
 
-    async def act(scope: Scope, tools: "Tools") -> Answer:
-        answer: Answer = encode(await take_back(scope, run, tools))
+    async def act(scope: Scope, context: "Context") -> Answer:
+        answer: Answer = encode(await take_back(scope, run, context))
         return answer
 
-    desk.show(at_memory(desk, act), sentences)
+    cli.show(at_memory(cli, act), sentences)
 
 
 command.add_command(rules)
@@ -158,7 +158,7 @@ _RESULTS = {
 }
 
 
-def _sentences(answer: Answer, desk: Desk) -> Iterator[str]:
+def _sentences(answer: Answer, cli: CliContext) -> Iterator[str]:
     counts = Counter(step["pass"] for step in answer["steps"])
     told = ", ".join(f"{count} {name}" for name, count in counts.items())
     idle = answer["result"] == "rehearsed" and not answer["steps"]
@@ -177,7 +177,7 @@ def _sentences(answer: Answer, desk: Desk) -> Iterator[str]:
         yield f"recall of {counted(asked['questions'], 'question')}: {before} before, {after} after"
     yield from _thought(answer["model"])
     if "run" in answer:
-        yield f"  undo with: {desk.again('dream', 'undo', answer['run'])}"
+        yield f"  undo with: {cli.again('dream', 'undo', answer['run'])}"
 
 
 def _thought(answer: Answer) -> Iterator[str]:

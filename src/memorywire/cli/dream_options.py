@@ -11,7 +11,7 @@ from memorywire.model.consolidation import OFF
 from memorywire.model.record import MemoryType
 
 if TYPE_CHECKING:
-    from memorywire.model.consolidation import Limits, Retention, Sleep, Spending
+    from memorywire.model.consolidation import ConsolidationSettings, Limits, Retention, Spending
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -106,14 +106,14 @@ def _with(options: Sequence[Callable[[F], F]], command: F) -> F:
     return command
 
 
-def tended(sleep: "Sleep", **given: Any) -> "Sleep":
+def tended(sleep: "ConsolidationSettings", **given: Any) -> "ConsolidationSettings":
     """The settings for background work, with typed options over them."""
     said: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     off: dict[str, Any] = dict.fromkeys(name for name, value in said.items() if value == OFF)
     return replace(sleep, **(said | off))
 
 
-def sleep_of(sleep: "Sleep", given: dict[str, Any]) -> "Sleep":
+def sleep_of(sleep: "ConsolidationSettings", given: dict[str, Any]) -> "ConsolidationSettings":
     """The settings of a night, with typed options over them."""
     return replace(
         sleep,

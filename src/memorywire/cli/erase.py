@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.context import PERSON, Answer, Desk, scoped
+from memorywire.cli.context import PERSON, Answer, CliContext, scoped
 from memorywire.cli.forget import named_ids, typed_word
 from memorywire.cli.ledger_file import opened
 from memorywire.cli.problems import REFUSED
@@ -25,44 +25,44 @@ _AT_ONCE = 1_000
 @click.option("--dry-run", is_flag=True, help="Say what would be erased and change nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask before.")
 @scoped("agent", "tenant")
-def command(desk: Desk, person: str, reason: str | None, dry_run: bool, yes: bool) -> None:
+def command(cli: CliContext, person: str, reason: str | None, dry_run: bool, yes: bool) -> None:
     """Erase everything that is kept of USER, for good.
 
     Of every agent, unless --agent names one: what is remembered, what was forgotten, replaced or merged
     before, and what waits or was rejected. The ledger knows which memories these are. Once nothing is left,
     the id of USER leaves every row as well. What memories of others say about USER is not among them.
     """
-    known = _known(desk, person)
-    answer = _erased(desk, person, known, dry_run=True)
+    known = _known(cli, person)
+    answer = _erased(cli, person, known, dry_run=True)
     if answer["waiting"] and not dry_run:
         if not yes:
             _confirm(answer)
-        answer = _erased(desk, person, known, dry_run=False, reason=reason)
+        answer = _erased(cli, person, known, dry_run=False, reason=reason)
     if not dry_run:
-        answer |= {"renamed": _renamed(desk, person)}
-    desk.show(answer, sentences)
+        answer |= {"renamed": _renamed(cli, person)}
+    cli.show(answer, sentences)
     if not answer["erased"] and not answer["waiting"]:
         raise click.exceptions.Exit(REFUSED)
 
 
-def _renamed(desk: Desk, person: str) -> bool:
+def _renamed(cli: CliContext, person: str) -> bool:
     """Take the id of the user out of every row that stays; False while something of them is kept."""
     from memorywire.cli.app import in_journal
     from memorywire.model.clock import system_clock
 
     async def work(journal: "SqliteJournal") -> bool:
-        return await journal.forget_person((desk.tenant, person), actor=PERSON, at=system_clock())
+        return await journal.forget_person((cli.tenant, person), actor=PERSON, at=system_clock())
 
-    return in_journal(desk.here, work)
+    return in_journal(cli.here, work)
 
 
-def _known(desk: Desk, person: str) -> dict[str, list[str]]:
+def _known(cli: CliContext, person: str) -> dict[str, list[str]]:
     """Every memory of theirs that the ledger ever heard of, by agent."""
     from memorywire.journal import ledger
 
-    agent = desk.reach().get("agent_id")
-    wanted = ledger.Filters(tenant=desk.tenant, agent=agent, user=person)
-    with opened(desk) as book:
+    agent = cli.reach().get("agent_id")
+    wanted = ledger.Filters(tenant=cli.tenant, agent=agent, user=person)
+    with opened(cli) as book:
         rows = book.read(lambda db: ledger.log(db, wanted))
     found: dict[str, dict[str, None]] = {}
     for said in (row.said for row in rows):
@@ -73,11 +73,11 @@ def _known(desk: Desk, person: str) -> dict[str, list[str]]:
 
 
 def _erased(
-    desk: Desk, person: str, known: Mapping[str, list[str]], *, dry_run: bool, reason: str | None = None
+    cli: CliContext, person: str, known: Mapping[str, list[str]], *, dry_run: bool, reason: str | None = None
 ) -> Answer:
     request = {"user_id": person, "hard_delete": True, "dry_run": dry_run}
     request |= {} if reason is None else {"reason": reason}
-    with desk.memory() as memory:
+    with cli.memory() as memory:
         done = [
             memory.call("forget", {"agent_id": agent, "ids": ids[start : start + _AT_ONCE], **request})
             | {"agent_id": agent}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memorywire.cli.context import Desk
+from memorywire.cli.context import CliContext
 from memorywire.cli.eval_answer import answer
 from memorywire.cli.eval_options import OPTIONS, planned, tidied, today, told, typed
 from memorywire.cli.problems import REFUSED, problems
@@ -64,7 +64,7 @@ def compare(before: Path, after: Path, as_json: bool) -> None:
         for caution in cautions(*documents):
             click.echo(f"caution: {caution}", err=True)
         if as_json:
-            Desk.print_json(differences)
+            CliContext.print_json(differences)
             return
         headers, rows = lines(differences)
         for line in table(headers, rows, elastic="metric", width=terminal_width()):
@@ -120,7 +120,7 @@ def _measure(kinds: list[Kind], *, as_json: bool, parity: bool = False, **option
 def _measure_one(plan: "Plan", as_json: bool) -> None:
     document = _run(plan)
     if as_json:
-        Desk.print_json(document)
+        CliContext.print_json(document)
     else:
         _show(document)
     _refuse(document["summary"]["void"])
@@ -146,7 +146,7 @@ def _show_figures(runs: list[dict[str, Any]], shared: list[dict[str, Any]], as_j
 
     lines = reached(runs, shared)
     if as_json:
-        Desk.print_json({"runs": runs, "parity": shared, "figures": lines})
+        CliContext.print_json({"runs": runs, "parity": shared, "figures": lines})
         return
     for line in table(FIGURES, list(figures(lines)), elastic="", width=terminal_width()):
         click.echo(line)
@@ -199,7 +199,7 @@ def _check_parity(plan: "Plan", as_json: bool) -> None:
 
     found = _parity(plan)
     if as_json:
-        Desk.print_json(found)
+        CliContext.print_json(found)
     else:
         for line in parity_lines(found):
             click.echo(line)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memorywire.cli.context import Desk
+from memorywire.cli.context import CliContext
 from memorywire.cli.eval_options import BASELINES, OPTIONS, planned, tidied, today, told, typed
 from memorywire.cli.problems import REFUSED, problems
 from memorywire.cli.terminal import table, terminal_width
@@ -153,7 +153,7 @@ def _answered(plan: "Plan", grid: "Grid") -> dict[str, Any]:
 
 def _show_answers(document: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        Desk.print_json(document)
+        CliContext.print_json(document)
         return
     from memorywire.evals.tables import ANSWERS, answer_cells, answer_notes
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import click
 
-from memorywire.cli.context import Answer, Desk, shared
+from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.forget import agreed
 from memorywire.cli.inputs import TYPES
 from memorywire.model.requests import Action
@@ -25,7 +25,7 @@ _DONE = {"forget": "forgot", "archive": "archived", "demote": "demoted"}
 @click.option("--yes", is_flag=True, help="Do not ask on a terminal before it is done.")
 @shared
 def command(
-    desk: Desk,
+    cli: CliContext,
     older_than_days: int | None,
     type_: str | None,
     confidence_below: float | None,
@@ -49,10 +49,10 @@ def command(
     policy = {name: value for name, value in conditions.items() if value is not None}
     request = {"policy": policy, "action": action}
     if not (dry_run or yes) and max_affected is None and sys.stdin.isatty():
-        found = desk.call("expire", **request, dry_run=True)["matched_ids"]
-        max_affected = agreed(desk, action or Action.FORGET, found) if found else None
-    answer = desk.call("expire", **request, dry_run=dry_run, max_affected=max_affected)
-    desk.show(answer, sentences)
+        found = cli.call("expire", **request, dry_run=True)["matched_ids"]
+        max_affected = agreed(cli, action or Action.FORGET, found) if found else None
+    answer = cli.call("expire", **request, dry_run=dry_run, max_affected=max_affected)
+    cli.show(answer, sentences)
 
 
 def sentences(answer: Answer) -> Iterator[str]:

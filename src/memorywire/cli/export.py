@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memorywire.cli.app import must_be_there, opened_house
-from memorywire.cli.context import Answer, Desk, shared
+from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.ledger_file import left_out, other_tenants
 from memorywire.cli.terminal import Progress
 from memorywire.model.counting import counted
@@ -17,7 +17,7 @@ from memorywire.model.errors import Conflict, InvalidRequest, StoreUnavailable
 
 if TYPE_CHECKING:
     from memorywire.migrate.bundle import Exporting
-    from memorywire.pipeline.context import Tools
+    from memorywire.pipeline.context import Context
 
 FORMATS = ("bundle", "markdown", "csv", "okf")
 _STDOUT = Path("-")
@@ -43,7 +43,7 @@ _SHOWN = 10
 @click.option("--replace", is_flag=True, help="Write over a file that is there.")
 @shared
 def command(
-    desk: Desk, file: Path, format_: str, with_vectors: bool, with_ledger: bool, replace: bool
+    cli: CliContext, file: Path, format_: str, with_vectors: bool, with_ledger: bool, replace: bool
 ) -> None:
     """Write the memory of every agent and user to FILE; - is standard output.
 
@@ -72,44 +72,44 @@ def command(
         )
     if file == _STDOUT and format_ != "bundle":
         raise InvalidRequest(f"{format_} is written to files of its own", field="file", fix="name a file")
-    for url in desk.here.stores:
+    for url in cli.here.stores:
         must_be_there(url)
     wanted = Exporting(
-        tenant=desk.tenant,
-        agents=tuple(filter(None, [desk.reach().get("agent_id")])),
-        user=desk.reach().get("user_id"),
+        tenant=cli.tenant,
+        agents=tuple(filter(None, [cli.reach().get("agent_id")])),
+        user=cli.reach().get("user_id"),
         vectors=with_vectors,
         ledger=with_ledger,
     )
-    answer = asyncio.run(_exported(desk, file, format_, wanted)) | {"other_tenants": other_tenants(desk)}
+    answer = asyncio.run(_exported(cli, file, format_, wanted)) | {"other_tenants": other_tenants(cli)}
     if file == _STDOUT:  # which has the bundle and nothing else
         click.echo("\n".join(sentences(answer | {"file": "standard output"})), err=True)
     else:
-        desk.show(answer, sentences)
+        cli.show(answer, sentences)
 
 
-async def _exported(desk: Desk, file: Path, format_: str, wanted: "Exporting") -> Answer:
-    async with opened_house(desk.here) as house:
+async def _exported(cli: CliContext, file: Path, format_: str, wanted: "Exporting") -> Answer:
+    async with opened_house(cli.here) as container:
         with Progress("exporting", None) as progress:
             if format_ != "bundle":
-                return await _readable(house.tools, file, format_, wanted)
-            return await _bundle(house.tools, file, wanted, progress)
+                return await _readable(container.context, file, format_, wanted)
+            return await _bundle(container.context, file, wanted, progress)
 
 
-async def _bundle(tools: "Tools", file: Path, wanted: "Exporting", progress: Progress) -> Answer:
+async def _bundle(context: "Context", file: Path, wanted: "Exporting", progress: Progress) -> Answer:
     from memorywire.migrate.bundle import export
 
     def reached(done: int) -> None:
         progress.reached(done, counted(done, "change"))
 
     if file == _STDOUT:
-        bundle = await export(sys.stdout.buffer, tools, wanted, reached)
+        bundle = await export(sys.stdout.buffer, context, wanted, reached)
         return {"format": "bundle", "counts": dict(bundle.counts), "digest": bundle.digest}
     partial = file.with_name(f".{file.name}.partial")
     try:
         partial.touch(0o600)  # as private as the store
         with partial.open("wb") as target:
-            bundle = await export(target, tools, wanted, reached)
+            bundle = await export(target, context, wanted, reached)
             target.flush()
             os.fsync(target.fileno())
         partial.replace(file)
@@ -120,11 +120,13 @@ async def _bundle(tools: "Tools", file: Path, wanted: "Exporting", progress: Pro
     return {"file": str(file), "format": "bundle", "counts": dict(bundle.counts), "digest": bundle.digest}
 
 
-async def _readable(tools: "Tools", file: Path, format_: str, wanted: "Exporting") -> Answer:
+async def _readable(context: "Context", file: Path, format_: str, wanted: "Exporting") -> Answer:
     from memorywire.migrate.readable import LOSSES, write_readable
 
     try:
-        written = await write_readable(file, format_, tools.store, wanted.tenant, wanted.agents, wanted.user)
+        written = await write_readable(
+            file, format_, context.store, wanted.tenant, wanted.agents, wanted.user
+        )
     except OSError as error:
         raise _unwritable(file, error) from error
     return {

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
-from memorywire.cli.context import Answer, Desk, shared
+from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.inputs import json_object
 from memorywire.cli.misread import note_misread
 from memorywire.cli.problems import REFUSED
@@ -36,7 +36,7 @@ _WIDTH = 60
 @click.option("--yes", is_flag=True, help="Do not ask before a filter is applied, or before an erase.")
 @shared
 def command(
-    desk: Desk,
+    cli: CliContext,
     ids: tuple[str, ...],
     filter_: Json,
     dry_run: bool,
@@ -51,25 +51,25 @@ def command(
     """
     request = {"ids": list(ids), "filter": filter_, **fields}
     if filter_ is not None:
-        note_misread(desk, filter_)
+        note_misread(cli, filter_)
     if filter_ is not None and not dry_run and not yes and max_affected is None:
-        max_affected = _confirmed(desk, request)
+        max_affected = _confirmed(cli, request)
     elif fields["hard_delete"] and not (dry_run or yes) and sys.stdin.isatty():
-        agreed(desk, ERASE, ids)
-    answer = desk.call("forget", **request, dry_run=dry_run, max_affected=max_affected)
+        agreed(cli, ERASE, ids)
+    answer = cli.call("forget", **request, dry_run=dry_run, max_affected=max_affected)
     found = named_ids(answer)
-    contents = contents_of(desk, found[:_SAMPLE]) if dry_run and not desk.as_json else {}
-    desk.show(answer, lambda said: sentences(said, contents))
+    contents = contents_of(cli, found[:_SAMPLE]) if dry_run and not cli.as_json else {}
+    cli.show(answer, lambda said: sentences(said, contents))
     if not found:
         raise click.exceptions.Exit(REFUSED)
 
 
-def _confirmed(desk: Desk, request: dict[str, Json]) -> int:
+def _confirmed(cli: CliContext, request: dict[str, Json]) -> int:
     """How many the person at the terminal agreed to; the forget is held to that number."""
     if not sys.stdin.isatty():
         raise click.UsageError("a filter without a terminal to ask needs --yes or --max-affected N")
-    ids = named_ids(desk.call("forget", **request, dry_run=True))
-    return agreed(desk, ERASE if request["hard_delete"] else "forget", ids)
+    ids = named_ids(cli.call("forget", **request, dry_run=True))
+    return agreed(cli, ERASE if request["hard_delete"] else "forget", ids)
 
 
 def typed_word() -> str:
@@ -80,9 +80,9 @@ def typed_word() -> str:
     return ERASE
 
 
-def agreed(desk: Desk, deed: str, ids: Sequence[str]) -> int:
+def agreed(cli: CliContext, deed: str, ids: Sequence[str]) -> int:
     """How many memories to touch, after the person at the terminal has seen some and said yes."""
-    for id, content in contents_of(desk, ids[:_SAMPLE]).items():
+    for id, content in contents_of(cli, ids[:_SAMPLE]).items():
         click.echo(_line(id, content), err=True)
     if len(ids) > _SAMPLE:
         click.echo(f"  and {len(ids) - _SAMPLE} more", err=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import click
 
-from memorywire.cli.context import Answer, Desk, shared
+from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.recall import content_words
 from memorywire.cli.terminal import moment, safe_lines
 from memorywire.model.record import Json
@@ -15,9 +15,9 @@ _MOMENTS = frozenset({"created_at", "updated_at", "occurred_at", "expires_at", "
 @click.command("get")
 @click.argument("id_", metavar="ID")
 @shared
-def command(desk: Desk, id_: str) -> None:
+def command(cli: CliContext, id_: str) -> None:
     """Show the memory ID and everything known about it."""
-    desk.show(desk.call("get", id=id_), sentences)
+    cli.show(cli.call("get", id=id_), sentences)
 
 
 def sentences(answer: Answer) -> Iterator[str]:

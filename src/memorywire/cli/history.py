@@ -2,7 +2,7 @@
 
 import click
 
-from memorywire.cli.context import Answer, Desk, shared
+from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.recall import content_words
 from memorywire.cli.terminal import moment, table, terminal_width
 from memorywire.model.record import Json
@@ -11,12 +11,12 @@ from memorywire.model.record import Json
 @click.command("history")
 @click.argument("id_", metavar="ID")
 @shared
-def command(desk: Desk, id_: str) -> None:
+def command(cli: CliContext, id_: str) -> None:
     """Show every version of memory ID.
 
     Oldest first, with the change that began each and why it ended.
     """
-    desk.show(desk.call("history", id=id_), sentences)
+    cli.show(cli.call("history", id=id_), sentences)
 
 
 def sentences(answer: Answer) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.context import Answer, Desk, shared
+from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.integrations.coding.hosts import Briefing, Call, Moment, answer, parsed
 from memorywire.integrations.coding.prepared import circumstances, files_of, keep, kept
 from memorywire.integrations.coding.sessions import Sessions, Spooled, lines_of
@@ -27,7 +27,7 @@ _KEPT_DAYS = 30
 @click.command("hook")
 @click.option("--work", is_flag=True, help="Take in what the hooks have copied from session logs.")
 @shared
-def command(desk: Desk, work: bool) -> None:
+def command(cli: CliContext, work: bool) -> None:
     """Answer a hook of Claude Code, Codex or Cursor, whose event is one JSON object on standard input.
 
     At the start of a session the answer has pinned memories and counts, at a prompt what answers it; at the
@@ -36,69 +36,65 @@ def command(desk: Desk, work: bool) -> None:
     """
     try:
         sessions = Sessions.at_home(os.environ)
-        said = (
-            _take_in(desk, sessions) if work else _answered(parsed(sys.stdin.buffer.read()), desk, sessions)
-        )
+        said = _take_in(cli, sessions) if work else _answered(parsed(sys.stdin.buffer.read()), cli, sessions)
     except (MemorywireError, OSError) as error:
         click.echo(f"memorywire hook: {error}", err=True)
         return
     if said:
-        desk.print_json(said)
+        cli.print_json(said)
 
 
-def _answered(call: Call, desk: Desk, sessions: Sessions) -> Answer:
+def _answered(call: Call, cli: CliContext, sessions: Sessions) -> Answer:
     if call.moment is Moment.PAUSE:
         if call.log is not None and call.log.is_file():
             with sessions.exclusive():
                 sessions.gather(sessions.load(call.session), call.log)
         return {}
     if call.moment is Moment.START:
-        briefing = _opening(desk, sessions)
+        briefing = _opening(cli, sessions)
     else:
-        briefing = _answering(desk, call.prompt, sessions.load(call.session).shown)
+        briefing = _answering(cli, call.prompt, sessions.load(call.session).shown)
     sessions.note_shown(call.session, briefing.shown, fresh=call.fresh)
     return answer(call, briefing)
 
 
-def _opening(desk: Desk, sessions: Sessions) -> Briefing:
+def _opening(cli: CliContext, sessions: Sessions) -> Briefing:
     """The briefing prepared for this session while it is good, or else a new one."""
-    found = kept(sessions.opening, under=circumstances(os.environ, desk.typed), now=system_clock())
-    return found or _prepare(desk, sessions)
+    found = kept(sessions.opening, under=circumstances(os.environ, cli.typed), now=system_clock())
+    return found or _prepare(cli, sessions)
 
 
-def _prepare(desk: Desk, sessions: Sessions) -> Briefing:
+def _prepare(cli: CliContext, sessions: Sessions) -> Briefing:
     from memorywire.app.settings import CONFIG_NAME
     from memorywire.integrations.coding.briefing import PINNED, opening
 
-    with desk.memory(caller=_caller(desk)) as memory:
+    with cli.memory(caller=_caller(cli)) as memory:
         pinned = memory.list(filter=PINNED, limit=_PINNED_MOST).items
         waiting = memory.proposals(states=["pending"], limit=1).total
         told = opening(pinned, total=memory.list(limit=1).total, waiting=waiting)
-    settings = desk.settings
+    settings = cli.settings
     files = files_of(settings.stores, settings.home / CONFIG_NAME)
-    elsewhere = (
-        desk.server or settings.journal or "--config" in desk.typed or "MEMORYWIRE_CONFIG" in os.environ
-    )
+    elsewhere = cli.server or settings.journal or "--config" in cli.typed or "MEMORYWIRE_CONFIG" in os.environ
     # Words of memories stay where forgetting finds them: an opening that has some is not kept.
     if files is not None and not elsewhere and not told.shown:
-        under = circumstances(os.environ, desk.typed)
+        under = circumstances(os.environ, cli.typed)
         keep(sessions.opening, told, files=files, under=under, now=system_clock())
     else:
         sessions.opening.unlink(missing_ok=True)
     return told
 
 
-def _answering(desk: Desk, prompt: str, already: tuple[str, ...]) -> Briefing:
+def _answering(cli: CliContext, prompt: str, already: tuple[str, ...]) -> Briefing:
     query = prompt[:_QUERY_CHARS]
     if not query.strip() or query.startswith("/"):  # a command to the host asks nothing of memory
         return Briefing()
     from memorywire.integrations.coding.briefing import answering
 
-    with desk.memory(caller=_caller(desk)) as memory:
+    with cli.memory(caller=_caller(cli)) as memory:
         return answering(memory.recall(query, k=_HITS).hits, already=already)
 
 
-def _take_in(desk: Desk, sessions: Sessions) -> Answer:
+def _take_in(cli: CliContext, sessions: Sessions) -> Answer:
     """Everything in the spool goes to the message layer, which keeps it before it is read for facts."""
     taken = 0
     with sessions.alone() as alone:
@@ -106,12 +102,12 @@ def _take_in(desk: Desk, sessions: Sessions) -> Answer:
         if not waiting:
             return {}
         sessions.tidy(system_clock() - _KEPT_DAYS * DAY_MS)
-        with desk.memory(caller=_caller(desk)) as memory:
+        with cli.memory(caller=_caller(cli)) as memory:
             read = memory.capabilities().extracts
             for spooled in waiting:
                 taken += _add(memory, spooled) if read else 0
                 spooled.path.unlink()
-        _prepare(desk, sessions)
+        _prepare(cli, sessions)
     return {"taken": taken}
 
 
@@ -148,6 +144,6 @@ def _keep_rules(memory: "Memory", turn: Answer, session: str) -> None:
             memory.remember(sentence, tags=[kind], source=source_of(session), session_id=session)
 
 
-def _caller(desk: Desk) -> str:
+def _caller(cli: CliContext) -> str:
     """As the ledger names it: a hook acts for the agent, not for the person at the machine."""
-    return f"agent:{desk.settings.agent}"
+    return f"agent:{cli.settings.agent}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memorywire.cli.app import opened_house
-from memorywire.cli.context import Answer, Desk, shared
+from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.problems import REFUSED, problem_lines
 from memorywire.cli.terminal import Progress
 from memorywire.model.counting import counted
@@ -67,7 +67,7 @@ where_taken = click.option(
 @click.option("--undo", "undo", metavar="BATCH", help="Take an import back.")
 @shared
 def command(
-    desk: Desk,
+    cli: CliContext,
     what: str | None,
     kind: str,
     on_conflict: str,
@@ -87,8 +87,8 @@ def command(
     import asyncio
 
     if undo is not None and what is None:
-        desk.refuse_scope("a batch is taken back whole", names=("agent", "user"))
-        desk.show(asyncio.run(_taken_back(desk, undo)), partial(_undone, desk))
+        cli.refuse_scope("a batch is taken back whole", names=("agent", "user"))
+        cli.show(asyncio.run(_taken_back(cli, undo)), partial(_undone, cli))
         return
     if what is None or undo is not None:
         raise click.UsageError("name a FILE, or a batch with --undo")
@@ -96,19 +96,19 @@ def command(
 
     wish = Wish(
         **_place(what),
-        typed=frozenset(desk.reach()),
+        typed=frozenset(cli.reach()),
         kind=kind,
-        agent=desk.settings.agent,
-        user=desk.settings.user,
-        tenant=desk.tenant,
+        agent=cli.settings.agent,
+        user=cli.settings.user,
+        tenant=cli.tenant,
         on_conflict=on_conflict,
         remap=remap,
         dry_run=dry_run,
         ledger=not without_ledger,
         trusted=trusted,
     )
-    answer = asyncio.run(_imported(desk, wish))
-    desk.show(answer, partial(sentences, desk))
+    answer = asyncio.run(_imported(cli, wish))
+    cli.show(answer, partial(sentences, cli))
     if answer["problems"] or answer["refused"]:
         raise click.exceptions.Exit(REFUSED)
 
@@ -126,26 +126,26 @@ def _place(what: str) -> dict[str, Any]:
     return {"path": path}
 
 
-async def _imported(desk: Desk, wish: "Wish") -> Answer:
+async def _imported(cli: CliContext, wish: "Wish") -> Answer:
     from memorywire.migrate.importing import bring_in
 
-    async with opened_house(desk.here) as house:
+    async with opened_house(cli.here) as container:
         with Progress("importing", None) as progress:
             return await bring_in(
                 wish,
-                house.tools,
+                container.context,
                 lambda done, total: progress.reached(done, f"{done} of {total} changes", of=total),
             )
 
 
-async def _taken_back(desk: Desk, batch: str) -> Answer:
+async def _taken_back(cli: CliContext, batch: str) -> Answer:
     from memorywire.migrate.undoing import take_back
 
-    async with opened_house(desk.here) as house:
-        return asdict(await take_back(batch, house.tools, desk.tenant))
+    async with opened_house(cli.here) as container:
+        return asdict(await take_back(batch, container.context, cli.tenant))
 
 
-def sentences(desk: Desk, answer: Answer) -> Iterator[str]:
+def sentences(cli: CliContext, answer: Answer) -> Iterator[str]:
     would = "would bring in" if answer["dry_run"] else "brought in"
     yield f"{would} {counted(answer['memories'], 'memory')} by {counted(answer['changes'], 'change')}"
     for name, words in _REST.items():
@@ -160,7 +160,7 @@ def sentences(desk: Desk, answer: Answer) -> Iterator[str]:
     for problem in answer["problems"]:
         yield from problem_lines(problem, as_json=False)
     if not answer["dry_run"] and answer["changes"]:
-        yield f"  take it back with: {desk.again('import', '--undo', answer['batch'])}"
+        yield f"  take it back with: {cli.again('import', '--undo', answer['batch'])}"
 
 
 def _signature(answer: Answer) -> str:
@@ -184,9 +184,9 @@ _REST = {
 }
 
 
-def _undone(desk: Desk, answer: Answer) -> Iterator[str]:
+def _undone(cli: CliContext, answer: Answer) -> Iterator[str]:
     ended = counted(answer["ended"], "memory")
     yield f"took back: {ended} ended, {answer['restored']} as before"
     if answer["moved"]:
         yield f"  {len(answer['moved'])} were changed since and stay: {', '.join(answer['moved'])}"
-    yield from (f"  undo with: {desk.again('undo', id)}" for id in answer["change_ids"])
+    yield from (f"  undo with: {cli.again('undo', id)}" for id in answer["change_ids"])

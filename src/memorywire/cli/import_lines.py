@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from memorywire.cli.context import Answer, Desk, shared
+from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.inputs import TYPES, decoded
 from memorywire.cli.problems import INTERRUPTED, REFUSED, STORE_FAILURE, problem_lines
 from memorywire.cli.terminal import Progress
@@ -84,7 +84,12 @@ def _fault(line: int, error: MemorywireError) -> Answer:
 @click.option("--session", "session_id", metavar="ID", help="The session they come from.")
 @shared
 def command(
-    desk: Desk, file: BinaryIO, type_: str, source: str | None, tags: tuple[str, ...], session_id: str | None
+    cli: CliContext,
+    file: BinaryIO,
+    type_: str,
+    source: str | None,
+    tags: tuple[str, ...],
+    session_id: str | None,
 ) -> None:
     """Remember every line of FILE, or of standard input for `-`.
 
@@ -92,14 +97,14 @@ def command(
     out is taken from the options. Empty lines are passed over. A line that is wrong does not stop the
     others; a store that fails does. Importing the same file again goes on where it stopped.
     """
-    defaults = desk.payload(type=type_, source=source, tags=list(tags), session_id=session_id)
+    defaults = cli.payload(type=type_, source=source, tags=list(tags), session_id=session_id)
     tally = Tally()
-    with desk.memory() as memory, Progress("importing", _size(file)) as progress:
+    with cli.memory() as memory, Progress("importing", _size(file)) as progress:
         try:
             _import(memory, file, defaults, tally, progress)
         except KeyboardInterrupt:
             tally.interrupted = True
-    desk.show(tally.answer(), sentences)
+    cli.show(tally.answer(), sentences)
     raise click.exceptions.Exit(tally.exit_code)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.context import Answer, Desk, shared
+from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.terminal import moment, safe, table, terminal_width
 from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidJson, InvalidRequest, NotFound
@@ -34,15 +34,15 @@ def command() -> None:
 @click.argument("key")
 @of
 @shared
-def get(desk: Desk, key: str, of: str) -> None:
+def get(cli: CliContext, key: str, of: str) -> None:
     """Print the value under KEY."""
     from memorywire.client.kv import entry_document
 
-    with desk.reading() as memory:
-        found = _shelf(desk, memory, of).get(key)
+    with cli.reading() as memory:
+        found = _shelf(cli, memory, of).get(key)
     if found is None:
         raise NotFound("there is nothing under this key", field="key")
-    desk.show(entry_document(found), lambda answer: [_value(answer["value"])])
+    cli.show(entry_document(found), lambda answer: [_value(answer["value"])])
 
 
 @command.command("set")
@@ -58,7 +58,7 @@ def get(desk: Desk, key: str, of: str) -> None:
 @of
 @shared
 def set_(
-    desk: Desk,
+    cli: CliContext,
     key: str,
     value: str,
     as_text: bool,
@@ -74,8 +74,8 @@ def set_(
     """
     from memorywire.wire.codec import encode
 
-    with desk.memory() as memory:
-        kept = _shelf(desk, memory, of).set(
+    with cli.memory() as memory:
+        kept = _shelf(cli, memory, of).set(
             key,
             value if as_text else _read(value),
             ttl=ttl,
@@ -83,7 +83,7 @@ def set_(
             embed_text=embed_text,
             if_version=if_version,
         )
-    _owner(desk, of).show(_receipt(encode(kept)), _kept)
+    _owner(cli, of).show(_receipt(encode(kept)), _kept)
 
 
 @command.command("incr")
@@ -91,27 +91,27 @@ def set_(
 @click.argument("by", type=float, default=1)
 @of
 @shared
-def incr(desk: Desk, key: str, by: float, of: str) -> None:
+def incr(cli: CliContext, key: str, by: float, of: str) -> None:
     """Add BY (1 when not given) to the number under KEY."""
     from memorywire.wire.codec import encode
 
     whole = int(by) if by.is_integer() else by
-    with desk.memory() as memory:
-        kept = _shelf(desk, memory, of).incr(key, whole)
-    _owner(desk, of).show(_receipt(encode(kept)), _sum)
+    with cli.memory() as memory:
+        kept = _shelf(cli, memory, of).incr(key, whole)
+    _owner(cli, of).show(_receipt(encode(kept)), _sum)
 
 
 @command.command("delete")
 @click.argument("key")
 @of
 @shared
-def delete(desk: Desk, key: str, of: str) -> None:
+def delete(cli: CliContext, key: str, of: str) -> None:
     """End the entry under KEY."""
     from memorywire.wire.codec import encode
 
-    with desk.memory() as memory:
-        done = _shelf(desk, memory, of).delete(key)
-    _owner(desk, of).show(_receipt(encode(done)), _deleted)
+    with cli.memory() as memory:
+        done = _shelf(cli, memory, of).delete(key)
+    _owner(cli, of).show(_receipt(encode(done)), _deleted)
 
 
 @command.command("list")
@@ -122,14 +122,14 @@ def delete(desk: Desk, key: str, of: str) -> None:
 @click.option("--after", metavar="KEY", help="Only keys behind this one.")
 @of
 @shared
-def list_(desk: Desk, prefix: str, limit: int, after: str | None, of: str) -> None:
+def list_(cli: CliContext, prefix: str, limit: int, after: str | None, of: str) -> None:
     """Show the entries whose keys begin with PREFIX."""
     from memorywire.client.kv import entry_document
 
-    with desk.reading() as memory:
-        found = _shelf(desk, memory, of).list(prefix, limit=limit, after=after)
+    with cli.reading() as memory:
+        found = _shelf(cli, memory, of).list(prefix, limit=limit, after=after)
     more = {} if found.next is None else {"next": found.next}
-    desk.show({"entries": [entry_document(entry) for entry in found], **more}, _entries)
+    cli.show({"entries": [entry_document(entry) for entry in found], **more}, _entries)
 
 
 @command.command("search")
@@ -139,62 +139,62 @@ def list_(desk: Desk, prefix: str, limit: int, after: str | None, of: str) -> No
 @click.option("--dedup", type=click.Choice(["drop", "merge", "keep"]), help="What to do with repetitions.")
 @of
 @shared
-def search(desk: Desk, query: str, prefix: str, top_k: int, dedup: str | None, of: str) -> None:
+def search(cli: CliContext, query: str, prefix: str, top_k: int, dedup: str | None, of: str) -> None:
     """Find entries by meaning."""
     from memorywire.client.kv import entry_document
 
     repetitions = None if dedup is None else {"mode": dedup}
-    with desk.reading() as memory:
-        found = _shelf(desk, memory, of).search(query, prefix=prefix, top_k=top_k, dedup=repetitions)
+    with cli.reading() as memory:
+        found = _shelf(cli, memory, of).search(query, prefix=prefix, top_k=top_k, dedup=repetitions)
     entries = [{**entry_document(match.entry), "score": round(match.score, 6)} for match in found]
-    desk.show({"entries": entries, "repeats": found.repeats, "degraded": list(found.degraded)}, _entries)
+    cli.show({"entries": entries, "repeats": found.repeats, "degraded": list(found.degraded)}, _entries)
 
 
 @command.command("stats")
 @of
 @shared
-def stats(desk: Desk, of: str) -> None:
+def stats(cli: CliContext, of: str) -> None:
     """Show what the entries amount to, and of which model their vectors are."""
     from memorywire.wire.codec import encode
 
-    with desk.reading() as memory:
-        desk.show(encode(_shelf(desk, memory, of).stats()), _stats)
+    with cli.reading() as memory:
+        cli.show(encode(_shelf(cli, memory, of).stats()), _stats)
 
 
 @command.command("reembed")
 @of
 @shared
-def reembed(desk: Desk, of: str) -> None:
+def reembed(cli: CliContext, of: str) -> None:
     """Make the vectors that entries are missing."""
     from memorywire.wire.codec import encode
 
-    with desk.memory() as memory:
-        done = _shelf(desk, memory, of).reembed()
-    desk.show(encode(done), _with_vectors)
+    with cli.memory() as memory:
+        done = _shelf(cli, memory, of).reembed()
+    cli.show(encode(done), _with_vectors)
 
 
-def _shelf(desk: Desk, memory: "Memory", kind: str) -> "BlockingKeyValue":
+def _shelf(cli: CliContext, memory: "Memory", kind: str) -> "BlockingKeyValue":
     """The keys that are meant; a user's keys need a user, and others have none."""
-    if kind != OwnerKind.USER and "--user" in desk.typed:
+    if kind != OwnerKind.USER and "--user" in cli.typed:
         raise InvalidRequest(
             f"the keys of the {kind} are of no user: they would not be kept apart, nor erased with the user",
             field="user",
             fix="say --of user for the keys of that user, or leave --user out",
         )
     if kind != OwnerKind.AGENT:
-        desk.refuse_scope(f"the keys of a {kind} belong to no agent", names=("agent",))
+        cli.refuse_scope(f"the keys of a {kind} belong to no agent", names=("agent",))
     if kind == "agent":
-        return memory.kv.of(kind, desk.settings.agent)
+        return memory.kv.of(kind, cli.settings.agent)
     if kind == "tenant":
-        return memory.kv.of(kind, desk.tenant)
-    if desk.settings.user is None:
+        return memory.kv.of(kind, cli.tenant)
+    if cli.settings.user is None:
         raise click.UsageError("whose keys? name the user with --user")
-    return memory.kv.of(kind, desk.settings.user)
+    return memory.kv.of(kind, cli.settings.user)
 
 
-def _owner(desk: Desk, kind: str) -> Desk:
+def _owner(cli: CliContext, kind: str) -> CliContext:
     """A desk whose undo hint finds what was done to these keys."""
-    return desk if kind == "agent" else desk.of(SHARED[OwnerKind(kind)])
+    return cli if kind == "agent" else cli.of(SHARED[OwnerKind(kind)])
 
 
 def _read(text: str) -> Json:

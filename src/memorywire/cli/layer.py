@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 import click
 
-from memorywire.cli.context import Answer, Desk, of_everybody, shared
+from memorywire.cli.context import Answer, CliContext, of_everybody, shared
 from memorywire.cli.inputs import json_lines, lines_of
 from memorywire.cli.terminal import safe
 from memorywire.model.counting import counted
@@ -28,25 +28,25 @@ def command() -> None:
 )
 @click.option("--session", metavar="ID", help="The session the messages belong to.")
 @shared
-def add(desk: Desk, file: BinaryIO, verbatim: bool, session: str | None) -> None:
+def add(cli: CliContext, file: BinaryIO, verbatim: bool, session: str | None) -> None:
     """Take in the messages of FILE, one JSON object a line."""
     from memorywire.client.layer import event_document
 
     messages = [_message(number, document) for number, document in json_lines(file)]
-    with desk.memory() as memory:
+    with cli.memory() as memory:
         event = memory.layer.add(messages, infer=not verbatim, session_id=session)
-    desk.show(event_document(event), _event)
+    cli.show(event_document(event), _event)
 
 
 @command.command("event")
 @click.argument("event_id")
 @shared
-def event(desk: Desk, event_id: str) -> None:
+def event(cli: CliContext, event_id: str) -> None:
     """Show what became of messages that were added."""
     from memorywire.client.layer import event_document
 
-    with desk.memory() as memory:
-        desk.show(event_document(memory.layer.event(event_id)), _event)
+    with cli.memory() as memory:
+        cli.show(event_document(memory.layer.event(event_id)), _event)
 
 
 @command.command("recall")
@@ -60,21 +60,21 @@ def event(desk: Desk, event_id: str) -> None:
     help="Which kinds of memory may answer; repeatable; all when not given.",
 )
 @shared
-def recall(desk: Desk, query: str, top_k: int, sources: tuple[str, ...]) -> None:
+def recall(cli: CliContext, query: str, top_k: int, sources: tuple[str, ...]) -> None:
     """Ask a question of what conversations gave away."""
     from memorywire.client.layer import facts_document
 
-    with desk.reading() as memory:
+    with cli.reading() as memory:
         found = memory.layer.recall(query, top_k=top_k, sources=sources or _KINDS)
-    desk.show(facts_document(found), _facts)
+    cli.show(facts_document(found), _facts)
 
 
 @command.command("work")
 @of_everybody
-def work(desk: Desk) -> None:
+def work(cli: CliContext) -> None:
     """Read for facts what waits and is due, of every agent."""
-    with desk.memory() as memory:
-        desk.show({"waiting": memory.layer.work()}, lambda answer: [f"{answer['waiting']} left waiting"])
+    with cli.memory() as memory:
+        cli.show({"waiting": memory.layer.work()}, lambda answer: [f"{answer['waiting']} left waiting"])
 
 
 def _message(number: int, document: Json) -> dict[str, Json]:

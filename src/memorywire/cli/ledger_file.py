@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from memorywire.cli.app import as_sqlite
-from memorywire.cli.context import Desk
+from memorywire.cli.context import CliContext
 from memorywire.cli.terminal import safe
 from memorywire.model.errors import NotFound
 from memorywire.model.values import dataclass
@@ -32,20 +32,20 @@ class Book:
 
     def read(self, work: "Callable[[apsw.Connection], T]") -> T:
         """The answer of `work`, in one snapshot of the database."""
-        from memorywire.stores.sqlite.connection import fence, snapshot
+        from memorywire.stores.sqlite.connection import map_errors, snapshot
 
-        with fence(self.location), snapshot(self.db):
+        with map_errors(self.location), snapshot(self.db):
             return work(self.db)
 
     def lines(self, work: "Callable[[apsw.Connection], Iterator[str]]") -> Iterator[str]:
         """As `read`, line by line, so that an error of the reader is not taken for one of the database."""
-        from memorywire.stores.sqlite.connection import fence, snapshot
+        from memorywire.stores.sqlite.connection import map_errors, snapshot
 
         with snapshot(self.db):
-            with fence(self.location):
+            with map_errors(self.location):
                 found = work(self.db)
             while True:
-                with fence(self.location):
+                with map_errors(self.location):
                     line = next(found, None)
                 if line is None:
                     return
@@ -54,13 +54,13 @@ class Book:
     def signed(self, *, rotate: bool = False) -> str:
         """A checkpoint of the ledger as it is."""
         from memorywire.journal.sealing import advanced, keep
-        from memorywire.stores.sqlite.connection import Patience, fence, writing
+        from memorywire.stores.sqlite.connection import RetryPolicy, map_errors, writing
 
         frontier = self.read(advanced)
         if frontier is None:
             raise NotFound("the ledger is empty", fix="remember something first")
         note = (self.notary.rotate if rotate else self.notary.sign)(frontier.checkpoint)
-        with fence(self.location), writing(self.db, Patience()):
+        with map_errors(self.location), writing(self.db, RetryPolicy()):
             keep(self.db, frontier)
         return note
 
@@ -96,22 +96,22 @@ class DistantBook:
 
 
 @contextmanager
-def opened(desk: Desk, *, missing_ok: bool = False) -> Iterator[Book | DistantBook]:
+def opened(cli: CliContext, *, missing_ok: bool = False) -> Iterator[Book | DistantBook]:
     """The ledger of the desk's store; NotFound when there is none, unless its absence is the question."""
     from memorywire.journal.ledger import is_there
     from memorywire.journal.signer import Notary
-    from memorywire.stores.sqlite.connection import connect, fence
+    from memorywire.stores.sqlite.connection import connect, map_errors
 
-    if desk.here.stores[0].startswith(("postgresql:", "postgres:")):
-        yield _distant(desk)
+    if cli.here.stores[0].startswith(("postgresql:", "postgres:")):
+        yield _distant(cli)
         return
-    location = _location(desk)
+    location = _location(cli)
     if location.path is None or not location.path.exists():
         raise NotFound(f"there is no ledger at {location}", field="store")
-    with fence(location):
+    with map_errors(location):
         db = connect(location)
     try:
-        book = Book(db=db, location=location, notary=Notary.beside(location.path, desk.settings.witnesses))
+        book = Book(db=db, location=location, notary=Notary.beside(location.path, cli.settings.witnesses))
         if not missing_ok and not book.read(is_there):
             raise NotFound(f"there is no ledger in {location}", field="store")
         yield book
@@ -119,14 +119,14 @@ def opened(desk: Desk, *, missing_ok: bool = False) -> Iterator[Book | DistantBo
         db.close()
 
 
-def other_tenants(desk: Desk) -> list[str]:
+def other_tenants(cli: CliContext) -> list[str]:
     """Whose memories are in the same store and not meant; none where no ledger of its own knows."""
     from memorywire.journal.standing import tenants
 
-    store = desk.here.stores[0]
+    store = cli.here.stores[0]
     if as_sqlite(store) is not None or store.startswith(("postgresql:", "postgres:")):
-        with suppress(NotFound), opened(desk) as book:
-            return [tenant for tenant in book.read(tenants) if tenant != desk.tenant]
+        with suppress(NotFound), opened(cli) as book:
+            return [tenant for tenant in book.read(tenants) if tenant != cli.tenant]
     return []
 
 
@@ -136,22 +136,22 @@ def left_out(tenants: Sequence[str]) -> Iterator[str]:
         yield f"  not among them: those of {', '.join(map(safe, tenants))}; name each with --tenant"
 
 
-def _distant(desk: Desk) -> DistantBook:
+def _distant(cli: CliContext) -> DistantBook:
     from memorywire.cli.app import in_journal
 
     async def notary_of(journal: "SqliteJournal") -> "Notary | None":
         return journal.notary
 
-    notary = in_journal(desk.settings, notary_of)
+    notary = in_journal(cli.settings, notary_of)
     if notary is None:
         raise NotFound("this ledger is not signed: its journal has no place on this machine", field="store")
-    return DistantBook(settings=desk.settings, notary=notary)
+    return DistantBook(settings=cli.settings, notary=notary)
 
 
-def _location(desk: Desk) -> "Location":
+def _location(cli: CliContext) -> "Location":
     """The store's own file, or where the journal of a store is kept that has none."""
     from memorywire.app import default_journal
     from memorywire.stores.sqlite.location import locate
 
-    stores, journal = desk.settings.stores, desk.settings.journal
+    stores, journal = cli.settings.stores, cli.settings.journal
     return locate(as_sqlite(stores[0]) or journal or default_journal(os.environ, stores))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import click
 
-from memorywire.cli.context import Answer, Desk, shared
+from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.inputs import TYPES, json_object
 from memorywire.cli.misread import note_misread
 from memorywire.cli.neighbours import tell_of_others
@@ -26,7 +26,7 @@ _LONGEST_PAGE = 1000
 @click.option("--all", "everything", is_flag=True, help="Every page.")
 @shared
 def command(
-    desk: Desk,
+    cli: CliContext,
     types: tuple[str, ...],
     filter_: Json,
     include_archived: bool,
@@ -36,23 +36,23 @@ def command(
 ) -> None:
     """Show what is kept, oldest first."""
     if filter_ is not None:
-        note_misread(desk, filter_)
-    request = desk.payload(
+        note_misread(cli, filter_)
+    request = cli.payload(
         types=list(types),
         filter=filter_,
         include=["archived"] if include_archived else None,
         limit=_LONGEST_PAGE if everything else _PAGE if limit is None else limit,
         after=after,
     )
-    with desk.reading() as memory:
+    with cli.reading() as memory:
         page = memory.call("list", request)
         while everything and page.get("next"):
             more = memory.call("list", {**request, "after": page["next"]})
             page = {**more, "items": page["items"] + more["items"]}
     options = _options(types, filter_, include_archived=include_archived, limit=limit)
-    desk.show(page, lambda said: sentences(said, desk.again("list", *options)))
+    cli.show(page, lambda said: sentences(said, cli.again("list", *options)))
     if not page["items"]:
-        tell_of_others(desk)
+        tell_of_others(cli)
 
 
 def _options(

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import click
 
 from memorywire.cli.app import opened_house
-from memorywire.cli.context import Desk, shared
+from memorywire.cli.context import CliContext, shared
 from memorywire.cli.extras import needed
 from memorywire.cli.terminal import without_secrets
 from memorywire.model.errors import CapabilityUnsupported
@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # the engine is loaded by the first request
 @click.option("--print-config", is_flag=True, help="Print what to put into the settings of common clients.")
 @click.option("--no-ask", is_flag=True, help="Never ask about held changes through the client.")
 @shared
-def command(desk: Desk, print_config: bool, no_ask: bool) -> None:
+def command(cli: CliContext, print_config: bool, no_ask: bool) -> None:
     """Serve the memory of one agent over MCP, on standard input and output.
 
     The client that starts this says whose memory it is with --agent and --user; the model cannot. Held
@@ -40,11 +40,11 @@ def command(desk: Desk, print_config: bool, no_ask: bool) -> None:
     if print_config:
         from memorywire.server.mcp.snippets import snippets
 
-        for line in snippets(_started_as(), _from_anywhere(desk.typed)):
+        for line in snippets(_started_as(), _from_anywhere(cli.typed)):
             click.echo(line)
         return
-    if desk.server is not None:
-        address = without_secrets(desk.server).partition("?")[0].rstrip("/")
+    if cli.server is not None:
+        address = without_secrets(cli.server).partition("?")[0].rstrip("/")
         raise CapabilityUnsupported(
             "this serves the store itself, and MEMORYWIRE_URL names a server",
             field="store",
@@ -59,28 +59,28 @@ def command(desk: Desk, print_config: bool, no_ask: bool) -> None:
     gc.enable()
 
     async def serve() -> None:
-        async with _opening(desk) as open_door:
-            await serve_stdio(open_door, lambda: _visit(desk, asking=not no_ask))
+        async with _opening(cli) as open_door:
+            await serve_stdio(open_door, lambda: _visit(cli, asking=not no_ask))
 
     asyncio.run(serve())
 
 
-def _visit(desk: Desk, *, asking: bool) -> "Visit":
+def _visit(cli: CliContext, *, asking: bool) -> "Visit":
     """Whose memory it is. The settings are read by the first request, for they load the engine."""
     from memorywire.server.mcp.sessions import local_visit
 
-    anywhere = replace(desk, typed=_from_anywhere(desk.typed))
+    anywhere = replace(cli, typed=_from_anywhere(cli.typed))
     return local_visit(
-        desk.settings.agent,
-        desk.settings.user,
+        cli.settings.agent,
+        cli.settings.user,
         asking=asking,
-        tenant=desk.tenant,
+        tenant=cli.tenant,
         decided_with=partial(anywhere.again, "review", "show"),
     )
 
 
 @asynccontextmanager
-async def _opening(desk: Desk) -> AsyncIterator["OpenDoor"]:
+async def _opening(cli: CliContext) -> AsyncIterator["OpenDoor"]:
     """A door that opens at the first request and is closed, with the house behind it, at the end."""
     import asyncio
 
@@ -92,8 +92,8 @@ async def _opening(desk: Desk) -> AsyncIterator["OpenDoor"]:
 
             async with lock:
                 if not doors:
-                    house = await stack.enter_async_context(opened_house(desk.settings))
-                    doors.append(Door(house, Limits()))
+                    container = await stack.enter_async_context(opened_house(cli.settings))
+                    doors.append(Door(container, Limits()))
                     stack.push_async_callback(doors[0].drain)
             return doors[0]
 

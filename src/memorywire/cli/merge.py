@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import click
 
-from memorywire.cli.context import Answer, Desk, names, shared
+from memorywire.cli.context import Answer, CliContext, names, shared
 from memorywire.model.record import Json
 from memorywire.model.requests import Strategy
 
@@ -17,10 +17,10 @@ _STRATEGIES = click.Choice([strategy.value for strategy in Strategy])
 @click.option("--strategy", type=_STRATEGIES, help="What survives; keep_canonical when not given.")
 @click.option("--if-version", type=int, metavar="N", help="Only while CANONICAL is at version N.")
 @shared
-def command(desk: Desk, canonical: str, duplicates: tuple[str, ...], **fields: Json) -> None:
+def command(cli: CliContext, canonical: str, duplicates: tuple[str, ...], **fields: Json) -> None:
     """Merge every DUPLICATE into CANONICAL."""
-    answer = desk.call("merge", canonical=canonical, duplicates=list(duplicates), **fields)
-    desk.show(answer, sentences)
+    answer = cli.call("merge", canonical=canonical, duplicates=list(duplicates), **fields)
+    cli.show(answer, sentences)
 
 
 def sentences(answer: Answer) -> Iterator[str]:

@@ -8,7 +8,7 @@ from functools import partial
 import click
 
 from memorywire.cli.app import file_of, must_be_there, opened_house
-from memorywire.cli.context import Answer, Desk, shared
+from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.import_ import where_taken
 from memorywire.cli.ledger_file import left_out, other_tenants
 from memorywire.cli.problems import REFUSED, problem_lines
@@ -23,7 +23,7 @@ from memorywire.model.errors import InvalidRequest
 @where_taken
 @click.option("--dry-run", is_flag=True, help="Say what would be lost; write nothing.")
 @shared
-def command(desk: Desk, source: str, target: str, on_conflict: str, dry_run: bool) -> None:
+def command(cli: CliContext, source: str, target: str, on_conflict: str, dry_run: bool) -> None:
     """Bring the memories of the store SRC to the store DST.
 
     Of every agent and user; --agent and --user narrow it to one agent, to one user, or to one user of one
@@ -37,29 +37,29 @@ def command(desk: Desk, source: str, target: str, on_conflict: str, dry_run: boo
     must_be_there(source)
     if source == target or (file_of(source) is not None and file_of(source) == file_of(target)):
         raise InvalidRequest("SRC and DST are the same store", field="target", fix="name two stores")
-    others = other_tenants(desk.under(replace(desk.settings, stores=(source,))))
+    others = other_tenants(cli.under(replace(cli.settings, stores=(source,))))
     answer = {
-        **asyncio.run(_moved(desk, source, target, on_conflict, dry_run)),
+        **asyncio.run(_moved(cli, source, target, on_conflict, dry_run)),
         "other_tenants": others,
     }
-    desk.show(answer, partial(sentences, target=target, tenant=desk.named))
+    cli.show(answer, partial(sentences, target=target, tenant=cli.named))
     if answer["problems"] or not answer.get("verified", {"ok": True})["ok"]:
         raise click.exceptions.Exit(REFUSED)
 
 
-async def _moved(desk: Desk, source: str, target: str, on_conflict: str, dry_run: bool) -> Answer:
+async def _moved(cli: CliContext, source: str, target: str, on_conflict: str, dry_run: bool) -> Answer:
     from memorywire.migrate.conflicts import OnConflict
     from memorywire.migrate.moving import Move, move
     from memorywire.stores.registry import open_store
 
-    narrowed = desk.reach()
+    narrowed = cli.reach()
     agents = tuple(filter(None, [narrowed.get("agent_id")]))
-    async with opened_house(replace(desk.settings, stores=(target,))) as house:
-        origin = await open_store(source, space=house.tools.embedder.space)
+    async with opened_house(replace(cli.settings, stores=(target,))) as container:
+        origin = await open_store(source, space=container.context.embedder.space)
         try:
             asked = Move(
                 source=origin,
-                tenant=desk.tenant,
+                tenant=cli.tenant,
                 name="\n".join((source, target, *narrowed.values())),
                 agents=agents,
                 user=narrowed.get("user_id"),
@@ -68,7 +68,7 @@ async def _moved(desk: Desk, source: str, target: str, on_conflict: str, dry_run
             )
             with Progress("moving", None) as progress:
                 return await move(
-                    asked, house.tools, lambda done: progress.reached(done, counted(done, "change"))
+                    asked, container.context, lambda done: progress.reached(done, counted(done, "change"))
                 )
         finally:
             await origin.close()

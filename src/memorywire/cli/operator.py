@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from memorywire.cli.app import in_journal, which_agents
-from memorywire.cli.context import PERSON, Answer, Desk, of_everybody
+from memorywire.cli.context import PERSON, Answer, CliContext, of_everybody
 from memorywire.cli.inputs import FUTURE, ahead
 from memorywire.cli.terminal import moment, table, terminal_width
 from memorywire.model.clock import system_clock
@@ -50,7 +50,7 @@ def command() -> None:
 @_expires
 @of_everybody
 def add(
-    desk: Desk,
+    cli: CliContext,
     name: str,
     role: str,
     tenants: tuple[str, ...],
@@ -67,8 +67,8 @@ def add(
     from memorywire.journal.operators import Operator, Role
 
     named = Operator(name=name, role=Role(role), made_at=system_clock(), tenants=tenants, agents=agents)
-    issued = _run(desk, lambda registry: registry.add(named, expires_at=expires_at))
-    desk.show(_issued(issued), _token_lines)
+    issued = _run(cli, lambda registry: registry.add(named, expires_at=expires_at))
+    cli.show(_issued(issued), _token_lines)
 
 
 @command.command("rotate")
@@ -89,40 +89,40 @@ def add(
     help=f"When it ends: {FUTURE}, or `never`; else when the token before it would have ended.",
 )
 @of_everybody
-def rotate(desk: Desk, name: str, overlap: int, expires_at: int | None) -> None:
+def rotate(cli: CliContext, name: str, overlap: int, expires_at: int | None) -> None:
     """Print a new token, once, and end those before it.
 
     It has the same role, tenants and agents, and ends when the token before it would have ended.
     """
     overlap_ms = overlap * 60_000
-    issued = _run(desk, lambda registry: registry.rotate(name, overlap_ms=overlap_ms, expires_at=expires_at))
-    desk.show(_issued(issued), _token_lines)
+    issued = _run(cli, lambda registry: registry.rotate(name, overlap_ms=overlap_ms, expires_at=expires_at))
+    cli.show(_issued(issued), _token_lines)
 
 
 @command.command("revoke")
 @click.argument("name")
 @of_everybody
-def revoke(desk: Desk, name: str) -> None:
+def revoke(cli: CliContext, name: str) -> None:
     """Take no token of this operator any more."""
-    done = _run(desk, lambda registry: registry.revoke(name))
+    done = _run(cli, lambda registry: registry.revoke(name))
     said = f"revoked {name}" if done else f"{name} was revoked already"
-    desk.show({"operator": name, "revoked": True, "already": not done}, lambda answer: [said])
+    cli.show({"operator": name, "revoked": True, "already": not done}, lambda answer: [said])
 
 
 @command.command("list")
 @of_everybody
-def list_(desk: Desk) -> None:
+def list_(cli: CliContext) -> None:
     """Show who was named, and when their tokens were used."""
-    known = _run(desk, lambda registry: registry.known())
+    known = _run(cli, lambda registry: registry.known())
     answer: Answer = {"operators": [_operator(operator, tokens) for operator, tokens in known]}
-    desk.show(answer, _lines)
+    cli.show(answer, _lines)
 
 
-def _run(desk: Desk, act: "Callable[[Registry], Awaitable[T]]") -> T:
+def _run(cli: CliContext, act: "Callable[[Registry], Awaitable[T]]") -> T:
     from memorywire.server.operators import Registry
 
     return in_journal(
-        desk.here,
+        cli.here,
         lambda journal: act(Registry(journal=journal, clock=system_clock, actor=PERSON)),
     )
 

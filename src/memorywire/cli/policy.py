@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from memorywire.cli.context import Answer, Desk, of_everybody, scoped, shared
+from memorywire.cli.context import Answer, CliContext, of_everybody, scoped, shared
 from memorywire.cli.inputs import json_object
 from memorywire.cli.terminal import moment, safe, table, terminal_width
 from memorywire.model.counting import counted
@@ -26,15 +26,15 @@ def command() -> None:
 
 @command.command("show")
 @scoped("tenant")
-def show(desk: Desk) -> None:
+def show(cli: CliContext) -> None:
     """Show the policy in force."""
-    desk.show(_rules(desk), _page)
+    cli.show(_rules(cli), _page)
 
 
 @command.command("check")
 @_file
 @of_everybody
-def check(desk: Desk, file: Path) -> None:
+def check(cli: CliContext, file: Path) -> None:
     """Read the policy FILE and say what is wrong with it, if anything is; nothing changes."""
     from memorywire.app.container import load_policy
     from memorywire.policy.documents import policy_to_dict
@@ -45,21 +45,21 @@ def check(desk: Desk, file: Path) -> None:
     below = (
         "" if written.get("complete") else f" of its own, {all_of_them - own} of profile {answer['profile']}"
     )
-    desk.show(answer, lambda _: [f"sound: {own} {'rule' if own == 1 else 'rules'}{below}"])
+    cli.show(answer, lambda _: [f"sound: {own} {'rule' if own == 1 else 'rules'}{below}"])
 
 
 @command.command("test")
 @click.argument("rule", metavar="RULE")
 @click.option("--days", type=int, metavar="N", help="How far back; 30 when not given.")
 @shared
-def test(desk: Desk, rule: str, days: int | None) -> None:
+def test(cli: CliContext, rule: str, days: int | None) -> None:
     """Say what RULE would have done to the agent's past; nothing changes.
 
     RULE is the name of a rule in force or suggested, or a JSON object such as
     {"name": "x", "verdict": "hold", "source": ["web*"]}.
     """
-    meant = json_object(rule) if rule.lstrip().startswith("{") else _named(rule, _rules(desk))
-    desk.show(desk.call("test_rule", rule=meant, days=days), _trial)
+    meant = json_object(rule) if rule.lstrip().startswith("{") else _named(rule, _rules(cli))
+    cli.show(cli.call("test_rule", rule=meant, days=days), _trial)
 
 
 @command.command("set")
@@ -69,7 +69,7 @@ def test(desk: Desk, rule: str, days: int | None) -> None:
     "--none", "drop_all", is_flag=True, help="Yes, FILE has no rules: take all that were given back."
 )
 @scoped("tenant")
-def set_(desk: Desk, file: Path, if_edition: int | None, drop_all: bool) -> None:
+def set_(cli: CliContext, file: Path, if_edition: int | None, drop_all: bool) -> None:
     """Put the [[rule]] tables of FILE in force, in place of those that were given before.
 
     What was given before and is not in FILE is named, with the way back. A FILE without any rule is
@@ -83,60 +83,60 @@ def set_(desk: Desk, file: Path, if_edition: int | None, drop_all: bool) -> None
             fix="say --none if that is meant",
         )
     edition = {} if if_edition is None else {"if_edition": if_edition}
-    answer = _call(desk, "set_rules", rules=tables, **edition)
-    desk.show(answer, lambda said: [*_page(said), *_dropped(said, desk)])
+    answer = _call(cli, "set_rules", rules=tables, **edition)
+    cli.show(answer, lambda said: [*_page(said), *_dropped(said, cli)])
 
 
 @command.command("editions")
 @scoped("tenant")
-def editions(desk: Desk) -> None:
+def editions(cli: CliContext) -> None:
     """Show every list of rules that was given, the newest first, and who gave it."""
-    restore = desk.again("policy", "restore", "EDITION")
-    desk.show(_rules(desk), lambda said: _editions(said, restore))
+    restore = cli.again("policy", "restore", "EDITION")
+    cli.show(_rules(cli), lambda said: _editions(said, restore))
 
 
 @command.command("restore")
 @click.argument("number", type=int, metavar="EDITION")
 @scoped("tenant")
-def restore(desk: Desk, number: int) -> None:
+def restore(cli: CliContext, number: int) -> None:
     """Put the rules of EDITION in force again, as a new edition."""
-    book = _rules(desk)
+    book = _rules(cli)
     found = next((one for one in book["editions"] if one["number"] == number), None)
     if found is None:
         raise NotFound(f"there is no edition {number}", field="edition", fix="see memorywire policy editions")
-    desk.show(_call(desk, "set_rules", rules=found["rules"], if_edition=book["edition"]), _page)
+    cli.show(_call(cli, "set_rules", rules=found["rules"], if_edition=book["edition"]), _page)
 
 
 @command.command("suggestions")
 @scoped("tenant")
-def suggestions(desk: Desk) -> None:
+def suggestions(cli: CliContext) -> None:
     """Show rules that people's decisions speak for."""
-    activate = desk.again("policy", "activate", "RULE")
-    desk.show(_rules(desk), lambda said: _suggestions(said, activate))
+    activate = cli.again("policy", "activate", "RULE")
+    cli.show(_rules(cli), lambda said: _suggestions(said, activate))
 
 
 @command.command("activate")
 @_name
 @scoped("tenant")
-def activate(desk: Desk, name: str) -> None:
+def activate(cli: CliContext, name: str) -> None:
     """Put the suggested RULE in force."""
-    desk.show(_call(desk, "activate_rule", name=name), _page)
+    cli.show(_call(cli, "activate_rule", name=name), _page)
 
 
 @command.command("revert")
 @_name
 @scoped("tenant")
-def revert(desk: Desk, name: str) -> None:
+def revert(cli: CliContext, name: str) -> None:
     """Take back all that the learned RULE let pass, as one change, and switch it off."""
-    desk.show(_call(desk, "revert_rule", name=name), _reverted)
+    cli.show(_call(cli, "revert_rule", name=name), _reverted)
 
 
-def _rules(desk: Desk) -> Answer:
-    return _call(desk, "rules")
+def _rules(cli: CliContext) -> Answer:
+    return _call(cli, "rules")
 
 
-def _call(desk: Desk, operation: str, **fields: Json) -> Answer:
-    with desk.memory() as memory:
+def _call(cli: CliContext, operation: str, **fields: Json) -> Answer:
+    with cli.memory() as memory:
         return memory.call(operation, fields)
 
 
@@ -188,14 +188,14 @@ def _page(answer: Answer) -> Iterator[str]:
         yield f"{len(answer['suggestions'])} suggested: see memorywire policy suggestions"
 
 
-def _dropped(answer: Answer, desk: Desk) -> Iterator[str]:
+def _dropped(answer: Answer, cli: CliContext) -> Iterator[str]:
     """The rules of the edition before that are no longer in force, and how to have them again."""
     now, *before = answer["editions"]
     kept = {rule["name"] for rule in now["rules"]}
     gone = [rule["name"] for rule in before[0]["rules"] if rule["name"] not in kept] if before else []
     if gone:
         yield f"no longer in force: {', '.join(map(safe, gone))}"
-        yield f"  have them again with: {desk.again('policy', 'restore', str(before[0]['number']))}"
+        yield f"  have them again with: {cli.again('policy', 'restore', str(before[0]['number']))}"
 
 
 def _standing(rule: Mapping[str, Json]) -> str:

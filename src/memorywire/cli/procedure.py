@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import click
 
-from memorywire.cli.context import Answer, Desk, shared
+from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.terminal import moment, table, terminal_width
 from memorywire.model.errors import InvalidRequest
 from memorywire.procedures.mermaid import mermaid
@@ -28,9 +28,9 @@ def command() -> None:
 @command.command("show")
 @_id
 @shared
-def show(desk: Desk, id_: str) -> None:
+def show(cli: CliContext, id_: str) -> None:
     """Show the states and the transitions of a procedure, and where it stands."""
-    desk.show(_kept(desk, id_), _page)
+    cli.show(_kept(cli, id_), _page)
 
 
 @command.command("trigger")
@@ -38,9 +38,9 @@ def show(desk: Desk, id_: str) -> None:
 @click.argument("trigger")
 @_facts
 @shared
-def trigger(desk: Desk, id_: str, trigger: str, facts: tuple[str, ...]) -> None:
+def trigger(cli: CliContext, id_: str, trigger: str, facts: tuple[str, ...]) -> None:
     """Take the step TRIGGER and keep it as the memory's next version."""
-    with desk.memory() as memory:
+    with cli.memory() as memory:
         procedure = memory.procedure(id_)
         before = procedure.state
         procedure.trigger(trigger, **_known(facts))
@@ -55,34 +55,34 @@ def trigger(desk: Desk, id_: str, trigger: str, facts: tuple[str, ...]) -> None:
         "change_id": receipt.change_id,
         "proposal_id": receipt.proposal_id,
     }
-    desk.show({name: value for name, value in answer.items() if value is not None}, _moved)
+    cli.show({name: value for name, value in answer.items() if value is not None}, _moved)
 
 
 @command.command("allowed")
 @_id
 @_facts
 @shared
-def allowed(desk: Desk, id_: str, facts: tuple[str, ...]) -> None:
+def allowed(cli: CliContext, id_: str, facts: tuple[str, ...]) -> None:
     """List the triggers that would succeed now."""
-    with desk.memory() as memory:
+    with cli.memory() as memory:
         procedure = memory.procedure(id_)
         free = procedure.allowed(**_known(facts))
     answer = {"id": id_, "current": procedure.state, "allowed": free}
-    desk.show(answer, lambda said: said["allowed"] or [f"nothing, in state {said['current']}"])
+    cli.show(answer, lambda said: said["allowed"] or [f"nothing, in state {said['current']}"])
 
 
 @command.command("history")
 @_id
 @shared
-def history(desk: Desk, id_: str) -> None:
+def history(cli: CliContext, id_: str) -> None:
     """Show the state of every version and the triggers that led to it."""
-    with desk.memory() as memory:
+    with cli.memory() as memory:
         steps = memory.procedure(id_).history()
     said = [
         {"version": step.version, "at": step.at, "state": step.state, "triggers": list(step.triggers)}
         for step in steps
     ]
-    desk.show({"id": id_, "steps": said}, _steps)
+    cli.show({"id": id_, "steps": said}, _steps)
 
 
 @command.command("draw")
@@ -96,14 +96,14 @@ def history(desk: Desk, id_: str) -> None:
     help="What to draw with.",
 )
 @shared
-def draw(desk: Desk, id_: str, form: str) -> None:
+def draw(cli: CliContext, id_: str, form: str) -> None:
     """Print a procedure as a diagram."""
-    drawn = _DRAWINGS[form](parse(_kept(desk, id_)["definition"]))
-    desk.show({"id": id_, "form": form, "drawing": drawn}, lambda said: [said["drawing"].removesuffix("\n")])
+    drawn = _DRAWINGS[form](parse(_kept(cli, id_)["definition"]))
+    cli.show({"id": id_, "form": form, "drawing": drawn}, lambda said: [said["drawing"].removesuffix("\n")])
 
 
-def _kept(desk: Desk, id_: str) -> Answer:
-    with desk.memory() as memory:
+def _kept(cli: CliContext, id_: str) -> Answer:
+    with cli.memory() as memory:
         procedure = memory.procedure(id_)
     return {"id": id_, "version": procedure.version, "definition": procedure.content}
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
-from memorywire.cli.context import Answer, Desk, shared
+from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.inputs import PAST, TYPES, ago, json_object, min_relevance, text_from
 from memorywire.cli.misread import note_misread
 from memorywire.cli.neighbours import tell_of_others
@@ -55,7 +55,7 @@ _FUSIONS = click.Choice([fusion.value for fusion in Fusion])
 @click.option("--explain", is_flag=True, help="Show the signals behind every score, and the near misses.")
 @shared
 def command(
-    desk: Desk,
+    cli: CliContext,
     query: str | None,
     types: tuple[str, ...],
     filter_: Json,
@@ -68,8 +68,8 @@ def command(
     if dedup_threshold is not None and dedup is None:
         raise click.UsageError("--dedup-threshold needs --dedup")
     if filter_ is not None:
-        note_misread(desk, filter_)
-    answer = desk.call(
+        note_misread(cli, filter_)
+    answer = cli.call(
         "recall",
         query=text_from(query, field="query"),
         types=list(types),
@@ -78,13 +78,13 @@ def command(
         dedup=_dedup(dedup, dedup_threshold),
         **fields,
     )
-    missed = () if desk.as_json else answer.get("near_misses") or ()
-    contents = contents_of(desk, [miss["id"] for miss in missed])
-    desk.show(answer, lambda said: sentences(said, contents))
+    missed = () if cli.as_json else answer.get("near_misses") or ()
+    contents = contents_of(cli, [miss["id"] for miss in missed])
+    cli.show(answer, lambda said: sentences(said, contents))
     if not answer["results"]:
-        tell_of_others(desk)
-    if not desk.as_json and (fields["explain"] or terminal_width() is not None):
-        click.echo(styled(f"(to see this again: {desk.again('why', answer['recall_id'])})", dim=True))
+        tell_of_others(cli)
+    if not cli.as_json and (fields["explain"] or terminal_width() is not None):
+        click.echo(styled(f"(to see this again: {cli.again('why', answer['recall_id'])})", dim=True))
 
 
 def _dedup(mode: str | None, threshold: float | None) -> Json:
@@ -93,15 +93,15 @@ def _dedup(mode: str | None, threshold: float | None) -> Json:
     return {"mode": mode, **({} if threshold is None else {"threshold": threshold})}
 
 
-def contents_of(desk: Desk, ids: Sequence[str]) -> dict[str, str]:
+def contents_of(cli: CliContext, ids: Sequence[str]) -> dict[str, str]:
     """What these memories say, by id; one that only its history still knows is left out."""
     found: dict[str, str] = {}
     if not ids:
         return found
-    with desk.memory() as memory:
+    with cli.memory() as memory:
         for id in ids:
             try:
-                found[id] = content_words(memory.call("get", desk.payload(id=id))["content"])
+                found[id] = content_words(memory.call("get", cli.payload(id=id))["content"])
             except NotFound:
                 continue
     return found

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import click
 
-from memorywire.cli.context import Answer, Desk, shared
+from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.inputs import PAST, ago
 from memorywire.cli.problems import REFUSED
 from memorywire.cli.terminal import table, terminal_width
@@ -17,7 +17,7 @@ from memorywire.cli.terminal import table, terminal_width
 @click.option("--since", type=ago, required=True, metavar="WHEN", help=f"From this moment on: {PAST}.")
 @click.option("--dry-run", is_flag=True, help="Report, and change nothing.")
 @shared
-def command(desk: Desk, source: str, since: int, dry_run: bool) -> None:
+def command(cli: CliContext, source: str, since: int, dry_run: bool) -> None:
     """Take out what came from a source, and whatever was derived or merged from it or replaced it.
 
     What had a clean version before goes back to it; what the source had pushed aside returns; what
@@ -25,12 +25,12 @@ def command(desk: Desk, source: str, since: int, dry_run: bool) -> None:
     undo takes it back. Exits with 3 when nothing was found. Of more than 1,000,000 changes since then the
     newest are looked at, and the answer says `older_changes`.
     """
-    with desk.memory() as memory:
+    with cli.memory() as memory:
         found = memory.recover(source, since=since, dry_run=dry_run)
     told = asdict(found)
     told["steps"] = [{name: value for name, value in step.items() if value} for step in told["steps"]]
     answer = {name: value for name, value in told.items() if value not in (None, ())}
-    desk.show(answer, _sentences)
+    cli.show(answer, _sentences)
     if not found.steps:
         raise click.exceptions.Exit(REFUSED)
 

@@ -8,7 +8,7 @@ from time import perf_counter
 import click
 
 from memorywire.cli.app import as_sqlite
-from memorywire.cli.context import Answer, Desk, of_everybody
+from memorywire.cli.context import Answer, CliContext, of_everybody
 from memorywire.cli.terminal import Progress, without_secrets
 from memorywire.model.counting import counted
 from memorywire.model.errors import CapabilityUnsupported
@@ -23,7 +23,7 @@ _TOKEN = 4  # characters, about
     "--price", type=click.FloatRange(0), metavar="AMOUNT", help="What a million tokens cost at the embedder."
 )
 @of_everybody
-def command(desk: Desk, to: str | None, dry_run: bool, price: float | None) -> None:
+def command(cli: CliContext, to: str | None, dry_run: bool, price: float | None) -> None:
     """Make new vectors for every memory, so that another embedder can serve the store.
 
     What an earlier release wrote is indexed by its words anew, too, if it was not yet; `doctor` says so.
@@ -35,24 +35,24 @@ def command(desk: Desk, to: str | None, dry_run: bool, price: float | None) -> N
     """
     import asyncio
 
-    name = to or desk.here.embedder
+    name = to or cli.here.embedder
     answers = []
-    for url in desk.here.stores:
-        foreseen = _priced(asyncio.run(_foreseen(desk, url, name)), price)
+    for url in cli.here.stores:
+        foreseen = _priced(asyncio.run(_foreseen(cli, url, name)), price)
         if dry_run:
             answers.append(foreseen)
             continue
         if foreseen["versions"]:
             click.echo(_ahead(foreseen), err=True)
-        answers.append(asyncio.run(_reembedded(desk, url, name)))
-    desk.show({"stores": answers}, sentences)
+        answers.append(asyncio.run(_reembedded(cli, url, name)))
+    cli.show({"stores": answers}, sentences)
 
 
-async def _reembedded(desk: Desk, url: str, name: str) -> Answer:
+async def _reembedded(cli: CliContext, url: str, name: str) -> Answer:
     from memorywire.search.embed import open_embedder
 
     reembed = _reembed_of(url)
-    embedder = open_embedder(name, api_key=desk.settings.embedder_key)
+    embedder = open_embedder(name, api_key=cli.settings.embedder_key)
     try:
         with Progress("embedding", None) as progress:
             count = await reembed(
@@ -88,10 +88,10 @@ class _Enough(Exception):
     """The first few are made: how many there are is known, and how long they take."""
 
 
-async def _foreseen(desk: Desk, url: str, name: str) -> Answer:
+async def _foreseen(cli: CliContext, url: str, name: str) -> Answer:
     from memorywire.search.embed import open_embedder
 
-    embedder = open_embedder(name, api_key=desk.settings.embedder_key)
+    embedder = open_embedder(name, api_key=cli.settings.embedder_key)
     seen: Answer = {"store": without_secrets(url), "embedding": str(embedder.space), "versions": 0, "left": 0}
 
     async def embed(texts: Sequence[str]) -> list[bytes]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import click
 
-from memorywire.cli.context import Answer, Desk, names, shared
+from memorywire.cli.context import Answer, CliContext, names, shared
 from memorywire.cli.inputs import FUTURE, PAST, TYPES, ago, ahead, json_object, text_from
 from memorywire.cli.terminal import safe
 from memorywire.model.record import Json, Trust
@@ -45,7 +45,7 @@ _TRUSTS = click.Choice([level.value for level in Trust])
 )
 @shared
 def command(
-    desk: Desk,
+    cli: CliContext,
     content: str | None,
     type_: str,
     structured: bool,
@@ -58,7 +58,7 @@ def command(
     """Keep one memory: CONTENT, or standard input for `-`."""
     text = text_from(content, field="content")
     said = json_object(text) if structured else text
-    answer = desk.call(
+    answer = cli.call(
         "remember",
         content=said,
         type=type_,
@@ -68,7 +68,7 @@ def command(
         derived_from=list(derived_from),
         **fields,
     )
-    desk.show(answer, lambda said: sentences(said, supersedes))
+    cli.show(answer, lambda said: sentences(said, supersedes))
 
 
 def sentences(answer: Answer, supersedes: tuple[str, ...]) -> Iterator[str]:

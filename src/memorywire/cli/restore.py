@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from memorywire.cli.backup import copied, store_path, summary
-from memorywire.cli.context import Answer, Desk, of_everybody
+from memorywire.cli.context import Answer, CliContext, of_everybody
 from memorywire.model.clock import system_clock
 
 
@@ -16,7 +16,7 @@ from memorywire.model.clock import system_clock
     "--replace", is_flag=True, help="Put it in the place of a store that exists; that one is renamed."
 )
 @of_everybody
-def command(desk: Desk, file: Path, replace: bool) -> None:
+def command(cli: CliContext, file: Path, replace: bool) -> None:
     """Put the backup FILE in the place of the store.
 
     Its pages and its ledger are checked first. End every process that uses the store before.
@@ -24,9 +24,9 @@ def command(desk: Desk, file: Path, replace: bool) -> None:
     from memorywire.journal.backup import restore
 
     aside = f".replaced-{system_clock()}"
-    done = restore(file, store_path(desk), replace=replace, aside=aside)
+    done = restore(file, store_path(cli), replace=replace, aside=aside)
     answer = copied(done) if done.replaced is None else {**copied(done), "replaced": str(done.replaced)}
-    desk.show(answer, _sentences)
+    cli.show(answer, _sentences)
 
 
 def _sentences(answer: Answer) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.context import Answer, Desk, shared
+from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.forget import typed_word
 from memorywire.cli.inputs import json_object, text_from
 from memorywire.cli.ledger_file import left_out, other_tenants
@@ -54,22 +54,20 @@ def command() -> None:
 @click.option("--state", "states", type=_STATES, multiple=True, help="Only these; else what waits.")
 @click.option("--rule", metavar="NAME", help="Only what this rule held.")
 @shared
-def list_(desk: Desk, states: tuple[str, ...], rule: str | None) -> None:
+def list_(cli: CliContext, states: tuple[str, ...], rule: str | None) -> None:
     """Show what waits, oldest first."""
-    with desk.reading() as memory:
-        found = _found(desk, memory, states or sorted(WAITING), rule)
+    with cli.reading() as memory:
+        found = _found(cli, memory, states or sorted(WAITING), rule)
     answer = {"items": found, "total": len(found)}
-    desk.show(
-        answer, lambda said: [*queue(said, desk.again("review", "show", "PROPOSAL")), *_elsewhere(desk)]
-    )
+    cli.show(answer, lambda said: [*queue(said, cli.again("review", "show", "PROPOSAL")), *_elsewhere(cli)])
 
 
-def _elsewhere(desk: Desk) -> Iterator[str]:
+def _elsewhere(cli: CliContext) -> Iterator[str]:
     """Who else may have something waiting: whoever named no tenant may have meant everybody."""
-    if desk.named is not None:
+    if cli.named is not None:
         return
-    if desk.server is None:
-        yield from left_out(other_tenants(desk))
+    if cli.server is None:
+        yield from left_out(other_tenants(cli))
     else:
         yield "  of one tenant; a token of several names another with --tenant"
 
@@ -77,12 +75,12 @@ def _elsewhere(desk: Desk) -> Iterator[str]:
 @command.command("show")
 @_id
 @shared
-def show(desk: Desk, id_: str) -> None:
+def show(cli: CliContext, id_: str) -> None:
     """Show what PROPOSAL would do, word by word, and what is similar."""
-    with desk.reading() as memory:
-        answer = _ask(desk, memory, "proposal", proposal_id=id_)
-    approve = desk.again("review", "approve", id_, "--seen", answer["seen"])
-    desk.show(answer, lambda said: page_of(said, approve))
+    with cli.reading() as memory:
+        answer = _ask(cli, memory, "proposal", proposal_id=id_)
+    approve = cli.again("review", "approve", id_, "--seen", answer["seen"])
+    cli.show(answer, lambda said: page_of(said, approve))
 
 
 @command.command("approve")
@@ -95,12 +93,12 @@ def show(desk: Desk, id_: str) -> None:
 @_yes
 @_confirm_word
 @shared
-def approve(desk: Desk, ids: tuple[str, ...], target: str | None, **options: Json) -> None:
+def approve(cli: CliContext, ids: tuple[str, ...], target: str | None, **options: Json) -> None:
     """Let PROPOSALs into memory as they are: all of them, or none."""
     if target is not None and options["everything"]:
         raise click.UsageError("--forget is for one proposal, not for --all")
     verb = "approve" if target is None else "forget_similar"
-    _decide(desk, verb, ids, target=target, **options)
+    _decide(cli, verb, ids, target=target, **options)
 
 
 @command.command("reject")
@@ -111,19 +109,19 @@ def approve(desk: Desk, ids: tuple[str, ...], target: str | None, **options: Jso
 @_rule
 @_yes
 @shared
-def reject(desk: Desk, ids: tuple[str, ...], **options: Json) -> None:
+def reject(cli: CliContext, ids: tuple[str, ...], **options: Json) -> None:
     """Keep PROPOSALs out of memory: all of them, or none."""
-    _decide(desk, "reject", ids, **options)
+    _decide(cli, "reject", ids, **options)
 
 
 @command.command("reopen")
 @click.argument("ids", nargs=-1, required=True, metavar="PROPOSAL...")
 @_reason
 @shared
-def reopen(desk: Desk, ids: tuple[str, ...], reason: str | None) -> None:
+def reopen(cli: CliContext, ids: tuple[str, ...], reason: str | None) -> None:
     """Take a decision on PROPOSALs back, with what it did to memory: they wait again."""
-    with desk.memory() as memory:
-        _decide_these(desk, memory, ids, verb="reopen", reason=reason)
+    with cli.memory() as memory:
+        _decide_these(cli, memory, ids, verb="reopen", reason=reason)
 
 
 @command.command("edit")
@@ -131,10 +129,10 @@ def reopen(desk: Desk, ids: tuple[str, ...], reason: str | None) -> None:
 @click.argument("content", required=False)
 @_reason
 @shared
-def edit(desk: Desk, id_: str, content: str | None, reason: str | None) -> None:
+def edit(cli: CliContext, id_: str, content: str | None, reason: str | None) -> None:
     """Approve PROPOSAL with other content: CONTENT, `-` for standard input, or what $EDITOR leaves."""
-    with desk.memory() as memory:
-        shown = _ask(desk, memory, "proposal", proposal_id=id_)
+    with cli.memory() as memory:
+        shown = _ask(cli, memory, "proposal", proposal_id=id_)
         if "request" not in shown:
             raise InvalidRequest("it has no content to edit", field="verb", fix="approve it or reject it")
         before = shown["request"]["content"]
@@ -143,7 +141,7 @@ def edit(desk: Desk, id_: str, content: str | None, reason: str | None) -> None:
             click.echo("nothing was changed, so nothing was decided", err=True)
             raise click.exceptions.Exit(REFUSED)
         fields = {"edit": {"content": after}, "seen": shown["seen"], "reason": reason}
-        _decide_these(desk, memory, [id_], verb="edit", **fields)
+        _decide_these(cli, memory, [id_], verb="edit", **fields)
 
 
 @command.command("merge")
@@ -152,9 +150,9 @@ def edit(desk: Desk, id_: str, content: str | None, reason: str | None) -> None:
 @_seen
 @_reason
 @shared
-def merge(desk: Desk, id_: str, memory_id: str, **fields: Json) -> None:
+def merge(cli: CliContext, id_: str, memory_id: str, **fields: Json) -> None:
     """Approve PROPOSAL as a part of MEMORY: the contents are joined."""
-    _decide_one(desk, "merge", id_, memory_id, **fields)
+    _decide_one(cli, "merge", id_, memory_id, **fields)
 
 
 @command.command("supersede")
@@ -163,36 +161,36 @@ def merge(desk: Desk, id_: str, memory_id: str, **fields: Json) -> None:
 @_seen
 @_reason
 @shared
-def supersede(desk: Desk, id_: str, memory_id: str, **fields: Json) -> None:
+def supersede(cli: CliContext, id_: str, memory_id: str, **fields: Json) -> None:
     """Approve PROPOSAL in place of MEMORY, which ends."""
-    _decide_one(desk, "supersede", id_, memory_id, **fields)
+    _decide_one(cli, "supersede", id_, memory_id, **fields)
 
 
-def _decide_one(desk: Desk, verb: str, id_: str, target: str, **fields: Json) -> None:
-    with desk.memory() as memory:
-        _decide_these(desk, memory, [id_], verb=verb, target=target, **fields)
+def _decide_one(cli: CliContext, verb: str, id_: str, target: str, **fields: Json) -> None:
+    with cli.memory() as memory:
+        _decide_these(cli, memory, [id_], verb=verb, target=target, **fields)
 
 
-def _decide_these(desk: Desk, memory: "Memory", ids: Sequence[str], **fields: Json) -> None:
-    answer = _carry_out(desk, memory, proposal_ids=list(ids), **fields)
-    if answer.get("change_id") and not desk.as_json:  # whose change it is, so that the undo finds it
-        desk = desk.of(_ask(desk, memory, "proposal", proposal_id=ids[0])["proposal"]["agent_id"])
-    desk.show(answer, _sentences)
+def _decide_these(cli: CliContext, memory: "Memory", ids: Sequence[str], **fields: Json) -> None:
+    answer = _carry_out(cli, memory, proposal_ids=list(ids), **fields)
+    if answer.get("change_id") and not cli.as_json:  # whose change it is, so that the undo finds it
+        cli = cli.of(_ask(cli, memory, "proposal", proposal_id=ids[0])["proposal"]["agent_id"])
+    cli.show(answer, _sentences)
 
 
-def _carry_out(desk: Desk, memory: "Memory", **fields: Json) -> Answer:
+def _carry_out(cli: CliContext, memory: "Memory", **fields: Json) -> Answer:
     """The decision; what erases for good asks the person at the terminal for the word, unless it is given."""
     try:
-        return _ask(desk, memory, "decide", **fields)
+        return _ask(cli, memory, "decide", **fields)
     except InvalidRequest as problem:
         if problem.field != "confirm" or fields.get("confirm") is not None or not sys.stdin.isatty():
             raise
         click.echo(problem.detail, err=True)
-    return _ask(desk, memory, "decide", **{**fields, "confirm": typed_word()})
+    return _ask(cli, memory, "decide", **{**fields, "confirm": typed_word()})
 
 
 def _decide(
-    desk: Desk,
+    cli: CliContext,
     verb: str,
     ids: tuple[str, ...],
     *,
@@ -203,29 +201,29 @@ def _decide(
 ) -> None:
     if bool(ids) is everything or (rule is not None and not everything):
         raise click.UsageError("name PROPOSALs, or give --all, which --rule can narrow")
-    with desk.memory() as memory:
+    with cli.memory() as memory:
         if everything:
-            _decide_all(desk, memory, verb, rule, yes=yes, **fields)
+            _decide_all(cli, memory, verb, rule, yes=yes, **fields)
             return
-        _decide_these(desk, memory, ids, verb=verb, **fields)
+        _decide_these(cli, memory, ids, verb=verb, **fields)
 
 
 def _decide_all(
-    desk: Desk, memory: "Memory", verb: str, rule: str | None, *, yes: bool, **fields: Json
+    cli: CliContext, memory: "Memory", verb: str, rule: str | None, *, yes: bool, **fields: Json
 ) -> None:
     """One atomic batch per agent, recalls apart, once the person at the terminal has agreed to the number."""
     states = sorted(WAITING) if verb == "reject" else [State.PENDING.value]
-    found = _found(desk, memory, states, rule)
+    found = _found(cli, memory, states, rule)
     if not found:
         click.echo("nothing like that waits", err=True)
         raise click.exceptions.Exit(REFUSED)
     if not yes:
         _confirm(found, verb)
-    decided = [_carry_out(desk, memory, proposal_ids=batch, verb=verb, **fields) for batch in _batches(found)]
+    decided = [_carry_out(cli, memory, proposal_ids=batch, verb=verb, **fields) for batch in _batches(found)]
     agents = {one["id"]: one["agent_id"] for one in found}
-    desk.show(
+    cli.show(
         {"decisions": decided},
-        lambda said: (line for one in said["decisions"] for line in _told(desk, one, agents)),
+        lambda said: (line for one in said["decisions"] for line in _told(cli, one, agents)),
     )
 
 
@@ -250,22 +248,22 @@ def _batches(found: Sequence[Answer]) -> Iterator[list[str]]:
         yield from (ids[start : start + _PAGE] for start in range(0, len(ids), _PAGE))
 
 
-def _found(desk: Desk, memory: "Memory", states: Sequence[str], rule: str | None) -> list[Answer]:
+def _found(cli: CliContext, memory: "Memory", states: Sequence[str], rule: str | None) -> list[Answer]:
     """Every page of the queue, narrowed to what one rule held."""
     found: list[Answer] = []
     after: str | None = None
     while True:
-        page = _ask(desk, memory, "proposals", states=list(states), after=after, limit=_PAGE)
+        page = _ask(cli, memory, "proposals", states=list(states), after=after, limit=_PAGE)
         found += [one for one in page["items"] if rule in (None, one["rule"])]
         after = page.get("next")
         if after is None:
             return found
 
 
-def _ask(desk: Desk, memory: "Memory", operation: str, **fields: Json) -> Answer:
+def _ask(cli: CliContext, memory: "Memory", operation: str, **fields: Json) -> Answer:
     """A request about everybody's, unless an agent or a user was typed."""
     given = {name: value for name, value in fields.items() if value is not None}
-    return memory.call(operation, {**desk.reach(), **given})
+    return memory.call(operation, {**cli.reach(), **given})
 
 
 def _edited(before: Json) -> Json:
@@ -277,10 +275,10 @@ def _typed(text: str, before: Json) -> Json:
     return text if isinstance(before, str) else json_object(text)
 
 
-def _told(desk: Desk, answer: Answer, agents: Mapping[str, str]) -> Iterator[str]:
+def _told(cli: CliContext, answer: Answer, agents: Mapping[str, str]) -> Iterator[str]:
     yield from _sentences(answer)
     if answer.get("change_id") and not answer.get("erased"):
-        whose = desk.of(agents[answer["proposal_ids"][0]])
+        whose = cli.of(agents[answer["proposal_ids"][0]])
         yield f"  undo with: {whose.again('undo', answer['change_id'])}"
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import click
 
-from memorywire.cli.context import Answer, Desk, shared
+from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.terminal import safe, table, terminal_width
 from memorywire.model.counting import counted
 
@@ -17,7 +17,7 @@ _FOUND = 1
 @click.option("--fix", is_flag=True, help="Propose a version without secrets of each memory that holds one.")
 @click.option("--yes", is_flag=True, help="With --fix: write it at once instead of proposing it.")
 @shared
-def command(desk: Desk, fix: bool, yes: bool) -> None:
+def command(cli: CliContext, fix: bool, yes: bool) -> None:
     """Read every memory of the agent as a new one would be read.
 
     Names the kind and the place of what looks like a secret or like an instruction to the model, never
@@ -26,12 +26,12 @@ def command(desk: Desk, fix: bool, yes: bool) -> None:
     """
     if yes and not fix:
         raise click.UsageError("--yes says how to --fix")
-    with desk.memory() as memory:
+    with cli.memory() as memory:
         found = memory.scan()
         ids = list(dict.fromkeys(one.id for one in found.secrets))
         cleared = memory.clear(ids, hold=not yes) if fix else ()
     answer = asdict(found) | ({"fixed": _fixed(ids, [asdict(one) for one in cleared])} if fix else {})
-    desk.show(answer, _sentences)
+    cli.show(answer, _sentences)
     if found.secrets or found.instructions:
         raise click.exceptions.Exit(_FOUND)
 

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from memorywire.cli.app import opened_house, remarks
-from memorywire.cli.context import Desk, of_everybody
+from memorywire.cli.context import CliContext, of_everybody
 from memorywire.cli.dream_options import of_the_background, tended
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
     from collections.abc import Callable
 
-    from memorywire.app import House
+    from memorywire.app import Container
     from memorywire.consolidate.tending import Tending
-    from memorywire.model.consolidation import Sleep
+    from memorywire.model.consolidation import ConsolidationSettings
     from memorywire.server.console.mount import Console
     from memorywire.server.http.app import Mounted
     from memorywire.server.http.endpoint import Limits
@@ -104,7 +104,7 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
 @click.option("--quiet", is_flag=True, help="Do not write a line for each request to standard error.")
 @of_everybody
 def command(
-    desk: Desk,
+    cli: CliContext,
     host: str,
     port: int,
     hosts: tuple[str, ...],
@@ -148,7 +148,7 @@ def command(
     limits = Limits(body=max_body, rate=rate, connections=max_connections)
     address = Address(host=host, port=port, hosts=hosts, proxies=proxies)
     doors = _Doors(address, _provider(**rest), limits, opening)
-    with needed("oidc"), demo_desk(desk) if demo else nullcontext(desk) as at:
+    with needed("oidc"), demo_desk(cli) if demo else nullcontext(cli) as at:
         serving = Serving(
             address=doors.address,
             limits=limits,
@@ -158,7 +158,7 @@ def command(
             log=None if quiet or demo else to_stderr,
             provider=doors.provider,
         )
-        with json_logs(to_stderr) if desk.as_json else nullcontext():
+        with json_logs(to_stderr) if cli.as_json else nullcontext():
             asyncio.run(_serve(at, serving, doors, tended(at.settings.sleep, **background)))
 
 
@@ -184,18 +184,20 @@ def _openwop(agents: "BinaryIO | None", **hosting: Any) -> "Callable[..., list[M
     return partial(openwop_mounts, manifests=found, **hosting)
 
 
-async def _serve(desk: Desk, serving: "Serving", doors: "_Doors", sleep: "Sleep") -> None:
+async def _serve(
+    cli: CliContext, serving: "Serving", doors: "_Doors", sleep: "ConsolidationSettings"
+) -> None:
     from memorywire.consolidate.tending import Tending
     from memorywire.journal.operators import any_operator
     from memorywire.server.http.serve import serve
 
-    async with opened_house(desk.settings) as house:
-        for line in remarks(desk.settings.stores):
-            _remark(line, as_json=desk.as_json)
-        doors.guarded = house.journal is None or await house.journal.file.read(any_operator)
-        doors.tending = Tending(house, sleep)
+    async with opened_house(cli.settings) as container:
+        for line in remarks(cli.settings.stores):
+            _remark(line, as_json=cli.as_json)
+        doors.guarded = container.journal is None or await container.journal.file.read(any_operator)
+        doors.tending = Tending(container, sleep)
         async with doors.tending.going_on():
-            await serve(house, serving)
+            await serve(container, serving)
 
 
 def _remark(line: str, *, as_json: bool) -> None:
@@ -217,32 +219,34 @@ class _Doors:
     guarded: bool = False
     consoles: "list[Console]" = field(default_factory=list)
 
-    def open(self, house: "House") -> "list[Mounted]":
+    def open(self, container: "Container") -> "list[Mounted]":
         from memorywire.server.console.mount import console_mount
         from memorywire.server.http.peers import store_mount
 
-        console = console_mount(house, local=self.address.local, provider=self.provider, tending=self.tending)
+        console = console_mount(
+            container, local=self.address.local, provider=self.provider, tending=self.tending
+        )
         self.consoles.append(console)
-        opened = [store_mount(house), console.mounted]
+        opened = [store_mount(container), console.mounted]
         if find_spec("mcp") is not None:
             from memorywire.server.mcp.mount import PATH, mcp_mount
             from memorywire.server.mcp.oauth import metadata_mount
 
-            opened.append(mcp_mount(house, self.limits, provider=self.provider))
+            opened.append(mcp_mount(container, self.limits, provider=self.provider))
             if self.provider is not None:
                 opened.append(metadata_mount(self.provider, PATH))
         if self.openwop is not None:
             opened += self.openwop(
-                house, local=self.address.local, provider=self.provider, limits=self.limits
+                container, local=self.address.local, provider=self.provider, limits=self.limits
             )
         return opened
 
-    def say(self, desk: Desk, url: str) -> None:
+    def say(self, cli: CliContext, url: str) -> None:
         """Where it is; with a link that signs in once, where nobody can sign in with a token.
 
         The link is for eyes alone: it is shown on a terminal, and never written where a log is kept.
         """
-        if desk.as_json:
+        if cli.as_json:
             click.echo(json.dumps({"url": url}))  # one line, as in a log; the link that signs in is not there
             return
         click.echo(f"serving on {url}  (documentation: {url}/docs)")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from memorywire.cli.context import Answer, Desk, of_everybody
+from memorywire.cli.context import Answer, CliContext, of_everybody
 from memorywire.cli.terminal import table, terminal_width
 from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest
@@ -29,28 +29,28 @@ def command() -> None:
 @click.argument("name")
 @click.argument("url")
 @of_everybody
-def add(desk: Desk, name: str, url: str) -> None:
+def add(cli: CliContext, name: str, url: str) -> None:
     """Add the database at URL as shard NAME; the first one keeps every agent."""
 
     async def work(directory: "Directory") -> Answer:
         from memorywire.search.embed import open_embedder
         from memorywire.stores.shards.moving import add as add_shard
 
-        embedder = open_embedder(desk.settings.embedder, api_key=desk.settings.embedder_key)
+        embedder = open_embedder(cli.settings.embedder, api_key=cli.settings.embedder_key)
         try:
             shard = await add_shard(directory, name, url, embedder.space)
         finally:
             await embedder.close()
         return {"number": shard.number, "name": shard.name}
 
-    desk.show(_in_directory(desk, work), lambda said: [f"added shard {said['name']}"])
+    cli.show(_in_directory(cli, work), lambda said: [f"added shard {said['name']}"])
 
 
 @command.command("move")
 @click.argument("buckets", metavar="BUCKET...", nargs=-1, required=True, type=click.IntRange(0, 1023))
 @click.option("--to", "name", metavar="NAME", required=True, help="The shard that is to keep them.")
 @of_everybody
-def move(desk: Desk, buckets: tuple[int, ...], name: str) -> None:
+def move(cli: CliContext, buckets: tuple[int, ...], name: str) -> None:
     """Move buckets of agents to another shard while they are read and written.
 
     Interrupted, a bucket is where it was; move it again.
@@ -65,12 +65,12 @@ def move(desk: Desk, buckets: tuple[int, ...], name: str) -> None:
         moved = [await move_bucket(directory, bucket, name, time.monotonic) for bucket in buckets]
         return {"moved": [asdict(one) for one in moved], "to": name}
 
-    desk.show(_in_directory(desk, work), _moved)
+    cli.show(_in_directory(cli, work), _moved)
 
 
 @command.command("status")
 @of_everybody
-def status(desk: Desk) -> None:
+def status(cli: CliContext) -> None:
     """Show the shards, how many buckets each keeps, and what is on its way."""
 
     async def work(directory: "Directory") -> Answer:
@@ -85,13 +85,13 @@ def status(desk: Desk) -> None:
             ],
         }
 
-    desk.show(_in_directory(desk, work), _standing)
+    cli.show(_in_directory(cli, work), _standing)
 
 
 @command.command("bucket")
 @click.argument("agents", metavar="AGENT...", nargs=-1, required=True)
 @of_everybody
-def bucket(desk: Desk, agents: tuple[str, ...]) -> None:
+def bucket(cli: CliContext, agents: tuple[str, ...]) -> None:
     """Show in which bucket, and so in which shard, an agent is."""
 
     async def work(directory: "Directory") -> Answer:
@@ -106,21 +106,21 @@ def bucket(desk: Desk, agents: tuple[str, ...]) -> None:
             ]
         }
 
-    desk.show(
-        _in_directory(desk, work),
+    cli.show(
+        _in_directory(cli, work),
         lambda said: [
             f"{one['agent']}: bucket {one['bucket']}, shard {one['shard']}" for one in said["agents"]
         ],
     )
 
 
-def _in_directory(desk: Desk, work: "Callable[[Directory], Awaitable[T]]") -> T:
+def _in_directory(cli: CliContext, work: "Callable[[Directory], Awaitable[T]]") -> T:
     import asyncio
 
     from memorywire.stores.postgres import require_driver
     from memorywire.stores.shards import SCHEME
 
-    url = desk.here.stores[0]
+    url = cli.here.stores[0]
     if not url.startswith(SCHEME):
         raise InvalidRequest(
             "the store is no directory of shards",

@@ -4,18 +4,18 @@ from collections.abc import Iterator
 
 import click
 
-from memorywire.cli.context import Answer, Desk, names, shared
+from memorywire.cli.context import Answer, CliContext, names, shared
 
 
 @click.command("undo")
 @click.argument("change_id", metavar="CHANGE")
 @shared
-def command(desk: Desk, change_id: str) -> None:
+def command(cli: CliContext, change_id: str) -> None:
     """Take CHANGE back.
 
     An undo is a change too, so it can be undone. `memorywire changes` lists what can be taken back.
     """
-    desk.show(desk.call("undo", change_id=change_id), sentences)
+    cli.show(cli.call("undo", change_id=change_id), sentences)
 
 
 def sentences(answer: Answer) -> Iterator[str]:

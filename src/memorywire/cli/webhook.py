@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memorywire.cli.app import in_journal, which_agents
-from memorywire.cli.context import PERSON, Answer, Desk, scoped
+from memorywire.cli.context import PERSON, Answer, CliContext, scoped
 from memorywire.cli.terminal import moment, safe, table, terminal_width, without_secrets
 from memorywire.model.clock import system_clock
 from memorywire.model.errors import NotFound
@@ -27,7 +27,7 @@ def command() -> None:
 @click.argument("url")
 @which_agents
 @scoped("tenant")
-def add(desk: Desk, url: str, agents: tuple[str, ...]) -> None:
+def add(cli: CliContext, url: str, agents: tuple[str, ...]) -> None:
     """Tell URL of what happens from now on, and print the secret that signs it, once."""
     from memorywire.cli.extras import needed
 
@@ -46,22 +46,22 @@ def add(desk: Desk, url: str, agents: tuple[str, ...]) -> None:
             id=IdMint(system_clock)(),
             url=url,
             secret=new_secret(os.urandom),
-            tenant=desk.tenant,
+            tenant=cli.tenant,
             agents=agents,
             made_at=system_clock(),
             position=await journal.file.read(last_event),
         )
-        told = webhooks.draft_about(webhook.id, "added", tenant=desk.tenant, actor=PERSON, at=webhook.made_at)
+        told = webhooks.draft_about(webhook.id, "added", tenant=cli.tenant, actor=PERSON, at=webhook.made_at)
         await journal.write_by(partial(webhooks.add, webhook=webhook, drafts=[told]))
         return webhook
 
-    made = in_journal(desk.here, work)
-    desk.show({"id": made.id, "url": without_secrets(made.url), "secret": made.secret}, _added)
+    made = in_journal(cli.here, work)
+    cli.show({"id": made.id, "url": without_secrets(made.url), "secret": made.secret}, _added)
 
 
 @command.command("list")
 @scoped("tenant")
-def list_(desk: Desk) -> None:
+def list_(cli: CliContext) -> None:
     """Show every webhook: how far it was told, and what is wrong."""
 
     async def work(journal: "SqliteJournal") -> "list[Webhook]":
@@ -69,26 +69,26 @@ def list_(desk: Desk) -> None:
 
         return await journal.file.read(webhooks.webhooks)
 
-    known = in_journal(desk.here, work)
-    shown = [_shown(webhook) for webhook in known if desk.named in (None, webhook.tenant)]
-    desk.show({"webhooks": shown}, _lines)
+    known = in_journal(cli.here, work)
+    shown = [_shown(webhook) for webhook in known if cli.named in (None, webhook.tenant)]
+    cli.show({"webhooks": shown}, _lines)
 
 
 @command.command("letters")
 @click.argument("id")
 @scoped("tenant")
-def letters(desk: Desk, id: str) -> None:
+def letters(cli: CliContext, id: str) -> None:
     """Show the events that webhook ID never took, and why."""
 
     async def work(journal: "SqliteJournal") -> "list[Letter]":
         from memorywire.journal import webhooks
 
-        await _check_tenant(journal, id, desk.named)
+        await _check_tenant(journal, id, cli.named)
         return await journal.file.read(partial(webhooks.letters, id=id))
 
-    found = in_journal(desk.here, work)
+    found = in_journal(cli.here, work)
     answer: Answer = {"letters": [{"event": one.event, "at": one.at, "error": one.error} for one in found]}
-    desk.show(
+    cli.show(
         answer,
         lambda said: [
             f"{one['event']}  {moment(one['at'])}  {safe(one['error'])}" for one in said["letters"]
@@ -99,18 +99,18 @@ def letters(desk: Desk, id: str) -> None:
 @command.command("remove")
 @click.argument("id")
 @scoped("tenant")
-def remove(desk: Desk, id: str) -> None:
+def remove(cli: CliContext, id: str) -> None:
     """Tell webhook ID nothing any more."""
 
     async def work(journal: "SqliteJournal") -> None:
         from memorywire.journal import webhooks
 
-        await _check_tenant(journal, id, desk.named)
-        told = webhooks.draft_about(id, "removed", tenant=desk.tenant, actor=PERSON, at=system_clock())
+        await _check_tenant(journal, id, cli.named)
+        told = webhooks.draft_about(id, "removed", tenant=cli.tenant, actor=PERSON, at=system_clock())
         await journal.write_by(partial(webhooks.remove, id=id, drafts=[told]))
 
-    in_journal(desk.here, work)
-    desk.show({"id": id, "removed": True}, lambda said: [f"removed {said['id']}"])
+    in_journal(cli.here, work)
+    cli.show({"id": id, "removed": True}, lambda said: [f"removed {said['id']}"])
 
 
 async def _check_tenant(journal: "SqliteJournal", id: str, tenant: str | None) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import click
 
-from memorywire.cli.context import Answer, Desk, shared
+from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.recall import content_words
 from memorywire.cli.terminal import entries, moment, safe, terminal_width
 
@@ -12,11 +12,11 @@ from memorywire.cli.terminal import entries, moment, safe, terminal_width
 @click.command("why")
 @click.argument("recall_id", metavar="RECALL")
 @shared
-def command(desk: Desk, recall_id: str) -> None:
+def command(cli: CliContext, recall_id: str) -> None:
     """Show what RECALL answered, with the memories as they were then."""
-    with desk.reading() as memory:
-        answer = memory.call("why", {**desk.reach(), "recall_id": recall_id})
-    desk.show(answer, sentences)
+    with cli.reading() as memory:
+        answer = memory.call("why", {**cli.reach(), "recall_id": recall_id})
+    cli.show(answer, sentences)
 
 
 def sentences(answer: Answer) -> Iterator[str]:

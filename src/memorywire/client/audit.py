@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import apsw
 
-from memorywire.app import House
+from memorywire.app import Container
 from memorywire.client.options import AuditOptions, moments
 from memorywire.journal import ledger
 from memorywire.journal.ledger import Filters
@@ -114,7 +114,7 @@ class Audited(ABC):
         return journal
 
     @abstractmethod
-    async def _open(self) -> House: ...
+    async def _open(self) -> Container: ...
 
 
 def refuse_filters(option: str, filters: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Json, Record
 from memorywire.model.requests import Remember
 from memorywire.model.values import dataclass
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.remember import draft
 from memorywire.pipeline.remember_many import Asked, Result, all_without_secrets
 from memorywire.pipeline.remember_many import remember_each as remember_together
@@ -23,31 +23,31 @@ BATCH = 128
 
 
 async def remember_each(
-    payloads: Iterable[Mapping[str, Json]], tools: Tools, *, tenant: str
+    payloads: Iterable[Mapping[str, Json]], context: Context, *, tenant: str
 ) -> AsyncIterator[list[Result]]:
     """Receipts or problems, a batch at a time, as if the payloads had been sent one after the other."""
-    source, tools = iter(payloads), _together(tools)
+    source, context = iter(payloads), _together(context)
     while batch := list(islice(source, BATCH)):
-        yield await _remember_batch(batch, tools, tenant)
+        yield await _remember_batch(batch, context, tenant)
 
 
-def _together(tools: Tools) -> Tools:
+def _together(context: Context) -> Context:
     """Tools that hold whatever they hold as one batch."""
-    office = tools.office
-    return tools if office is None else replace(tools, office=replace(office, batch=tools.mint()))
+    office = context.office
+    return context if office is None else replace(context, office=replace(office, batch=context.mint()))
 
 
-async def _remember_batch(payloads: list[Mapping[str, Json]], tools: Tools, tenant: str) -> list[Result]:
-    read = _items([_read(payload, tenant) for payload in payloads], tools)
+async def _remember_batch(payloads: list[Mapping[str, Json]], context: Context, tenant: str) -> list[Result]:
+    read = _items([_read(payload, tenant) for payload in payloads], context)
     sound = [item for item in read if isinstance(item, _Item)]
-    vectors = iter(await tools.embedder.embed([item.record.meaning for item in sound]))
+    vectors = iter(await context.embedder.embed([item.record.meaning for item in sound]))
     kept: list[Result] = []
     for run in _runs(sound):
         asked = [
             Asked(item.request, item.redacted, vector)
             for item, vector in zip(run, islice(vectors, len(run)), strict=True)
         ]
-        kept += await _kept(asked, tools)
+        kept += await _kept(asked, context)
     results = iter(kept)
     return [next(results) if isinstance(item, _Item) else item for item in read]
 
@@ -95,9 +95,9 @@ def _read(payload: Mapping[str, Json], tenant: str) -> Remember | MemorywireErro
     return request
 
 
-def _items(read: Sequence[Remember | MemorywireError], tools: Tools) -> list[_Item | MemorywireError]:
+def _items(read: Sequence[Remember | MemorywireError], context: Context) -> list[_Item | MemorywireError]:
     requests = [one for one in read if isinstance(one, Remember)]
-    redacted = iter(all_without_secrets(requests, tools))
+    redacted = iter(all_without_secrets(requests, context))
     return [_item(one, next(redacted)) if isinstance(one, Remember) else one for one in read]
 
 
@@ -107,10 +107,10 @@ def _item(request: Remember, redacted: Cleaned | MemorywireError) -> _Item | Mem
     return _Item(request, redacted, draft(redacted.request))
 
 
-async def _kept(asked: Sequence[Asked], tools: Tools) -> list[Result]:
+async def _kept(asked: Sequence[Asked], context: Context) -> list[Result]:
     """Keep each item in the store of its scope."""
-    placed = {scope: await tools.serving(scope) for scope in {item.request.scope for item in asked}}
-    if all(place is tools for place in placed.values()):
-        return await remember_together(asked, tools)
+    placed = {scope: await context.serving(scope) for scope in {item.request.scope for item in asked}}
+    if all(place is context for place in placed.values()):
+        return await remember_together(asked, context)
     each = (remember_together([item], placed[item.request.scope]) for item in asked)
     return [one for (one,) in await asyncio.gather(*each)]

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from memorywire.app import House
+from memorywire.app import Container
 from memorywire.model.kv import Limits, Owner, OwnerKind
 from memorywire.model.record import Scope
 
@@ -47,4 +47,4 @@ class Contracts(ABC):
         return Harness(self._open, Scope(tenant=self.tenant, agent=self.agent_id, user=self.user_id))
 
     @abstractmethod
-    async def _open(self) -> House: ...
+    async def _open(self) -> Container: ...

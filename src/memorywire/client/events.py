@@ -5,7 +5,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 
-from memorywire.app import House
+from memorywire.app import Container
 from memorywire.journal.events import Event, events_after, last_event
 from memorywire.pipeline.context import unsupported
 from memorywire.policy.patterns import names
@@ -21,11 +21,11 @@ entries, listeners are woken by them, and look less often by themselves."""
 class Feed:
     """The events of a house. Listeners share one look at the ledger, however many they are."""
 
-    def __init__(self, house: House, now: Callable[[], float] = time.monotonic) -> None:
-        if house.journal is None:
+    def __init__(self, container: Container, now: Callable[[], float] = time.monotonic) -> None:
+        if container.journal is None:
             raise unsupported("events", "no journal is wired here")
-        self._journal = house.journal
-        self._file = house.journal.file
+        self._journal = container.journal
+        self._file = container.journal.file
         self._now = now
         self._looking = asyncio.Lock()
         self._looked_at = -PAUSE

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import replace
 from enum import StrEnum
 
-from memorywire.app import House
+from memorywire.app import Container
 from memorywire.model.change import EndReason
 from memorywire.model.errors import ApprovalPending, Conflict, InvalidRequest
 from memorywire.model.kv import is_entry
@@ -19,7 +19,7 @@ from memorywire.model.requests import Forget, RankWeights, Recall, Remember
 from memorywire.model.values import dataclass
 from memorywire.model.where import Where
 from memorywire.pipeline.archive import keep_aside, set_aside
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.forget import forget
 from memorywire.pipeline.recall import recall
 from memorywire.pipeline.remember import remember
@@ -27,7 +27,7 @@ from memorywire.pipeline.select import Chosen
 from memorywire.search.embed import Embedder
 from memorywire.search.rank import recency
 from memorywire.search.reference import cosine, floats
-from memorywire.stores.contract import Historian
+from memorywire.stores.contract import SupportsHistory
 from memorywire.wire import validate
 
 MOST = 100
@@ -119,11 +119,11 @@ class Harness:
     """
 
     def __init__(
-        self, house: Callable[[], Awaitable[House]], scope: Scope, ranking: Ranking | None = None
+        self, container: Callable[[], Awaitable[Container]], scope: Scope, ranking: Ranking | None = None
     ) -> None:
         self.scope = scope
         self.ranking = ranking or Ranking()
-        self._house = house
+        self._house = container
 
     def ranked(self, ranking: Ranking) -> "Harness":
         """The same items, searched with other weights."""
@@ -134,31 +134,33 @@ class Harness:
 
         The id is that of an older item when that one says the same already.
         """
-        tools = await self._tools("remember")
-        _refuse_unfit(item, tools)
-        current = None if item.id is None else await self._current(item.id, tools)
+        context = await self._tools("remember")
+        _refuse_unfit(item, context)
+        current = None if item.id is None else await self._current(item.id, context)
         barred = item.status is Status.BLACKLISTED
         if current is None or not _same(current, item):
             _refuse_value(current)
             keep = keep_aside if barred else remember
-            id = (await keep(_request(item, current, self.scope), tools)).id
+            id = (await keep(_request(item, current, self.scope), context)).id
         else:
             id = current.id
-        kept = await self._current(id, tools) if barred else None
+        kept = await self._current(id, context) if barred else None
         if kept is not None and kept.standing is not Standing.ARCHIVED:
-            await set_aside(kept, tools)
+            await set_aside(kept, context)
         return id
 
     async def get(self, id: str) -> MemoryItem | None:
         """The item, also when another took its place or it is blacklisted; None when it is gone."""
-        tools = await self._tools("get")
-        current = await self._current(id, tools)
+        context = await self._tools("get")
+        current = await self._current(id, context)
         if current is not None:
-            return _item(current, await self._holders(id, tools))
-        versions = await tools.store.history(self.scope, id) if isinstance(tools.store, Historian) else []
+            return _item(current, await self._holders(id, context))
+        versions = (
+            await context.store.history(self.scope, id) if isinstance(context.store, SupportsHistory) else []
+        )
         if not versions or versions[-1].record is None or versions[-1].reason not in _REPLACED:
             return None
-        last = _item(versions[-1].record, await self._holders(id, tools))
+        last = _item(versions[-1].record, await self._holders(id, context))
         return replace(last, status=Status.SUPERSEDED)
 
     async def search(self, query: str, k: int = 8) -> list[Found]:
@@ -166,11 +168,11 @@ class Harness:
         validate.check_query(query)
         if not 0 < k <= MOST:
             raise InvalidRequest(f"k is 1 to {MOST}", field="k")
-        tools = await self._tools("recall")
+        context = await self._tools("recall")
         # With a rank more candidates are looked at than are shown.
         request = Recall(scope=self.scope, query=query, k=k, min_relevance="off", rank=self.ranking.weights)
-        now = tools.clock()
-        found = await recall(request, tools, self.ranking.choose)
+        now = context.clock()
+        found = await recall(request, context, self.ranking.choose)
         return [
             Found(
                 item=_item(hit.record, hit.stores),
@@ -196,35 +198,35 @@ class Harness:
 
     async def all(self) -> AsyncIterator[MemoryItem]:
         """Every item that is active or blacklisted, by id."""
-        tools = await self._tools("list")
-        where = Where(scope=self.scope, alive_at=tools.clock(), standings=frozenset(Standing))
-        async for record in tools.all_matching(where):
-            yield _item(record, tools.names)
+        context = await self._tools("list")
+        where = Where(scope=self.scope, alive_at=context.clock(), standings=frozenset(Standing))
+        async for record in context.all_matching(where):
+            yield _item(record, context.names)
 
-    async def _tools(self, operation: str) -> Tools:
-        tools = await (await self._house()).tools.serving(self.scope)
-        return replace(tools, operation=operation)
+    async def _tools(self, operation: str) -> Context:
+        context = await (await self._house()).context.serving(self.scope)
+        return replace(context, operation=operation)
 
-    async def _current(self, id: str, tools: Tools) -> Record | None:
-        found = await tools.store.get(self.scope, [id])
-        return found[0] if found and found[0].alive(tools.clock()) else None
+    async def _current(self, id: str, context: Context) -> Record | None:
+        found = await context.store.get(self.scope, [id])
+        return found[0] if found and found[0].alive(context.clock()) else None
 
-    async def _holders(self, id: str, tools: Tools) -> tuple[str, ...]:
+    async def _holders(self, id: str, context: Context) -> tuple[str, ...]:
         """The stores, without those that are still owed a version of this item."""
-        owed = [] if tools.office is None else await tools.office.journal.debts()
+        owed = [] if context.office is None else await context.office.journal.debts()
         late = {debt.store for debt in owed if any(put.record.id == id for put in debt.change.put)}
-        return tuple(name for name in tools.names if name not in late)
+        return tuple(name for name in context.names if name not in late)
 
 
-def _refuse_unfit(item: MemoryItem, tools: Tools) -> None:
+def _refuse_unfit(item: MemoryItem, context: Context) -> None:
     if item.status is Status.SUPERSEDED:
         raise InvalidRequest(
             "an item is superseded by another one", field="status", fix="write the other, with supersedes"
         )
-    unknown = sorted(set(item.backends) - set(tools.names))
+    unknown = sorted(set(item.backends) - set(context.names))
     if unknown:
         raise InvalidRequest(
-            f"no store is called {unknown[0]}", field="backends", fix=f"one of: {', '.join(tools.names)}"
+            f"no store is called {unknown[0]}", field="backends", fix=f"one of: {', '.join(context.names)}"
         )
     validate.check("remember", _payload(item))
 

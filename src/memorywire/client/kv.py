@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import inf
 from typing import Any, TypeAlias, TypedDict, Unpack
 
-from memorywire.app import House
+from memorywire.app import Container
 from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire.model.kv import (
     DEDUP_THRESHOLD,
@@ -74,7 +74,7 @@ class KeyValue:
 
     def __init__(
         self,
-        house: Callable[[], Awaitable[House]],
+        container: Callable[[], Awaitable[Container]],
         owner: Owner,
         limits: Limits,
         *,
@@ -86,7 +86,7 @@ class KeyValue:
         self.owner = owner
         self.user = user
         self.limits = limits
-        self._house = house
+        self._house = container
         self._scope = owner.scope
         self._last: kv.Keys | None = None
 
@@ -167,12 +167,16 @@ class KeyValue:
 
     async def _keys(self) -> kv.Keys:
         self._refuse_unsaid()
-        house = await self._house()
-        tools = await house.tools.serving(self._scope)
+        container = await self._house()
+        context = await container.context.serving(self._scope)
         last = self._last
-        if last is None or last.tools is not tools or last.usage is not house.usage:
+        if last is None or last.context is not context or last.usage is not container.usage:
             last = kv.Keys(
-                owner=self.owner, tools=tools, limits=self.limits, usage=house.usage, area=self.area_prefix
+                owner=self.owner,
+                context=context,
+                limits=self.limits,
+                usage=container.usage,
+                area=self.area_prefix,
             )
             self._last = last
         return last

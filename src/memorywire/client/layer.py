@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
-from memorywire.app import House
+from memorywire.app import Container
 from memorywire.client.options import ScopeOption
 from memorywire.model.clock import END_OF_CALENDAR
 from memorywire.model.errors import InvalidRequest, NotFound
@@ -57,9 +57,9 @@ class AskOptions(QuestionOptions, ScopeOption, total=False):
 class Layer:
     """The conversations of one agent, or of one of its users."""
 
-    def __init__(self, house: Callable[[], Awaitable[House]], scope: Scope) -> None:
+    def __init__(self, container: Callable[[], Awaitable[Container]], scope: Scope) -> None:
         self.scope = scope
-        self._house = house
+        self._house = container
 
     async def add(self, messages: Sequence[Mapping[str, Any]], **options: Unpack[AddOptions]) -> Event:
         """Take in messages, each with `role` and `content`, and `name` and `at` where they are known.
@@ -67,8 +67,8 @@ class Layer:
         The event says `done`, or `pending` while somebody still has to read them; ask `event` then.
         """
         scope, said = self._whose(options, AddOptions.__optional_keys__)
-        house = await self._house()
-        return await house.reader.add(scope, conversation(messages, **said), house.tools)
+        container = await self._house()
+        return await container.reader.add(scope, conversation(messages, **said), container.context)
 
     async def event(self, event_id: str, **options: Unpack[ScopeOption]) -> Event:
         """What became of messages that were added; NotFound for an event of another agent or user."""
@@ -81,7 +81,7 @@ class Layer:
     async def recall(self, query: str, **options: Unpack[AskOptions]) -> FoundFacts:
         """What answers the question, best first."""
         scope, said = self._whose(options, AskOptions.__optional_keys__)
-        return await facts(asked(scope, query, **said), (await self._house()).tools)
+        return await facts(asked(scope, query, **said), (await self._house()).context)
 
     async def work(self) -> int:
         """Read what waits and is due now; gives how many conversations are left waiting."""
@@ -103,10 +103,10 @@ class Layer:
         return replace(self.scope, user=user), said
 
 
-async def find_event(house: House, tenant: str, event_id: str) -> Event:
+async def find_event(container: Container, tenant: str, event_id: str) -> Event:
     """What became of messages of any agent of the tenant; starts work on those that wait."""
-    found = await house.reader.event(tenant, event_id)
-    house.reader.wake()
+    found = await container.reader.event(tenant, event_id)
+    container.reader.wake()
     return found
 
 

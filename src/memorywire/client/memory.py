@@ -14,14 +14,14 @@ from memorywire.app import (
     DEFAULT_EMBEDDER,
     DEFAULT_POLICY,
     LOCAL,
+    Container,
     Governance,
-    House,
     Reading,
     Rules,
     Several,
     default_journal,
     default_store,
-    open_house,
+    open_container,
     rules_from,
 )
 from memorywire.app.dispatch import dispatch
@@ -60,7 +60,7 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.kv import Limits
 from memorywire.model.proposal import Debt
 from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.outbox import repay, write_off
 from memorywire.runtime.affinity import Mooring, closed, warn_unclosed
 from memorywire.search.embed import Embedder
@@ -107,7 +107,7 @@ class Memory(Audited, Overseeing, Contracts):
     files, of addresses that take it by POST, or (`put+https:`) of object stores.
     """
 
-    _house: House | None = None  # of the class, because one that was not made ends, too
+    _house: Container | None = None  # of the class, because one that was not made ends, too
 
     def __init__(
         self,
@@ -188,7 +188,7 @@ class Memory(Audited, Overseeing, Contracts):
         return results
 
     async def _keep_each(self, payloads: Iterable[Mapping[str, Json]]) -> AsyncIterator[Sequence[Result]]:
-        async for batch in remember_each(payloads, (await self._open()).tools, tenant=self.tenant):
+        async for batch in remember_each(payloads, (await self._open()).context, tenant=self.tenant):
             yield batch
 
     async def recall(self, query: str, **options: Unpack[RecallOptions]) -> Recalled:
@@ -241,16 +241,16 @@ class Memory(Audited, Overseeing, Contracts):
 
     async def debts(self) -> tuple[Debt, ...]:
         """Changes that were promised and that a store has still to write, oldest first."""
-        office = (await self._open()).tools.office
+        office = (await self._open()).context.office
         return () if office is None else tuple(await office.journal.debts())
 
     async def pay_debts(self) -> bool:
         """Try now to write what the store is owed, in order; whether nothing is owed any more."""
-        return await repay((await self._open()).tools, all_of_them=True)
+        return await repay((await self._open()).context, all_of_them=True)
 
     async def write_off(self, change_id: str, *, why: str, store: str | None = None) -> Debt:
         """Give up a change that a store is owed, `store` if several are; the ledger says who did, and why."""
-        return await write_off(change_id, why, (await self._open()).tools, store=store)
+        return await write_off(change_id, why, (await self._open()).context, store=store)
 
     async def scan(self, **options: Unpack[ScopeOption]) -> "Scanned":
         """Secrets and instructions in the memories that are kept, by kind and place; never a value."""
@@ -282,9 +282,9 @@ class Memory(Audited, Overseeing, Contracts):
         user = options.get("user_id")
         return Scope(tenant=self.tenant, agent=self.agent_id, user=self.user_id if user is None else user)
 
-    async def _tools(self) -> Tools:
+    async def _tools(self) -> Context:
         """The tools, with the store that keeps this agent's memories."""
-        return await (await self._open()).tools.serving(self._scope())
+        return await (await self._open()).context.serving(self._scope())
 
     async def capabilities(self) -> Capabilities:
         """What is wired here."""
@@ -292,13 +292,17 @@ class Memory(Audited, Overseeing, Contracts):
 
     async def health(self) -> dict[str, Json]:
         """Whether every store is fit for use, and what each knows about itself."""
-        house = await self._open()
-        store = await house.tools.store.health()
+        container = await self._open()
+        store = await container.context.store.health()
         owed = Counter(debt.store for debt in await self.debts())
-        each = store["stores"] if isinstance(house.tools.store, Fanned) else {house.tools.store.name: store}
+        each = (
+            store["stores"]
+            if isinstance(container.context.store, Fanned)
+            else {container.context.store.name: store}
+        )
         named = [{"name": name, **said, "debts": owed[name]} for name, said in each.items()]
         status = "ok" if store["ok"] else "failed"
-        space = str(house.tools.embedder.space)
+        space = str(container.context.embedder.space)
         return {"ok": store["ok"], "status": status, "stores": named, "embedding": space}
 
     async def events(self, after: int | None = None) -> AsyncGenerator["Event", None]:
@@ -314,8 +318,8 @@ class Memory(Audited, Overseeing, Contracts):
 
     async def call(self, operation: str, payload: Mapping[str, Json]) -> dict[str, Json]:
         """Plain JSON in, plain JSON out: exactly what the other doors do."""
-        house = await self._open()
-        answer: dict[str, Json] = encode(await dispatch(operation, payload, house, tenant=self.tenant))
+        container = await self._open()
+        answer: dict[str, Json] = encode(await dispatch(operation, payload, container, tenant=self.tenant))
         return answer
 
     async def close(self) -> None:
@@ -324,9 +328,9 @@ class Memory(Audited, Overseeing, Contracts):
             return
         async with self._opening:
             self._closed = True
-            house, self._house = self._house, None
-        if house is not None:
-            await house.close()
+            container, self._house = self._house, None
+        if container is not None:
+            await container.close()
 
     def __del__(self) -> None:
         if self._house is not None and not self._mooring.adrift:
@@ -344,7 +348,7 @@ class Memory(Audited, Overseeing, Contracts):
     ) -> None:
         await self.close()
 
-    async def _open(self) -> House:
+    async def _open(self) -> Container:
         self._mooring.hold()
         if self._house is not None:
             return self._house
@@ -354,7 +358,7 @@ class Memory(Audited, Overseeing, Contracts):
             if self._house is None:
                 stores = self._stores or (default_store(os.environ),)
                 journal = default_journal(os.environ, stores)  # of stores that cannot keep it themselves
-                self._house = await open_house(
+                self._house = await open_container(
                     stores=stores,
                     embedder=self._embedder,
                     embedder_key=self._embedder_key,

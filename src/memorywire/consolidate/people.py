@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from memorywire.journal.contract import Wanted
 from memorywire.model.proposal import Proposal, State
 from memorywire.model.record import Scope
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 
 _KNOWN = frozenset({State.PENDING, State.STALE, State.REJECTED})
 _MOST = 10_000
@@ -23,11 +23,11 @@ class People:
         return any(touched <= ids for ids in self.rejected)
 
 
-async def asked_of_people(scope: Scope, tools: Tools) -> People:
-    if tools.office is None:
+async def asked_of_people(scope: Scope, context: Context) -> People:
+    if context.office is None:
         return People()
     wanted = Wanted(tenant=scope.tenant, agent=scope.agent, states=_KNOWN, limit=_MOST)
-    found = await tools.office.journal.proposals(wanted)
+    found = await context.office.journal.proposals(wanted)
     waiting = (_meant(proposal) for proposal in found if proposal.state is not State.REJECTED)
     rejected = (_meant(proposal) for proposal in found if proposal.state is State.REJECTED)
     return People(frozenset().union(*waiting), frozenset(rejected))

@@ -9,7 +9,7 @@ from memorywire.model.change import Base, Change, Put
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.requests import Recall
 from memorywire.pipeline.commit import straight
-from memorywire.pipeline.context import Tools, nowhere_else
+from memorywire.pipeline.context import Context, nowhere_else
 from memorywire.pipeline.recall import recall
 from memorywire.pipeline.routing import ALONE
 from memorywire.stores.registry import open_store
@@ -59,13 +59,13 @@ async def recent_probes(scope: Scope, journal: Journal) -> tuple[Probe, ...]:
 
 
 async def rehearse(
-    probes: Sequence[Probe], records: Sequence[Record], vectors: Vectors, change: Change, tools: Tools
+    probes: Sequence[Probe], records: Sequence[Record], vectors: Vectors, change: Change, context: Context
 ) -> Probed:
     """Make the change on a copy of these memories, and ask before and after."""
     here = {record.id for record in records}
     asked = [replace(probe, ids=probe.ids & here) for probe in probes if probe.ids & here]
-    copy = await open_store("sqlite://", space=tools.embedder.space)
-    alone = replace(tools, store=copy, corridor=straight, office=None, routing=ALONE, placing=nowhere_else)
+    copy = await open_store("sqlite://", space=context.embedder.space)
+    alone = replace(context, store=copy, corridor=straight, office=None, routing=ALONE, placing=nowhere_else)
     try:
         puts = [_first(record, vectors[record.id]) for record in records]
         await copy.write(
@@ -79,11 +79,11 @@ async def rehearse(
     return Probed(questions=len(asked), before=before, after=after)
 
 
-async def found_by(probes: Sequence[Probe], scope: Scope, tools: Tools, into: Mapping[str, str]) -> float:
+async def found_by(probes: Sequence[Probe], scope: Scope, context: Context, into: Mapping[str, str]) -> float:
     """The share of what should be found that is found; an ended memory counts where it went."""
     wanted = found = 0
     for probe in probes:
-        answer = await recall(Recall(scope=scope, query=probe.query, k=DEPTH, min_relevance="off"), tools)
+        answer = await recall(Recall(scope=scope, query=probe.query, k=DEPTH, min_relevance="off"), context)
         hits = {hit.id for hit in answer.hits}
         meant = {_now(id, into) for id in probe.ids}
         wanted += len(meant)

@@ -14,7 +14,7 @@ from memorywire.model.errors import Conflict, Refused
 from memorywire.model.record import Record, Scope
 from memorywire.model.requests import Forget
 from memorywire.model.where import Compare, Operator, Where
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.forget import forget
 from memorywire.pipeline.remember import remember
 from memorywire.pipeline.scan import asking
@@ -49,13 +49,13 @@ class Promoted:
     staged: tuple[str, ...] = ()
 
 
-async def promote(scope: Scope, tools: Tools, window: Window) -> Promoted:
+async def promote(scope: Scope, context: Context, window: Window) -> Promoted:
     """Look once through every window of the scope."""
-    now = tools.clock()
+    now = context.clock()
     noted = Compare(("tags",), Operator.EQ, SHORT_TERM)
     sessions: dict[object, list[Record]] = {}
-    waiting = (await asked_of_people(scope, tools)).waiting
-    async for record in tools.all_matching(Where(scope=scope, alive_at=now, filter=noted)):
+    waiting = (await asked_of_people(scope, context)).waiting
+    async for record in context.all_matching(Where(scope=scope, alive_at=now, filter=noted)):
         if record.id not in waiting:
             sessions.setdefault((record.scope, record.session_id), []).append(record)
     worth: list[Record] = []
@@ -65,7 +65,7 @@ async def promote(scope: Scope, tools: Tools, window: Window) -> Promoted:
         worth += [record for score, record in scored if score >= window.worth]
         rest = [record for score, record in scored if score < window.worth]
         spare += [r for at, r in enumerate(rest) if at >= window.most or now - r.created_at > window.age_ms]
-    return await _settled(worth, spare, scope, tools)
+    return await _settled(worth, spare, scope, context)
 
 
 def scores(notes: Sequence[Record], window: Window, now: int) -> list[float]:
@@ -90,19 +90,23 @@ def _best_first(scored: tuple[float, Record]) -> tuple[float, str]:
     return -scored[0], scored[1].id
 
 
-async def _settled(worth: Sequence[Record], spare: Sequence[Record], scope: Scope, tools: Tools) -> Promoted:
+async def _settled(
+    worth: Sequence[Record], spare: Sequence[Record], scope: Scope, context: Context
+) -> Promoted:
     promoted: list[str] = []
     staged: list[str] = []
     for record in worth:
         lasting = tuple(tag for tag in record.tags if tag != SHORT_TERM)
         request = replace(asking(record, hold=False), tags=lasting, derived_from=record.derived_from)
         try:
-            receipt = await remember(request, tools)
+            receipt = await remember(request, context)
         except (Conflict, Refused):
             continue  # somebody else was faster, or a rule knows better: it stays a note until it is old
         (staged if receipt.pending_approval else promoted).append(record.id)
     if not spare:
         return Promoted(promoted=tuple(promoted), staged=tuple(staged))
     ids = tuple(record.id for record in spare)
-    done = await forget(Forget(scope=scope, ids=ids, reason="a note of a session that nobody took up"), tools)
+    done = await forget(
+        Forget(scope=scope, ids=ids, reason="a note of a session that nobody took up"), context
+    )
     return Promoted(promoted=tuple(promoted), staged=tuple(staged), evicted=done.forgotten_ids)

@@ -18,7 +18,7 @@ from memorywire.consolidate.thinking import Thinking, Thought, expected, think
 from memorywire.consolidate.thresholds import Thresholds, fitted
 from memorywire.journal.contract import Act
 from memorywire.model.change import Change
-from memorywire.model.consolidation import OFF, Limits, Retention, Sleep
+from memorywire.model.consolidation import OFF, ConsolidationSettings, Limits, Retention
 from memorywire.model.errors import EmbedderNotConfigured
 from memorywire.model.kv import MARK as KEYED
 from memorywire.model.layer import MARK as LAYER
@@ -26,18 +26,18 @@ from memorywire.model.layer import Kind
 from memorywire.model.record import Record, Scope
 from memorywire.model.where import Where
 from memorywire.pipeline.commit import Plan
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.extract import open_chat
 from memorywire.pipeline.govern import case_of, hold
 from memorywire.pipeline.ledger import entry_of
 from memorywire.pipeline.outbox import carry_out
 from memorywire.policy.judge import Judgement, judge
 from memorywire.policy.rules import Verdict
-from memorywire.stores.contract import Chronicler
+from memorywire.stores.contract import SupportsChangeLog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Night:
+class ConsolidationRun:
     """What one run may do: its limits, the retention, and the questions that must not be answered worse.
 
     Without `thinking` no model is asked.
@@ -50,23 +50,23 @@ class Night:
     dry_run: bool = False
 
 
-def night_of(sleep: Sleep) -> Night:
+def night_of(sleep: ConsolidationSettings) -> ConsolidationRun:
     """The night that these settings describe."""
     chat = None if sleep.model == OFF else open_chat(sleep.model, api_key=sleep.key, field="model")
-    return Night(
+    return ConsolidationRun(
         limits=sleep.limits,
         retention=sleep.retention,
         thinking=None if chat is None else Thinking(chat, sleep.spending),
     )
 
 
-async def dream(scope: Scope, tools: Tools, night: Night) -> Dreamed:
+async def dream(scope: Scope, context: Context, night: ConsolidationRun) -> Dreamed:
     """One run over the memories of the scope. Nothing is deleted; what is done is one change, or none.
 
     What a model makes of the memories, as they are then, is proposed to a person.
     """
-    tools.historian(DREAM)
-    run = _Run(scope, tools, night)
+    context.historian(DREAM)
+    run = _Run(scope, context, night)
     done = await run.made()
     return replace(done, thought=(await run.thought()).document())
 
@@ -74,11 +74,11 @@ async def dream(scope: Scope, tools: Tools, night: Night) -> Dreamed:
 class _Run:
     """One run while it is under way."""
 
-    def __init__(self, scope: Scope, tools: Tools, night: Night) -> None:
+    def __init__(self, scope: Scope, context: Context, night: ConsolidationRun) -> None:
         self.scope = scope
-        self.tools = tools
+        self.context = context
         self.night = night
-        self.began = tools.clock()
+        self.began = context.clock()
         self.left = 0
         self.people = People()
         self.spared: frozenset[str] = frozenset()
@@ -89,8 +89,8 @@ class _Run:
     async def made(self) -> Dreamed:
         found = [record for record in await self._alive() if _free_to_change(record)]
         earlier = [said async for said in self._earlier(found)]
-        self.people = await asked_of_people(self.scope, self.tools)
-        self.spared = await brought_back(self.scope, self.tools)
+        self.people = await asked_of_people(self.scope, self.context)
+        self.spared = await brought_back(self.scope, self.context)
         self.draft = Draft(found, self.began, frozen=self.people.waiting, earlier=earlier)
         self.thresholds = await self._fitted()
         vectors = await self._vectors([*found, *(record for record, _ in earlier)])
@@ -111,14 +111,14 @@ class _Run:
         thinking = self.night.thinking
         if thinking is None:
             return Thought()
-        if self.tools.office is None:
+        if self.context.office is None:
             return Thought(problem="nobody could propose anything: no journal is wired here")
         records = [record for record in await self._alive() if KEYED not in record.metadata]
         groups = [*sessions(records), *await self._repetitions(records)]
         if self.night.dry_run:
-            return await expected(groups, self.tools, thinking)
+            return await expected(groups, self.context, thinking)
         until = self.began + int(self.night.limits.seconds * 1000)
-        return await think(groups, records, self.tools, thinking, until)
+        return await think(groups, records, self.context, thinking, until)
 
     async def _repetitions(self, records: Sequence[Record]) -> list[Group]:
         if self.thresholds is None:
@@ -127,11 +127,11 @@ class _Run:
 
     async def _alive(self) -> list[Record]:
         where = Where(scope=self.scope, alive_at=self.began)
-        return [record async for record in self.tools.all_matching(where)]
+        return [record async for record in self.context.all_matching(where)]
 
     async def _earlier(self, found: Sequence[Record]) -> AsyncIterator[tuple[Record, str]]:
         """The statements that were merged into these memories on former nights."""
-        historian = self.tools.historian(DREAM)
+        historian = self.context.historian(DREAM)
         for record in found:
             for id in record.merged_from:
                 history = await historian.history(self.scope, id)
@@ -152,12 +152,12 @@ class _Run:
     async def _fitted(self) -> Thresholds | None:
         """The thresholds of likeness in this embedding space; None without an embedder."""
         try:
-            return await fitted(self.tools.embedder)
+            return await fitted(self.context.embedder)
         except EmbedderNotConfigured:
             return None
 
     async def _vectors(self, records: Sequence[Record]) -> Vectors:
-        return {} if self.thresholds is None else await vectors_of(records, self.tools)
+        return {} if self.thresholds is None else await vectors_of(records, self.context)
 
     async def _consider(self, step: Step) -> None:
         """Take the step, hold it for a person, or leave it: for another night, or because a rule says so."""
@@ -167,13 +167,13 @@ class _Run:
         if self._full(step):
             self.left += 1
             return
-        plan = self.draft.plan(step, self.tools.mint())
+        plan = self.draft.plan(step, self.context.mint())
         judgement = await self._judged(step, plan)
         if judgement.verdict is Verdict.ALLOW:
             self.draft.take(step)
             return
         self.draft.freeze(step)
-        if judgement.verdict is Verdict.HOLD and step.kept is not None and self.tools.office is not None:
+        if judgement.verdict is Verdict.HOLD and step.kept is not None and self.context.office is not None:
             self.held.append((step, plan, judgement))
         else:
             self.refused.append((judgement.rule, step))
@@ -184,23 +184,23 @@ class _Run:
 
     def _full(self, step: Step) -> bool:
         taken = sum(len(one.ids) for one in self.draft.steps)
-        late = self.tools.clock() - self.began > self.night.limits.seconds * 1000
+        late = self.context.clock() - self.began > self.night.limits.seconds * 1000
         return late or taken + len(step.ids) > self.night.limits.allowed(len(self.draft.first))
 
     async def _judged(self, step: Step, plan: Plan) -> Judgement:
         """The policy's verdict on the step; what the dream itself doubts is at least held."""
         doubted = Judgement(verdict=Verdict.HOLD, rule=DREAM, reason=step.why)
-        if self.tools.office is None:
+        if self.context.office is None:
             return doubted if not step.sure else replace(doubted, verdict=Verdict.ALLOW)
-        policy = await self.tools.office.rulebook.policy(self.scope.tenant)
-        judgement = judge(await case_of(plan, self.tools, policy), policy)
+        policy = await self.context.office.rulebook.policy(self.scope.tenant)
+        judgement = judge(await case_of(plan, self.context, policy), policy)
         return doubted if judgement.verdict is Verdict.ALLOW and not step.sure else judgement
 
     async def _settled(self, done: Dreamed, found: Sequence[Record], vectors: Vectors) -> Dreamed:
         """Rehearse on a copy, then commit all steps at once, then propose what was held."""
-        change = self.draft.change(self.tools.mint(), self.scope, _reason(done.steps))
+        change = self.draft.change(self.context.mint(), self.scope, _reason(done.steps))
         if self.night.probes and done.steps and vectors:
-            probed = await rehearse(self.night.probes, found, vectors, change, self.tools)
+            probed = await rehearse(self.night.probes, found, vectors, change, self.context)
             done = replace(done, probes=probed.document())
             if probed.worse:
                 return replace(done, result=Result.DISCARDED)
@@ -213,27 +213,27 @@ class _Run:
         return replace(done, proposed=tuple([(await self._propose(*held), held[0]) for held in self.held]))
 
     async def _commit(self, change: Change, steps: Sequence[Step]) -> None:
-        if self.tools.office is None:
-            await self.tools.store.write(change)
+        if self.context.office is None:
+            await self.context.store.write(change)
             return
-        entry = entry_of(change, "committed", self.tools, steps=[step.document() for step in steps])
-        await carry_out(change, Act(entries=(entry,)), self.tools)
+        entry = entry_of(change, "committed", self.context, steps=[step.document() for step in steps])
+        await carry_out(change, Act(entries=(entry,)), self.context)
 
     async def _propose(self, step: Step, plan: Plan, judgement: Judgement) -> str:
-        policy = await self.tools.governance.rulebook.policy(self.scope.tenant)
-        case = await case_of(plan, self.tools, policy)
-        done = await hold(plan, case, judgement, policy, self.tools)
+        policy = await self.context.governance.rulebook.policy(self.scope.tenant)
+        case = await case_of(plan, self.context, policy)
+        done = await hold(plan, case, judgement, policy, self.context)
         return done.proposal_id or ""
 
 
-async def vectors_of(records: Sequence[Record], tools: Tools) -> Vectors:
+async def vectors_of(records: Sequence[Record], context: Context) -> Vectors:
     """What the store keeps, where it hands vectors out, and for the others new ones."""
     kept: list[bytes | None] = [None] * len(records)
-    if isinstance(tools.store, Chronicler) and records:
+    if isinstance(context.store, SupportsChangeLog) and records:
         named = [(record.id, record.version) for record in records]
-        kept = await tools.store.vectors(records[0].scope.tenant, named)
+        kept = await context.store.vectors(records[0].scope.tenant, named)
     missing = [record for record, vector in zip(records, kept, strict=True) if vector is None]
-    made = iter(await tools.embedder.embed([record.meaning for record in missing]))
+    made = iter(await context.embedder.embed([record.meaning for record in missing]))
     return {
         record.id: next(made) if vector is None else vector
         for record, vector in zip(records, kept, strict=True)

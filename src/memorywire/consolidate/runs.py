@@ -9,7 +9,7 @@ from memorywire.model.change import Change, Version
 from memorywire.model.errors import NotFound
 from memorywire.model.record import Json, Scope
 from memorywire.model.requests import Undo
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.undo import undo
 
 _MOST = 1_000_000
@@ -27,9 +27,9 @@ class Run:
         return said | ({} if self.undone_by is None else {"undone_by": self.undone_by})
 
 
-async def runs(scope: Scope, tools: Tools) -> list[Run]:
+async def runs(scope: Scope, context: Context) -> list[Run]:
     """Newest first."""
-    changes = await tools.historian(DREAM).changes(scope, _MOST)
+    changes = await context.historian(DREAM).changes(scope, _MOST)
     undone = {change.undoes: change.id for change in changes if change.undoes is not None}
     standing = {run: by for run, by in undone.items() if by not in undone}  # an undo can be undone too
     return [
@@ -39,41 +39,41 @@ async def runs(scope: Scope, tools: Tools) -> list[Run]:
     ]
 
 
-async def brought_back(scope: Scope, tools: Tools) -> frozenset[str]:
+async def brought_back(scope: Scope, context: Context) -> frozenset[str]:
     """The memories that a run took out and an undo brought back: they are not taken out again."""
     return frozenset(
         [
             id
-            for run in await runs(scope, tools)
+            for run in await runs(scope, context)
             if run.undone_by is not None
-            for step in await _steps(scope, run.change.id, tools)
+            for step in await _steps(scope, run.change.id, context)
             for id in step["ids"]
         ]
     )
 
 
-async def shown(scope: Scope, run: str, tools: Tools) -> dict[str, Json]:
+async def shown(scope: Scope, run: str, context: Context) -> dict[str, Json]:
     """Everything that a run did: its steps with their reasons, and each version that it began or ended."""
-    found = await _run(scope, run, tools)
-    footprint = await tools.historian(DREAM).footprint(scope, run)
+    found = await _run(scope, run, context)
+    footprint = await context.historian(DREAM).footprint(scope, run)
     if footprint is None:
         raise _unknown()
     return {
         **found.document(),
-        "steps": await _steps(scope, run, tools),
+        "steps": await _steps(scope, run, context),
         "began": _told(footprint.began),
         "ended": _told(footprint.ended),
     }
 
 
-async def take_back(scope: Scope, run: str, tools: Tools) -> Undone:
+async def take_back(scope: Scope, run: str, context: Context) -> Undone:
     """Undo a whole run; Conflict when something it touched has changed since."""
-    await _run(scope, run, tools)
-    return await undo(Undo(scope=scope, change_id=run), tools)
+    await _run(scope, run, context)
+    return await undo(Undo(scope=scope, change_id=run), context)
 
 
-async def _run(scope: Scope, id: str, tools: Tools) -> Run:
-    found = [run for run in await runs(scope, tools) if run.change.id == id]
+async def _run(scope: Scope, id: str, context: Context) -> Run:
+    found = [run for run in await runs(scope, context) if run.change.id == id]
     if not found:
         raise _unknown()
     return found[0]
@@ -83,11 +83,11 @@ def _unknown() -> NotFound:
     return NotFound("there is no such run", field="run", fix="see: memorywire dream runs")
 
 
-async def _steps(scope: Scope, run: str, tools: Tools) -> list[Json]:
+async def _steps(scope: Scope, run: str, context: Context) -> list[Json]:
     """The steps of the run from the ledger; none without a ledger."""
-    if tools.office is None:
+    if context.office is None:
         return []
-    entries = await tools.office.journal.about(scope.tenant, run)
+    entries = await context.office.journal.about(scope.tenant, run)
     return [step for entry in entries for step in entry.get("details", {}).get("steps", ())]
 
 

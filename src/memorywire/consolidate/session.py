@@ -12,7 +12,7 @@ from memorywire.model.layer import Conversation, Turn
 from memorywire.model.record import Json, MemoryType, Record, Scope, Trust
 from memorywire.model.requests import Remember
 from memorywire.model.where import Where
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.extract import Extractor
 from memorywire.pipeline.remember import remember
 
@@ -64,11 +64,11 @@ class SessionRead:
         return said if self.problem is None else {**said, "problem": self.problem}
 
 
-async def session_rules(scope: Scope, tools: Tools) -> SessionRules:
+async def session_rules(scope: Scope, context: Context) -> SessionRules:
     """Memories with the tag of one of the three, and pinned ones; an untrusted source makes no rules."""
-    where = Where(scope=scope, alive_at=tools.clock())
+    where = Where(scope=scope, alive_at=context.clock())
     found: dict[str, list[Record]] = {KNOW: [], DO: [], BLACKLIST: []}
-    async for record in tools.all_matching(where):
+    async for record in context.all_matching(where):
         kind = None if record.trust is Trust.UNTRUSTED else _class(record)
         if kind is not None:
             found[kind].append(record)
@@ -84,7 +84,7 @@ def _class(record: Record) -> str | None:
 
 
 async def read_session(
-    log: bytes, session: str, scope: Scope, tools: Tools, extractor: Extractor | None
+    log: bytes, session: str, scope: Scope, context: Context, extractor: Extractor | None
 ) -> SessionRead:
     """Keep what the user of a session said to know, do or never do, and the facts the extractor finds.
 
@@ -93,7 +93,7 @@ async def read_session(
     turns = tuple(_turns(log))
     wanted = [request for turn in turns for request in _rules(turn, session, scope)]
     facts, problem = await _facts(turns, session, scope, extractor)
-    receipts = [await remember(request, tools) for request in (*wanted, *facts)]
+    receipts = [await remember(request, context) for request in (*wanted, *facts)]
     kept = tuple(receipt for receipt in receipts if receipt.status is not Status.DUPLICATE)
     return SessionRead(kept=kept, known=len(receipts) - len(kept), problem=problem)
 

@@ -6,17 +6,17 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
-from memorywire.app import House
+from memorywire.app import Container
 from memorywire.consolidate.probes import recent_probes
 from memorywire.consolidate.promote import Window, promote
-from memorywire.consolidate.run import Night, dream, night_of
+from memorywire.consolidate.run import ConsolidationRun, dream, night_of
 from memorywire.journal.standing import tenants
 from memorywire.model.clock import DAY_MS
-from memorywire.model.consolidation import Sleep
+from memorywire.model.consolidation import ConsolidationSettings
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import DEFAULT_TENANT, Scope
-from memorywire.pipeline.context import Tools
-from memorywire.stores.contract import Surveyor
+from memorywire.pipeline.context import Context
+from memorywire.stores.contract import SupportsListing
 
 CALLER = "system:dream"
 """Who the ledger says did it."""
@@ -37,12 +37,12 @@ class Round:
 class Tending:
     """The background work of one process, and how it goes. `done` counts notes and runs since it began."""
 
-    def __init__(self, house: House, sleep: Sleep) -> None:
+    def __init__(self, container: Container, sleep: ConsolidationSettings) -> None:
         self.sleep = sleep
         self.notes = Round()
         self.nights = Round()
-        self._house = house
-        self._tools = house.as_caller(CALLER)
+        self._house = container
+        self._tools = container.as_caller(CALLER)
         self._night = night_of(sleep)
 
     @asynccontextmanager
@@ -75,7 +75,7 @@ class Tending:
             await asyncio.sleep(until_ms(at, self._tools.clock()) / 1000)
             await self.see_to(self.nights, self._dream)
 
-    async def see_to(self, round: Round, work: Callable[[Scope, Tools], Awaitable[int]]) -> None:
+    async def see_to(self, round: Round, work: Callable[[Scope, Context], Awaitable[int]]) -> None:
         """Do the work for every agent; one whose store is away, or changed meanwhile, gets another turn."""
         round.problem = None
         scopes: list[Scope] = []
@@ -90,38 +90,38 @@ class Tending:
                 round.problem = problem.detail
         round.ended_at, round.agents = self._tools.clock(), len(scopes)
 
-    async def _promote(self, scope: Scope, tools: Tools) -> int:
-        return len((await promote(scope, tools, Window())).promoted)
+    async def _promote(self, scope: Scope, context: Context) -> int:
+        return len((await promote(scope, context, Window())).promoted)
 
-    async def _dream(self, scope: Scope, tools: Tools) -> int:
-        done = await dream(scope, tools, await with_questions(self._night, scope, tools))
+    async def _dream(self, scope: Scope, context: Context) -> int:
+        done = await dream(scope, context, await with_questions(self._night, scope, context))
         return int(done.run is not None)
 
 
-async def with_questions(night: Night, scope: Scope, tools: Tools) -> Night:
+async def with_questions(night: ConsolidationRun, scope: Scope, context: Context) -> ConsolidationRun:
     """The night with the questions that were asked lately, which must not suffer."""
-    if tools.office is None:
+    if context.office is None:
         return night
-    await tools.office.journal.settle()
-    return replace(night, probes=await recent_probes(scope, tools.office.journal))
+    await context.office.journal.settle()
+    return replace(night, probes=await recent_probes(scope, context.office.journal))
 
 
-async def everybody(house: House) -> list[Scope]:
+async def everybody(container: Container) -> list[Scope]:
     """All agents of all tenants that have memories here, wherever these are kept."""
     known = {DEFAULT_TENANT}
-    if house.journal is not None:
-        known |= set(await house.journal.file.read(tenants))
+    if container.journal is not None:
+        known |= set(await container.journal.file.read(tenants))
     return [
         Scope(tenant=tenant, agent=agent)
         for tenant in sorted(known)
-        for agent in sorted(await _agents(house, tenant))
+        for agent in sorted(await _agents(container, tenant))
     ]
 
 
-async def _agents(house: House, tenant: str) -> set[str]:
-    store = house.tools.store
-    here = await store.owners(tenant) if isinstance(store, Surveyor) else []
-    elsewhere = [] if house.backends is None else await house.backends.list(tenant)
+async def _agents(container: Container, tenant: str) -> set[str]:
+    store = container.context.store
+    here = await store.owners(tenant) if isinstance(store, SupportsListing) else []
+    elsewhere = [] if container.backends is None else await container.backends.list(tenant)
     return {agent for agent, _ in here} | {agent for edition in elsewhere for agent in edition.agents}
 
 

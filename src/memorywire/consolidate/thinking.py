@@ -16,7 +16,7 @@ from memorywire.model.consolidation import Spending
 from memorywire.model.errors import Conflict, InvalidRequest, NotFound, Refused, StoreUnavailable
 from memorywire.model.record import Json, MemoryType, Record
 from memorywire.model.requests import Remember
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.extract.chat import Chat
 from memorywire.pipeline.remember import remember
 from memorywire.search.slots import plain, stated
@@ -82,11 +82,11 @@ class Thought:
 
 
 async def think(
-    groups: Sequence[Group], records: Sequence[Record], tools: Tools, thinking: Thinking, until: int
+    groups: Sequence[Group], records: Sequence[Record], context: Context, thinking: Thinking, until: int
 ) -> Thought:
     """Ask about each group that nobody was asked about yet, within what may be spent, until that moment."""
-    new = [group for group in groups if not await _known(group, tools)]
-    thinker = _Thinker(thinking, tools, until, [record for record in records if SUMMARY in record.tags])
+    new = [group for group in groups if not await _known(group, context)]
+    thinker = _Thinker(thinking, context, until, [record for record in records if SUMMARY in record.tags])
     for at, group in enumerate(new):
         if not thinker.may(group):
             return thinker.told(left=len(new) - at)
@@ -94,9 +94,9 @@ async def think(
     return thinker.told()
 
 
-async def expected(groups: Sequence[Group], tools: Tools, thinking: Thinking) -> Thought:
+async def expected(groups: Sequence[Group], context: Context, thinking: Thinking) -> Thought:
     """What a run would ask about, and at most spend; nobody is asked."""
-    new = [group for group in groups if not await _known(group, tools)]
+    new = [group for group in groups if not await _known(group, context)]
     tokens = sum(_estimate(group) for group in new)
     return Thought(
         model=thinking.chat.name, left=len(new), tokens=tokens, cost=thinking.spending.costs(tokens)
@@ -108,7 +108,7 @@ class _Thinker:
     """Asks one after the other and counts what that takes."""
 
     thinking: Thinking
-    tools: Tools
+    context: Context
     until: int
     summaries: Sequence[Record]
     asked: int = 0
@@ -119,7 +119,7 @@ class _Thinker:
 
     def may(self, group: Group) -> bool:
         affordable = self.thinking.spending.allows(self.tokens + _estimate(group))
-        return affordable and self.failures < _FAILURES and self.tools.clock() < self.until
+        return affordable and self.failures < _FAILURES and self.context.clock() < self.until
 
     async def consider(self, group: Group) -> None:
         self.asked += 1
@@ -138,7 +138,7 @@ class _Thinker:
 
     async def _answer(self, group: Group) -> str | None:
         """The text to propose; None if the model has none, or names what those memories do not say."""
-        chat, seconds = self.thinking.chat, (self.until - self.tools.clock()) / 1000
+        chat, seconds = self.thinking.chat, (self.until - self.context.clock()) / 1000
         estimate = _estimate(group)
         self.tokens += estimate  # an answer of no use has its price, too
         said = await chat.ask(
@@ -167,7 +167,7 @@ class _Thinker:
             approval_required=True,
         )
         try:
-            return (await remember(request, self.tools)).proposal_id
+            return (await remember(request, self.context)).proposal_id
         except (Refused, Conflict, NotFound, InvalidRequest) as problem:  # a rule knows better, or it moved
             self.problem = problem.detail
             return None
@@ -182,15 +182,15 @@ class _Thinker:
     async def _write_down(self, group: Group) -> None:
         """That nothing came of it, so that nobody is asked again before these memories change."""
         entry = Entry(
-            at=self.tools.clock(),
+            at=self.context.clock(),
             operation=DREAM,
             scope=group.records[0].scope,
-            actor=self.tools.governance.caller,
+            actor=self.context.governance.caller,
             kind="asked",
             subject=group.key,
             details={"pass": group.name.value, "memories": list(group.ids)},
         )
-        await self.tools.governance.journal.write(Act(entries=(entry,)))
+        await self.context.governance.journal.write(Act(entries=(entry,)))
 
     def told(self, left: int = 0) -> Thought:
         return Thought(
@@ -204,12 +204,12 @@ class _Thinker:
         )
 
 
-async def _known(group: Group, tools: Tools) -> bool:
+async def _known(group: Group, context: Context) -> bool:
     """Whether somebody was asked about exactly these memories before, whatever became of it."""
-    scope, journal = group.records[0].scope, tools.governance.journal
+    scope, journal = group.records[0].scope, context.governance.journal
     return (
         await journal.keyed(scope, group.key) is not None
-        or await tools.historian(DREAM).committed(scope, group.key) is not None
+        or await context.historian(DREAM).committed(scope, group.key) is not None
         or bool(await journal.about(scope.tenant, group.key))
     )
 

@@ -25,7 +25,7 @@ from memorywire.evals.metrics import packed
 from memorywire.evals.purse import Purse
 from memorywire.evals.readers import Reader, Reply
 from memorywire.evals.results import append, hashed, machine, record, whole_lines
-from memorywire.evals.run import Plan, Told, tools
+from memorywire.evals.run import Plan, Told, context
 from memorywire.evals.scoring import Key
 from memorywire.model.consolidation import Spending
 from memorywire.model.errors import InvalidRequest, TooManyAffected
@@ -130,7 +130,7 @@ async def answer_all(plan: Plan, grid: Grid, *, date: str, command: str, tell: T
     done = await asyncio.to_thread(_written, place, plan.fresh)
     asking = _Asking(grid=grid, purse=Purse(grid.spending), done=done, place=place)
     found: list[Answered] = []
-    async with tools(plan, dataset) as bench:
+    async with context(plan, dataset) as bench:
         for id in wanted:
             tell(len(found) // len(grid.cells), questions, id)
             async for answers in _case(dataset.build(id), bench, asking):

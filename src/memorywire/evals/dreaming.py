@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 
-from memorywire.app import Governance, open_house
-from memorywire.consolidate.run import Night, dream
+from memorywire.app import Governance, open_container
+from memorywire.consolidate.run import ConsolidationRun, dream
 from memorywire.consolidate.steps import Dreamed, Pass
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.clock import DAY_MS, Clock
@@ -19,7 +19,7 @@ from memorywire.model.consolidation import Limits
 from memorywire.model.record import Json, MemoryType, Record, Scope
 from memorywire.model.requests import Recall
 from memorywire.pipeline.commit import with_vectors
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.recall import recall
 
 SCOPE = Scope(agent="dreamer")
@@ -66,20 +66,20 @@ def families(named: str = "dream") -> list[dict[str, str]]:
 async def measure(*, embedder: str, clock: Clock, named: str = "dream") -> Figures:
     """Fill a store with the set, dream one night and a second, ask before and after."""
     known = families(named)
-    async with slept_in(embedder, clock) as tools:
-        await fill(tools, known)
-        before = await _asked(tools, known)
-        night = Night(limits=Limits(changes=10_000, ratio=1.0))
-        first = await dream(SCOPE, tools, night)
-        after = await _asked(tools, known)
-        second = await dream(SCOPE, tools, night)
+    async with slept_in(embedder, clock) as context:
+        await fill(context, known)
+        before = await _asked(context, known)
+        night = ConsolidationRun(limits=Limits(changes=10_000, ratio=1.0))
+        first = await dream(SCOPE, context, night)
+        after = await _asked(context, known)
+        second = await dream(SCOPE, context, night)
     return _figures(first, len(known), before, after, len(second.steps) + len(second.proposed))
 
 
 @asynccontextmanager
-async def slept_in(embedder: str, clock: Clock) -> AsyncIterator[Tools]:
+async def slept_in(embedder: str, clock: Clock) -> AsyncIterator[Context]:
     """A fresh memory in which everything is allowed."""
-    house = await open_house(
+    container = await open_container(
         stores=("sqlite://",),
         embedder=embedder,
         embedder_key=None,
@@ -88,16 +88,16 @@ async def slept_in(embedder: str, clock: Clock) -> AsyncIterator[Tools]:
         clock=clock,
     )
     try:
-        yield house.tools
+        yield container.context
     finally:
-        await house.close()
+        await container.close()
 
 
-async def fill(tools: Tools, known: Sequence[Mapping[str, str]]) -> None:
+async def fill(context: Context, known: Sequence[Mapping[str, str]]) -> None:
     """Keep all records in one change, as an import would, a day between a family's first and last."""
-    now = tools.clock() - 60 * DAY_MS
+    now = context.clock() - 60 * DAY_MS
     await keep(
-        tools,
+        context,
         [
             record(family[kind], f"{number:02}-{kind}", now + at * DAY_MS)
             for number, family in enumerate(known)
@@ -106,23 +106,23 @@ async def fill(tools: Tools, known: Sequence[Mapping[str, str]]) -> None:
     )
 
 
-async def keep(tools: Tools, records: Sequence[Record]) -> None:
+async def keep(context: Context, records: Sequence[Record]) -> None:
     """Keep all of them in one change."""
     puts = tuple(Put(record=one, base=Base.NOTHING) for one in records)
-    change = Change(id=tools.mint(), operation="import", scope=SCOPE, at=tools.clock(), put=puts)
-    await tools.store.write(await with_vectors(change, tools))
+    change = Change(id=context.mint(), operation="import", scope=SCOPE, at=context.clock(), put=puts)
+    await context.store.write(await with_vectors(change, context))
 
 
 def record(text: str, id: str, at: int) -> Record:
     return Record(id=id, scope=SCOPE, type=MemoryType.SEMANTIC, content=text, created_at=at, updated_at=at)
 
 
-async def _asked(tools: Tools, known: Sequence[Mapping[str, str]]) -> tuple[float, int]:
+async def _asked(context: Context, known: Sequence[Mapping[str, str]]) -> tuple[float, int]:
     """How often what holds now is among the first answers, and how many of them say what held before."""
     found = stale = 0
     for number, family in enumerate(known):
         answer = await recall(
-            Recall(scope=SCOPE, query=family["question"], k=_DEPTH, min_relevance="off"), tools
+            Recall(scope=SCOPE, query=family["question"], k=_DEPTH, min_relevance="off"), context
         )
         hits = {hit.id for hit in answer.hits}
         found += f"{number:02}-conflict" in hits

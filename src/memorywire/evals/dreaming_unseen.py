@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memorywire.consolidate.run import Night, dream
+from memorywire.consolidate.run import ConsolidationRun, dream
 from memorywire.consolidate.steps import Dreamed, Pass
 from memorywire.evals.cases import epoch_ms
 from memorywire.evals.datasets.files import find, read_json, read_lines
@@ -18,12 +18,12 @@ from memorywire.model.clock import Clock
 from memorywire.model.consolidation import Limits
 from memorywire.model.record import Json, Record
 from memorywire.model.requests import Recall
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.recall import recall
 
 _MINUTE_MS = 60_000
 _MERGES = (Pass.EXACT, Pass.NEAR, Pass.SEMANTIC)
-_NIGHT = Night(limits=Limits(changes=100_000, ratio=1.0))
+_NIGHT = ConsolidationRun(limits=Limits(changes=100_000, ratio=1.0))
 _DEPTH = 5
 
 
@@ -64,9 +64,9 @@ async def updates(data: Path, *, embedder: str, clock: Clock) -> Updates:
     [(_, user)] = read_lines(find(data, "halumem*/*.jsonl", "*halumem*.jsonl"))
     points = [point for session in user["sessions"] for point in session["memory_points"]]
     records, labelled = _told(points)
-    async with slept_in(embedder, clock) as tools:
-        await keep(tools, records)
-        done = await dream(SCOPE, tools, _NIGHT)
+    async with slept_in(embedder, clock) as context:
+        await keep(context, records)
+        done = await dream(SCOPE, context, _NIGHT)
     ended = dict(_ended(done))
     right = {pair for pair in ended.items() if pair in labelled}
     proposed = {(id, step.kept or "") for _, step in done.proposed for id in step.ids}
@@ -88,11 +88,11 @@ async def facts(data: Path, corpus: str, *, embedder: str, clock: Clock) -> Fact
     [asked] = [one for one in document["sets"] if one["corpus"] == corpus and "_sh_" in one["name"]]
     began = clock() - len(texts) * _MINUTE_MS
     records = [record(text, f"{at:05}", began + at * _MINUTE_MS) for at, text in enumerate(texts)]
-    async with slept_in(embedder, clock) as tools:
-        await keep(tools, records)
-        before = await _answered(tools, asked)
-        done = await dream(SCOPE, tools, _NIGHT)
-        after = await _answered(tools, asked)
+    async with slept_in(embedder, clock) as context:
+        await keep(context, records)
+        before = await _answered(context, asked)
+        done = await dream(SCOPE, context, _NIGHT)
+        after = await _answered(context, asked)
     merged = sum(len(step.ids) for step in done.steps if step.name in _MERGES)
     return Facts(
         corpus=corpus,
@@ -122,11 +122,11 @@ def _ended(done: Dreamed) -> Iterator[tuple[str, str]]:
     return ((id, step.kept or "") for step in done.steps for id in step.ids)
 
 
-async def _answered(tools: Tools, asked: Mapping[str, Json]) -> tuple[float, float]:
+async def _answered(context: Context, asked: Mapping[str, Json]) -> tuple[float, float]:
     """The share of questions whose answer is said by the first memory, and by one of the first five."""
     first = among = 0
     for question, answers in zip(asked["questions"], asked["answers"], strict=True):
-        found = await recall(Recall(scope=SCOPE, query=question, k=_DEPTH, min_relevance="off"), tools)
+        found = await recall(Recall(scope=SCOPE, query=question, k=_DEPTH, min_relevance="off"), context)
         says = [any(answer in hit.record.words for answer in answers) for hit in found.hits]
         first += says[:1] == [True]
         among += any(says)

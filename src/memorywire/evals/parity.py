@@ -12,7 +12,7 @@ from memorywire.evals.datasets import load
 from memorywire.evals.examine import Bench
 from memorywire.evals.results import machine, record
 from memorywire.evals.rows import PUBLISHED
-from memorywire.evals.run import Plan, Told, tools
+from memorywire.evals.run import Plan, Told, context
 from memorywire.model.record import Json
 
 MARK = "haystack"
@@ -55,7 +55,7 @@ async def parity(plan: Plan, *, tell: Told) -> Parity:
     wanted = dataset.case_ids[: plan.limit]
     differences: list[str] = []
     leaks = questions = memories = 0
-    async with tools(plan, dataset) as given:
+    async with context(plan, dataset) as given:
         # A run of the same set keeps the same memories without the mark.
         bench = replace(given, set_name=f"{given.set_name}-parity")
         for place, id in enumerate(wanted):

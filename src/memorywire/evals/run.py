@@ -71,7 +71,7 @@ async def run(plan: Plan, *, date: str, command: str, tell: Told, watch: Told = 
     folder = Folder(out=plan.out, version=__version__, name=f"{dataset.name}-{dataset.split}")
     done = {case.case: case for case in folder.begin(conditions, fresh=plan.fresh)}
     wanted = dataset.case_ids[: plan.limit]
-    async with tools(plan, dataset) as bench:
+    async with context(plan, dataset) as bench:
         for place, id in enumerate(wanted):
             if id not in done:
                 tell(place, len(wanted), id)
@@ -101,7 +101,7 @@ def foreign(kind: Kind, dataset: Dataset, id: str) -> tuple[Question, ...]:
 
 
 @asynccontextmanager
-async def tools(plan: Plan, dataset: Dataset) -> AsyncIterator[Bench]:
+async def context(plan: Plan, dataset: Dataset) -> AsyncIterator[Bench]:
     """Store and embedder for the time of a run."""
     embedder = CachedEmbedder(open_embedder(plan.embedder, api_key=plan.embedder_key), plan.cache)
     try:

@@ -18,7 +18,7 @@ from memorywire.journal.sealing import exposure
 from memorywire.journal.signer import Notary
 from memorywire.model.errors import Conflict, NotFound, StoreCorrupt
 from memorywire.model.values import dataclass
-from memorywire.stores.sqlite.connection import Patience, connect, fence, snapshot
+from memorywire.stores.sqlite.connection import RetryPolicy, connect, map_errors, snapshot
 from memorywire.stores.sqlite.damage import find_damage
 from memorywire.stores.sqlite.location import Location
 
@@ -112,9 +112,9 @@ def _copied_pages(original: apsw.Connection, partial: Path, target: Path) -> tup
 
     Gives how many entries its ledger has, and how many of them are unsigned. Errors name the target.
     """
-    with fence(Location(path=target)), closing(connect(Location(path=partial))) as copy:
+    with map_errors(Location(path=target)), closing(connect(Location(path=partial))) as copy:
         with copy.backup("main", original, "main") as pages:
-            Patience().try_for("copy the database", lambda: pages.step(-1))
+            RetryPolicy().try_for("copy the database", lambda: pages.step(-1))
         copy.execute("PRAGMA journal_mode = DELETE").fetchall()
         _refuse_damage(copy, target)
         return (head(copy)[0], exposure(copy)[0]) if is_there(copy) else (0, 0)
@@ -123,7 +123,7 @@ def _copied_pages(original: apsw.Connection, partial: Path, target: Path) -> tup
 @contextmanager
 def _opened(path: Path) -> Iterator[apsw.Connection]:
     location = Location(path=path)
-    with fence(location), closing(connect(location)) as db:
+    with map_errors(location), closing(connect(location)) as db:
         yield db
 
 

@@ -14,7 +14,7 @@ from memorywire.model.clock import Clock
 from memorywire.stores.contract import Store
 from memorywire.stores.postgres import is_postgres
 from memorywire.stores.sqlite import SqliteStore
-from memorywire.stores.sqlite.connection import Patience, writing
+from memorywire.stores.sqlite.connection import RetryPolicy, writing
 from memorywire.stores.sqlite.file import SqliteFile
 from memorywire.stores.sqlite.location import Location, locate
 
@@ -47,7 +47,7 @@ async def open_journal(
 
 
 def _own_file(location: Location) -> SqliteFile:
-    patience = Patience()
+    patience = RetryPolicy()
 
     def setup(db: apsw.Connection) -> None:
         with writing(db, patience):

@@ -28,7 +28,7 @@ _PRIVATE = 0o600
 _written = encoder()
 
 
-class Spool:
+class RecallBuffer:
     """Notes that recalls add and the writer writes; without a path they live in memory alone."""
 
     def __init__(self, path: Path | None) -> None:

@@ -16,7 +16,7 @@ from memorywire.journal import ledger, operators, people, register, rejected
 from memorywire.journal.contract import Act, Edition, Known, Wanted
 from memorywire.journal.entries import Entry, draft, drafts
 from memorywire.journal.ledger import Person
-from memorywire.journal.recall_buffer import Spool
+from memorywire.journal.recall_buffer import RecallBuffer
 from memorywire.journal.rows import (
     QUERIES,
     debt_from,
@@ -65,7 +65,7 @@ class SqliteJournal:
         self._clock = clock
         path = file.location.path
         name = None if path is None else path.with_name(f"{path.name}-recalls-{os.getpid()}-{id(self):x}")
-        self._spool = Spool(name)
+        self._spool = RecallBuffer(name)
         self._written = 0
         self._sealing: asyncio.Task[object] | None = None
         file.defer(self._spool)

@@ -27,7 +27,7 @@ from memorywire.migrate.waiting import Waiting
 from memorywire.model.change import Base, Change
 from memorywire.model.errors import Duplicate, InvalidRequest, MemorywireError, StoreError
 from memorywire.model.record import Json, Scope
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.ledger import entry_of
 from memorywire.pipeline.outbox import carry_out
 from memorywire.policy.rules import Verdict
@@ -79,12 +79,12 @@ class Landed:
 
 async def land(
     changes: AsyncIterator[Change],
-    tools: Tools,
+    context: Context,
     landing: Landing,
     tell: Callable[[int], None] = lambda done: None,
 ) -> Landed:
     """Live through the changes, a group at a time. A failing store stops it, a failing change does not."""
-    lander = _Lander(tools, landing)
+    lander = _Lander(context, landing)
     try:
         async for group in _groups(changes):
             await lander.group(group)
@@ -109,10 +109,10 @@ async def _groups(changes: AsyncIterator[Change]) -> AsyncIterator[list[Change]]
 
 
 class _Lander:
-    def __init__(self, tools: Tools, landing: Landing) -> None:
-        self._tools = tools
+    def __init__(self, context: Context, landing: Landing) -> None:
+        self._tools = context
         self._landing = landing
-        self._settling = Settling(tools, landing.on_conflict)
+        self._settling = Settling(context, landing.on_conflict)
         self._waiting = Waiting(self._settling)
         self.landed = Landed(batch=landing.batch)
         self._writing: asyncio.Task[None] | None = None
@@ -257,12 +257,12 @@ class _Lander:
     async def _commit(
         self, changes: Sequence[Change], entries: Sequence[tuple[Entry, ...]]
     ) -> list[MemorywireError | None]:
-        tools = self._tools
+        context = self._tools
         writes = (
             self._attempt(change, Act(entries=said)) for change, said in zip(changes, entries, strict=True)
         )
-        shared = tools.office is not None and tools.office.journal.shares(tools.store)
-        if shared and isinstance(tools.store, SqliteStore):
+        shared = context.office is not None and context.office.journal.shares(context.store)
+        if shared and isinstance(context.store, SqliteStore):
             # One writer takes them in the order they were handed over, many to a transaction.
             return list(await asyncio.gather(*writes))
         return [await write for write in writes]

@@ -17,8 +17,8 @@ from memorywire.model.codec import dump, load
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.proposal import WAITING, Proposal
 from memorywire.model.record import Json, Scope
-from memorywire.pipeline.context import Tools
-from memorywire.stores.contract import Chronicler, Store
+from memorywire.pipeline.context import Context
+from memorywire.stores.contract import Store, SupportsChangeLog
 
 FORMAT, VERSION = "memorywire-bundle", 1
 _PAGE = 100
@@ -56,7 +56,7 @@ class Bundle:
 
 
 async def export(
-    target: BinaryIO, tools: Tools, wanted: Exporting, tell: Callable[[int], None] = lambda done: None
+    target: BinaryIO, context: Context, wanted: Exporting, tell: Callable[[int], None] = lambda done: None
 ) -> Bundle:
     """Write a bundle line by line; no more than a page of the memories is held in memory."""
     if wanted.ledger and wanted.narrowed:
@@ -66,8 +66,8 @@ async def export(
             fix="export all of them, or leave the ledger out",
         )
     writer = _Writer(target)
-    store = await told_here(tools)
-    manifest = await _manifest(store, tools, wanted)
+    store = await told_here(context)
+    manifest = await _manifest(store, context, wanted)
     writer.line(manifest)
     for agent in manifest["agents"]:
         scope = Scope(tenant=wanted.tenant, agent=agent, user=wanted.user)
@@ -75,35 +75,35 @@ async def export(
             writer.line(change_line(change))
             writer.counts["put"] += len(change.put)
             tell(writer.counts["change"])
-    if wanted.overseen and tools.office is not None:
-        async for line in _overseen(tools, wanted):
+    if wanted.overseen and context.office is not None:
+        async for line in _overseen(context, wanted):
             writer.line(line)
     if wanted.ledger:
-        for number, said in await ledgers_of(tools):
+        for number, said in await ledgers_of(context):
             writer.line({"kind": "ledger", "of": number, "line": said})
     counts, digest = dict(writer.counts), writer.digest
     writer.line({"kind": "end", "counts": counts, "bundle": digest})
-    signature = await sign_bundle(digest, tools)
+    signature = await sign_bundle(digest, context)
     if signature is not None:
         writer.line(signature)
     return Bundle(manifest=manifest, counts=counts, digest=digest, signature=signature)
 
 
-async def _manifest(store: Store, tools: Tools, wanted: Exporting) -> dict[str, Json]:
+async def _manifest(store: Store, context: Context, wanted: Exporting) -> dict[str, Json]:
     agents = await agents_of(store, wanted.tenant, wanted.agents)
-    space = {"space": dump(tools.embedder.space)} if wanted.vectors else {}
+    space = {"space": dump(context.embedder.space)} if wanted.vectors else {}
     return {
         "kind": "manifest",
         "format": FORMAT,
         "version": VERSION,
         "agents": sorted(agents),
-        "history": isinstance(store, Chronicler),
+        "history": isinstance(store, SupportsChangeLog),
         **space,
     }
 
 
-async def _overseen(tools: Tools, wanted: Exporting) -> AsyncIterator[dict[str, Json]]:
-    journal = tools.governance.journal
+async def _overseen(context: Context, wanted: Exporting) -> AsyncIterator[dict[str, Json]]:
+    journal = context.governance.journal
     for agent in wanted.agents or (None,):
         asked = Wanted(tenant=wanted.tenant, agent=agent, user=wanted.user, states=WAITING, limit=_PAGE)
         while page := await journal.proposals(asked):

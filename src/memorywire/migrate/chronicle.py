@@ -8,9 +8,9 @@ from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Record, Scope, Standing
 from memorywire.model.where import Where
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.outbox import mark_behind
-from memorywire.stores.contract import Chronicler, Fanned, Store, Surveyor
+from memorywire.stores.contract import Fanned, Store, SupportsChangeLog, SupportsListing
 
 _PAGE = 256
 _EVER = 0  # alive at the epoch: what has expired is kept too
@@ -25,25 +25,25 @@ def told_by(store: Store, late: Collection[str] = ()) -> Store:
         return store
     children = {name: told_by(store.child(name)) for name in store.children}
     return children[
-        min(children, key=lambda name: (name in late, not isinstance(children[name], Chronicler)))
+        min(children, key=lambda name: (name in late, not isinstance(children[name], SupportsChangeLog)))
     ]
 
 
-async def told_here(tools: Tools) -> Store:
+async def told_here(context: Context) -> Store:
     """The store of this house that knows most of its past, preferring one that misses nothing."""
-    store = tools.store
-    if not isinstance(store, Fanned) or tools.office is None:
+    store = context.store
+    if not isinstance(store, Fanned) or context.office is None:
         return told_by(store)
-    return told_by(store, await mark_behind(store, tools))
+    return told_by(store, await mark_behind(store, context))
 
 
 async def agents_of(store: Store, tenant: str, named: Sequence[str]) -> Sequence[str]:
     """The agents that were named, or else all that have memories, where the store can list them."""
     if named:
         return named
-    if isinstance(store, Chronicler):
+    if isinstance(store, SupportsChangeLog):
         return await store.agents(tenant)
-    if isinstance(store, Surveyor):
+    if isinstance(store, SupportsListing):
         return [agent for agent, _ in await store.owners(tenant)]
     raise InvalidRequest(
         f"store {store.name} cannot say whose memories it keeps", field="agent", fix="name one with --agent"
@@ -55,7 +55,7 @@ async def changes_of(store: Store, scope: Scope, *, vectors: bool = False) -> As
 
     From a store without a log it is what is there now.
     """
-    if not isinstance(store, Chronicler):
+    if not isinstance(store, SupportsChangeLog):
         async for change in _present(store, scope):
             yield change
         return
@@ -117,7 +117,7 @@ def _base(version: Version, replaced: set[tuple[str, int]]) -> Base:
     return Base.LIVE if (version.id, version.number - 1) in replaced else Base.ENDED
 
 
-async def _with_vectors(changes: Sequence[Change], store: Chronicler) -> list[Change]:
+async def _with_vectors(changes: Sequence[Change], store: SupportsChangeLog) -> list[Change]:
     puts = [put for change in changes for put in change.put]
     if not puts:
         return list(changes)

@@ -8,8 +8,8 @@ from memorywire.migrate.existing import taken_in
 from memorywire.migrate.names import derived
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.record import Record
-from memorywire.pipeline.context import Tools
-from memorywire.stores.contract import Historian
+from memorywire.pipeline.context import Context
+from memorywire.stores.contract import SupportsHistory
 
 
 class OnConflict(StrEnum):
@@ -34,8 +34,8 @@ class Settling:
     Nothing is remembered from one run to the next: who began a memory here tells whether it is ours.
     """
 
-    def __init__(self, tools: Tools, mode: OnConflict) -> None:
-        self._tools = tools
+    def __init__(self, context: Context, mode: OnConflict) -> None:
+        self._tools = context
         self._mode = mode
         self.fates: dict[str, Fate] = {}
         self._renamed: dict[str, str] = {}
@@ -112,7 +112,7 @@ class Settling:
     async def _over(self, put: Put, record: Record) -> Put | None:
         """A version behind what is there now, which may be ours from an earlier run."""
         store, base = self._tools.store, Base.LIVE
-        if isinstance(store, Historian):
+        if isinstance(store, SupportsHistory):
             chain = await store.history(record.scope, record.id)
             if not chain or chain[-1].record is None:
                 return None  # another agent's, or erased: neither can be written over

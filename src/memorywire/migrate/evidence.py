@@ -17,7 +17,7 @@ from memorywire.journal.sqlite import SqliteJournal
 from memorywire.migrate.lines import lines_of
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Scope
-from memorywire.pipeline.context import Tools, unsupported
+from memorywire.pipeline.context import Context, unsupported
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +34,9 @@ class Evidence:
     root: str
 
 
-async def ledgers_of(tools: Tools) -> Iterator[tuple[int, str]]:
+async def ledgers_of(context: Context) -> Iterator[tuple[int, str]]:
     """The lines of our own ledger, signed as it is now, as number 1, and of those that were kept here."""
-    signed = signed_journal(tools)
+    signed = signed_journal(context)
     if signed is None:
         raise unsupported("ledger", "the journal lives in memory and signs nothing")
     journal, notary = signed
@@ -46,9 +46,9 @@ async def ledgers_of(tools: Tools) -> Iterator[tuple[int, str]]:
     return _numbered(own, notary)
 
 
-def signed_journal(tools: Tools) -> tuple[SqliteJournal, Notary] | None:
+def signed_journal(context: Context) -> tuple[SqliteJournal, Notary] | None:
     """The journal and its notary, if it has a signed ledger, and so a place on a disk."""
-    journal = None if tools.office is None else tools.office.journal
+    journal = None if context.office is None else context.office.journal
     if not isinstance(journal, SqliteJournal) or journal.notary is None:
         return None
     return journal, journal.notary
@@ -96,9 +96,9 @@ def _verified(lines: Iterator[str]) -> Evidence:
     )
 
 
-async def keep(path: Path, evidence: Sequence[Evidence], batch: str, tools: Tools, tenant: str) -> None:
+async def keep(path: Path, evidence: Sequence[Evidence], batch: str, context: Context, tenant: str) -> None:
     """Keep the ledgers of a bundle beside ours, and write down, once, that we saw them."""
-    signed = signed_journal(tools)
+    signed = signed_journal(context)
     if not evidence or signed is None:
         return
     journal, notary = signed
@@ -107,15 +107,15 @@ async def keep(path: Path, evidence: Sequence[Evidence], batch: str, tools: Tool
     for one, lines in zip(evidence, _ledgers(path), strict=True):
         await asyncio.to_thread(_kept, lines, notary.ledgers / f"{one.sha256}.jsonl")
         if one.sha256 not in seen:
-            await journal.write(Act(entries=(_entry(one, batch, tools, tenant),)))
+            await journal.write(Act(entries=(_entry(one, batch, context, tenant),)))
 
 
-def _entry(evidence: Evidence, batch: str, tools: Tools, tenant: str) -> Entry:
+def _entry(evidence: Evidence, batch: str, context: Context, tenant: str) -> Entry:
     return Entry(
-        at=tools.clock(),
+        at=context.clock(),
         operation="import",
         scope=Scope(tenant=tenant, agent=""),
-        actor=tools.governance.caller,
+        actor=context.governance.caller,
         kind="evidence",
         subject=batch,
         details={"ledger": asdict(evidence)},

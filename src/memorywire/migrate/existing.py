@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 
 from memorywire.migrate.chronicle import told_by
 from memorywire.model.change import Base, Change
-from memorywire.stores.contract import Chronicler, Historian, Store
+from memorywire.stores.contract import Store, SupportsChangeLog, SupportsHistory
 
 
 async def owners_of(changes: Sequence[Change], store: Store) -> Mapping[str, str]:
     """The agent of each of these changes that was done here already, by change id."""
     told = told_by(store)
-    if isinstance(told, Chronicler):
+    if isinstance(told, SupportsChangeLog):
         return await told.known(changes[0].scope.tenant, [change.id for change in changes])
-    if not isinstance(store, Historian):
+    if not isinstance(store, SupportsHistory):
         return {}
     return {
         change.id: change.scope.agent
@@ -27,12 +27,12 @@ async def taken_in(changes: Sequence[Change], store: Store) -> list[str]:
     if not first:
         return []
     told = told_by(store)
-    if isinstance(told, Chronicler):
+    if isinstance(told, SupportsChangeLog):
         origins = await told.origins(changes[0].scope.tenant, list(first))
         return [id for id, by in origins.items() if by != first[id].id]
     taken: list[str] = []
     for id, change in first.items():
-        if isinstance(store, Historian):
+        if isinstance(store, SupportsHistory):
             chain = await store.history(change.scope, id)
             taken += [id] if chain and chain[0].began_by != change.id else []
         elif await store.get(change.scope, [id]):

@@ -24,7 +24,7 @@ from memorywire.model.change import Change
 from memorywire.model.codec import dump
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT, Json, Scope
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 
 Tell: TypeAlias = Callable[[int, int], None]
 """Hears how many changes were looked at, and of how many."""
@@ -75,10 +75,10 @@ class Wish:
         )
 
 
-async def bring_in(wish: Wish, tools: Tools, tell: Tell) -> dict[str, Json]:
+async def bring_in(wish: Wish, context: Context, tell: Tell) -> dict[str, Json]:
     """Import it; the answer has the counts, the batch that an undo names, and what could not come along."""
     if await asyncio.to_thread(_is_bundle, wish):
-        return await _bundle(wish, tools, tell)
+        return await _bundle(wish, context, tell)
     source = await asyncio.to_thread(_source, wish)
     batch = _batch(wish, source.name)
     with TemporaryDirectory(prefix="memorywire-") as folder:
@@ -88,27 +88,27 @@ async def bring_in(wish: Wish, tools: Tools, tell: Tell) -> dict[str, Json]:
         changes = from_thread(changes_in(spooled, wish.tenant))
         named = await asyncio.to_thread(_named_sources, wish)
         landing = wish.landing(batch, by_source(named))
-        landed = await land(changes, tools, landing, lambda done: tell(done, total))
+        landed = await land(changes, context, landing, lambda done: tell(done, total))
     return _answer(wish, asdict(landed), losses=list(source.losses), source=source.name)
 
 
-async def _bundle(wish: Wish, tools: Tools, tell: Tell) -> dict[str, Json]:
+async def _bundle(wish: Wish, context: Context, tell: Tell) -> dict[str, Json]:
     bundle = await asyncio.to_thread(examine, wish.path)
-    await asyncio.to_thread(refuse_unsound_rules, wish.path, tools)
+    await asyncio.to_thread(refuse_unsound_rules, wish.path, context)
     await asyncio.to_thread(_refuse_others, wish.path, wish)
     evidence = await asyncio.to_thread(verified, wish.path) if wish.ledger else []
-    signer = await _signer(bundle, tools, wish.tenant)
+    signer = await _signer(bundle, context, wish.tenant)
     vouched = signer.known or wish.trusted
     landing = wish.landing(_batch(wish, bundle.digest), as_named if vouched else as_untrusted)
-    changes = from_thread(_usable(changes_in(wish.path, wish.tenant), bundle, tools, signer))
+    changes = from_thread(_usable(changes_in(wish.path, wish.tenant), bundle, context, signer))
     total = bundle.counts.get("change", 0)
-    landed = await land(changes, tools, landing, lambda done: tell(done, total))
+    landed = await land(changes, context, landing, lambda done: tell(done, total))
     overseen = Overseen()
     if not wish.remap:  # what waits and what rules is about those who had these memories
-        overseen = await settle_in(wish.path, tools, wish.tenant, dry_run=wish.dry_run, vouched=vouched)
+        overseen = await settle_in(wish.path, context, wish.tenant, dry_run=wish.dry_run, vouched=vouched)
     if not wish.dry_run:
-        await keep(wish.path, evidence, landing.batch, tools, wish.tenant)
-    lost = evidence and signed_journal(tools) is None
+        await keep(wish.path, evidence, landing.batch, context, wish.tenant)
+    lost = evidence and signed_journal(context) is None
     said = {**asdict(landed), **asdict(overseen), "ledgers": [asdict(one) for one in evidence]}
     said |= {"signed_by": signer.key, "trusted": vouched}
     return _answer(wish, said, losses=[_NO_PLACE] if lost else [], source="bundle")
@@ -140,22 +140,22 @@ class Signer:
     known: bool
 
 
-async def _signer(bundle: Bundle, tools: Tools, tenant: str) -> Signer:
+async def _signer(bundle: Bundle, context: Context, tenant: str) -> Signer:
     if bundle.signature is None:
         return Signer(key=None, known=False)
     verifier = verify_signature(bundle.signature, bundle.digest)
-    policy = None if tools.office is None else await tools.office.rulebook.policy(tenant)
+    policy = None if context.office is None else await context.office.rulebook.policy(tenant)
     named = () if policy is None else policy.bundle_keys
-    return Signer(key=str(verifier), known=await asyncio.to_thread(is_known, verifier, named, tools))
+    return Signer(key=str(verifier), known=await asyncio.to_thread(is_known, verifier, named, context))
 
 
-def _usable(changes: Iterator[Change], bundle: Bundle, tools: Tools, signer: Signer) -> Iterator[Change]:
+def _usable(changes: Iterator[Change], bundle: Bundle, context: Context, signer: Signer) -> Iterator[Change]:
     """The changes, with vectors only where a known key signed them and they are of our space.
 
     A vector decides what a memory is found by. One that somebody else made is as good as one of ours only if
     it is compared with one of ours, which costs as much as making it anew.
     """
-    if signer.known and bundle.manifest.get("space") in (None, dump(tools.embedder.space)):
+    if signer.known and bundle.manifest.get("space") in (None, dump(context.embedder.space)):
         return changes
     return (replace(change, put=tuple(replace(put, vector=None) for put in change.put)) for change in changes)
 

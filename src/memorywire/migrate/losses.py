@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from memorywire.migrate.chronicle import changes_of, current
 from memorywire.model.change import Base
 from memorywire.model.record import Scope
-from memorywire.pipeline.context import Tools
-from memorywire.stores.contract import Chronicler, Historian, Store
+from memorywire.pipeline.context import Context
+from memorywire.stores.contract import Store, SupportsChangeLog, SupportsHistory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,9 +20,9 @@ class Loss:
     why: str
 
 
-async def foreseen(source: Store, scopes: Sequence[Scope], tools: Tools) -> tuple[Loss, ...]:
+async def foreseen(source: Store, scopes: Sequence[Scope], context: Context) -> tuple[Loss, ...]:
     """What moving this source would lose; all of it is read, and nothing is written."""
-    target, seen = tools.store, Counter[str]()
+    target, seen = context.store, Counter[str]()
     for scope in scopes:
         async for change in changes_of(source, scope):
             seen["past"] += sum(put.base is not Base.NOTHING for put in change.put)
@@ -41,9 +41,9 @@ def _losses(seen: Counter[str], source: Store, target: Store) -> list[Loss]:
             why="when a memory was recalled is known to one store",
         )
     ]
-    if not isinstance(source, Chronicler):
+    if not isinstance(source, SupportsChangeLog):
         found.append(Loss(field="version", count=seen["numbered"], why=f"{source.name} hands no history out"))
-    if not isinstance(target, Historian):
+    if not isinstance(target, SupportsHistory):
         found.append(Loss(field="history", count=seen["past"], why=f"{target.name} keeps the last version"))
         found.append(Loss(field="ended", count=seen["ended"], why=f"{target.name} keeps what is live"))
     return found

@@ -13,7 +13,7 @@ from memorywire.migrate.sanitize import as_named
 from memorywire.model.change import Change
 from memorywire.model.query import Query
 from memorywire.model.record import Json, Record, Scope
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.stores.contract import Store
 
 _SAMPLES = 20
@@ -44,15 +44,15 @@ class Move:
         )
 
 
-async def move(asked: Move, tools: Tools, tell: Callable[[int], None]) -> dict[str, Json]:
+async def move(asked: Move, context: Context, tell: Callable[[int], None]) -> dict[str, Json]:
     """Say what would be lost; then, unless it is a dry run, move everything and compare both sides."""
     source = told_by(asked.source)
     scopes = await _scopes(source, asked)
-    losses = [asdict(loss) for loss in await foreseen(source, scopes, tools)]
-    landed = await land(_all(source, scopes), tools, asked.landing, tell)
+    losses = [asdict(loss) for loss in await foreseen(source, scopes, context)]
+    landed = await land(_all(source, scopes), context, asked.landing, tell)
     answer: dict[str, Json] = {**asdict(landed), "losses": losses, "dry_run": asked.dry_run}
     if not asked.dry_run:
-        answer["verified"] = await compared(source, tools, scopes)
+        answer["verified"] = await compared(source, context, scopes)
     return answer
 
 
@@ -67,7 +67,7 @@ async def _all(source: Store, scopes: Sequence[Scope]) -> AsyncIterator[Change]:
             yield change
 
 
-async def compared(source: Store, tools: Tools, scopes: Sequence[Scope]) -> dict[str, Json]:
+async def compared(source: Store, context: Context, scopes: Sequence[Scope]) -> dict[str, Json]:
     """Whether both sides have the same memories, and give the same answers to a sample of questions."""
     here: dict[str, bytes] = {}
     differing: list[str] = []
@@ -78,11 +78,11 @@ async def compared(source: Store, tools: Tools, scopes: Sequence[Scope]) -> dict
             samples += [record] if len(samples) < _SAMPLES else []
         differing += [
             record.id
-            async for record in _live(tools.store, scope)
+            async for record in _live(context.store, scope)
             if here.pop(record.id, None) != _fingerprint(record)
         ]
     missing = sorted(here)
-    agreed = [await _agree(record, source, tools) for record in samples]
+    agreed = [await _agree(record, source, context) for record in samples]
     return {
         "ok": not (missing or differing),
         "missing": len(missing),
@@ -104,12 +104,12 @@ def _fingerprint(record: Record) -> bytes:
     return record_digest(replace(record, version=1))
 
 
-async def _agree(record: Record, source: Store, tools: Tools) -> bool:
+async def _agree(record: Record, source: Store, context: Context) -> bool:
     """Whether a memory, asked for in its own words, is found by the target if the source finds it."""
-    [vector] = await tools.embedder.embed([record.meaning])
+    [vector] = await context.embedder.embed([record.meaning])
     query = Query(where=kept_of(record.scope), text=record.words, vector=vector)
     there, here = [
         record.id in {hit.record.id for hit in await store.search(query, _NEAREST)}
-        for store in (source, tools.store)
+        for store in (source, context.store)
     ]
     return here or not there

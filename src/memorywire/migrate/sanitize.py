@@ -13,7 +13,7 @@ from memorywire.model.parts import CONTENT_CHARS_MAX
 from memorywire.model.record import MemoryType, Record, Trust
 from memorywire.model.requests import Remember
 from memorywire.pipeline.commit import Plan
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.govern import case_of, governed
 from memorywire.pipeline.limits import refuse_large
 from memorywire.pipeline.scan import asking, redacted
@@ -32,30 +32,30 @@ class Clean:
     secrets: tuple[tuple[str, str], ...] = ()
 
 
-def cleaned(changes: Sequence[Change], tools: Tools) -> list[Clean | MemorywireError]:
+def cleaned(changes: Sequence[Change], context: Context) -> list[Clean | MemorywireError]:
     """Each change without its secrets, or its problem. Blocks: call it on a thread."""
-    return [_cleaned(change, tools) for change in changes]
+    return [_cleaned(change, context) for change in changes]
 
 
-def _cleaned(change: Change, tools: Tools) -> Clean | MemorywireError:
+def _cleaned(change: Change, context: Context) -> Clean | MemorywireError:
     found: list[tuple[str, str]] = []
     try:
-        puts = tuple(replace(put, record=_record(put.record, tools, found)) for put in change.put)
+        puts = tuple(replace(put, record=_record(put.record, context, found)) for put in change.put)
     except MemorywireError as problem:
         return problem
     return Clean(
-        change=replace(change, put=puts, reason=tools.without_secrets(change.reason)), secrets=tuple(found)
+        change=replace(change, put=puts, reason=context.without_secrets(change.reason)), secrets=tuple(found)
     )
 
 
-def _record(record: Record, tools: Tools, found: list[tuple[str, str]]) -> Record:
+def _record(record: Record, context: Context, found: list[tuple[str, str]]) -> Record:
     refuse_large(record.metadata, "metadata")
     _refuse_long(record)
     if record.type is MemoryType.PROCEDURAL:
         check(record.content)
-    if tools.office is None:
+    if context.office is None:
         return record
-    asked, findings = redact_remember(request_for(record), tools.office.redactor)
+    asked, findings = redact_remember(request_for(record), context.office.redactor)
     if not findings:
         return record
     found += [(finding.kind, finding.place) for finding in findings]
@@ -77,34 +77,34 @@ def request_for(record: Record) -> Remember:
     return replace(asking(record, hold=False), if_version=None)
 
 
-async def weigh(clean: Clean, tools: Tools) -> Verdict:
+async def weigh(clean: Clean, context: Context) -> Verdict:
     """The policy's judgement on what a change puts; that something ended elsewhere is not judged again.
 
     A refusal is written into the ledger.
     """
-    if tools.office is None or not clean.change.put:
+    if context.office is None or not clean.change.put:
         return Verdict.ALLOW
-    policy = await tools.office.rulebook.policy(clean.change.scope.tenant)
-    judgement = judge(await case_of(_plan(clean), tools, policy), policy)
+    policy = await context.office.rulebook.policy(clean.change.scope.tenant)
+    judgement = judge(await case_of(_plan(clean), context, policy), policy)
     if judgement.verdict is Verdict.REFUSE:
         entry = Entry(
-            at=tools.clock(),
+            at=context.clock(),
             operation="import",
             scope=clean.change.scope,
-            actor=tools.office.caller,
+            actor=context.office.caller,
             kind="refused",
             subject=clean.change.id,
             details={"rule": judgement.rule},
         )
-        await tools.office.journal.write(Act(entries=(entry,)))
+        await context.office.journal.write(Act(entries=(entry,)))
     return judgement.verdict
 
 
-async def hold(clean: Clean, tools: Tools) -> str | None:
+async def hold(clean: Clean, context: Context) -> str | None:
     """Hold the change for a person, once: an import that is started again finds it waiting."""
     plan = _plan(clean)
     once = tuple(replace(put, unique=True) for put in plan.change.put)
-    held = await governed(replace(plan, change=replace(plan.change, put=once)), tools)
+    held = await governed(replace(plan, change=replace(plan.change, put=once)), context)
     return held.proposal_id
 
 
@@ -136,11 +136,11 @@ def by_source(named: frozenset[str]) -> Trusting:
     return trusting
 
 
-async def believed(change: Change, tools: Tools, trusting: Trusting) -> Change | MemorywireError:
+async def believed(change: Change, context: Context, trusting: Trusting) -> Change | MemorywireError:
     """The change with each memory trusted no more than it is here, or its problem."""
-    if tools.office is None or not change.put:
+    if context.office is None or not change.put:
         return change
-    policy = await tools.office.rulebook.policy(change.scope.tenant)
+    policy = await context.office.rulebook.policy(change.scope.tenant)
     try:
         records = [
             replace(put.record, trust=Trust.lowest(put.record.trust, trusting(put.record, policy)))
@@ -154,12 +154,12 @@ async def believed(change: Change, tools: Tools, trusting: Trusting) -> Change |
     )
 
 
-async def embedded(changes: Sequence[Change], tools: Tools) -> list[Change]:
+async def embedded(changes: Sequence[Change], context: Context) -> list[Change]:
     """The changes with a vector on every put that brings no sound one; all are embedded at once."""
-    size = tools.embedder.space.dimension
+    size = context.embedder.space.dimension
     changes = [_without_unsound_vectors(change, size) for change in changes]
     missing = [put.record.meaning for change in changes for put in change.put if put.vector is None]
-    vectors = iter(await tools.embedder.embed(missing) if missing else ())
+    vectors = iter(await context.embedder.embed(missing) if missing else ())
     return [
         replace(
             change,

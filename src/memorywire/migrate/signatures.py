@@ -10,17 +10,17 @@ from memorywire.journal.signer import Notary
 from memorywire.migrate.evidence import signed_journal
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
 from memorywire.model.record import Json
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 
 _TITLE = "memorywire-bundle v1"  # no checkpoint of a ledger begins so: neither signature passes for the other
 
 
-async def sign_bundle(digest: str, tools: Tools) -> dict[str, Json] | None:
+async def sign_bundle(digest: str, context: Context) -> dict[str, Json] | None:
     """The line that signs a bundle of that digest; None without a signing key.
 
     A ledger is signed first where nothing was signed yet, because that makes the key.
     """
-    signed = signed_journal(tools)
+    signed = signed_journal(context)
     if signed is None:
         return None
     journal, notary = signed
@@ -47,11 +47,11 @@ def verify_signature(line: Mapping[str, Json], digest: str) -> Verifier:
     return verifier
 
 
-def is_known(verifier: Verifier, named: Iterable[str], tools: Tools) -> bool:
+def is_known(verifier: Verifier, named: Iterable[str], context: Context) -> bool:
     """Whether the key is this installation's, now or before a rotation, or one that the policy names."""
     if verifier in {parse_verifier(key) for key in named}:
         return True
-    signed = signed_journal(tools)
+    signed = signed_journal(context)
     return signed is not None and verifier in _own_keys(signed[1])
 
 

@@ -11,7 +11,7 @@ from memorywire.migrate.sanitize import Clean, cleaned
 from memorywire.model.errors import Conflict
 from memorywire.model.proposal import Proposal
 from memorywire.model.record import Scope, Trust
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.ledger import entry_about
 from memorywire.policy.documents import with_rules
 
@@ -24,37 +24,37 @@ class Overseen:
     rules: str = "none"
 
 
-def refuse_unsound_rules(path: Path, tools: Tools) -> None:
+def refuse_unsound_rules(path: Path, context: Context) -> None:
     """Refuse a file whose rules cannot be in force here: they would stop every request."""
     edition = rules_in(path)
-    if edition is not None and tools.office is not None:
-        with_rules(tools.office.rulebook.base, edition.rules)
+    if edition is not None and context.office is not None:
+        with_rules(context.office.rulebook.base, edition.rules)
 
 
-async def settle_in(path: Path, tools: Tools, tenant: str, *, dry_run: bool, vouched: bool) -> Overseen:
+async def settle_in(path: Path, context: Context, tenant: str, *, dry_run: bool, vouched: bool) -> Overseen:
     """Take over proposals under their ids, and the rules if nobody gave any here.
 
     A file that is not `vouched` for brings no rules, and what it proposes is untrusted.
     """
-    if tools.office is None:
+    if context.office is None:
         return Overseen()
-    journal, proposals = tools.office.journal, 0
+    journal, proposals = context.office.journal, 0
     for proposal in (arrived(each, tenant, vouched=vouched) for each in proposals_in(path)):
-        if await journal.proposal(tenant, proposal.id) is not None or _holds_a_secret(proposal, tools):
+        if await journal.proposal(tenant, proposal.id) is not None or _holds_a_secret(proposal, context):
             continue
         proposals += 1
-        entry = entry_about(proposal, "staged", tools.office.caller, tools.clock())
+        entry = entry_about(proposal, "staged", context.office.caller, context.clock())
         if not dry_run:
-            await _propose(proposal, entry, tools)
+            await _propose(proposal, entry, context)
     edition = rules_in(path)
     if edition is not None and not vouched:
         return Overseen(proposals=proposals, rules="not trusted")
-    return Overseen(proposals=proposals, rules=await _rules(edition, tools, tenant, dry_run=dry_run))
+    return Overseen(proposals=proposals, rules=await _rules(edition, context, tenant, dry_run=dry_run))
 
 
-async def _propose(proposal: Proposal, entry: Entry, tools: Tools) -> None:
+async def _propose(proposal: Proposal, entry: Entry, context: Context) -> None:
     """Write the proposal; under another id where a tenant that this one cannot see has its id."""
-    journal = tools.governance.journal
+    journal = context.governance.journal
     try:
         await journal.write(Act(proposals=(proposal,), entries=(entry,)))
     except Conflict:
@@ -89,14 +89,14 @@ def arrived(proposal: Proposal, tenant: str, *, vouched: bool = True) -> Proposa
     )
 
 
-def _holds_a_secret(proposal: Proposal, tools: Tools) -> bool:
+def _holds_a_secret(proposal: Proposal, context: Context) -> bool:
     """What waits was rid of its secrets where it was made; one that holds some was made by nobody of ours."""
-    found = [] if proposal.change is None else cleaned([proposal.change], tools)
+    found = [] if proposal.change is None else cleaned([proposal.change], context)
     return any(not isinstance(clean, Clean) or clean.secrets for clean in found)
 
 
-async def _rules(edition: Edition | None, tools: Tools, tenant: str, *, dry_run: bool) -> str:
-    journal = tools.governance.journal
+async def _rules(edition: Edition | None, context: Context, tenant: str, *, dry_run: bool) -> str:
+    journal = context.governance.journal
     if edition is None:
         return "none"
     there = await journal.edition(tenant)
@@ -104,12 +104,12 @@ async def _rules(edition: Edition | None, tools: Tools, tenant: str, *, dry_run:
         return "already" if there.rules == edition.rules else "kept ours"
     if not dry_run:
         entry = Entry(
-            at=tools.clock(),
+            at=context.clock(),
             operation="set_rules",
             scope=Scope(tenant=tenant, agent=""),
-            actor=tools.governance.caller,
+            actor=context.governance.caller,
             kind="imported",
         )
         await journal.write(Act(edition=replace(edition, tenant=tenant), entries=(entry,)))
-        tools.governance.rulebook.forget()
+        context.governance.rulebook.forget()
     return "imported"

@@ -9,7 +9,7 @@ from memorywire.migrate.conflicts import Settling
 from memorywire.migrate.sanitize import request_for
 from memorywire.model.change import Change, EndReason, Put
 from memorywire.model.proposal import Decision, Proposal, State
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.ledger import entry_about
 from memorywire.pipeline.review import moved
 
@@ -59,16 +59,16 @@ class Waiting:
         reason, instead = self._ends.get(id, (None, ()))
         return None if any(map(self._settling.gone, instead)) else reason
 
-    async def settle(self, tools: Tools, tenant: str) -> None:
+    async def settle(self, context: Context, tenant: str) -> None:
         """Take what ended out of the proposals; one of which nothing is left is closed, with the reason."""
-        journal = tools.governance.journal
+        journal = context.governance.journal
         for place in dict.fromkeys(self._places[id] for id in self._ends):
             proposal = await journal.proposal(tenant, place)
             if proposal is not None and proposal.state is State.PENDING:
-                await self._lessened(proposal, tools)
+                await self._lessened(proposal, context)
 
-    async def _lessened(self, proposal: Proposal, tools: Tools) -> None:
-        change, office, now = proposal.change, tools.governance, tools.clock()
+    async def _lessened(self, proposal: Proposal, context: Context) -> None:
+        change, office, now = proposal.change, context.governance, context.clock()
         if change is None or self._alive(proposal.id) - proposal.touched:
             return  # it is asked about on behalf of another memory with the same words
         ended = {id: end for put in change.put if (end := self._ended(id := put.record.id)) is not None}

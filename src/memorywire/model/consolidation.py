@@ -67,7 +67,7 @@ class Spending:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sleep:
+class ConsolidationSettings:
     """All that is set about dreaming. `model` is an endpoint or `off`, with its `key`.
 
     A server looks through what sessions noted every `promote` seconds, and dreams each day at `night`, in

@@ -18,7 +18,7 @@ from memorywire.openwop.rules import Rule
 from memorywire.openwop.vault import Vault
 from memorywire.openwop.view import one_standing, standing
 from memorywire.pipeline.commit import Plan
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.perform import perform
 from memorywire.pipeline.remember import draft
 from memorywire.pipeline.sanitize import cleaned
@@ -62,7 +62,7 @@ class Adapter:
     Bound to a run, it shows memory as it stood when the run began, except for the run's own memories.
     """
 
-    tools: Tools
+    context: Context
     visitor: Visitor
     vault: Vault
     rules: frozenset[Rule]
@@ -76,8 +76,8 @@ class Adapter:
         place = self._readable(ref)
         if place is None:
             return []
-        tools = await self.tools.serving(place.scope)
-        found = await standing(self._where(place.scope), place.behind, tools)
+        context = await self.context.serving(place.scope)
+        found = await standing(self._where(place.scope), place.behind, context)
         tagged = [record for record in found if wanted.tag is None or wanted.tag in record.tags]
         first = Rule.NEWEST_FIRST in self.rules
         tagged.sort(key=lambda record: (record.created_at, record.id), reverse=first)
@@ -91,8 +91,8 @@ class Adapter:
         place = self._readable(ref)
         if place is None:
             return None
-        tools = await self.tools.serving(place.scope)
-        found = await one_standing(self._where(place.scope), id, place.behind, tools)
+        context = await self.context.serving(place.scope)
+        found = await one_standing(self._where(place.scope), id, place.behind, context)
         await self._note([] if found is None else [found])
         return found
 
@@ -107,12 +107,12 @@ class Adapter:
     async def delete(self, ref: str, id: str) -> bool:
         """End an entry, for those who look from now on; whether there was one."""
         scope = self.writable(ref)
-        tools = await self.tools.serving(scope)
-        if await one_standing(self._where(scope), id, None, tools) is None:
+        context = await self.context.serving(scope)
+        if await one_standing(self._where(scope), id, None, context) is None:
             return False
         if Rule.DELETION not in self.rules:
             return True
-        done = await perform(Forget(scope=scope, ids=(id,)), self.tools)
+        done = await perform(Forget(scope=scope, ids=(id,)), self.context)
         if isinstance(done, Forgotten) and done.proposal_id is not None:
             raise _held(done.proposal_id)
         return True
@@ -133,14 +133,14 @@ class Adapter:
 
     async def _put(self, ref: str, scope: Scope, entry: Draft, sources: Sequence[Record] = ()) -> Record:
         self._refuse_unfit(entry)
-        tools = await self.tools.serving(scope)
+        context = await self.context.serving(scope)
         clean, resolved = self.vault.cleaned(self._request(scope, entry, sources))
-        asked = await cleaned(clean, tools)
-        now = tools.clock()
+        asked = await cleaned(clean, context)
+        now = context.clock()
         fresh = draft(asked.request)
-        record = replace(fresh, id=tools.mint(), created_at=now, updated_at=now, trust=asked.trust)
+        record = replace(fresh, id=context.mint(), created_at=now, updated_at=now, trust=asked.trust)
         change = Change(
-            id=tools.mint(),
+            id=context.mint(),
             operation="remember",
             scope=scope,
             at=now,
@@ -148,7 +148,7 @@ class Adapter:
             end=tuple(_folded(source, record) for source in sources),
         )
         request = replace(asked.request, id=record.id)
-        done = await tools.submit(Plan(change=change, request=request, secrets=(*resolved, *asked.secrets)))
+        done = await context.submit(Plan(change=change, request=request, secrets=(*resolved, *asked.secrets)))
         if done.proposal_id is not None:
             raise _held(done.proposal_id)
         if Rule.EVENTS in self.rules:
@@ -182,7 +182,7 @@ class Adapter:
                 field="entry.content",
                 fix="keep large things elsewhere and refer to them",
             )
-        past = entry.expires_at is not None and entry.expires_at <= self.tools.clock()
+        past = entry.expires_at is not None and entry.expires_at <= self.context.clock()
         if past and Rule.FUTURE_ONLY in self.rules:
             raise InvalidRequest("expiresAt is not in the future", field="entry.expiresAt")
 
@@ -209,7 +209,7 @@ class Adapter:
         )
 
     def _where(self, scope: Scope) -> Where:
-        return Where(scope=scope, alive_at=self.tools.clock() if Rule.EXPIRY in self.rules else _EVER)
+        return Where(scope=scope, alive_at=self.context.clock() if Rule.EXPIRY in self.rules else _EVER)
 
 
 def own_memories(run: Run) -> dict[str, Scope]:

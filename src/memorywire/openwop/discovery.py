@@ -59,12 +59,12 @@ def manifest(body: Mapping[str, Json]) -> dict[str, Json]:
     refuse_others(body, "agent", (*_TEXTS, "toolAllowlist", "hasHandoffSchemas", "memoryShape"))
     if not all(isinstance(body.get(name), str) and body[name] for name in _TEXTS):
         raise InvalidRequest(f"an agent has the texts {', '.join(_TEXTS)}", field="agent")
-    tools, shape = body.get("toolAllowlist", []), body.get("memoryShape", {})
-    if not isinstance(tools, list) or not isinstance(shape, Mapping):
+    context, shape = body.get("toolAllowlist", []), body.get("memoryShape", {})
+    if not isinstance(context, list) or not isinstance(shape, Mapping):
         raise InvalidRequest("toolAllowlist is a list, memoryShape an object", field="agent")
     said = {name: body[name] for name in _TEXTS}
     handoff = body.get("hasHandoffSchemas") is True
-    return {**said, "toolAllowlist": tools, "hasHandoffSchemas": handoff, "memoryShape": dict(shape)}
+    return {**said, "toolAllowlist": context, "hasHandoffSchemas": handoff, "memoryShape": dict(shape)}
 
 
 def manifests_from(data: bytes) -> tuple[dict[str, Json], ...]:
@@ -84,7 +84,7 @@ def inventory(host: Host, manifests: Iterable[Mapping[str, Json]]) -> dict[str, 
 
 def _families(host: Host) -> tuple[dict[str, Json], dict[str, Json]]:
     """`memory` and `agents`."""
-    wired = host.house.capabilities
+    wired = host.container.capabilities
     memory, agents = openwop_memory(wired, host.serves), openwop_agents(wired, host.serves)
     if Rule.NAMES not in host.rules:
         agents = {**agents, "memoryBackends": ["longTerm" for _ in agents["memoryBackends"]]}

@@ -70,7 +70,7 @@ async def _write_then_read(host: Host, adapter: Adapter) -> dict[str, Json]:
 
 
 async def _redact(host: Host, adapter: Adapter) -> dict[str, Json]:
-    value = f"byok-{host.house.tools.mint()}"
+    value = f"byok-{host.container.context.mint()}"
     adapter.vault.add(_RESOLVED, value)
     readback = await _read_back(adapter, Draft(content=f"The key is {value}.", tags=("source:fixture",)))
     return {"memoryReadback": readback}
@@ -78,7 +78,7 @@ async def _redact(host: Host, adapter: Adapter) -> dict[str, Json]:
 
 async def _expire(host: Host, adapter: Adapter) -> dict[str, Json]:
     """One entry that lasts, and one whose end is waited for: what has ended already would be refused."""
-    ref, clock = _ref(adapter), host.house.tools.clock
+    ref, clock = _ref(adapter), host.container.context.clock
     fresh = await adapter.put(ref, Draft(content="still fresh"))
     passing = await adapter.put(ref, Draft(content="soon gone", expires_at=clock() + _SOON_MS))
     await asyncio.sleep((_SOON_MS + 1) / 1000)

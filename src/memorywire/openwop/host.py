@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
-from memorywire.app import House
+from memorywire.app import Container
 from memorywire.journal import runs
 from memorywire.journal.runs import Run, RunEvent, RunRead, RunStatus
 from memorywire.journal.sqlite import SqliteJournal
@@ -24,7 +24,7 @@ from memorywire.openwop.rules import ALL, Rule
 from memorywire.openwop.sweeping import sweep
 from memorywire.openwop.vault import Vault
 from memorywire.openwop.view import now_at, version_of
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 
 SESSION = "memorywire.session"
 """The workflow of a run that somebody else carries out: it lasts until it is told to end."""
@@ -64,7 +64,7 @@ class Host:
 
     def __init__(
         self,
-        house: House,
+        container: Container,
         journal: SqliteJournal,
         *,
         serves: Serves,
@@ -73,7 +73,7 @@ class Host:
         run_hours: float = RUN_HOURS,
         edition: Edition = Edition.V1_14,
     ) -> None:
-        self.house = house
+        self.container = container
         self.edition = edition
         self.serves = serves
         self.rules = rules
@@ -115,7 +115,7 @@ class Host:
     def adapter(self, visitor: Visitor, run: Run | None = None) -> Adapter:
         """Memory as the run sees it; without a run, as it is now."""
         return Adapter(
-            tools=self._tools(visitor),
+            context=self._tools(visitor),
             visitor=visitor,
             vault=Vault(self.rules) if run is None else self._open(run).vault,
             rules=self.rules,
@@ -136,7 +136,7 @@ class Host:
         self, visitor: Visitor, run: Run, status: RunStatus, variables: Mapping[str, Json] | None = None
     ) -> Run:
         """End a run; what it had to itself is erased, its secrets are forgotten."""
-        now = self.house.tools.clock()
+        now = self.container.context.clock()
         ended = replace(run, status=status, ended_at=now, variables=variables or {})
         await self._ended(visitor, ended)
         return ended
@@ -155,7 +155,7 @@ class Host:
         if not 0 <= from_seq <= len(told):
             raise InvalidRequest("the run told nothing at that number", field="fromSeq")
         await self._refuse_if_gone(visitor, source, from_seq)
-        mint = self.house.tools.mint
+        mint = self.container.context.mint
         again = replace(source, id=mint(), caller=visitor.name, parent=source.id)
         if Rule.REPLAY in self.rules:
             await self._file.write(partial(runs.repeat, run=again, source=source, mint=mint))
@@ -183,19 +183,19 @@ class Host:
         await self.end(visitor, run, RunStatus.COMPLETED)
 
     async def _begin(self, visitor: Visitor, workflow: str, refs: Sequence[str]) -> Run:
-        self.house.tools.historian("memory snapshots")
+        self.container.context.historian("memory snapshots")
         live, moments = self.adapter(visitor), {}
         for ref in refs:
             scope = live.place(ref)
             if scope is not None:
-                moments[ref] = await now_at(scope, await live.tools.serving(scope))
-        tools = self.house.tools
+                moments[ref] = await now_at(scope, await live.context.serving(scope))
+        context = self.container.context
         run = Run(
-            id=tools.mint(),
+            id=context.mint(),
             tenant=visitor.tenant,
             caller=visitor.name,
             workflow=workflow,
-            at=tools.clock(),
+            at=context.clock(),
             moments=moments,
         )
         event = self._event(run, "run.started", {"workflowId": workflow})
@@ -212,7 +212,7 @@ class Host:
 
     async def _fail(self, visitor: Visitor, run: Run, problem: MemorywireError) -> Run:
         error = {"code": problem.code, "message": problem.detail}
-        failed = replace(run, status=RunStatus.FAILED, ended_at=self.house.tools.clock(), error=error)
+        failed = replace(run, status=RunStatus.FAILED, ended_at=self.container.context.clock(), error=error)
         await self._ended(visitor, failed)
         return failed
 
@@ -221,7 +221,7 @@ class Host:
         """A run that began before this moment has lasted too long."""
         if Rule.DEADLINE not in self.rules:
             return 0
-        return self.house.tools.clock() - round(self._run_hours * _HOUR_MS)
+        return self.container.context.clock() - round(self._run_hours * _HOUR_MS)
 
     async def _give_up(self, run: Run) -> Run:
         """End a run that lasted too long; gives it as it is, if it has ended meanwhile."""
@@ -253,8 +253,8 @@ class Host:
             await self._file.write(partial(runs.show, run=run.id, reads=reads))
 
     async def _shown(self, visitor: Visitor, read: RunRead) -> Record | None:
-        tools = await self._tools(visitor).serving(read.scope)
-        return await version_of(read.scope, read.id, read.version, tools)
+        context = await self._tools(visitor).serving(read.scope)
+        return await version_of(read.scope, read.id, read.version, context)
 
     async def _filled_in(self, visitor: Visitor, run: Run, value: Json) -> Json:
         if isinstance(value, list):
@@ -268,11 +268,11 @@ class Host:
         return None if found is None else entry_of(found)
 
     def _event(self, run: Run, type: str, payload: Mapping[str, Json]) -> RunEvent:
-        tools = self.house.tools
-        return RunEvent(id=tools.mint(), run=run.id, at=tools.clock(), type=type, payload=payload)
+        context = self.container.context
+        return RunEvent(id=context.mint(), run=run.id, at=context.clock(), type=type, payload=payload)
 
-    def _tools(self, visitor: Visitor) -> Tools:
-        return self.house.as_caller(visitor.name)
+    def _tools(self, visitor: Visitor) -> Context:
+        return self.container.as_caller(visitor.name)
 
     def _open(self, run: Run) -> Attended:
         if run.status is not RunStatus.RUNNING:

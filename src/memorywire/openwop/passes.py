@@ -88,7 +88,7 @@ async def _entries(adapter: Adapter, ref: str) -> list[Record]:
 async def _folded(same: Sequence[Record], adapter: Adapter) -> tuple[str, ...]:
     oldest, *others = same
     request = Merge(scope=oldest.scope, canonical=oldest.id, duplicates=tuple(one.id for one in others))
-    done = await perform(request, adapter.tools)
+    done = await perform(request, adapter.context)
     waits = isinstance(done, Merged) and done.proposal_id is not None
     return () if waits else request.duplicates
 

@@ -7,7 +7,7 @@ from memorywire.model.proposal import State
 from memorywire.model.record import Scope
 from memorywire.model.requests import Forget
 from memorywire.openwop.view import ever_there
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.governance import Office, Rulebook
 from memorywire.pipeline.past_cases import all_proposals
 from memorywire.pipeline.perform import perform
@@ -23,19 +23,19 @@ class _Open(Rulebook):
         return self.base
 
 
-async def sweep(scope: Scope, tools: Tools) -> None:
+async def sweep(scope: Scope, context: Context) -> None:
     """Erase all that a memory ever held, and what waits for a person to get there; the ledger says so."""
-    ids = await ever_there(scope, await tools.serving(scope))
-    if tools.office is not None:
-        ids |= await _waiting(scope, tools.office)
-        tools = replace(tools, office=_letting_pass(tools, tools.office))
+    ids = await ever_there(scope, await context.serving(scope))
+    if context.office is not None:
+        ids |= await _waiting(scope, context.office)
+        context = replace(context, office=_letting_pass(context, context.office))
     if ids:
-        await perform(Forget(scope=scope, ids=tuple(sorted(ids)), hard_delete=True), tools)
+        await perform(Forget(scope=scope, ids=tuple(sorted(ids)), hard_delete=True), context)
 
 
-def _letting_pass(tools: Tools, office: Office) -> Office:
+def _letting_pass(context: Context, office: Office) -> Office:
     base = policy_from_toml({"profile": Profile.OPEN})
-    return replace(office, rulebook=_Open(base, office.journal, tools.clock))
+    return replace(office, rulebook=_Open(base, office.journal, context.clock))
 
 
 async def _waiting(scope: Scope, office: Office) -> set[str]:

@@ -12,8 +12,8 @@ from memorywire.model.change import Footprint, Version
 from memorywire.model.errors import StoreUnavailable
 from memorywire.model.record import Record, Scope
 from memorywire.model.where import Where
-from memorywire.pipeline.context import PAGE, Tools
-from memorywire.stores.contract import Chronicler, Historian
+from memorywire.pipeline.context import PAGE, Context
+from memorywire.stores.contract import SupportsChangeLog, SupportsHistory
 
 BEFORE_ALL: Final = ""
 """Stands for the change when there was none yet."""
@@ -22,23 +22,23 @@ _WANTED_FOR = "memory snapshots"
 _NO_COMMIT = 0  # the sequence begins behind it
 
 
-async def now_at(scope: Scope, tools: Tools) -> str:
+async def now_at(scope: Scope, context: Context) -> str:
     """The newest change to the memory of a scope.
 
     A change has its own sequence in each store that holds it, so the change is what is kept.
     """
-    newest = await tools.historian(_WANTED_FOR).changes(replace(scope, user=None), 1)
+    newest = await context.historian(_WANTED_FOR).changes(replace(scope, user=None), 1)
     return newest[0].id if newest else BEFORE_ALL
 
 
-async def standing(where: Where, behind: str | None, tools: Tools) -> list[Record]:
+async def standing(where: Where, behind: str | None, context: Context) -> list[Record]:
     """The memories that matched right after that change; with None, those that match now."""
     # What is live is read first: a change that comes between the two looks is then among the later ones.
-    live = [record async for record in tools.all_matching(where)]
+    live = [record async for record in context.all_matching(where)]
     if behind is None:
         return live
-    at = await _sequence(where.scope, behind, tools)
-    later = await _later(where.scope, at, tools)
+    at = await _sequence(where.scope, behind, context)
+    later = await _later(where.scope, at, context)
     moved = _touched(later)
     then = [version.record for footprint in later for version in footprint.ended if _stood(version, at)]
     return [
@@ -47,20 +47,20 @@ async def standing(where: Where, behind: str | None, tools: Tools) -> list[Recor
     ]
 
 
-async def one_standing(where: Where, id: str, behind: str | None, tools: Tools) -> Record | None:
+async def one_standing(where: Where, id: str, behind: str | None, context: Context) -> Record | None:
     """The memory of that id, if it matched right after that change; with None, if it matches now."""
     if behind is None:
-        found = await tools.store.get(where.scope, [id])
+        found = await context.store.get(where.scope, [id])
     else:
-        at = await _sequence(where.scope, behind, tools)
-        chain = await tools.historian(_WANTED_FOR).history(where.scope, id)
+        at = await _sequence(where.scope, behind, context)
+        chain = await context.historian(_WANTED_FOR).history(where.scope, id)
         found = [version.record for version in chain if _stood(version, at) and version.record is not None]
     return next((record for record in found if where.matches(record)), None)
 
 
-async def version_of(scope: Scope, id: str, number: int, tools: Tools) -> Record | None:
+async def version_of(scope: Scope, id: str, number: int, context: Context) -> Record | None:
     """One version of a memory, whatever became of it since; None once it is erased."""
-    chain = await tools.historian(_WANTED_FOR).history(scope, id)
+    chain = await context.historian(_WANTED_FOR).history(scope, id)
     return next((version.record for version in chain if version.number == number), None)
 
 
@@ -68,19 +68,19 @@ def _stood(version: Version, at: int) -> bool:
     return version.began <= at and (version.ended is None or version.ended > at)
 
 
-async def ever_there(scope: Scope, tools: Tools) -> set[str]:
+async def ever_there(scope: Scope, context: Context) -> set[str]:
     """The ids of everything that a memory ever held."""
-    return _touched(await _later(scope, _NO_COMMIT, tools))
+    return _touched(await _later(scope, _NO_COMMIT, context))
 
 
 def _touched(footprints: Sequence[Footprint]) -> set[str]:
     return {version.id for one in footprints for version in (*one.began, *one.ended)}
 
 
-async def _sequence(scope: Scope, change: str, tools: Tools) -> int:
+async def _sequence(scope: Scope, change: str, context: Context) -> int:
     if change == BEFORE_ALL:
         return _NO_COMMIT
-    found = await tools.historian(_WANTED_FOR).footprint(replace(scope, user=None), change)
+    found = await context.historian(_WANTED_FOR).footprint(replace(scope, user=None), change)
     if found is None:
         raise StoreUnavailable(
             "the store has not come as far as the run that looks at it", fix="ask again in a while"
@@ -88,19 +88,19 @@ async def _sequence(scope: Scope, change: str, tools: Tools) -> int:
     return found.sequence
 
 
-async def _later(scope: Scope, at: int, tools: Tools) -> list[Footprint]:
+async def _later(scope: Scope, at: int, context: Context) -> list[Footprint]:
     """What was done to the agent's memory after that commit, in any order."""
     whole = replace(scope, user=None)
-    if not isinstance(tools.store, Chronicler):
-        return await _newer(whole, at, tools.historian(_WANTED_FOR))
+    if not isinstance(context.store, SupportsChangeLog):
+        return await _newer(whole, at, context.historian(_WANTED_FOR))
     found: list[Footprint] = []
-    while page := await tools.store.log(whole, at, PAGE):
+    while page := await context.store.log(whole, at, PAGE):
         found += page
         at = page[-1].sequence
     return found
 
 
-async def _newer(scope: Scope, at: int, historian: Historian) -> list[Footprint]:
+async def _newer(scope: Scope, at: int, historian: SupportsHistory) -> list[Footprint]:
     """As `_later`, change by change, for a store that hands out its past only that way."""
     found: list[Footprint] = []
     seen, limit = 0, PAGE

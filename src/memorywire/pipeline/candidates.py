@@ -10,14 +10,14 @@ from memorywire.model.query import Query, Scored
 from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
 from memorywire.model.requests import Fusion, Recall
 from memorywire.model.values import dataclass
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.question_vectors import Wording
 from memorywire.pipeline.replicate import anchor_of
 from memorywire.pipeline.verify_hits import Believed, believe, trusted
 from memorywire.search.fuse import Fused, Ranking, Rules, fuse
 from memorywire.search.reference import cosine, floats
 from memorywire.search.relevance import evidence, relevance
-from memorywire.stores.contract import Enough, FallsBack, Fanned, Found, LateAsker
+from memorywire.stores.contract import Enough, FallsBack, Fanned, Found, SupportsDeferredQuery
 
 _LEAST = 20
 """Each of several stores is asked for at least this many hits, so that what one ranks low another can
@@ -64,19 +64,23 @@ class Asked:
         return replace(scored, score=self.fused[scored.record.id], signals=signals)
 
 
-def begun(request: Recall, tools: Tools) -> Wording:
+def begun(request: Recall, context: Context) -> Wording:
     """The wording of the query; embedding has begun where the store can start before it is done."""
-    wording = Wording(request.query, tools.embedder, tools.rests)
-    if _late_asker(request, tools) is not None:
+    wording = Wording(request.query, context.embedder, context.rests)
+    if _late_asker(request, context) is not None:
         wording.begin()
     return wording
 
 
-def _late_asker(request: Recall, tools: Tools) -> LateAsker | None:
+def _late_asker(request: Recall, context: Context) -> SupportsDeferredQuery | None:
     """The store, if it takes a question before its vectors are made, and is asked as a whole."""
-    store = tools.store
+    store = context.store
     apart = request.fusion is Fusion.LEGS or (isinstance(store, Fanned) and request.as_of is None)
-    return store if isinstance(store, LateAsker) and not apart and not isinstance(store, FallsBack) else None
+    return (
+        store
+        if isinstance(store, SupportsDeferredQuery) and not apart and not isinstance(store, FallsBack)
+        else None
+    )
 
 
 async def ask(
@@ -84,7 +88,7 @@ async def ask(
     wording: Wording,
     limit: int,
     request: Recall,
-    tools: Tools,
+    context: Context,
     *,
     enough: Enough | None = None,
 ) -> Asked:
@@ -94,26 +98,26 @@ async def ask(
     question is embedded on the way. A store may stop at `enough` candidates where all would be admitted
     alike.
     """
-    store = _late_asker(request, tools)
+    store = _late_asker(request, context)
     search = None if store is None else wording.late(question, limit, store, enough)
     if search is not None:
-        name = tools.names[0]
-        hits = await tools.timed(name, search)
+        name = context.names[0]
+        hits = await context.timed(name, search)
         return Asked(candidates=hits, outcomes=(Outcome(store=name, count=len(hits)),))
     query = await wording.embedded(question)
-    if isinstance(tools.store, Fanned) and request.as_of is None:
-        return await ask_each(query, limit, request, tools.store, tools)
+    if isinstance(context.store, Fanned) and request.as_of is None:
+        return await ask_each(query, limit, request, context.store, context)
     if request.fusion is Fusion.LEGS:
-        return await ask_legs(query, limit, tools)
-    return _asked(await _search(query, limit, tools))
+        return await ask_legs(query, limit, context)
+    return _asked(await _search(query, limit, context))
 
 
-async def _search(query: Query, limit: int, tools: Tools) -> Found:
+async def _search(query: Query, limit: int, context: Context) -> Found:
     """What the store answers, or, when it fails and has a fallback, what the fallback answers."""
-    name, store = tools.names[0], tools.store
+    name, store = context.names[0], context.store
     if isinstance(store, FallsBack):
-        return replace(await tools.timed(name, store.search_either(query, limit)), store=name)
-    return Found(store=name, hits=tuple(await tools.timed(name, store.search(query, limit))))
+        return replace(await context.timed(name, store.search_either(query, limit)), store=name)
+    return Found(store=name, hits=tuple(await context.timed(name, store.search(query, limit))))
 
 
 def _asked(found: Found) -> Asked:
@@ -129,7 +133,7 @@ def _absent(*founds: Found) -> tuple[str, ...]:
     return tuple({found.store for found in founds if found.error is not None})
 
 
-async def ask_legs(query: Query, limit: int, tools: Tools) -> Asked:
+async def ask_legs(query: Query, limit: int, context: Context) -> Asked:
     """Search one store by the vector alone and by the words alone, and join both by reciprocal ranks.
 
     A candidate keeps the score of an ordinary search by both. One that the ordinary search did not return is
@@ -140,12 +144,12 @@ async def ask_legs(query: Query, limit: int, tools: Tools) -> Asked:
         "vector": Query(where=query.where, text="", vector=query.vector),
         "text": Query(where=query.where, text=query.text),
     }
-    founds = {leg: await _search(alone, depth, tools) for leg, alone in legs.items()}
+    founds = {leg: await _search(alone, depth, context) for leg, alone in legs.items()}
     rankings = [
         Ranking(store=leg, hits=[hit for hit in found.hits if hit.signals.get(leg, 0.0) > 0])
         for leg, found in founds.items()
     ]
-    by_everything = await _search(query, depth, tools)
+    by_everything = await _search(query, depth, context)
     whole = {hit.record.id: hit for hit in by_everything.hits}
     fused = fuse(rankings, Rules(fusion=Fusion.LEGS))[:depth]  # the floor is not told by places
     return Asked(
@@ -162,27 +166,27 @@ def _by_legs(one: Fused) -> Scored:
     return _worth(one.record, told.get("vector", 0.0), told.get("text", 0.0))
 
 
-async def ask_each(query: Query, least: int, request: Recall, fan: Fanned, tools: Tools) -> Asked:
+async def ask_each(query: Query, least: int, request: Recall, fan: Fanned, context: Context) -> Asked:
     """Ask several stores, drop what cannot be believed, and join the rest into one list of candidates."""
     limit = max(least, _LEAST)
     founds = await fan.search_each(query, limit)
     for found in founds:
-        tools.took(found.store, found.elapsed)
+        context.took(found.store, found.elapsed)
     if all(found.error is not None for found in founds):
         said = "; ".join(f"{found.store}: {found.error.detail}" for found in founds if found.error)
         raise StoreUnavailable(f"no store answered: {said}")
-    believed = await believe(founds, query.where, fan, tools)
-    weights = tools.routing.weights
+    believed = await believe(founds, query.where, fan, context)
+    weights = context.routing.weights
     rankings = [
         Ranking(store=one.store, hits=one.hits, weight=weights.get(one.store, 1.0))
         for one in trusted(believed)
     ]
-    rules = Rules(fusion=request.fusion, quorum=request.quorum_k, trim=tools.routing.trim)
+    rules = Rules(fusion=request.fusion, quorum=request.quorum_k, trim=context.routing.trim)
     fused = fuse(rankings, rules)
-    reranked = tools.routing.reranks(request.fusion)
+    reranked = context.routing.reranks(request.fusion)
     if not reranked:
         fused = fused[:limit]
-    candidates = await _measured(fused, query, fan, [found.store for found in founds], tools)
+    candidates = await _measured(fused, query, fan, [found.store for found in founds], context)
     if reranked:
         candidates = sorted(candidates, key=lambda scored: (-scored.score, scored.record.id))[:limit]
     return Asked(
@@ -213,18 +217,18 @@ def _degraded(founds: Sequence[Found], believed: Sequence[Believed], request: Re
 
 
 async def _measured(
-    fused: Sequence[Fused], query: Query, fan: Fanned, asked: Sequence[str], tools: Tools
+    fused: Sequence[Fused], query: Query, fan: Fanned, asked: Sequence[str], context: Context
 ) -> list[Scored]:
     """The fused memories, each scored by its own evidence.
 
     The score of a store counts where it can be trusted (see `agreed`); otherwise the memory is embedded again
     here.
     """
-    anchor = None if tools.office is None else anchor_of(fan, tools.office.journal)
+    anchor = None if context.office is None else anchor_of(fan, context.office.journal)
     measuring = [name for name in asked if fan.child(name).features >= MEASURED]
     found = [agreed(one, anchor if anchor in asked else None, measuring) for one in fused]
     bare = [one.record for one, scored in zip(fused, found, strict=True) if scored is None]
-    own = {scored.record.id: scored for scored in await _measure(bare, query, tools)}
+    own = {scored.record.id: scored for scored in await _measure(bare, query, context)}
     return [scored or own[one.record.id] for one, scored in zip(fused, found, strict=True)]
 
 
@@ -244,12 +248,12 @@ def agreed(one: Fused, anchor: str | None, measuring: Sequence[str]) -> Scored |
     return replace(vote, record=one.record, score=min(max(vote.score, 0.0), 1.0))
 
 
-async def _measure(records: Sequence[Record], query: Query, tools: Tools) -> list[Scored]:
+async def _measure(records: Sequence[Record], query: Query, context: Context) -> list[Scored]:
     """Score records here, by the vector alone: each is embedded again and compared with the query."""
     if not records or query.vector is None:
         return [Scored(record=record, score=0.0, signals={}) for record in records]
     asked = floats(query.vector)
-    vectors = await tools.embedder.embed([record.meaning for record in records])
+    vectors = await context.embedder.embed([record.meaning for record in records])
     near = [cosine(asked, floats(vector)) for vector in vectors]
     return [by_vector(record, each) for record, each in zip(records, near, strict=True)]
 

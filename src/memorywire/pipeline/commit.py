@@ -10,7 +10,7 @@ from memorywire.model.requests import Request
 from memorywire.model.values import dataclass, maker, replaced
 
 if TYPE_CHECKING:  # tools name the corridor they lead through
-    from memorywire.pipeline.context import Tools
+    from memorywire.pipeline.context import Context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,38 +63,38 @@ class Submitted:
         return self.status is Status.STAGED
 
 
-Corridor: TypeAlias = Callable[[Plan, "Tools"], Awaitable[Submitted]]
+Corridor: TypeAlias = Callable[[Plan, "Context"], Awaitable[Submitted]]
 
 
-async def straight(plan: Plan, tools: "Tools") -> Submitted:
+async def straight(plan: Plan, context: "Context") -> Submitted:
     """The corridor without governance: the store commits the change; nothing judges it or records it."""
-    await tools.store.write(await with_vectors(plan.change, tools))
-    return committed(plan.change.id, touched(plan.change), tools)
+    await context.store.write(await with_vectors(plan.change, context))
+    return committed(plan.change.id, touched(plan.change), context)
 
 
-def committed(change_id: str, memories: int, tools: "Tools") -> Submitted:
+def committed(change_id: str, memories: int, context: "Context") -> Submitted:
     return maker(Submitted)(
         status=Status.COMMITTED,
-        outcomes=tuple([maker(Outcome)(store=name, count=memories) for name in tools.names]),
+        outcomes=tuple([maker(Outcome)(store=name, count=memories) for name in context.names]),
         change_id=change_id,
     )
 
 
-def staged(proposal: Proposal, tools: "Tools") -> Submitted:
+def staged(proposal: Proposal, context: "Context") -> Submitted:
     """The result of a plan that was held: its proposal waits for a person."""
     return Submitted(
         status=Status.STAGED,
         outcomes=(),
         proposal_id=proposal.id,
-        approval_url=tools.governance.address(proposal),
+        approval_url=context.governance.address(proposal),
         rule=proposal.rule,
         held=proposal.change,
     )
 
 
-def untouched(tools: "Tools") -> Submitted:
+def untouched(context: "Context") -> Submitted:
     """The result of a plan with nothing to do, or of a dry run."""
-    return Submitted(status=Status.COMMITTED, outcomes=tuple(map(_nothing_from, tools.names)))
+    return Submitted(status=Status.COMMITTED, outcomes=tuple(map(_nothing_from, context.names)))
 
 
 def _nothing_from(store: str) -> Outcome:
@@ -114,12 +114,12 @@ def effect(change: Change) -> object:
     return said, change.end, change.erase
 
 
-async def with_vectors(change: Change, tools: "Tools") -> Change:
+async def with_vectors(change: Change, context: "Context") -> Change:
     """The change with a vector on each put that needs one: not given, not copied, not left out on purpose."""
     missing = [put for put in change.put if put.vector is None and put.like is None and not put.bare]
     if not missing:
         return change
-    vectors = iter(await tools.embedder.embed([put.record.meaning for put in missing]))
+    vectors = iter(await context.embedder.embed([put.record.meaning for put in missing]))
     return replaced(
         change,
         put=tuple([replaced(put, vector=next(vectors)) if put in missing else put for put in change.put]),

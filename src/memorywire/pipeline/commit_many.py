@@ -9,13 +9,13 @@ from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Record
 from memorywire.model.values import maker
 from memorywire.pipeline.commit import Plan, Submitted, committed, straight
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.govern import governed
 from memorywire.pipeline.ledger import entries_of
 from memorywire.policy.bulk import Bench, cleared, signless
 from memorywire.policy.judge import Judgement
 from memorywire.policy.rules import Verdict
-from memorywire.stores.contract import Gatherer
+from memorywire.stores.contract import SupportsBulkWrite
 
 Ended: TypeAlias = Submitted | Exception
 Planning: TypeAlias = Callable[[int], Plan]
@@ -23,50 +23,50 @@ Planning: TypeAlias = Callable[[int], Plan]
 _Writing: TypeAlias = Callable[[Sequence[Change]], Awaitable[Sequence[int | Exception]]]
 
 
-async def submit_each(changes: Sequence[Change], plan: Planning, tools: Tools) -> list[Ended]:
+async def submit_each(changes: Sequence[Change], plan: Planning, context: Context) -> list[Ended]:
     """The result of each change, as if its plan had been submitted alone.
 
     Each change begins one complete version and does nothing else, and its request held no secret and asks for
     nothing more. No two may concern the same memory or say the same. What a rule holds or refuses, or what
     looks suspicious, is submitted alone.
     """
-    ended = await _ended_together(changes, tools)
+    ended = await _ended_together(changes, context)
     others = [at for at in range(len(changes)) if at not in ended]
-    ended |= zip(others, await asyncio.gather(*(_alone(plan(at), tools) for at in others)), strict=True)
+    ended |= zip(others, await asyncio.gather(*(_alone(plan(at), context) for at in others)), strict=True)
     return [ended[at] for at in range(len(changes))]
 
 
-async def _alone(plan: Plan, tools: Tools) -> Ended:
+async def _alone(plan: Plan, context: Context) -> Ended:
     try:
-        return await tools.submit(plan)
+        return await context.submit(plan)
     except MemorywireError as problem:
         return problem
 
 
-async def _ended_together(changes: Sequence[Change], tools: Tools) -> dict[int, Ended]:
+async def _ended_together(changes: Sequence[Change], context: Context) -> dict[int, Ended]:
     """The results of the changes that nothing stands in the way of, by their index."""
-    store = tools.store
-    if tools.corridor is straight and isinstance(store, Gatherer):
-        return await _committed(dict(enumerate(changes)), tools, store.write_many)
-    if not changes or tools.corridor is not governed or not tools.governance.journal.shares(store):
+    store = context.store
+    if context.corridor is straight and isinstance(store, SupportsBulkWrite):
+        return await _committed(dict(enumerate(changes)), context, store.write_many)
+    if not changes or context.corridor is not governed or not context.governance.journal.shares(store):
         return {}
-    policy = await tools.governance.rulebook.policy(changes[0].scope.tenant)
-    bench = Bench(policy, tools.governance.caller)
+    policy = await context.governance.rulebook.policy(changes[0].scope.tenant)
+    bench = Bench(policy, context.governance.caller)
     if not bench.can_tell:
         return {}
     records = [_record(change) for change in changes]
     clear = cleared(records, signless)
-    if "rejected_before" in policy.asked and await tools.governance.rejected.has_any(records):
+    if "rejected_before" in policy.asked and await context.governance.rejected.has_any(records):
         return {}
     judged = ((at, _judged(change, bench)) for at, change in enumerate(changes) if clear[at])
     allowed = {at: judgement.rule for at, judgement in judged if judgement is not None}
 
     async def write(passing: Sequence[Change]) -> Sequence[int | Exception]:
-        return await tools.governance.journal.write_many(
-            passing, entries_of(passing, list(allowed.values()), tools)
+        return await context.governance.journal.write_many(
+            passing, entries_of(passing, list(allowed.values()), context)
         )
 
-    return await _committed({at: changes[at] for at in allowed}, tools, write)
+    return await _committed({at: changes[at] for at in allowed}, context, write)
 
 
 def _record(change: Change) -> Record:
@@ -79,7 +79,7 @@ def _judged(change: Change, bench: Bench) -> Judgement | None:
     return judgement if judgement.verdict is Verdict.ALLOW and not bench.is_learned(judgement) else None
 
 
-async def _committed(changes: dict[int, Change], tools: Tools, write: _Writing) -> dict[int, Ended]:
+async def _committed(changes: dict[int, Change], context: Context, write: _Writing) -> dict[int, Ended]:
     """The result of each change; when the transaction fails, it fails for all of them."""
     if not changes:
         return {}
@@ -92,8 +92,8 @@ async def _committed(changes: dict[int, Change], tools: Tools, write: _Writing) 
         done = [problem] * len(changes)
     elapsed = now() - began
     for _ in changes:
-        tools.took(tools.store.name, elapsed)
-    alike = committed("", 1, tools)
+        context.took(context.store.name, elapsed)
+    alike = committed("", 1, context)
     told = zip(changes.items(), done, strict=True)
     return {at: one if isinstance(one, Exception) else _of(alike, change) for (at, change), one in told}
 

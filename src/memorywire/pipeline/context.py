@@ -17,7 +17,7 @@ from memorywire.pipeline.question_vectors import Rests
 from memorywire.pipeline.routing import ALONE, Routing
 from memorywire.search.admit import Floors
 from memorywire.search.embed import Embedder
-from memorywire.stores.contract import Fanned, Historian, Store, Tracker
+from memorywire.stores.contract import Fanned, Store, SupportsHistory, Tracker
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ async def nowhere_else(scope: Scope) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tools:
+class Context:
     """The store, the embedder with its floors, the clock, the id mint and the routing of several stores.
 
     `watching` is told how long stores take for `operation`, the one these tools were given to. `placing`
@@ -77,7 +77,7 @@ class Tools:
         finally:
             self.took(store, now() - began)
 
-    async def serving(self, scope: Scope) -> "Tools":
+    async def serving(self, scope: Scope) -> "Context":
         """The same tools with the store that keeps the memories of the scope."""
         store = await self.placing(scope)
         return self if store is None else replace(self, store=store)
@@ -97,9 +97,9 @@ class Tools:
         """What somebody says beside a memory (a reason, a note), as it may be written down."""
         return said if said is None or self.office is None else self.office.redactor.text(said)[0]
 
-    def historian(self, wanted_for: str) -> Historian:
+    def historian(self, wanted_for: str) -> SupportsHistory:
         """The store's memory of its own past, or the problem that it has none."""
-        if not isinstance(self.store, Historian):
+        if not isinstance(self.store, SupportsHistory):
             raise unsupported(wanted_for, f"store {self.store.name} keeps no history")
         return self.store
 

@@ -17,23 +17,23 @@ from memorywire.model.layer import MARK, Conversation, Event, EventState, Fact, 
 from memorywire.model.record import MemoryType, Record
 from memorywire.model.requests import Remember
 from memorywire.pipeline.commit import Plan, Submitted
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.receipts import known
 from memorywire.pipeline.remember import draft, remember
-from memorywire.stores.contract import Historian
+from memorywire.stores.contract import SupportsHistory
 
 AWAY = (StoreError, EmbedderFailed, EmbedderNotConfigured)
 """Errors that say nothing about the memory: it cannot be kept now, but may be later."""
 
 
-async def remembered(event: Event, requests: Iterable[Remember], tools: Tools) -> Event:
+async def remembered(event: Event, requests: Iterable[Remember], context: Context) -> Event:
     """Remember each request, and note in the event what was kept, held or refused."""
     memories: list[str] = []
     held: list[str] = []
     refused: list[str] = []
     for request in requests:
         try:
-            receipt = await _kept(request, tools)
+            receipt = await _kept(request, context)
         except AWAY:
             raise
         except MemorywireError as problem:
@@ -90,32 +90,32 @@ def facts(event: Event, conversation: Conversation, found: Sequence[Fact], name:
     ]
 
 
-async def _kept(request: Remember, tools: Tools) -> Remembered:
+async def _kept(request: Remember, context: Context) -> Remembered:
     """Remember a fact unless it is known; remember a turn even when another turn says the same."""
     if request.id is None:
-        return await remember(request, tools)
-    there = await _there(request, tools)
+        return await remember(request, context)
+    there = await _there(request, context)
     if there is not None:
-        return known(tools, there.id, there.version, there.updated_at, None)
-    repeating = replace(tools, corridor=partial(_also_twice, tools))
+        return known(context, there.id, there.version, there.updated_at, None)
+    repeating = replace(context, corridor=partial(_also_twice, context))
     try:
-        return await remember(_keyed(request, tools), repeating)
+        return await remember(_keyed(request, context), repeating)
     except Conflict:  # an earlier try has kept it, and somebody has forgotten it since
-        return known(tools, request.id, 1, tools.clock(), None)
+        return known(context, request.id, 1, context.clock(), None)
 
 
-def _keyed(turn: Remember, tools: Tools) -> Remember:
+def _keyed(turn: Remember, context: Context) -> Remember:
     """The turn with an idempotency key, where possible, so that a held turn is not proposed twice."""
-    can_be = tools.office is not None and isinstance(tools.store, Historian)
+    can_be = context.office is not None and isinstance(context.store, SupportsHistory)
     return replace(turn, idempotency_key=turn.id) if can_be else turn
 
 
-async def _there(request: Remember, tools: Tools) -> Record | None:
+async def _there(request: Remember, context: Context) -> Record | None:
     """The memory of this turn, if an earlier try kept it, or an earlier call gave the same dated turn."""
-    found = await tools.store.get(request.scope, [request.id or ""])
+    found = await context.store.get(request.scope, [request.id or ""])
     if found or request.occurred_at is None:
         return found[0] if found else None
-    twin = await tools.store.duplicate(draft(request), tools.clock())
+    twin = await context.store.duplicate(draft(request), context.clock())
     return twin if twin is not None and _turn(twin) == _turn(request) else None
 
 
@@ -124,7 +124,7 @@ def _turn(said: Record | Remember) -> object:
     return said.session_id, {name: value for name, value in said.metadata.items() if name != MARK}
 
 
-async def _also_twice(tools: Tools, plan: Plan, _: Tools) -> Submitted:
+async def _also_twice(context: Context, plan: Plan, _: Context) -> Submitted:
     """A corridor that keeps a turn even when a memory says the same: people repeat themselves."""
     puts = tuple(replace(put, unique=False) for put in plan.change.put)
-    return await tools.submit(replace(plan, change=replace(plan.change, put=puts)))
+    return await context.submit(replace(plan, change=replace(plan.change, put=puts)))

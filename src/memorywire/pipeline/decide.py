@@ -12,7 +12,7 @@ from memorywire.model.proposal import FOLLOWING, Proposal, State
 from memorywire.model.record import MemoryType, Record, Scope, Trust
 from memorywire.model.requests import Remember, Strategy
 from memorywire.model.review import ERASE, Decide, Decided, Verb
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.ledger import entry_about, entry_of
 from memorywire.pipeline.merge import merged_record
 from memorywire.pipeline.outbox import carry_out
@@ -26,58 +26,58 @@ _LOOK_AGAIN = "look at what it would do now, and decide again"
 _TARGETED = frozenset({Verb.MERGE, Verb.SUPERSEDE, Verb.FORGET_SIMILAR})
 
 
-async def decide(request: Decide, tools: Tools) -> Decided:
+async def decide(request: Decide, context: Context) -> Decided:
     """Carry the decision out, or raise and leave everything as it was."""
     _refuse_nonsense(request)
-    proposals = [await find(request.reach, id, tools) for id in request.proposal_ids]
+    proposals = [await find(request.reach, id, context) for id in request.proposal_ids]
     if request.verb is Verb.REOPEN:
-        return await reopen(proposals, request, tools)
+        return await reopen(proposals, request, context)
     state = State.REJECTED if request.verb is Verb.REJECT else State.APPROVED
     for proposal in proposals:
         _refuse_if_settled(proposal, state, request.seen)
     if state is State.REJECTED:
-        return await _close(proposals, state, request, tools)
-    await _refuse_own_proposals(proposals, tools)
+        return await _close(proposals, state, request, context)
+    await _refuse_own_proposals(proposals, context)
     _refuse_unconfirmed(proposals, request)
     recalls = [proposal for proposal in proposals if proposal.change is None]
     if recalls:
         _refuse_as_a_change(recalls, request)
-        return await _close(recalls, state, request, tools)
-    return await _approve(proposals, request, await tools.serving(proposals[0].scope))
+        return await _close(recalls, state, request, context)
+    return await _approve(proposals, request, await context.serving(proposals[0].scope))
 
 
-async def _close(proposals: Sequence[Proposal], state: State, request: Decide, tools: Tools) -> Decided:
+async def _close(proposals: Sequence[Proposal], state: State, request: Decide, context: Context) -> Decided:
     """Close proposals that change nothing: rejected ones, and recalls that may go ahead."""
-    decision = decision_of(request, None, tools)
+    decision = decision_of(request, None, context)
     closed = tuple(moved(proposal, state, decision) for proposal in proposals)
-    office = tools.governance
+    office = context.governance
     words = await office.rejected.rejecting(proposals) if state is State.REJECTED else ()
-    await office.journal.write(Act(proposals=closed, entries=_entries(closed, tools), rejected=words))
+    await office.journal.write(Act(proposals=closed, entries=_entries(closed, context), rejected=words))
     office.rejected.forget()
     return receipt(request, state, decision, None)
 
 
-async def _approve(proposals: Sequence[Proposal], request: Decide, tools: Tools) -> Decided:
+async def _approve(proposals: Sequence[Proposal], request: Decide, context: Context) -> Decided:
     try:
         held = [(proposal, proposal.change) for proposal in proposals if proposal.change is not None]
-        chosen = [await _chosen(proposal, change, request, tools) for proposal, change in held]
-        change = await _weighed_again(_combined(chosen, tools), tools)
-        decision = decision_of(request, change.id, tools)
+        chosen = [await _chosen(proposal, change, request, context) for proposal, change in held]
+        change = await _weighed_again(_combined(chosen, context), context)
+        decision = decision_of(request, change.id, context)
         approved = tuple(moved(proposal, State.APPROVED, decision) for proposal in proposals)
         act = Act(
             proposals=approved,
             entries=(
-                entry_of(change, "committed", tools, proposals=[*request.proposal_ids]),
-                *_entries(approved, tools),
+                entry_of(change, "committed", context, proposals=[*request.proposal_ids]),
+                *_entries(approved, context),
             ),
             erased=tuple((change.scope, id) for id in change.erase),
-            unsaid=await unsaid(change, tools),
-            accepted=await tools.governance.rejected.accepting(proposals),
+            unsaid=await unsaid(change, context),
+            accepted=await context.governance.rejected.accepting(proposals),
         )
-        done = await carry_out(change, act, tools)
-        tools.governance.rejected.forget()
+        done = await carry_out(change, act, context)
+        context.governance.rejected.forget()
     except Conflict as conflict:
-        stale = await plan_again(proposals, conflict, tools)
+        stale = await plan_again(proposals, conflict, context)
         raise Conflict(
             f"memory has moved since this was planned: {conflict.detail}",
             field="proposal_id",
@@ -87,35 +87,35 @@ async def _approve(proposals: Sequence[Proposal], request: Decide, tools: Tools)
     return replace(receipt(request, State.APPROVED, decision, done), erased=erased)
 
 
-async def _chosen(proposal: Proposal, change: Change, request: Decide, tools: Tools) -> Change:
+async def _chosen(proposal: Proposal, change: Change, request: Decide, context: Context) -> Change:
     """The change a decision means."""
     match request.verb:
         case Verb.EDIT:
-            return await plan_anew(proposal, _edited(proposal, request), tools)
+            return await plan_anew(proposal, _edited(proposal, request), context)
         case Verb.SUPERSEDE:
             asked = _remember(proposal)
             target = request.target or ""
-            return await plan_anew(proposal, replace(asked, supersedes=(*asked.supersedes, target)), tools)
+            return await plan_anew(proposal, replace(asked, supersedes=(*asked.supersedes, target)), context)
         case Verb.MERGE:
-            return _folded(change, await _target(change, request, tools), tools)
+            return _folded(change, await _target(change, request, context), context)
         case Verb.FORGET_SIMILAR:
-            old = await _target(change, request, tools)
+            old = await _target(change, request, context)
             end = End(id=old.id, version=old.version, reason=EndReason.FORGOTTEN)
             return replace(change, end=(*change.end, end))
     return change
 
 
-def _folded(change: Change, canonical: Record, tools: Tools) -> Change:
+def _folded(change: Change, canonical: Record, context: Context) -> Change:
     """The change that merges the proposed memory into an existing one."""
     proposed = change.put[0].record
-    merged = merged_record(canonical, [proposed], Strategy.MERGE_CONTENT, tools.clock())
+    merged = merged_record(canonical, [proposed], Strategy.MERGE_CONTENT, context.clock())
     kept = replace(merged, merged_from=canonical.merged_from)  # the proposed one never was a memory
     return replace(change, put=(Put(record=kept, base=Base.LIVE),), end=change.end)
 
 
-async def _target(change: Change, request: Decide, tools: Tools) -> Record:
-    found = await tools.store.get(change.scope, [request.target or ""])
-    if not found or not found[0].alive(tools.clock()):
+async def _target(change: Change, request: Decide, context: Context) -> Record:
+    found = await context.store.get(change.scope, [request.target or ""])
+    if not found or not found[0].alive(context.clock()):
         raise NotFound(f"no live memory {request.target}", field="target")
     if len(change.put) != 1:
         raise InvalidRequest("only a held memory can be combined with another", field="verb")
@@ -135,9 +135,9 @@ def _remember(proposal: Proposal) -> Remember:
     return proposal.request
 
 
-def _combined(changes: Sequence[Change], tools: Tools) -> Change:
+def _combined(changes: Sequence[Change], context: Context) -> Change:
     """All changes as one, dated now, so that it is committed and undone as a whole."""
-    now, first = tools.clock(), changes[0]
+    now, first = context.clock(), changes[0]
     agents = {(change.scope.tenant, change.scope.agent) for change in changes}
     if len(agents) > 1:
         raise InvalidRequest("a batch is of one agent", field="proposal_ids", fix="decide agent by agent")
@@ -156,12 +156,12 @@ def _combined(changes: Sequence[Change], tools: Tools) -> Change:
     )
 
 
-async def _weighed_again(change: Change, tools: Tools) -> Change:
+async def _weighed_again(change: Change, context: Context) -> Change:
     """The change with each memory trusted no more than its origins are now; they may have fallen."""
     named = {id for put in change.put for id in put.record.derived_from}
     if not named:
         return change
-    origins = {record.id: record.trust for record in await tools.store.get(change.scope, sorted(named))}
+    origins = {record.id: record.trust for record in await context.store.get(change.scope, sorted(named))}
 
     def weighed(put: Put) -> Put:
         known = [origins[id] for id in put.record.derived_from if id in origins]
@@ -216,9 +216,9 @@ def _refuse_unconfirmed(proposals: Sequence[Proposal], request: Decide) -> None:
         )
 
 
-async def _refuse_own_proposals(proposals: Sequence[Proposal], tools: Tools) -> None:
+async def _refuse_own_proposals(proposals: Sequence[Proposal], context: Context) -> None:
     """Where policy asks for two people, refuse an approval by the proposer or by somebody who may be."""
-    office = tools.governance
+    office = context.governance
     if not office.rulebook.base.four_eyes:
         return
     identities = {office.caller, office.principal or office.caller}
@@ -249,6 +249,6 @@ def _refuse_if_settled(proposal: Proposal, state: State, seen: str | None) -> No
         )
 
 
-def _entries(decided: Sequence[Proposal], tools: Tools) -> tuple[Entry, ...]:
-    now, by = tools.clock(), tools.governance.caller
+def _entries(decided: Sequence[Proposal], context: Context) -> tuple[Entry, ...]:
+    now, by = context.clock(), context.governance.caller
     return tuple(entry_about(proposal, proposal.state.value, by, now) for proposal in decided)

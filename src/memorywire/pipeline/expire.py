@@ -9,7 +9,7 @@ from memorywire.model.record import RECALLABLE, Record, Standing
 from memorywire.model.requests import Action, Expire
 from memorywire.model.where import Where
 from memorywire.pipeline.commit import Plan, untouched
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.forget import refuse_too_many
 
 # Only what the action would change is selected, so running a policy twice changes nothing twice.
@@ -21,17 +21,17 @@ _ELIGIBLE = {
 _BECOMES = {Action.ARCHIVE: Standing.ARCHIVED, Action.DEMOTE: Standing.DEMOTED}
 
 
-async def expire(request: Expire, tools: Tools) -> Expired:
+async def expire(request: Expire, context: Context) -> Expired:
     """Apply the action to every live memory that meets all conditions of the policy."""
     if request.policy.no_recall_in_days is not None:
-        tools.tracker("policy.no_recall_in_days")
-    now = tools.clock()
-    matched = [record async for record in tools.all_matching(_where(request, now))]
+        context.tracker("policy.no_recall_in_days")
+    now = context.clock()
+    matched = [record async for record in context.all_matching(_where(request, now))]
     refuse_too_many(len(matched), request.max_affected)
-    done = untouched(tools)
+    done = untouched(context)
     if matched and not request.dry_run:
-        change = _plan(request, tools, matched, now)
-        done = await tools.submit(Plan(change=change, request=request, by_filter=True))
+        change = _plan(request, context, matched, now)
+        done = await context.submit(Plan(change=change, request=request, by_filter=True))
     return Expired(
         matched_count=len(matched),
         matched_ids=tuple(record.id for record in matched),
@@ -50,8 +50,8 @@ async def expire(request: Expire, tools: Tools) -> Expired:
     )
 
 
-def _plan(request: Expire, tools: Tools, matched: list[Record], now: int) -> Change:
-    change = Change(id=tools.mint(), operation="expire", scope=request.scope, at=now)
+def _plan(request: Expire, context: Context, matched: list[Record], now: int) -> Change:
+    change = Change(id=context.mint(), operation="expire", scope=request.scope, at=now)
     if request.action is Action.FORGET:
         ends = (End(id=r.id, version=r.version, reason=EndReason.EXPIRED) for r in matched)
         return replace(change, end=tuple(ends))

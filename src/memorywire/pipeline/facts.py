@@ -9,7 +9,7 @@ from memorywire.model.record import Scope
 from memorywire.model.requests import MinRelevance, Recall
 from memorywire.model.values import dataclass
 from memorywire.model.where import And, Compare, Filter, Not, Operator, Or
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.recall import recall
 
 
@@ -24,9 +24,9 @@ class Asked:
     sources: tuple[Kind, ...] = tuple(Kind)
 
 
-async def facts(asked: Asked, usual: Tools) -> FoundFacts:
+async def facts(asked: Asked, usual: Context) -> FoundFacts:
     """The facts that answer the question; values of keys are never among them."""
-    tools = await usual.serving(asked.scope)
+    context = await usual.serving(asked.scope)
     request = Recall(
         scope=asked.scope,
         query=asked.query,
@@ -34,7 +34,7 @@ async def facts(asked: Asked, usual: Tools) -> FoundFacts:
         min_relevance=asked.min_relevance,
         filter=Or(tuple(_KINDS[kind] for kind in asked.sources)),
     )
-    found = await recall(request, tools)
+    found = await recall(request, context)
     return FoundFacts(
         facts=tuple(_fact(hit) for hit in found),
         verdict=found.verdict,

@@ -8,23 +8,23 @@ from memorywire.model.record import Record, Standing
 from memorywire.model.requests import Forget
 from memorywire.model.where import Where
 from memorywire.pipeline.commit import Plan, untouched
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 
 _EVER = 0  # alive at the epoch: expired memories are forgotten like any other
 
 
-async def forget(request: Forget, tools: Tools) -> Forgotten:
+async def forget(request: Forget, context: Context) -> Forgotten:
     """End or erase what the ids and the filter select: both, when both are given."""
-    selected = await _selected(request, tools)
+    selected = await _selected(request, context)
     ids = [record.id for record in selected]
     if request.hard_delete:
-        ids += await _held(request, tools, ids)
-        ids += await _ended(request, tools, ids)
+        ids += await _held(request, context, ids)
+        ids += await _ended(request, context, ids)
     refuse_too_many(len(ids), request.max_affected)
-    done = untouched(tools)
+    done = untouched(context)
     if ids and not request.dry_run:
-        change = _plan(request, tools, selected, ids)
-        done = await tools.submit(Plan(change=change, request=request, by_filter=not request.ids))
+        change = _plan(request, context, selected, ids)
+        done = await context.submit(Plan(change=change, request=request, by_filter=not request.ids))
     waiting = ids if done.held is None else [*(end.id for end in done.held.end), *done.held.erase]
     return Forgotten(
         forgotten_ids=() if done.staged else tuple(ids),
@@ -43,44 +43,44 @@ async def forget(request: Forget, tools: Tools) -> Forgotten:
     )
 
 
-def _plan(request: Forget, tools: Tools, selected: list[Record], ids: list[str]) -> Change:
+def _plan(request: Forget, context: Context, selected: list[Record], ids: list[str]) -> Change:
     ends = tuple(End(id=r.id, version=r.version, reason=EndReason.FORGOTTEN) for r in selected)
     return Change(
-        id=tools.mint(),
+        id=context.mint(),
         operation="forget",
         scope=request.scope,
-        at=tools.clock(),
+        at=context.clock(),
         end=() if request.hard_delete else ends,
         erase=tuple(ids) if request.hard_delete else (),
-        reason=tools.without_secrets(request.reason),
+        reason=context.without_secrets(request.reason),
     )
 
 
-async def _selected(request: Forget, tools: Tools) -> list[Record]:
+async def _selected(request: Forget, context: Context) -> list[Record]:
     """The live records to forget: all that the filter matches, or those of the ids that it matches."""
     if request.ids:
-        found = await tools.store.get(request.scope, request.ids)
+        found = await context.store.get(request.scope, request.ids)
         return [r for r in found if request.filter is None or request.filter.matches(r)]
     assert request.filter is not None, "the schema demands ids or filter"  # noqa: S101 - narrows the type
     where = Where(scope=request.scope, alive_at=_EVER, standings=frozenset(Standing), filter=request.filter)
-    return [record async for record in tools.all_matching(where)]
+    return [record async for record in context.all_matching(where)]
 
 
-async def _held(request: Forget, tools: Tools, found: list[str]) -> list[str]:
+async def _held(request: Forget, context: Context, found: list[str]) -> list[str]:
     """The named ids that no memory ever had: only a proposal that waits would make them one."""
     rest = _others(request, found)
-    if not rest or tools.office is None:
+    if not rest or context.office is None:
         return []
-    proposed = await tools.office.journal.proposed(request.scope, rest)
+    proposed = await context.office.journal.proposed(request.scope, rest)
     return [id for id in rest if id in proposed]
 
 
-async def _ended(request: Forget, tools: Tools, found: list[str]) -> list[str]:
+async def _ended(request: Forget, context: Context, found: list[str]) -> list[str]:
     """The named ids whose versions have all ended, but whose content can still be read."""
     rest = _others(request, found)
     if not rest:
         return []
-    historian = tools.historian("hard_delete")
+    historian = context.historian("hard_delete")
     return [
         id for id in rest if any(version.record for version in await historian.history(request.scope, id))
     ]

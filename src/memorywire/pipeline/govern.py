@@ -15,7 +15,7 @@ from memorywire.model.record import Json, Record, Scope
 from memorywire.model.requests import Remember
 from memorywire.model.values import maker
 from memorywire.pipeline.commit import Plan, Submitted, effect, staged
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.ledger import entry_about, entry_of
 from memorywire.pipeline.outbox import carry_out
 from memorywire.pipeline.retraction import unsaid
@@ -30,18 +30,18 @@ from memorywire.policy.rules import SECRETS, Verdict
 _SILENT = frozenset({int, float, bool, type(None)})  # what says nothing
 
 
-async def governed(plan: Plan, tools: Tools) -> Submitted:
+async def governed(plan: Plan, context: Context) -> Submitted:
     """What policy makes of the plan; every outcome is in the ledger before it is answered."""
-    office = tools.governance
+    office = context.governance
     policy = await office.rulebook.policy(plan.change.scope.tenant)
-    case = await case_of(plan, tools, policy)
+    case = await case_of(plan, context, policy)
     judgement = judge(case, policy)
     if judgement.verdict is Verdict.REFUSE:
-        await _write_down_refusal(plan.change, judgement, tools)
+        await _write_down_refusal(plan.change, judgement, context)
         raise _refusal(judgement)
     if judgement.verdict is Verdict.HOLD:
-        return await hold(plan, case, judgement, policy, tools)
-    return await carry_out(plan.change, await _committed_act(plan, judgement, tools), tools)
+        return await hold(plan, case, judgement, policy, context)
+    return await carry_out(plan.change, await _committed_act(plan, judgement, context), context)
 
 
 def _refusal(judgement: Judgement) -> MemorywireError:
@@ -50,7 +50,7 @@ def _refusal(judgement: Judgement) -> MemorywireError:
     return Refused(judgement.refusal, fix="ask whoever keeps the policy, or change what you send")
 
 
-async def case_of(plan: Plan, tools: Tools, policy: Policy) -> Case:
+async def case_of(plan: Plan, context: Context, policy: Policy) -> Case:
     """What the policy judges: only what one of its rules asks about is looked up."""
     change = plan.change
     asked = plan.request if isinstance(plan.request, Remember) else None
@@ -59,27 +59,27 @@ async def case_of(plan: Plan, tools: Tools, policy: Policy) -> Case:
     return maker(Case)(
         operation=change.operation,
         scope=change.scope,
-        caller=tools.governance.caller,
+        caller=context.governance.caller,
         records=records,
         ended=len(change.end),
         erased=len(change.erase),
         by_filter=plan.by_filter,
         secrets=plan.secrets,
         instructions=tuple([sign for record in records for sign in screen(places(record))]),
-        similar=await _similar(records, tools) if look else (),
+        similar=await _similar(records, context) if look else (),
         approval_required=asked is not None and asked.approval_required,
         privacy_intent=None if asked is None else asked.privacy_intent,
-        ending=await _ending(change, tools) if change.end or change.erase else (),
+        ending=await _ending(change, context) if change.end or change.erase else (),
         rejected=bool(records)
         and "rejected_before" in policy.asked
-        and await tools.governance.rejected.has_any(records),
-        undoes_person=change.undoes is not None and await _undoes_person(change, tools),
+        and await context.governance.rejected.has_any(records),
+        undoes_person=change.undoes is not None and await _undoes_person(change, context),
     )
 
 
-async def _undoes_person(change: Change, tools: Tools) -> bool:
+async def _undoes_person(change: Change, context: Context) -> bool:
     """Whether an agent would take back a change that no agent made: nobody it may overrule."""
-    office = tools.governance
+    office = context.governance
     if not is_agent(office.caller) or change.undoes is None:
         return False
     entries = await office.journal.about(change.scope.tenant, change.undoes)
@@ -124,29 +124,29 @@ def _name(value: Json, place: str, said: dict[str, str]) -> None:
             _name(inner, f"{place}[{at}]", said)
 
 
-async def _similar(records: tuple[Record, ...], tools: Tools) -> tuple[str, ...]:
+async def _similar(records: tuple[Record, ...], context: Context) -> tuple[str, ...]:
     """Live memories that nearly say what these say, best first."""
-    return tuple([hit.record.id for record in records for hit in await nearest(record, tools)])
+    return tuple([hit.record.id for record in records for hit in await nearest(record, context)])
 
 
-async def _ending(change: Change, tools: Tools) -> tuple[Record, ...]:
+async def _ending(change: Change, context: Context) -> tuple[Record, ...]:
     ids = [*(end.id for end in change.end), *change.erase]
-    return tuple(await tools.store.get(change.scope, ids))
+    return tuple(await context.store.get(change.scope, ids))
 
 
-async def hold(plan: Plan, case: Case, judgement: Judgement, policy: Policy, tools: Tools) -> Submitted:
+async def hold(plan: Plan, case: Case, judgement: Judgement, policy: Policy, context: Context) -> Submitted:
     """Keep the plan as a proposal until a person decides."""
-    office = tools.governance
+    office = context.governance
     change = replace(plan.change, put=tuple(replace(put, vector=None) for put in plan.change.put))
-    waiting = await _already_held(change, tools)
+    waiting = await _already_held(change, context)
     if waiting is not None:
-        return staged(waiting, tools)
-    key = change.key or _repeat_key(plan, tools)
-    repeated = await _repeated(change, key, tools)
+        return staged(waiting, context)
+    key = change.key or _repeat_key(plan, context)
+    repeated = await _repeated(change, key, context)
     if repeated is not None:
-        return staged(repeated, tools)
+        return staged(repeated, context)
     proposal = Proposal(
-        id=tools.mint(),
+        id=context.mint(),
         scope=change.scope,
         operation=change.operation,
         at=change.at,
@@ -167,29 +167,29 @@ async def hold(plan: Plan, case: Case, judgement: Judgement, policy: Policy, too
     await office.journal.write(
         Act(proposals=(proposal,), entries=(entry_about(proposal, "staged", office.caller, change.at),))
     )
-    return staged(proposal, tools)
+    return staged(proposal, context)
 
 
-async def _already_held(change: Change, tools: Tools) -> Proposal | None:
+async def _already_held(change: Change, context: Context) -> Proposal | None:
     """The proposal that already waits with the same words; raises Duplicate when a live memory says them."""
     if len(change.put) != 1 or not change.put[0].unique:
         return None
     record = change.put[0].record
-    twin = await tools.store.duplicate(record, change.at)
+    twin = await context.store.duplicate(record, change.at)
     if twin is not None:
         raise Duplicate(twin.id)
-    return await tools.governance.journal.held(record.scope, record.digest)
+    return await context.governance.journal.held(record.scope, record.digest)
 
 
-def _repeat_key(plan: Plan, tools: Tools) -> str:
+def _repeat_key(plan: Plan, context: Context) -> str:
     """The same for the same request of the same caller: a repetition finds the proposal that waits."""
-    said = f"{tools.governance.caller}\n{dumps(plan.request)}"
+    said = f"{context.governance.caller}\n{dumps(plan.request)}"
     return f"{plan.change.operation}:{hashlib.blake2b(said.encode(), digest_size=16).hexdigest()}"
 
 
-async def _repeated(change: Change, key: str, tools: Tools) -> Proposal | None:
+async def _repeated(change: Change, key: str, context: Context) -> Proposal | None:
     """The proposal of the same request, if it still waits, with what the request means now."""
-    office = tools.governance
+    office = context.governance
     agent = Scope(agent=change.scope.agent, tenant=change.scope.tenant)
     waiting = await office.journal.keyed(agent, key)
     if waiting is None or waiting.change is None or waiting.state not in WAITING:
@@ -205,17 +205,17 @@ async def _repeated(change: Change, key: str, tools: Tools) -> Proposal | None:
     return renewed
 
 
-async def _write_down_refusal(change: Change, judgement: Judgement, tools: Tools) -> None:
-    entry = replace(entry_of(change, "refused", tools, rule=judgement.rule), contents=())
-    await tools.governance.journal.write(Act(entries=(entry,)))
+async def _write_down_refusal(change: Change, judgement: Judgement, context: Context) -> None:
+    entry = replace(entry_of(change, "refused", context, rule=judgement.rule), contents=())
+    await context.governance.journal.write(Act(entries=(entry,)))
 
 
-async def _committed_act(plan: Plan, judgement: Judgement, tools: Tools) -> Act:
+async def _committed_act(plan: Plan, judgement: Judgement, context: Context) -> Act:
     change = plan.change
     secrets = [list(found) for found in plan.secrets] or None
     return maker(Act)(
-        entries=(entry_of(change, "committed", tools, rule=judgement.rule, secrets=secrets),),
+        entries=(entry_of(change, "committed", context, rule=judgement.rule, secrets=secrets),),
         ruled=((change.scope, judgement.rule, change.id),) if judgement.learned else (),
         erased=tuple([(change.scope, id) for id in change.erase]),
-        unsaid=await unsaid(change, tools),
+        unsaid=await unsaid(change, context),
     )

@@ -17,7 +17,7 @@ from memorywire.model.clock import DAY_MS, Clock
 from memorywire.model.errors import NotFound, StoreError
 from memorywire.model.layer import Conversation, Event, EventState, Fact
 from memorywire.model.record import Scope
-from memorywire.pipeline.context import Tools, unsupported
+from memorywire.pipeline.context import Context, unsupported
 from memorywire.pipeline.conversation import AWAY, facts, remembered, turns
 from memorywire.pipeline.extract import Extractor
 from memorywire.stores.wrappers.breaker import Breaker
@@ -66,44 +66,44 @@ class Reader:
 
     def __init__(
         self,
-        tools: Tools,
+        context: Context,
         journal: SqliteJournal | None,
         extractor: Extractor | None,
         allowance: Allowance,
     ) -> None:
         self.extractor = extractor
-        self._tools = tools
+        self._tools = context
         self._journal = journal
         self._allowance = allowance
-        self._breaker = Breaker(tools.clock)
+        self._breaker = Breaker(context.clock)
         self._one_at_a_time = asyncio.Lock()
         self._wanted = asyncio.Event()
         self._working: asyncio.Task[None] | None = None
 
-    async def add(self, scope: Scope, conversation: Conversation, tools: Tools) -> Event:
+    async def add(self, scope: Scope, conversation: Conversation, context: Context) -> Event:
         """Accept a conversation: `done` when it was read at once, else `pending`."""
         if conversation.infer and self.extractor is None:
             raise unsupported(
                 "infer", "the extractor is switched off, so nobody reads conversations for facts"
             )
-        now = tools.clock()
+        now = context.clock()
         event = Event(
-            id=tools.mint(),
+            id=context.mint(),
             scope=scope,
             at=now,
             state=EventState.PENDING,
             due_at=now + _LEASE_MS,
-            caller="" if tools.office is None else tools.office.caller,
-            conversation=_without_secrets(conversation, tools),
+            caller="" if context.office is None else context.office.caller,
+            conversation=_without_secrets(conversation, context),
         )
         at_once = not conversation.infer or (self.extractor is not None and self.extractor.local)
         if self._journal is None:
             if not at_once:
                 raise unsupported("infer", "no journal is wired here that could keep what waits")
-            return await self._read(event, tools)
+            return await self._read(event, context)
         await self._accept(event if at_once else replace(event, due_at=now), self._journal)
         if at_once:
-            return await self._settle(event, tools, self._journal)
+            return await self._settle(event, context, self._journal)
         self.wake()
         return event
 
@@ -178,23 +178,23 @@ class Reader:
             await self._settle(event, self._as(event.caller), journal)
             return True
 
-    def _as(self, caller: str) -> Tools:
+    def _as(self, caller: str) -> Context:
         office = self._tools.office
         return self._tools if office is None else replace(self._tools, office=replace(office, caller=caller))
 
-    async def _settle(self, event: Event, tools: Tools, journal: SqliteJournal) -> Event:
+    async def _settle(self, event: Event, context: Context, journal: SqliteJournal) -> Event:
         """Read it; when that fails now, see that it is tried again."""
         wait, why = self._hindrance(event)
         if wait:
             return await self._put_off(event, event.tries, wait, why, journal)
         try:
-            ended = await self._read(event, tools)
+            ended = await self._read(event, context)
         except AWAY as error:
             pause = min(_FIRST_PAUSE_MS * 2**event.tries, _LONGEST_PAUSE_MS)
             if event.tries + 1 < _MOST_TRIES:
                 return await self._put_off(event, event.tries + 1, pause, error.detail, journal)
             ended = replace(event, state=EventState.FAILED, error=error.detail)
-        before = tools.clock() - _KEPT_DAYS * DAY_MS
+        before = context.clock() - _KEPT_DAYS * DAY_MS
 
         def work(db: apsw.Connection) -> None:
             queue.end(db, ended)
@@ -221,14 +221,14 @@ class Reader:
         self.wake()
         return replace(event, tries=tries, due_at=due, error=error)
 
-    async def _read(self, event: Event, tools: Tools) -> Event:
+    async def _read(self, event: Event, context: Context) -> Event:
         conversation = event.conversation or Conversation(turns=())
         if conversation.infer and self.extractor is not None:
             found = event.found if event.found is not None else await self._extracted(event, conversation)
             requests = facts(event, conversation, found, self.extractor.name)
         else:
             requests = turns(event, conversation)
-        return await remembered(event, requests, await tools.serving(event.scope))
+        return await remembered(event, requests, await context.serving(event.scope))
 
     async def _extracted(self, event: Event, conversation: Conversation) -> tuple[Fact, ...]:
         """The facts the extractor finds; written down first, if it might answer differently another time."""
@@ -247,19 +247,19 @@ class Reader:
         return await extractor.extract(conversation, event.scope)
 
 
-def _without_secrets(conversation: Conversation, tools: Tools) -> Conversation:
+def _without_secrets(conversation: Conversation, context: Context) -> Conversation:
     """The conversation without secrets, as it may be kept while it waits."""
-    if tools.office is None:
+    if context.office is None:
         return conversation
-    metadata, _ = tools.office.redactor.json(conversation.metadata, "metadata")
+    metadata, _ = context.office.redactor.json(conversation.metadata, "metadata")
     said = tuple(
         replace(
             turn,
-            role=tools.without_secrets(turn.role) or "",
-            content=tools.without_secrets(turn.content) or "",
-            name=tools.without_secrets(turn.name),
+            role=context.without_secrets(turn.role) or "",
+            content=context.without_secrets(turn.content) or "",
+            name=context.without_secrets(turn.name),
         )
         for turn in conversation.turns
     )
-    session = tools.without_secrets(conversation.session_id)
+    session = context.without_secrets(conversation.session_id)
     return replace(conversation, turns=said, metadata=metadata, session_id=session)

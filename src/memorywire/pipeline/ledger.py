@@ -8,10 +8,10 @@ from memorywire.model.change import Change
 from memorywire.model.proposal import Proposal
 from memorywire.model.record import Json
 from memorywire.model.values import maker
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 
 
-def entry_of(change: Change, kind: str, tools: Tools, **details: Json) -> Entry:
+def entry_of(change: Change, kind: str, context: Context, **details: Json) -> Entry:
     """What the ledger says of a change: which versions began, ended and were erased."""
     said: dict[str, Json] = {name: value for name, value in details.items() if value is not None}
     if change.end:
@@ -29,7 +29,7 @@ def entry_of(change: Change, kind: str, tools: Tools, **details: Json) -> Entry:
         at=change.at,
         operation=change.operation,
         scope=change.scope,
-        actor=tools.governance.caller,
+        actor=context.governance.caller,
         kind=kind,
         subject=change.id,
         details=said,
@@ -37,9 +37,9 @@ def entry_of(change: Change, kind: str, tools: Tools, **details: Json) -> Entry:
     )
 
 
-def entries_of(changes: Sequence[Change], rules: Sequence[str | None], tools: Tools) -> list[Entry]:
+def entries_of(changes: Sequence[Change], rules: Sequence[str | None], context: Context) -> list[Entry]:
     """What the ledger says of committed changes, each of which begins one version and does nothing else."""
-    actor = tools.governance.caller
+    actor = context.governance.caller
     details: dict[str | None, dict[str, Json]] = {rule: {"rule": rule} for rule in rules}
     details[None] = {}
     told = zip(changes, rules, contents_of_each(changes), strict=True)

@@ -10,20 +10,20 @@ from memorywire.model.parts import CONTENT_CHARS_MAX
 from memorywire.model.record import Json, MemoryType, Record, Trust
 from memorywire.model.requests import Merge, Strategy
 from memorywire.pipeline.commit import Plan
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.limits import refuse_large
 from memorywire.procedures.parse import check, object_of
 
 
-async def merge(request: Merge, tools: Tools) -> Merged:
+async def merge(request: Merge, context: Context) -> Merged:
     """Fold the duplicates into a new version of the surviving record."""
-    canonical, duplicates = await _read(request, tools)
+    canonical, duplicates = await _read(request, context)
     survivor = _survivor(canonical, duplicates, request.strategy)
     losers = [record for record in (canonical, *duplicates) if record.id != survivor.id]
-    merged = merged_record(survivor, losers, request.strategy, tools.clock())
+    merged = merged_record(survivor, losers, request.strategy, context.clock())
     same_text = merged.text == survivor.text
     change = Change(
-        id=tools.mint(),
+        id=context.mint(),
         operation="merge",
         scope=request.scope,
         at=merged.updated_at,
@@ -33,7 +33,7 @@ async def merge(request: Merge, tools: Tools) -> Merged:
             for loser in losers
         ),
     )
-    done = await tools.submit(Plan(change=change, request=request))
+    done = await context.submit(Plan(change=change, request=request))
     ended = tuple(loser.id for loser in losers)
     return Merged(
         canonical=merged.id,
@@ -54,11 +54,11 @@ async def merge(request: Merge, tools: Tools) -> Merged:
     )
 
 
-async def _read(request: Merge, tools: Tools) -> tuple[Record, list[Record]]:
+async def _read(request: Merge, context: Context) -> tuple[Record, list[Record]]:
     if request.canonical in request.duplicates:
         raise InvalidRequest("the canonical memory cannot be its own duplicate", field="duplicates")
-    now = tools.clock()
-    found = await tools.store.get(request.scope, (request.canonical, *request.duplicates))
+    now = context.clock()
+    found = await context.store.get(request.scope, (request.canonical, *request.duplicates))
     alive = {record.id: record for record in found if record.alive(now)}
     if request.canonical not in alive:
         raise _not_found(request.canonical, "canonical")

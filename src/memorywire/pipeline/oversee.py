@@ -29,7 +29,7 @@ from memorywire.model.survey import (
     RecallPage,
     Recalls,
 )
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.decide import decide
 from memorywire.pipeline.review import examine, inbox
 from memorywire.pipeline.rules import activate_rule, revert_rule, rules, set_rules, try_rule
@@ -54,7 +54,7 @@ Overseen: TypeAlias = (
 _DECIDING = (Decide, SetRules, ActivateRule, RevertRule)
 
 
-_ROOMS: Mapping[type[Oversight], Callable[[Any, Tools], Awaitable[Overseen]]] = {
+_ROOMS: Mapping[type[Oversight], Callable[[Any, Context], Awaitable[Overseen]]] = {
     Inbox: inbox,
     Examine: examine,
     Decide: decide,
@@ -71,11 +71,11 @@ _ROOMS: Mapping[type[Oversight], Callable[[Any, Tools], Awaitable[Overseen]]] = 
 }
 
 
-async def oversee(request: Oversight, tools: Tools) -> Overseen:
+async def oversee(request: Oversight, context: Context) -> Overseen:
     """Carry out what a person asks about held changes, rules and recalls."""
-    if isinstance(request, _DECIDING) and is_agent(tools.governance.caller):
+    if isinstance(request, _DECIDING) and is_agent(context.governance.caller):
         raise Refused(
             "an agent does not decide what enters memory, nor by which rules",
             fix="let a person decide: memorywire review list",
         )
-    return await _ROOMS[type(request)](request, tools)
+    return await _ROOMS[type(request)](request, context)

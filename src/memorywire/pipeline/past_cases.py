@@ -8,7 +8,7 @@ from memorywire.model.change import EndReason, Footprint
 from memorywire.model.proposal import Proposal, State
 from memorywire.model.record import Record, Scope
 from memorywire.model.requests import Expire, Forget, Remember
-from memorywire.pipeline.context import PAGE, Tools
+from memorywire.pipeline.context import PAGE, Context
 from memorywire.pipeline.govern import places
 from memorywire.policy.cases import Case
 from memorywire.policy.injection import screen
@@ -22,9 +22,11 @@ UNKNOWN = frozenset({"caller", "similar_to_existing", "rejected_before", "undoes
 """Conditions that committed changes cannot answer: who asked, and what else was in memory then."""
 
 
-async def past_cases(scope: Scope, since: int, tools: Tools) -> tuple[list[tuple[str, Case, Verdict]], bool]:
+async def past_cases(
+    scope: Scope, since: int, context: Context
+) -> tuple[list[tuple[str, Case, Verdict]], bool]:
     """What came since then, newest first: (id, case, what became of it); and whether that is all of it."""
-    journal, historian = tools.governance.journal, tools.historian("test_rule")
+    journal, historian = context.governance.journal, context.historian("test_rule")
     wanted = Wanted(tenant=scope.tenant, agent=scope.agent, user=scope.user)
     held = [proposal async for proposal in all_proposals(wanted, journal) if proposal.at >= since]
     approved = {one.decision.change_id for one in held if one.decision is not None}

@@ -17,7 +17,7 @@ from memorywire.model.requests import (
     Request,
     Undo,
 )
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.expire import expire
 from memorywire.pipeline.forget import forget
 from memorywire.pipeline.merge import merge
@@ -27,34 +27,34 @@ from memorywire.pipeline.undo import undo
 
 
 @cache
-def _recalling() -> Callable[[Recall, Tools], Awaitable[Recalled]]:
+def _recalling() -> Callable[[Recall, Context], Awaitable[Recalled]]:
     """Loaded when it is first asked for: whoever keeps a memory need not know how to rank."""
     from memorywire.pipeline.recall import recall
 
     return recall
 
 
-async def perform(request: Request, usual: Tools) -> Answer:
+async def perform(request: Request, usual: Context) -> Answer:
     """Carry out any request, where the memories of its scope are."""
-    tools = await usual.serving(request.scope)
+    context = await usual.serving(request.scope)
     match request:
         case Remember():
-            return await remember(request, tools)
+            return await remember(request, context)
         case Recall():
-            return await _recalling()(request, tools)
+            return await _recalling()(request, context)
         case Forget():
-            return await forget(request, tools)
+            return await forget(request, context)
         case Merge():
-            return await merge(request, tools)
+            return await merge(request, context)
         case Expire():
-            return await expire(request, tools)
+            return await expire(request, context)
         case Get():
-            return await get(request, tools)
+            return await get(request, context)
         case List():
-            return await list_(request, tools)
+            return await list_(request, context)
         case History():
-            return await history(request, tools)
+            return await history(request, context)
         case Undo():
-            return await undo(request, tools)
+            return await undo(request, context)
         case Changes():
-            return await changes(request, tools)
+            return await changes(request, context)

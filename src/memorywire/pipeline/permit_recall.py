@@ -14,7 +14,7 @@ from memorywire.model.errors import ApprovalPending, Refused
 from memorywire.model.proposal import Proposal, RecallNote, State
 from memorywire.model.record import Scope
 from memorywire.model.requests import Recall
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.ledger import entry_about
 from memorywire.policy.cases import Case
 from memorywire.policy.judge import Judgement, Policy, judge
@@ -24,44 +24,44 @@ GRANTED_MS = 3_600_000
 """How long a recall that a person approved may be repeated."""
 
 
-async def permit(request: Recall, tools: Tools) -> None:
+async def permit(request: Recall, context: Context) -> None:
     """Pass, or raise: refused by policy, waiting for a person, or over budget.
 
     A rule speaks of recalls only when it names them, so that a policy about writes cannot make an agent
     forget by accident.
     """
-    if tools.office is None:
+    if context.office is None:
         return
-    policy = await tools.office.rulebook.policy(request.scope.tenant)
+    policy = await context.office.rulebook.policy(request.scope.tenant)
     if policy.speaks_of_recalls:
         about = tuple(rule for rule in policy.rules if Operation.RECALL in rule.when.operation)
-        case = Case(operation="recall", scope=request.scope, caller=tools.office.caller)
+        case = Case(operation="recall", scope=request.scope, caller=context.office.caller)
         judgement = judge(case, replace(policy, rules=about, default=Verdict.ALLOW))
         if judgement.verdict is Verdict.REFUSE:
-            await _refuse(request, judgement, tools)
+            await _refuse(request, judgement, context)
         if judgement.verdict is Verdict.HOLD:
-            await _ask(request, judgement, policy, tools)
-    await tools.office.purse.check(request, policy, tools.office.caller, tools.clock())
+            await _ask(request, judgement, policy, context)
+    await context.office.purse.check(request, policy, context.office.caller, context.clock())
 
 
-def worded(request: Recall, tools: Tools) -> str:
+def worded(request: Recall, context: Context) -> str:
     """The query as it may be written down."""
-    query, office = request.query, tools.office
+    query, office = request.query, context.office
     if office is None or office.redactor.finds_nothing((), (query,)):
         return query
     return office.redactor.text(query)[0]
 
 
 def write_down(
-    id: str, query: str, request: Recall, hits: Sequence[Hit], verdict: Found, tools: Tools
+    id: str, query: str, request: Recall, hits: Sequence[Hit], verdict: Found, context: Context
 ) -> None:
     """Note what was handed out for a query, as that is `worded`; what cannot be noted is not answered."""
-    if tools.office is None:
+    if context.office is None:
         return
-    office = tools.office
+    office = context.office
     note = RecallNote(
         id=id,
-        at=tools.clock(),
+        at=context.clock(),
         scope=request.scope,
         caller=office.caller,
         query=query,
@@ -73,22 +73,22 @@ def write_down(
     office.purse.spend(note)
 
 
-async def _refuse(request: Recall, judgement: Judgement, tools: Tools) -> None:
+async def _refuse(request: Recall, judgement: Judgement, context: Context) -> None:
     entry = Entry(
-        at=tools.clock(),
+        at=context.clock(),
         operation="recall",
         scope=request.scope,
-        actor=tools.governance.caller,
+        actor=context.governance.caller,
         kind="refused",
         details={"rule": judgement.rule},
     )
-    await tools.governance.journal.write(Act(entries=(entry,)))
+    await context.governance.journal.write(Act(entries=(entry,)))
     raise Refused(judgement.refusal, field="query", fix="ask whoever keeps the policy")
 
 
-async def _ask(request: Recall, judgement: Judgement, policy: Policy, tools: Tools) -> None:
+async def _ask(request: Recall, judgement: Judgement, policy: Policy, context: Context) -> None:
     """Let a recall pass that a person approved lately; otherwise hold it for a person."""
-    office, now = tools.governance, tools.clock()
+    office, now = context.governance, context.clock()
     key = f"recall:{hashlib.blake2b(dumps(request).encode(), digest_size=16).hexdigest()}"
     agent = Scope(agent=request.scope.agent, tenant=request.scope.tenant)
     known = await office.journal.keyed(agent, key)
@@ -97,7 +97,7 @@ async def _ask(request: Recall, judgement: Judgement, policy: Policy, tools: Too
             return
         known = None
     if known is None or known.state not in (State.PENDING, State.STALE):
-        known = await _propose(request, key, judgement, policy, tools)
+        known = await _propose(request, key, judgement, policy, context)
     raise ApprovalPending(
         f"this recall waits for a person: {judgement.reason}",
         proposal_id=known.id,
@@ -105,10 +105,12 @@ async def _ask(request: Recall, judgement: Judgement, policy: Policy, tools: Too
     )
 
 
-async def _propose(request: Recall, key: str, judgement: Judgement, policy: Policy, tools: Tools) -> Proposal:
-    office, now = tools.governance, tools.clock()
+async def _propose(
+    request: Recall, key: str, judgement: Judgement, policy: Policy, context: Context
+) -> Proposal:
+    office, now = context.governance, context.clock()
     proposal = Proposal(
-        id=tools.mint(),
+        id=context.mint(),
         scope=request.scope,
         operation="recall",
         at=now,

@@ -11,7 +11,7 @@ from memorywire.model.query import Query, Scored
 from memorywire.model.values import replaced
 from memorywire.search.embed import BeginsHere, Embedder, EmbedsHere
 from memorywire.search.names import without_names
-from memorywire.stores.contract import Enough, LateAsker
+from memorywire.stores.contract import Enough, SupportsDeferredQuery
 
 SHORT = 200
 """Up to this many characters, embedding a question is faster than handing it to another thread."""
@@ -76,7 +76,7 @@ class Wording:
         return self._with(question, await self._embedder.embed(self._texts))
 
     def late(
-        self, question: Query, limit: int, store: LateAsker, enough: Enough | None
+        self, question: Query, limit: int, store: SupportsDeferredQuery, enough: Enough | None
     ) -> Awaitable[list[Scored]] | None:
         """The search that gets the vectors when it needs them; None when embedding was not begun."""
         if self._vectors is None:

@@ -14,7 +14,7 @@ from memorywire.model.requests import Fusion, Recall
 from memorywire.model.values import replaced
 from memorywire.model.where import Where
 from memorywire.pipeline.candidates import MEASURED, Asked, ask, begun
-from memorywire.pipeline.context import Tools, unsupported
+from memorywire.pipeline.context import Context, unsupported
 from memorywire.pipeline.fairness import Balanced, balance, has_untrusted
 from memorywire.pipeline.permit_recall import permit, worded, write_down
 from memorywire.pipeline.select import Choosing, Chosen, choose, enough, pool
@@ -32,30 +32,30 @@ _NEAR_MISSES = 5
 _Admitting: TypeAlias = Callable[[Sequence[Scored]], Admission]
 
 
-async def recall(request: Recall, tools: Tools, choosing: Choosing = choose) -> Recalled:
+async def recall(request: Recall, context: Context, choosing: Choosing = choose) -> Recalled:
     """The best `k` memories that answer the query, or none, with a verdict."""
-    _refuse_what_is_not_wired(request, tools)
-    await permit(request, tools)
-    started = tools.clock()
-    wording = begun(request, tools)
+    _refuse_what_is_not_wired(request, context)
+    await permit(request, context)
+    started = context.clock()
+    wording = begun(request, context)
     query = _query(request, started)
-    recall_id, noted = tools.mint(), worded(request, tools)
+    recall_id, noted = context.mint(), worded(request, context)
     more, several = asks_more(request.query), things(request.query)
-    least, floors = request.min_relevance, tools.floors
+    least, floors = request.min_relevance, context.floors
     admits = partial(level, min_relevance=least, floors=floors, asks_more=more, things=several)
     wanted, decisive = pool(request, _NEAR_MISSES), enough(request, choosing, admits)
-    asked = await ask(query, wording, wanted, request, tools, enough=decisive)
+    asked = await ask(query, wording, wanted, request, context, enough=decisive)
     admitting = partial(admit, min_relevance=least, floors=floors, asks_more=more, things=several)
-    balanced = await _balanced(asked, query, request, tools, admitting)
+    balanced = await _balanced(asked, query, request, context, admitting)
     asked, admission = balanced.asked, balanced.admission
     if request.hops:
         admission = replace(admission, admitted=tuple(follow(admission.admitted, request.hops, query.names)))
-    chosen = await choosing(admission.admitted, request, query.where.alive_at, tools.embedder)
+    chosen = await choosing(admission.admitted, request, query.where.alive_at, context.embedder)
     said = _of_the_question(query) if request.explain else None
     hits = tuple([_hit(scored, chosen, asked, said) for scored in chosen.hits])
-    if isinstance(tools.store, Tracker) and hits and request.as_of is None and _tracks(tools):
-        await tools.store.touch(request.scope, [hit.id for hit in hits], started)
-    write_down(recall_id, noted, request, hits, admission.verdict, tools)
+    if isinstance(context.store, Tracker) and hits and request.as_of is None and _tracks(context):
+        await context.store.touch(request.scope, [hit.id for hit in hits], started)
+    write_down(recall_id, noted, request, hits, admission.verdict, context)
     return Recalled(
         recall_id=recall_id,
         hits=hits,
@@ -63,16 +63,16 @@ async def recall(request: Recall, tools: Tools, choosing: Choosing = choose) -> 
         fusion_used=request.fusion,
         stores_queried=tuple([outcome.store for outcome in asked.outcomes]),
         outcomes=_outcomes(asked, hits),
-        degraded=(*_degraded(request, tools, admission), *asked.degraded, *_damaged(asked.candidates)),
-        latency_ms=max(0, tools.clock() - started),
+        degraded=(*_degraded(request, context, admission), *asked.degraded, *_damaged(asked.candidates)),
+        latency_ms=max(0, context.clock() - started),
         floor=admission.floor if request.explain else None,
         near_misses=_near_misses(chosen, admission, balanced.left_out) if request.explain else None,
     )
 
 
-async def _admitted(asked: Asked, request: Recall, tools: Tools, admitting: _Admitting) -> Admission:
+async def _admitted(asked: Asked, request: Recall, context: Context, admitting: _Admitting) -> Admission:
     """What passes the floor, with the scores of a fusion, if there was one."""
-    candidates = await _counted(asked.candidates, tools) if _tells_use(request) else asked.candidates
+    candidates = await _counted(asked.candidates, context) if _tells_use(request) else asked.candidates
     admission = admitting(candidates)
     if request.rank is None and asked.fused is not None:
         return replace(admission, admitted=tuple(map(asked.by_fusion, admission.admitted)))
@@ -80,19 +80,19 @@ async def _admitted(asked: Asked, request: Recall, tools: Tools, admitting: _Adm
 
 
 async def _balanced(
-    asked: Asked, query: Query, request: Recall, tools: Tools, admitting: _Admitting
+    asked: Asked, query: Query, request: Recall, context: Context, admitting: _Admitting
 ) -> Balanced:
     """What is admitted, with untrusted sources kept to their share; each search embeds the query anew."""
-    if tools.office is None or not has_untrusted(asked.candidates):
-        return Balanced(asked=asked, admission=await _admitted(asked, request, tools, admitting))
-    policy = await tools.office.rulebook.policy(request.scope.tenant)
+    if context.office is None or not has_untrusted(asked.candidates):
+        return Balanced(asked=asked, admission=await _admitted(asked, request, context, admitting))
+    policy = await context.office.rulebook.policy(request.scope.tenant)
     wanted = pool(request, _NEAR_MISSES)
     return await balance(
         asked,
         query,
         max(1, int(policy.source_share * request.k)),
-        lambda narrowed: ask(narrowed, begun(request, tools), wanted, request, tools),
-        lambda one: _admitted(one, request, tools, admitting),
+        lambda narrowed: ask(narrowed, begun(request, context), wanted, request, context),
+        lambda one: _admitted(one, request, context, admitting),
     )
 
 
@@ -162,11 +162,11 @@ def _near_misses(
     )
 
 
-def _degraded(request: Recall, tools: Tools, admission: Admission) -> tuple[str, ...]:
+def _degraded(request: Recall, context: Context, admission: Admission) -> tuple[str, ...]:
     """The names of what was asked for and could not be done."""
     asked = {
         "hops": request.hops > 0 and not linked(admission.admitted),
-        "min_relevance": request.min_relevance == "auto" and not tools.floors.fitted,
+        "min_relevance": request.min_relevance == "auto" and not context.floors.fitted,
         "rank.frequency": _by_use(request) and not counts_recalls(admission.admitted),
     }
     return tuple([name for name, missing in asked.items() if missing])
@@ -187,25 +187,25 @@ def _tells_use(request: Recall) -> bool:
     return request.rank is not None and (request.rank.frequency > 0 or request.explain)
 
 
-async def _counted(candidates: list[Scored], tools: Tools) -> list[Scored]:
+async def _counted(candidates: list[Scored], context: Context) -> list[Scored]:
     """The candidates with how often each was recalled, where the store knows."""
-    if not isinstance(tools.store, RecallCounter) or not _tracks(tools):
+    if not isinstance(context.store, RecallCounter) or not _tracks(context):
         return candidates
-    counts = await tools.store.recalls([scored.record for scored in candidates])
+    counts = await context.store.recalls([scored.record for scored in candidates])
     return [
         replace(scored, signals={**scored.signals, RECALLS: float(count)})
         for scored, count in zip(candidates, counts, strict=True)
     ]
 
 
-def _tracks(tools: Tools) -> bool:
-    return Feature.RECALL_TRACKING in tools.store.features
+def _tracks(context: Context) -> bool:
+    return Feature.RECALL_TRACKING in context.store.features
 
 
-def _refuse_what_is_not_wired(request: Recall, tools: Tools) -> None:
-    wired = len(tools.names)
+def _refuse_what_is_not_wired(request: Recall, context: Context) -> None:
+    wired = len(context.names)
     if request.quorum_k > wired:
         few = "one store is" if wired == 1 else f"only {wired} stores are"
         raise unsupported("quorum_k", f"{few} wired, so no {request.quorum_k} can agree")
-    if request.fusion is Fusion.LEGS and (wired > 1 or not tools.store.features >= MEASURED):
+    if request.fusion is Fusion.LEGS and (wired > 1 or not context.store.features >= MEASURED):
         raise unsupported("fusion", "legs are those of one store that ranks by vector and by text")

@@ -13,7 +13,7 @@ from memorywire.model.record import Scope
 from memorywire.model.requests import Remember
 from memorywire.model.values import maker
 from memorywire.pipeline.commit import Submitted, committed, staged
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 
 
 def receipt(done: Submitted, id: str, version: int, at: int) -> Remembered:
@@ -40,15 +40,15 @@ def receipt(done: Submitted, id: str, version: int, at: int) -> Remembered:
     )
 
 
-def known(tools: Tools, id: str, version: int, at: int, change_id: str | None) -> Remembered:
+def known(context: Context, id: str, version: int, at: int, change_id: str | None) -> Remembered:
     """The receipt of a duplicate: the memory was there already."""
     return Remembered(
         id=id,
         version=version,
         stored_at=at,
         status=Status.DUPLICATE,
-        stores=tools.names,
-        outcomes=tuple(Outcome(store=name) for name in tools.names),
+        stores=context.names,
+        outcomes=tuple(Outcome(store=name) for name in context.names),
         change_id=change_id,
     )
 
@@ -65,43 +65,43 @@ def stored_key(request: Remember) -> str | None:
     return f"user:{digest.hexdigest()}"
 
 
-async def replayed(request: Remember, tools: Tools) -> Remembered | None:
+async def replayed(request: Remember, context: Context) -> Remembered | None:
     """The receipt of the same request sent before under its idempotency key; None for a new key.
 
     A user's key may have been kept as it was given, by an earlier release: then it counts for that user.
     """
-    historian = tools.historian("idempotency_key")
+    historian = context.historian("idempotency_key")
     agent = Scope(agent=request.scope.agent, tenant=request.scope.tenant)
     keys = dict.fromkeys(key for key in (stored_key(request), request.idempotency_key) if key is not None)
     user = request.scope.user
     for key in keys:
         earlier = await historian.committed(agent, key)
         if earlier is not None and user in (None, earlier.change.scope.user):
-            return await _receipt_again(earlier, request, agent, tools)
-        held = await _held(request, key, agent, tools)
+            return await _receipt_again(earlier, request, agent, context)
+        held = await _held(request, key, agent, context)
         if held is not None:
             return held
     return None
 
 
-async def _receipt_again(earlier: Footprint, request: Remember, agent: Scope, tools: Tools) -> Remembered:
+async def _receipt_again(earlier: Footprint, request: Remember, agent: Scope, context: Context) -> Remembered:
     """The receipt of a change that was committed under the key of this request."""
-    historian = tools.historian("idempotency_key")
+    historian = context.historian("idempotency_key")
     _refuse_another(earlier.change.fingerprint, request)
     if earlier.change.about is not None:
         chain = await historian.history(agent, earlier.change.about)
-        return _found_again(earlier, chain, tools)
+        return _found_again(earlier, chain, context)
     written = earlier.began[0]
     memories = len({version.id for version in (*earlier.began, *earlier.ended)})
-    done = committed(earlier.change.id, memories, tools)
+    done = committed(earlier.change.id, memories, context)
     return receipt(done, written.id, written.number, earlier.change.at)
 
 
-async def _held(request: Remember, key: str, agent: Scope, tools: Tools) -> Remembered | None:
+async def _held(request: Remember, key: str, agent: Scope, context: Context) -> Remembered | None:
     """The receipt of a request that is still held; raises Refused once a person has said no."""
-    if tools.office is None:
+    if context.office is None:
         return None
-    proposal = await tools.office.journal.keyed(agent, key)
+    proposal = await context.office.journal.keyed(agent, key)
     if proposal is None or request.scope.user not in (None, proposal.scope.user):
         return None
     if proposal.change is not None:
@@ -112,15 +112,15 @@ async def _held(request: Remember, key: str, agent: Scope, tools: Tools) -> Reme
             field="idempotency_key",
             fix="use a new key to ask again",
         )
-    return _still_held(proposal, tools)
+    return _still_held(proposal, context)
 
 
-def _still_held(proposal: Proposal, tools: Tools) -> Remembered | None:
+def _still_held(proposal: Proposal, context: Context) -> Remembered | None:
     change = proposal.change
     if change is None or not change.put:
         return None
     record = change.put[0].record
-    return receipt(staged(proposal, tools), record.id, record.version, change.at)
+    return receipt(staged(proposal, context), record.id, record.version, change.at)
 
 
 def _said(proposal: Proposal) -> str:
@@ -143,11 +143,11 @@ def _refuse_another(earlier: str | None, request: Remember) -> None:
         )
 
 
-def _found_again(earlier: Footprint, chain: Sequence[Version], tools: Tools) -> Remembered:
+def _found_again(earlier: Footprint, chain: Sequence[Version], context: Context) -> Remembered:
     """The receipt of a duplicate, with its twin as it was when the key was first used."""
     twin = [version for version in chain if version.began <= earlier.sequence][-1]
     named = earlier.change.id if earlier.ended else None
-    return known(tools, twin.id, twin.number, twin.began_at, named)
+    return known(context, twin.id, twin.number, twin.began_at, named)
 
 
 def fingerprint(request: Remember) -> str | None:

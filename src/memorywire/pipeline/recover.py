@@ -15,7 +15,7 @@ from memorywire.model.record import Record, Standing, Trust
 from memorywire.model.recovery import Cause, Deed, Recover, Recovered, Step
 from memorywire.model.values import dataclass
 from memorywire.model.where import Where
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.govern import places
 from memorywire.pipeline.ledger import entry_of
 from memorywire.pipeline.outbox import carry_out
@@ -100,30 +100,30 @@ class _Part:
     end: End | None = None
 
 
-async def recover(request: Recover, tools: Tools) -> Recovered:
+async def recover(request: Recover, context: Context) -> Recovered:
     """Carry it out, or with `dry_run` say what would be done; a person's act, so no policy judges it."""
     if not request.source.strip():  # to a pattern that is who says nothing: all that people just told
         raise InvalidRequest("the source must not be blank", field="source", fix="name it; * is all of them")
-    footprints, whole = await _footprints(request, tools)
+    footprints, whole = await _footprints(request, context)
     degraded = () if whole else (OLDER,)
     trail = trace(footprints, request.source)
-    parts = [part async for part in _parts(trail, request, tools)]
+    parts = [part async for part in _parts(trail, request, context)]
     steps = tuple(part.step for part in parts)
     put = tuple(part.put for part in parts if part.put is not None)
     end = tuple(part.end for part in parts if part.end is not None)
     if request.dry_run or not (put or end):
         return Recovered(steps=steps, dry_run=request.dry_run, degraded=degraded)
     change = Change(
-        id=tools.mint(),
+        id=context.mint(),
         operation="recover",
         scope=request.scope,
-        at=tools.clock(),
+        at=context.clock(),
         put=put,
         end=end,
         reason=f"recovered from {request.source}",
     )
-    entry = entry_of(change, "committed", tools, source=request.source, since=request.since)
-    done = await carry_out(change, Act(entries=(entry,)), tools)
+    entry = entry_of(change, "committed", context, source=request.source, since=request.since)
+    done = await carry_out(change, Act(entries=(entry,)), context)
     return Recovered(
         steps=steps,
         dry_run=False,
@@ -134,30 +134,30 @@ async def recover(request: Recover, tools: Tools) -> Recovered:
     )
 
 
-async def _footprints(request: Recover, tools: Tools) -> tuple[list[Footprint], bool]:
+async def _footprints(request: Recover, context: Context) -> tuple[list[Footprint], bool]:
     """What was changed since then, oldest first, and whether that is all of it."""
-    historian = tools.historian("recover")
+    historian = context.historian("recover")
     since = [one for one in await historian.changes(request.scope, _MOST + 1) if one.at >= request.since]
     found = [await historian.footprint(request.scope, change.id) for change in reversed(since[:_MOST])]
     return [footprint for footprint in found if footprint is not None], len(since) <= _MOST
 
 
-async def _parts(trail: Trail, request: Recover, tools: Tools) -> AsyncIterator[_Part]:
-    now = tools.clock()
-    live = {record.id: record for record in await tools.store.get(request.scope, list(trail.tainted))}
+async def _parts(trail: Trail, request: Recover, context: Context) -> AsyncIterator[_Part]:
+    now = context.clock()
+    live = {record.id: record for record in await context.store.get(request.scope, list(trail.tainted))}
     for id, taint in trail.tainted.items():
-        history = await tools.historian("recover").history(request.scope, id)
+        history = await context.historian("recover").history(request.scope, id)
         yield _purged(id, taint, live.get(id), history, now)
     for id, into in trail.aside.items():
         if id not in trail.tainted:
-            history = await tools.historian("recover").history(request.scope, id)
-            for part in await _restored(id, into, history, trail, tools):
+            history = await context.historian("recover").history(request.scope, id)
+            for part in await _restored(id, into, history, trail, context):
                 yield part
     for id, via in trail.corrections.items():
         yield _Part(step=Step(id=id, deed=Deed.KEPT, cause=Cause.SUPERSEDES, via=via))
     remaining = [
         record
-        async for record in tools.all_matching(Where(scope=request.scope, alive_at=now))
+        async for record in context.all_matching(Where(scope=request.scope, alive_at=now))
         if record.updated_at >= request.since and record.id not in trail.tainted
     ]
     for part in await asyncio.to_thread(_quarantined, remaining, now):
@@ -179,13 +179,13 @@ def _purged(id: str, taint: Taint, live: Record | None, history: Sequence[Versio
 
 
 async def _restored(
-    id: str, into: str, history: Sequence[Version], trail: Trail, tools: Tools
+    id: str, into: str, history: Sequence[Version], trail: Trail, context: Context
 ) -> list[_Part]:
     """Bring back what a tainted memory replaced, unless it changed since or a live memory says the same."""
-    last, now = history[-1], tools.clock()
+    last, now = history[-1], context.clock()
     if last.record is None or last.reason not in _PUSHED_ASIDE or last.into not in trail.tainted:
         return []
-    twin = await tools.store.duplicate(last.record, now)
+    twin = await context.store.duplicate(last.record, now)
     if twin is not None and twin.id not in trail.tainted:
         return []
     step = Step(id=id, deed=Deed.RESTORED, cause=Cause.REPLACED, via=into)

@@ -10,7 +10,7 @@ from memorywire.model.record import MemoryType, Record, Trust
 from memorywire.model.requests import Remember
 from memorywire.model.values import maker
 from memorywire.pipeline.commit import Plan
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.limits import refuse_large
 from memorywire.pipeline.receipts import fingerprint, known, receipt, replayed, stored_key
 from memorywire.pipeline.sanitize import Cleaned, weighed, without_secrets
@@ -20,7 +20,7 @@ _ATTEMPTS = 3  # a race moves the base at most once per rival; after that the ca
 
 
 async def remember(
-    request: Remember, tools: Tools, vector: bytes | None = None, redacted: Cleaned | None = None
+    request: Remember, context: Context, vector: bytes | None = None, redacted: Cleaned | None = None
 ) -> Remembered:
     """Plan and submit; plan again when a rival moved what the plan had read.
 
@@ -28,30 +28,30 @@ async def remember(
     """
     refuse_large(request.metadata, "metadata")
     _refuse_unsound(request)
-    asked = await weighed(redacted or without_secrets(request, tools), tools)
+    asked = await weighed(redacted or without_secrets(request, context), context)
     if asked.request is not request:
         _refuse_unsound(asked.request)  # a marker may stand where a name stood
-    answer = await _remembered(asked, tools, vector)
+    answer = await _remembered(asked, context, vector)
     if not asked.secrets:
         return answer
     return replace(answer, redacted=tuple(Redacted(kind=kind, place=place) for kind, place in asked.secrets))
 
 
-async def _remembered(asked: Cleaned, tools: Tools, vector: bytes | None) -> Remembered:
+async def _remembered(asked: Cleaned, context: Context, vector: bytes | None) -> Remembered:
     request, left = asked.request, _ATTEMPTS
     while True:
         if request.idempotency_key is not None:
-            earlier = await replayed(request, tools)
+            earlier = await replayed(request, context)
             if earlier is not None:
                 return earlier
-        if request.expires_at is not None and request.expires_at <= tools.clock():
+        if request.expires_at is not None and request.expires_at <= context.clock():
             raise InvalidRequest(
                 "expires_at is not in the future",
                 field="expires_at",
                 fix="give a later moment, in epoch milliseconds",
             )
         try:
-            return await _remember_once(asked, tools, vector)
+            return await _remember_once(asked, context, vector)
         except Conflict:
             left -= 1
             if not left or request.if_version is not None:
@@ -64,20 +64,20 @@ def _refuse_unsound(request: Remember) -> None:
         check(request.content)
 
 
-async def _remember_once(asked: Cleaned, tools: Tools, vector: bytes | None) -> Remembered:
-    request, now = asked.request, tools.clock()
-    current = None if request.id is None else await _current(request, request.id, tools)
-    record = first_version(request, request.id or tools.mint(), now, asked.trust)
+async def _remember_once(asked: Cleaned, context: Context, vector: bytes | None) -> Remembered:
+    request, now = asked.request, context.clock()
+    current = None if request.id is None else await _current(request, request.id, context)
+    record = first_version(request, request.id or context.mint(), now, asked.trust)
     if current is not None:
         record = _next_version(record, current, request.if_version)
-    replaced = await _superseded(request, tools) if request.supersedes else []
+    replaced = await _superseded(request, context) if request.supersedes else []
     if current is not None and request.if_version is None:
-        return await _duplicate(request, tools, current, replaced, now)
-    if replaced and request.if_version is None and (twin := await tools.store.duplicate(record, now)):
-        return await _duplicate(request, tools, twin, replaced, now)
+        return await _duplicate(request, context, current, replaced, now)
+    if replaced and request.if_version is None and (twin := await context.store.duplicate(record, now)):
+        return await _duplicate(request, context, twin, replaced, now)
     base = Base.LIVE if current else Base.NOTHING
     change = maker(Change)(
-        id=tools.mint(),
+        id=context.mint(),
         operation="remember",
         scope=record.scope,
         at=now,
@@ -87,18 +87,18 @@ async def _remember_once(asked: Cleaned, tools: Tools, vector: bytes | None) -> 
         fingerprint=fingerprint(request),
     )
     try:
-        done = await tools.submit(maker(Plan)(change=change, request=request, secrets=asked.secrets))
+        done = await context.submit(maker(Plan)(change=change, request=request, secrets=asked.secrets))
     except Duplicate as refusal:
-        twins = await tools.store.get(record.scope, [refusal.existing])
+        twins = await context.store.get(record.scope, [refusal.existing])
         if not twins or request.if_version is not None:
             raise
-        return await _duplicate(request, tools, twins[0], replaced, now)
+        return await _duplicate(request, context, twins[0], replaced, now)
     return receipt(done, record.id, record.version, now)
 
 
-async def _current(request: Remember, id: str, tools: Tools) -> Record | None:
+async def _current(request: Remember, id: str, context: Context) -> Record | None:
     """The live version of the id the caller names, if any."""
-    found = await tools.store.get(request.scope, [id])
+    found = await context.store.get(request.scope, [id])
     if not found and request.if_version is not None:
         raise Conflict(f"{id} has no live version here", field="if_version")
     return found[0] if found else None
@@ -163,8 +163,8 @@ def _same_request(fresh: Record, current: Record) -> bool:
     return all(getattr(fresh, name) == getattr(current, name) for name in given)
 
 
-async def _superseded(request: Remember, tools: Tools) -> list[Record]:
-    found = await tools.store.get(request.scope, request.supersedes)
+async def _superseded(request: Remember, context: Context) -> list[Record]:
+    found = await context.store.get(request.scope, request.supersedes)
     missing = set(request.supersedes) - {record.id for record in found}
     if missing:
         raise NotFound(f"no live memory {sorted(missing)[0]} to supersede", field="supersedes")
@@ -178,14 +178,14 @@ def _ends(replaced: list[Record], by: str) -> tuple[End, ...]:
 
 
 async def _duplicate(
-    request: Remember, tools: Tools, twin: Record, replaced: list[Record], now: int
+    request: Remember, context: Context, twin: Record, replaced: list[Record], now: int
 ) -> Remembered:
     """Keep nothing new, because `twin` says it already; what the request supersedes ends in its favour.
 
     The result is kept under the idempotency key all the same, so that a retry gets the same answer.
     """
     change = Change(
-        id=tools.mint(),
+        id=context.mint(),
         operation="remember",
         scope=request.scope,
         at=now,
@@ -195,7 +195,7 @@ async def _duplicate(
         about=twin.id,
     )
     if change.end or change.key is not None:
-        done = await tools.submit(Plan(change=change, request=request))
+        done = await context.submit(Plan(change=change, request=request))
         if done.staged:
             return receipt(done, twin.id, twin.version, twin.updated_at)
-    return known(tools, twin.id, twin.version, twin.updated_at, change.id if change.end else None)
+    return known(context, twin.id, twin.version, twin.updated_at, change.id if change.end else None)

@@ -13,7 +13,7 @@ from memorywire.model.requests import Remember
 from memorywire.model.values import dataclass
 from memorywire.pipeline.commit import Plan
 from memorywire.pipeline.commit_many import Ended, submit_each
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.limits import is_large
 from memorywire.pipeline.receipts import receipt
 from memorywire.pipeline.remember import first_version, remember
@@ -33,35 +33,35 @@ class Asked:
     vector: bytes
 
 
-def all_without_secrets(requests: Sequence[Remember], tools: Tools) -> list[Cleaned | MemorywireError]:
+def all_without_secrets(requests: Sequence[Remember], context: Context) -> list[Cleaned | MemorywireError]:
     """Each request without its secrets, or its problem; one reading clears all that show no secret."""
     clear = [False] * len(requests)
-    if tools.office is not None:
-        clear = cleared(requests, partial(are_innocent, redactor=tools.office.redactor))
+    if context.office is not None:
+        clear = cleared(requests, partial(are_innocent, redactor=context.office.redactor))
     pairs = zip(requests, clear, strict=True)
-    return [_innocent(request) if is_clear else _cleaned(request, tools) for request, is_clear in pairs]
+    return [_innocent(request) if is_clear else _cleaned(request, context) for request, is_clear in pairs]
 
 
 def _innocent(request: Remember) -> Cleaned:
     return Cleaned(request=request, secrets=(), trust=Trust.STANDARD)
 
 
-def _cleaned(request: Remember, tools: Tools) -> Cleaned | MemorywireError:
+def _cleaned(request: Remember, context: Context) -> Cleaned | MemorywireError:
     try:
-        return without_secrets(request, tools)
+        return without_secrets(request, context)
     except MemorywireError as problem:
         return problem
 
 
-async def remember_each(items: Sequence[Asked], tools: Tools) -> list[Result]:
+async def remember_each(items: Sequence[Asked], context: Context) -> list[Result]:
     """The receipt or problem of each, as if it had been remembered alone; no two may say the same."""
-    now = tools.clock()
-    changes = {at: await _change(item, tools, now) for at, item in enumerate(items) if _is_plain(item, now)}
-    ended = await _submitted(changes, items, tools)
+    now = context.clock()
+    changes = {at: await _change(item, context, now) for at, item in enumerate(items) if _is_plain(item, now)}
+    ended = await _submitted(changes, items, context)
     done = {at: one for at, one in ended.items() if not isinstance(one, Conflict | Duplicate)}
     # What is there already, and what met a rival, is looked at alone.
     alone = [at for at in range(len(items)) if at not in done]
-    done |= zip(alone, await asyncio.gather(*(_remembered(items[at], tools) for at in alone)), strict=True)
+    done |= zip(alone, await asyncio.gather(*(_remembered(items[at], context) for at in alone)), strict=True)
     return [done[at] for at in range(len(items))]
 
 
@@ -76,22 +76,22 @@ def _is_plain(item: Asked, now: int) -> bool:
     return not (named or asks or late or special or is_large(request.metadata))
 
 
-async def _change(item: Asked, tools: Tools, now: int) -> Change:
-    asked = await weighed(item.redacted, tools)
-    record = first_version(asked.request, tools.mint(), now, asked.trust)
+async def _change(item: Asked, context: Context, now: int) -> Change:
+    asked = await weighed(item.redacted, context)
+    record = first_version(asked.request, context.mint(), now, asked.trust)
     put = Put(record=record, base=Base.NOTHING, vector=item.vector, unique=True)
-    return Change(id=tools.mint(), operation="remember", scope=record.scope, at=now, put=(put,))
+    return Change(id=context.mint(), operation="remember", scope=record.scope, at=now, put=(put,))
 
 
 async def _submitted(
-    changes: Mapping[int, Change], items: Sequence[Asked], tools: Tools
+    changes: Mapping[int, Change], items: Sequence[Asked], context: Context
 ) -> dict[int, Result]:
     places, each = list(changes), list(changes.values())
 
     def plan(at: int) -> Plan:
         return Plan(change=each[at], request=items[places[at]].redacted.request)
 
-    done = await submit_each(each, plan, tools)
+    done = await submit_each(each, plan, context)
     return {at: _told(one, change) for at, change, one in zip(places, each, done, strict=True)}
 
 
@@ -104,8 +104,8 @@ def _told(ended: Ended, change: Change) -> Result:
     return receipt(ended, record.id, record.version, change.at)
 
 
-async def _remembered(item: Asked, tools: Tools) -> Result:
+async def _remembered(item: Asked, context: Context) -> Result:
     try:
-        return await remember(item.request, tools, item.vector, item.redacted)
+        return await remember(item.request, context, item.vector, item.redacted)
     except MemorywireError as problem:
         return problem

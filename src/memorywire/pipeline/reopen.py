@@ -10,7 +10,7 @@ from memorywire.model.proposal import Decision, Proposal, State
 from memorywire.model.requests import Remember, Undo
 from memorywire.model.review import Decide, Decided, Verb
 from memorywire.pipeline.commit import Submitted
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.ledger import entry_about, entry_of
 from memorywire.pipeline.outbox import carry_out
 from memorywire.pipeline.review import moved
@@ -19,7 +19,7 @@ from memorywire.pipeline.undo import taken_back
 _DECIDED = frozenset({State.APPROVED, State.REJECTED})
 
 
-async def reopen(proposals: Sequence[Proposal], request: Decide, tools: Tools) -> Decided:
+async def reopen(proposals: Sequence[Proposal], request: Decide, context: Context) -> Decided:
     """Take one decision back, on all the proposals it was made on; raise and leave everything as it was."""
     done_by = {_change_id(proposal) for proposal in proposals}
     if len(done_by) > 1:
@@ -27,29 +27,29 @@ async def reopen(proposals: Sequence[Proposal], request: Decide, tools: Tools) -
             "these were not decided together", field="proposal_ids", fix="reopen decision by decision"
         )
     [change_id] = done_by
-    change = None if change_id is None else await _undoing(proposals, change_id, tools)
-    decision = decision_of(request, None if change is None else change.id, tools)
-    waiting = tuple(_waiting_again(proposal, tools) for proposal in proposals)
+    change = None if change_id is None else await _undoing(proposals, change_id, context)
+    decision = decision_of(request, None if change is None else change.id, context)
+    waiting = tuple(_waiting_again(proposal, context) for proposal in proposals)
     entries = tuple(
         entry_about(one, "reopened", decision.by, decision.at, why=decision.reason) for one in waiting
     )
-    accepted = await tools.governance.rejected.accepting(proposals)
+    accepted = await context.governance.rejected.accepting(proposals)
     act = Act(proposals=waiting, entries=entries, accepted=accepted)
-    tools.governance.rejected.forget()
+    context.governance.rejected.forget()
     if change is None:
-        await tools.governance.journal.write(act)
+        await context.governance.journal.write(act)
         return receipt(request, State.PENDING, decision, None)
-    told = entry_of(change, "committed", tools, proposals=[proposal.id for proposal in proposals])
-    done = await carry_out(change, replace(act, entries=(told, *entries)), tools)
+    told = entry_of(change, "committed", context, proposals=[proposal.id for proposal in proposals])
+    done = await carry_out(change, replace(act, entries=(told, *entries)), context)
     return receipt(request, State.PENDING, decision, done)
 
 
-def decision_of(request: Decide, change_id: str | None, tools: Tools) -> Decision:
+def decision_of(request: Decide, change_id: str | None, context: Context) -> Decision:
     return Decision(
-        by=tools.governance.caller,
-        at=tools.clock(),
+        by=context.governance.caller,
+        at=context.clock(),
         verb=request.verb.value,
-        reason=tools.without_secrets(request.reason),
+        reason=context.without_secrets(request.reason),
         change_id=change_id,
     )
 
@@ -75,15 +75,15 @@ def _change_id(proposal: Proposal) -> str | None:
     return proposal.decision.change_id
 
 
-async def _undoing(proposals: Sequence[Proposal], change_id: str, tools: Tools) -> Change:
+async def _undoing(proposals: Sequence[Proposal], change_id: str, context: Context) -> Change:
     scope = proposals[0].scope
     wide = replace(scope, user=None) if len({proposal.scope for proposal in proposals}) > 1 else scope
-    footprint = await tools.historian("reopen").footprint(wide, change_id)
+    footprint = await context.historian("reopen").footprint(wide, change_id)
     if footprint is None:
         raise Conflict("what it did to memory cannot be found any more", field="proposal_id")
     _refuse_a_part(proposals, footprint)
     undo = Undo(scope=wide, change_id=change_id)
-    return await taken_back(undo, footprint, tools)
+    return await taken_back(undo, footprint, context)
 
 
 def _refuse_a_part(proposals: Sequence[Proposal], footprint: Footprint) -> None:
@@ -100,19 +100,19 @@ def _refuse_a_part(proposals: Sequence[Proposal], footprint: Footprint) -> None:
         )
 
 
-def _waiting_again(proposal: Proposal, tools: Tools) -> Proposal:
+def _waiting_again(proposal: Proposal, context: Context) -> Proposal:
     """The proposal as pending, with a plan that can be committed again: new change id, new memory ids."""
     again = moved(proposal, State.PENDING, None)
     if proposal.change is None:
         return again
     named = isinstance(proposal.request, Remember) and proposal.request.id is not None
-    puts = tuple(put if named else _afresh(put, tools) for put in proposal.change.put)
-    change = replace(proposal.change, id=tools.mint(), put=puts, key=None, fingerprint=None)
+    puts = tuple(put if named else _afresh(put, context) for put in proposal.change.put)
+    change = replace(proposal.change, id=context.mint(), put=puts, key=None, fingerprint=None)
     return replace(again, change=change)
 
 
-def _afresh(put: Put, tools: Tools) -> Put:
+def _afresh(put: Put, context: Context) -> Put:
     """The put with a new id, if it begins a new memory: its first id has a past by now."""
     if put.base is not Base.NOTHING:
         return put
-    return replace(put, record=replace(put.record, id=tools.mint()))
+    return replace(put, record=replace(put.record, id=context.mint()))

@@ -11,16 +11,16 @@ from memorywire.model.errors import NotFound
 from memorywire.model.proposal import Decision, Proposal, State
 from memorywire.model.record import Json, Record
 from memorywire.model.review import Examine, Inbox, ProposalPage, Reach, Reviewed
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.ledger import entry_about
 from memorywire.pipeline.similar import nearest
 from memorywire.policy.diff import diff_change
 
 
-async def inbox(request: Inbox, tools: Tools) -> ProposalPage:
+async def inbox(request: Inbox, context: Context) -> ProposalPage:
     """A page of the queue; what waited too long has left it."""
-    await tidy(tools)
-    journal, reach = tools.governance.journal, request.reach
+    await tidy(context)
+    journal, reach = context.governance.journal, request.reach
     wanted = Wanted(
         tenant=reach.tenant,
         agent=reach.agent,
@@ -42,32 +42,32 @@ async def inbox(request: Inbox, tools: Tools) -> ProposalPage:
     )
 
 
-async def examine(request: Examine, tools: Tools) -> Reviewed:
+async def examine(request: Examine, context: Context) -> Reviewed:
     """Everything needed to decide; `seen` binds a decision to exactly this."""
-    proposal = await find(request.reach, request.proposal_id, tools)
+    proposal = await find(request.reach, request.proposal_id, context)
     return Reviewed(
         proposal=proposal,
-        diff=await difference(proposal, tools),
-        similar=await _similar(proposal, tools),
+        diff=await difference(proposal, context),
+        similar=await _similar(proposal, context),
         seen=seen_digest(proposal),
-        age_ms=max(0, tools.clock() - proposal.at),
+        age_ms=max(0, context.clock() - proposal.at),
     )
 
 
-async def find(reach: Reach, id: str, tools: Tools) -> Proposal:
+async def find(reach: Reach, id: str, context: Context) -> Proposal:
     """The proposal, or the one answer to every reason why it cannot be had."""
-    proposal = await tools.governance.journal.proposal(reach.tenant, id)
+    proposal = await context.governance.journal.proposal(reach.tenant, id)
     if proposal is None or not reach.covers(proposal.scope):
         raise NotFound("no such proposal here", field="proposal_id")
     return proposal
 
 
-async def difference(proposal: Proposal, tools: Tools) -> dict[str, Json]:
+async def difference(proposal: Proposal, context: Context) -> dict[str, Json]:
     """What the change would do to memory as it is now."""
     change = proposal.change
     if change is None:
         return {"added": [], "removed": [], "modified": []}
-    current = await tools.store.get(change.scope, sorted(proposal.touched))
+    current = await context.store.get(change.scope, sorted(proposal.touched))
     before = {record.id: record for record in current}
     return dict(await asyncio.to_thread(diff_change, change, before))  # long texts take their time
 
@@ -78,25 +78,25 @@ def seen_digest(proposal: Proposal) -> str:
     return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
 
 
-async def _similar(proposal: Proposal, tools: Tools) -> tuple[Record, ...]:
+async def _similar(proposal: Proposal, context: Context) -> tuple[Record, ...]:
     puts = proposal.change.put if proposal.change is not None else ()
-    found = [hit.record for put in puts[:1] for hit in await nearest(put.record, tools)]
+    found = [hit.record for put in puts[:1] for hit in await nearest(put.record, context)]
     return tuple(found)
 
 
-async def tidy(tools: Tools) -> None:
+async def tidy(context: Context) -> None:
     """Drop what was kept long enough: proposals that nobody decided, and the queries of old recalls."""
-    await expire_overdue(tools)
-    policy = tools.governance.rulebook.base  # rules that people give change nothing about it
-    await tools.governance.journal.drop_queries(tools.clock() - policy.pending_days * DAY_MS)
+    await expire_overdue(context)
+    policy = context.governance.rulebook.base  # rules that people give change nothing about it
+    await context.governance.journal.drop_queries(context.clock() - policy.pending_days * DAY_MS)
 
 
-async def expire_overdue(tools: Tools) -> None:
+async def expire_overdue(context: Context) -> None:
     """Close what nobody decided in time, and write it down.
 
     A clock that was ahead once closes nothing for good: what is not overdue by the clock of now waits again.
     """
-    office, now = tools.governance, tools.clock()
+    office, now = context.governance, context.clock()
     early = [moved(proposal, State.PENDING, None) for proposal in await office.journal.expired_early(now)]
     if early:
         reason = "a clock that was ahead closed it"

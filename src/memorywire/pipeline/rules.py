@@ -26,7 +26,7 @@ from memorywire.model.rulings import (
     TryRule,
 )
 from memorywire.pipeline.commit import Submitted
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.ledger import entry_of
 from memorywire.pipeline.outbox import carry_out
 from memorywire.pipeline.past_cases import OLDER, all_proposals, past_cases, untold
@@ -41,12 +41,12 @@ _EVERYBODY = "*"  # in the ledger: rules are nobody's memory
 _PLAIN = frozenset({Verb.APPROVE.value, Verb.REJECT.value})
 
 
-async def rules(request: Rules, tools: Tools) -> RuleBook:
+async def rules(request: Rules, context: Context) -> RuleBook:
     """What is in force for the tenant, how it came to be, and what could be learned."""
-    office = tools.governance
+    office = context.governance
     editions = await office.journal.editions(request.tenant)
     newest = editions[0] if editions else None
-    given = await _given(newest, request.tenant, tools)
+    given = await _given(newest, request.tenant, context)
     policy = with_rules(office.rulebook.base, given)
     told = policy_to_dict(policy)
     return RuleBook(
@@ -60,14 +60,14 @@ async def rules(request: Rules, tools: Tools) -> RuleBook:
         ),
         suggestions=tuple(
             Suggested(rule=rule_to(one.rule), evidence=one.evidence)
-            for one in await _suggestions(request.tenant, policy, tools)
+            for one in await _suggestions(request.tenant, policy, context)
         ),
     )
 
 
-async def set_rules(request: SetRules, tools: Tools) -> RuleBook:
+async def set_rules(request: SetRules, context: Context) -> RuleBook:
     """Put the list in force, or raise and leave everything as it was."""
-    current = await tools.governance.journal.edition(request.tenant)
+    current = await context.governance.journal.edition(request.tenant)
     number = 0 if current is None else current.number
     if request.if_edition is not None and request.if_edition != number:
         raise Conflict(
@@ -76,40 +76,40 @@ async def set_rules(request: SetRules, tools: Tools) -> RuleBook:
             fix="read the rules again and change those",
         )
     _refuse_foreign(request)
-    _refuse_secrets(request, tools)
-    edition = _edition(current, request.rules, request.tenant, tools)
-    before = [table["name"] for table in await _given(current, request.tenant, tools)]
+    _refuse_secrets(request, context)
+    edition = _edition(current, request.rules, request.tenant, context)
+    before = [table["name"] for table in await _given(current, request.tenant, context)]
     gone = set(before) - {table["name"] for table in edition.rules}
     dropped: dict[str, Json] = {"dropped": sorted(gone)} if gone else {}
-    await _put_in_force(edition, request.tenant, "given", tools, **dropped)
-    return await rules(Rules(tenant=request.tenant), tools)
+    await _put_in_force(edition, request.tenant, "given", context, **dropped)
+    return await rules(Rules(tenant=request.tenant), context)
 
 
-async def activate_rule(request: ActivateRule, tools: Tools) -> RuleBook:
+async def activate_rule(request: ActivateRule, context: Context) -> RuleBook:
     """A suggestion becomes a rule, behind those that people wrote."""
-    office = tools.governance
+    office = context.governance
     current = await office.journal.edition(request.tenant)
-    given = await _given(current, request.tenant, tools)
+    given = await _given(current, request.tenant, context)
     policy = with_rules(office.rulebook.base, given)
     found = [
-        one for one in await _suggestions(request.tenant, policy, tools) if one.rule.name == request.name
+        one for one in await _suggestions(request.tenant, policy, context) if one.rule.name == request.name
     ]
     if not found:
         raise NotFound(
             f"nothing suggests a rule {request.name}", field="name", fix="see memorywire policy suggestions"
         )
-    edition = _edition(current, (*given, rule_to(found[0].rule)), request.tenant, tools)
-    await _put_in_force(edition, request.tenant, "activated", tools, evidence=list(found[0].evidence))
-    return await rules(Rules(tenant=request.tenant), tools)
+    edition = _edition(current, (*given, rule_to(found[0].rule)), request.tenant, context)
+    await _put_in_force(edition, request.tenant, "activated", context, evidence=list(found[0].evidence))
+    return await rules(Rules(tenant=request.tenant), context)
 
 
-async def try_rule(request: TryRule, tools: Tools) -> RuleTrial:
+async def try_rule(request: TryRule, context: Context) -> RuleTrial:
     """What the rule would have done, had it been the first one; nothing changes."""
     rule = rule_from(request.rule)
-    since = tools.clock() - request.days * DAY_MS
-    cases, whole = await past_cases(request.scope, since, tools)
+    since = context.clock() - request.days * DAY_MS
+    cases, whole = await past_cases(request.scope, since, context)
     trial = await asyncio.to_thread(
-        backtest, rule, cases, await tools.governance.rulebook.policy(request.scope.tenant)
+        backtest, rule, cases, await context.governance.rulebook.policy(request.scope.tenant)
     )
     return RuleTrial(
         rule=rule.name,
@@ -123,20 +123,20 @@ async def try_rule(request: TryRule, tools: Tools) -> RuleTrial:
     )
 
 
-async def revert_rule(request: RevertRule, tools: Tools) -> Reverted:
+async def revert_rule(request: RevertRule, context: Context) -> Reverted:
     """Take back, as one change, all that a learned rule let pass in the tenant, and switch the rule off."""
-    journal = tools.governance.journal
+    journal = context.governance.journal
     current = await journal.edition(request.tenant)
-    tables = await _given(current, request.tenant, tools)
+    tables = await _given(current, request.tenant, context)
     let_pass = await journal.ruled(request.tenant, request.name)
     if not let_pass and not any(_is_learned(table, request) for table in tables):
         raise NotFound(f"no learned rule {request.name} was ever activated", field="name")
     switched = ({**table, "enabled": False} if _is_learned(table, request) else table for table in tables)
-    edition = _edition(current, switched, request.tenant, tools)
-    change, kept = await _all_taken_back(let_pass, request, tools)
-    act = Act(edition=edition, entries=(_entry(edition, request.tenant, "reverted", tools),))
-    done = await _carry_out(change, act, request, tools)
-    tools.governance.rulebook.forget()
+    edition = _edition(current, switched, request.tenant, context)
+    change, kept = await _all_taken_back(let_pass, request, context)
+    act = Act(edition=edition, entries=(_entry(edition, request.tenant, "reverted", context),))
+    done = await _carry_out(change, act, request, context)
+    context.governance.rulebook.forget()
     return Reverted(
         rule=request.name,
         edition=edition.number,
@@ -149,16 +149,18 @@ async def revert_rule(request: RevertRule, tools: Tools) -> Reverted:
     )
 
 
-async def _carry_out(change: Change | None, act: Act, request: RevertRule, tools: Tools) -> Submitted | None:
+async def _carry_out(
+    change: Change | None, act: Act, request: RevertRule, context: Context
+) -> Submitted | None:
     if change is None:
-        await tools.governance.journal.write(act)
+        await context.governance.journal.write(act)
         return None
-    entry = entry_of(change, "committed", tools, reverts=request.name)
-    return await carry_out(change, replace(act, entries=(entry, *act.entries)), tools)
+    entry = entry_of(change, "committed", context, reverts=request.name)
+    return await carry_out(change, replace(act, entries=(entry, *act.entries)), context)
 
 
 async def _all_taken_back(
-    let_pass: Sequence[tuple[Scope, str]], request: RevertRule, tools: Tools
+    let_pass: Sequence[tuple[Scope, str]], request: RevertRule, context: Context
 ) -> tuple[Change | None, list[str]]:
     """One change that takes all of them back, and those that cannot be taken back any more."""
     agents = {scope.agent for scope, _ in let_pass}
@@ -166,7 +168,7 @@ async def _all_taken_back(
         raise InvalidRequest("the rule spoke of several agents", field="name", fix="undo change by change")
     plans, kept = [], []
     for scope, id in let_pass:
-        plan = await _taken_back(scope, id, tools)
+        plan = await _taken_back(scope, id, context)
         if plan is None:
             kept.append(id)
         else:
@@ -185,23 +187,23 @@ async def _all_taken_back(
     return change, kept
 
 
-async def _taken_back(scope: Scope, id: str, tools: Tools) -> Change | None:
+async def _taken_back(scope: Scope, id: str, context: Context) -> Change | None:
     """The change that takes this one back, if there still is one."""
-    footprint = await tools.historian("revert_rule").footprint(scope, id)
+    footprint = await context.historian("revert_rule").footprint(scope, id)
     if footprint is None:
         return None
     try:
-        return await taken_back(Undo(scope=scope, change_id=id), footprint, tools)
+        return await taken_back(Undo(scope=scope, change_id=id), footprint, context)
     except Conflict:
         return None
 
 
-async def _suggestions(tenant: str, policy: Policy, tools: Tools) -> list[Suggestion]:
+async def _suggestions(tenant: str, policy: Policy, context: Context) -> list[Suggestion]:
     """What people decided the same way, unless a rule says it already."""
     wanted = Wanted(tenant=tenant, states=frozenset({State.APPROVED, State.REJECTED}))
     decided = [
         told
-        async for proposal in all_proposals(wanted, tools.governance.journal)
+        async for proposal in all_proposals(wanted, context.governance.journal)
         if (told := _decided(proposal)) is not None
     ]
     known = {rule.name for rule in policy.rules}
@@ -224,29 +226,31 @@ def _decided(proposal: Proposal) -> Decided | None:
     )
 
 
-async def _given(current: Edition | None, tenant: str, tools: Tools) -> tuple[Json, ...]:
+async def _given(current: Edition | None, tenant: str, context: Context) -> tuple[Json, ...]:
     """The rules that a tenant gave: those of its edition.
 
     Before its first one they are those about it alone in the list that all tenants once shared.
     """
     if current is not None or tenant == DEFAULT_TENANT:
         return () if current is None else current.rules
-    shared = await tools.governance.journal.edition(DEFAULT_TENANT)
+    shared = await context.governance.journal.edition(DEFAULT_TENANT)
     return () if shared is None else tuple(table for table in shared.rules if table.get("tenant") == [tenant])
 
 
-def _edition(current: Edition | None, tables: Iterable[Json], tenant: str, tools: Tools) -> Edition:
+def _edition(current: Edition | None, tables: Iterable[Json], tenant: str, context: Context) -> Edition:
     """The next edition of a tenant, once the whole list is known to be sound."""
     number = 1 if current is None else current.number + 1
     given = tuple(tables)
-    base = tools.governance.rulebook.base
+    base = context.governance.rulebook.base
     with_rules(replace(base, rules=tuple(_about(base.rules, tenant))), given)
-    return Edition(tenant=tenant, number=number, at=tools.clock(), by=tools.governance.caller, rules=given)
+    return Edition(
+        tenant=tenant, number=number, at=context.clock(), by=context.governance.caller, rules=given
+    )
 
 
-def _refuse_secrets(request: SetRules, tools: Tools) -> None:
+def _refuse_secrets(request: SetRules, context: Context) -> None:
     """Refuse rules that contain a secret: rules are kept as they were given, so it cannot be redacted."""
-    _, found = tools.governance.redactor.json(list(request.rules), "rules")
+    _, found = context.governance.redactor.json(list(request.rules), "rules")
     if found:
         raise SecretLeakage(
             f"a rule holds a secret: {found[0].kind}",
@@ -255,18 +259,18 @@ def _refuse_secrets(request: SetRules, tools: Tools) -> None:
         )
 
 
-async def _put_in_force(edition: Edition, tenant: str, kind: str, tools: Tools, **details: Json) -> None:
-    entry = _entry(edition, tenant, kind, tools, **details)
-    await tools.governance.journal.write(Act(edition=edition, entries=(entry,)))
-    tools.governance.rulebook.forget()
+async def _put_in_force(edition: Edition, tenant: str, kind: str, context: Context, **details: Json) -> None:
+    entry = _entry(edition, tenant, kind, context, **details)
+    await context.governance.journal.write(Act(edition=edition, entries=(entry,)))
+    context.governance.rulebook.forget()
 
 
-def _entry(edition: Edition, tenant: str, kind: str, tools: Tools, **details: Json) -> Entry:
+def _entry(edition: Edition, tenant: str, kind: str, context: Context, **details: Json) -> Entry:
     return Entry(
         at=edition.at,
         operation="rules",
         scope=Scope(agent=_EVERYBODY, tenant=tenant),
-        actor=tools.governance.caller,
+        actor=context.governance.caller,
         kind=kind,
         details={
             "edition": edition.number,

@@ -4,7 +4,7 @@ from memorywire.model.errors import NotFound
 from memorywire.model.record import Trust
 from memorywire.model.requests import Remember
 from memorywire.model.values import dataclass, maker
-from memorywire.pipeline.context import Tools, unsupported
+from memorywire.pipeline.context import Context, unsupported
 from memorywire.policy.judge import trust_of
 from memorywire.policy.redact import redact_remember
 
@@ -18,39 +18,39 @@ class Cleaned:
     trust: Trust
 
 
-async def cleaned(request: Remember, tools: Tools) -> Cleaned:
+async def cleaned(request: Remember, context: Context) -> Cleaned:
     """The request without secrets, with the trust that its source and origins allow."""
-    return await weighed(without_secrets(request, tools), tools)
+    return await weighed(without_secrets(request, context), context)
 
 
-async def weighed(redacted: Cleaned, tools: Tools) -> Cleaned:
+async def weighed(redacted: Cleaned, context: Context) -> Cleaned:
     """The request with the trust that its source and origins allow; its secrets are gone already."""
     request = redacted.request
-    if tools.office is None:
+    if context.office is None:
         _refuse_what_is_not_wired(request)
         trust = request.trust or Trust.STANDARD
     else:
-        trust = trust_of(request.source, await tools.office.rulebook.policy(request.scope.tenant))
+        trust = trust_of(request.source, await context.office.rulebook.policy(request.scope.tenant))
         if request.trust is not None or request.derived_from:
             asked = [] if request.trust is None else [request.trust]
-            trust = Trust.lowest(trust, *asked, *await _origins(request, tools))
+            trust = Trust.lowest(trust, *asked, *await _origins(request, context))
     return maker(Cleaned)(request=request, secrets=redacted.secrets, trust=trust)
 
 
-def without_secrets(request: Remember, tools: Tools) -> Cleaned:
+def without_secrets(request: Remember, context: Context) -> Cleaned:
     """The request without secrets, found without waiting for anything; `weighed` then sets its trust."""
-    if tools.office is None:
+    if context.office is None:
         return Cleaned(request=request, secrets=(), trust=Trust.STANDARD)
-    redacted, findings = redact_remember(request, tools.office.redactor)
+    redacted, findings = redact_remember(request, context.office.redactor)
     secrets = tuple([(finding.kind, finding.place) for finding in findings])
     return maker(Cleaned)(request=redacted, secrets=secrets, trust=Trust.STANDARD)
 
 
-async def _origins(request: Remember, tools: Tools) -> list[Trust]:
+async def _origins(request: Remember, context: Context) -> list[Trust]:
     """The trust of each memory this one was derived from; NotFound when one of them is missing."""
     if not request.derived_from:
         return []
-    found = await tools.store.get(request.scope, request.derived_from)
+    found = await context.store.get(request.scope, request.derived_from)
     missing = set(request.derived_from) - {record.id for record in found}
     if missing:
         raise NotFound(f"no live memory {sorted(missing)[0]} to derive from", field="derived_from")

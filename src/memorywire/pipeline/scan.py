@@ -11,7 +11,7 @@ from memorywire.model.record import Record, Scope, Standing
 from memorywire.model.requests import Remember
 from memorywire.model.where import Where
 from memorywire.pipeline.commit import Plan
-from memorywire.pipeline.context import PAGE, Tools
+from memorywire.pipeline.context import PAGE, Context
 from memorywire.pipeline.govern import places
 from memorywire.policy.injection import screen
 from memorywire.policy.redact import Redactor, redact_remember, scan_record
@@ -19,11 +19,11 @@ from memorywire.policy.redact import Redactor, redact_remember, scan_record
 _EVER = 0  # alive at the epoch: an expired memory still says what it says
 
 
-async def scan(scope: Scope, tools: Tools) -> Scanned:
+async def scan(scope: Scope, context: Context) -> Scanned:
     """Every memory of the scope as it is now, archived and expired ones too."""
-    redactor, after, found = tools.governance.redactor, None, Scanned(memories=0)
+    redactor, after, found = context.governance.redactor, None, Scanned(memories=0)
     where = Where(scope=scope, alive_at=_EVER, standings=frozenset(Standing))
-    while page := await tools.store.find(where, after, PAGE):
+    while page := await context.store.find(where, after, PAGE):
         read = await asyncio.to_thread(_read, page, redactor)
         found = Scanned(
             memories=found.memories + len(page),
@@ -45,26 +45,28 @@ def _read(records: Sequence[Record], redactor: Redactor) -> Scanned:
     return Scanned(memories=len(records), secrets=tuple(secrets), instructions=tuple(instructions))
 
 
-async def clear(scope: Scope, ids: Sequence[str], tools: Tools, *, hold: bool) -> tuple[Cleared, ...]:
+async def clear(scope: Scope, ids: Sequence[str], context: Context, *, hold: bool) -> tuple[Cleared, ...]:
     """Write a new version without secrets of each that holds some; with `hold` a person decides first."""
     return tuple(
         [
             cleared
-            for record in await tools.store.get(scope, ids)
-            if (cleared := await _clear(record, tools, hold=hold)) is not None
+            for record in await context.store.get(scope, ids)
+            if (cleared := await _clear(record, context, hold=hold)) is not None
         ]
     )
 
 
-async def _clear(record: Record, tools: Tools, *, hold: bool) -> Cleared | None:
+async def _clear(record: Record, context: Context, *, hold: bool) -> Cleared | None:
     try:
-        asked, findings = redact_remember(asking(record, hold=hold), tools.governance.redactor)
+        asked, findings = redact_remember(asking(record, hold=hold), context.governance.redactor)
         if not findings:
             return None
         secrets = tuple((finding.kind, finding.place) for finding in findings)
-        done = await tools.submit(Plan(change=_change(record, asked, tools), request=asked, secrets=secrets))
+        done = await context.submit(
+            Plan(change=_change(record, asked, context), request=asked, secrets=secrets)
+        )
     except (SecretLeakage, Refused) as problem:
-        shown, _ = tools.governance.redactor.identifier(record.id)
+        shown, _ = context.governance.redactor.identifier(record.id)
         return Cleared(id=shown, problem=problem.problem())
     return Cleared(id=record.id, status=done.status, change_id=done.change_id, proposal_id=done.proposal_id)
 
@@ -100,8 +102,8 @@ def redacted(record: Record, asked: Remember) -> Record:
     )
 
 
-def _change(record: Record, asked: Remember, tools: Tools) -> Change:
-    now, clean = tools.clock(), redacted(record, asked)
+def _change(record: Record, asked: Remember, context: Context) -> Change:
+    now, clean = context.clock(), redacted(record, asked)
     following = replace(clean, version=record.version + 1, updated_at=now, recalled_at=None)
     put = Put(record=following, base=Base.LIVE)
-    return Change(id=tools.mint(), operation="remember", scope=record.scope, at=now, put=(put,))
+    return Change(id=context.mint(), operation="remember", scope=record.scope, at=now, put=(put,))

@@ -25,8 +25,8 @@ from memorywire.model.survey import (
     RecallSummary,
 )
 from memorywire.model.where import Where
-from memorywire.pipeline.context import Tools, unsupported
-from memorywire.stores.contract import Fanned, Surveyor
+from memorywire.pipeline.context import Context, unsupported
+from memorywire.stores.contract import Fanned, SupportsListing
 
 LOOKED_AT = 1_000
 """How many of the newest memories are counted, so that a large memory answers as fast as a small one."""
@@ -35,9 +35,9 @@ _VALUES = 20
 _FEEDBACK = "feedback"
 
 
-async def agents(request: Agents, tools: Tools) -> AgentList:
-    held = dict(await surveyor(tools, "agents").owners(request.tenant))
-    waiting = {} if tools.office is None else await tools.office.journal.waiting(request.tenant)
+async def agents(request: Agents, context: Context) -> AgentList:
+    held = dict(await surveyor(context, "agents").owners(request.tenant))
+    waiting = {} if context.office is None else await context.office.journal.waiting(request.tenant)
     names = sorted(held.keys() | waiting.keys())
     return AgentList(
         items=tuple(
@@ -47,15 +47,15 @@ async def agents(request: Agents, tools: Tools) -> AgentList:
     )
 
 
-async def facets(request: Facets, tools: Tools) -> FacetCounts:
-    where = listed(request, tools)
-    newest = await surveyor(tools, "facets").newest(where, None, LOOKED_AT)
+async def facets(request: Facets, context: Context) -> FacetCounts:
+    where = listed(request, context)
+    newest = await surveyor(context, "facets").newest(where, None, LOOKED_AT)
     return FacetCounts(looked_at=len(newest), fields=_counted(newest))
 
 
-async def recalls(request: Recalls, tools: Tools) -> RecallPage:
+async def recalls(request: Recalls, context: Context) -> RecallPage:
     reach = request.reach
-    found = await tools.governance.journal.recalls(
+    found = await context.governance.journal.recalls(
         reach.tenant,
         agent=reach.agent,
         user=reach.user,
@@ -66,13 +66,13 @@ async def recalls(request: Recalls, tools: Tools) -> RecallPage:
     return RecallPage(items=tuple(_summary(note) for note in found))
 
 
-async def feedback(request: Feedback, tools: Tools) -> Judged:
+async def feedback(request: Feedback, context: Context) -> Judged:
     """Write down what was said; nothing else changes, whoever said it."""
-    note = await recall_in_reach(request.reach, request.recall_id, tools)
+    note = await recall_in_reach(request.reach, request.recall_id, context)
     if request.memory_id not in {id for id, _, _ in note.hits}:
         raise NotFound("that recall did not hand out this memory", field="memory_id")
-    office, now = tools.governance, tools.clock()
-    reason = tools.without_secrets(request.reason)
+    office, now = context.governance, context.clock()
+    reason = context.without_secrets(request.reason)
     details = {"memory": request.memory_id, "reason": reason}
     entry = Entry(
         at=now,
@@ -87,9 +87,9 @@ async def feedback(request: Feedback, tools: Tools) -> Judged:
     return Judged(memory_id=request.memory_id, helped=request.helped, by=office.caller, at=now, reason=reason)
 
 
-async def judged(note: RecallNote, tools: Tools) -> tuple[Judged, ...]:
+async def judged(note: RecallNote, context: Context) -> tuple[Judged, ...]:
     """All feedback on what a recall handed out, oldest first."""
-    said = await tools.governance.journal.about(note.scope.tenant, note.id)
+    said = await context.governance.journal.about(note.scope.tenant, note.id)
     return tuple(
         Judged(
             memory_id=entry["details"]["memory"],
@@ -103,31 +103,31 @@ async def judged(note: RecallNote, tools: Tools) -> tuple[Judged, ...]:
     )
 
 
-async def recall_in_reach(reach: Reach, recall_id: str, tools: Tools) -> RecallNote:
+async def recall_in_reach(reach: Reach, recall_id: str, context: Context) -> RecallNote:
     """The note of a recall; the same NotFound for every reason why it may not be shown."""
-    note = await tools.governance.journal.recall(reach.tenant, recall_id)
+    note = await context.governance.journal.recall(reach.tenant, recall_id)
     if note is None or not reach.covers(note.scope):
         raise NotFound("no such recall here", field="recall_id")
     return note
 
 
-def listed(request: List | Facets, tools: Tools) -> Where:
+def listed(request: List | Facets, context: Context) -> Where:
     """What a list is about."""
     archived = {Standing.ARCHIVED} if "archived" in request.include else set()
     return Where(
         scope=request.scope,
-        alive_at=tools.clock(),
+        alive_at=context.clock(),
         types=frozenset(request.types),
         standings=RECALLABLE | archived,
         filter=request.filter,
     )
 
 
-def surveyor(tools: Tools, wanted_for: str) -> Surveyor:
+def surveyor(context: Context, wanted_for: str) -> SupportsListing:
     """The store, or the first of several, that can say what it holds."""
-    store = tools.store
+    store = context.store
     each = [store.child(name) for name in store.children] if isinstance(store, Fanned) else [store]
-    found = next((one for one in each if isinstance(one, Surveyor)), None)
+    found = next((one for one in each if isinstance(one, SupportsListing)), None)
     if found is None:
         raise unsupported(wanted_for, f"store {store.name} cannot look over what it holds")
     return found

@@ -7,17 +7,17 @@ from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put
 from memorywire.model.errors import Conflict, NotFound
 from memorywire.model.requests import Undo
 from memorywire.pipeline.commit import Plan
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 
 
-async def undo(request: Undo, tools: Tools) -> Undone:
+async def undo(request: Undo, context: Context) -> Undone:
     """Bring back what the change ended and end what it began, if nothing has moved since."""
-    historian = tools.historian("undo")
+    historian = context.historian("undo")
     footprint = await historian.footprint(request.scope, request.change_id)
     if footprint is None:
         raise NotFound(f"no change {request.change_id} here", field="change_id")
-    change = await taken_back(request, footprint, tools)
-    done = await tools.submit(Plan(change=change, request=request))
+    change = await taken_back(request, footprint, context)
+    done = await context.submit(Plan(change=change, request=request))
     restored, ended = tuple(put.record.id for put in change.put), tuple(end.id for end in change.end)
     return Undone(
         change_id=done.change_id,
@@ -37,18 +37,18 @@ async def undo(request: Undo, tools: Tools) -> Undone:
     )
 
 
-async def taken_back(request: Undo, footprint: Footprint, tools: Tools) -> Change:
+async def taken_back(request: Undo, footprint: Footprint, context: Context) -> Change:
     """The change that takes the other back; raises Conflict when memory has moved since."""
-    now = tools.clock()
+    now = context.clock()
     began = {version.id: version for version in footprint.began}
     ended = {version.id: version for version in footprint.ended}
     if not began and not ended:
         raise Conflict(
             "that change erased its memories, or changed none: it cannot be taken back", field="change_id"
         )
-    await _refuse_if_moved(request, began, ended, tools)
+    await _refuse_if_moved(request, began, ended, context)
     return Change(
-        id=tools.mint(),
+        id=context.mint(),
         operation="undo",
         scope=footprint.change.scope,
         at=now,
@@ -75,10 +75,10 @@ def _restored(old: Version, replaced_by: Version | None, now: int) -> Put:
 
 
 async def _refuse_if_moved(
-    request: Undo, began: dict[str, Version], ended: dict[str, Version], tools: Tools
+    request: Undo, began: dict[str, Version], ended: dict[str, Version], context: Context
 ) -> None:
     """Raise Conflict unless every record is still exactly as the change left it."""
-    historian = tools.historian("undo")
+    historian = context.historian("undo")
     for id in {**began, **ended}:
         latest = (await historian.history(request.scope, id))[-1]
         left = began.get(id) or ended[id]
@@ -86,13 +86,13 @@ async def _refuse_if_moved(
             raise Conflict(f"{id} was erased since", field="change_id")
         moved = latest.number != left.number or latest.ended_by != left.ended_by
         if moved or (id in began and latest.ended is not None):
-            raise await _moved_on(request, id, latest, tools)
+            raise await _moved_on(request, id, latest, context)
 
 
-async def _moved_on(request: Undo, id: str, latest: Version, tools: Tools) -> Conflict:
+async def _moved_on(request: Undo, id: str, latest: Version, context: Context) -> Conflict:
     """The Conflict that names the later change in the way, with a hint when that is an undo of this one."""
     later = latest.ended_by or latest.began_by
-    found = await tools.historian("undo").footprint(request.scope, later)
+    found = await context.historian("undo").footprint(request.scope, later)
     if found is not None and found.change.undoes == request.change_id:
         return Conflict(
             f"it was taken back already, by {later}", field="change_id", fix=f"undo {later} to do it again"

@@ -16,7 +16,7 @@ from memorywire.model.query import Scored
 from memorywire.model.record import Record
 from memorywire.model.values import dataclass
 from memorywire.model.where import Where
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.replicate import anchor_of
 from memorywire.stores.contract import Fanned, Found, Store
 
@@ -49,9 +49,9 @@ class Believed:
         return f"hits were not believed: {said}" if said else None
 
 
-async def believe(founds: Sequence[Found], where: Where, fan: Fanned, tools: Tools) -> list[Believed]:
+async def believe(founds: Sequence[Found], where: Where, fan: Fanned, context: Context) -> list[Believed]:
     """The answer of each store, without the hits that it should not have returned."""
-    witness = await _witness(founds, where, fan, tools)
+    witness = await _witness(founds, where, fan, context)
     return [held_against(found, where, witness) for found in founds]
 
 
@@ -68,11 +68,11 @@ def trusted(believed: Sequence[Believed]) -> Sequence[Believed]:
 Witness = Mapping[str, Record | Known]
 
 
-async def _witness(founds: Sequence[Found], where: Where, fan: Fanned, tools: Tools) -> Witness | None:
+async def _witness(founds: Sequence[Found], where: Where, fan: Fanned, context: Context) -> Witness | None:
     """What is known of every memory that was returned; None when the routing does not check answers."""
-    if not tools.routing.register:
+    if not context.routing.register:
         return None
-    journal = tools.governance.journal
+    journal = context.governance.journal
     ids = list(dict.fromkeys(hit.record.id for found in founds for hit in found.hits))
     anchor = anchor_of(fan, journal)
     if anchor is not None:

@@ -76,7 +76,7 @@ class Dismissed(Exception):
     """The threads of the crew have ended."""
 
 
-class Crew:
+class ThreadPool:
     """Threads that do works in the order they came.
 
     It takes fewer steps than an executor, for works that take no longer than being handed over.

@@ -4,6 +4,7 @@ A store knows no policy. It keeps our ids, decides liveness and scope inside its
 answers with values. `memory.py` is the reference: a store may be faster, never different.
 """
 
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -64,7 +65,7 @@ class Store(Protocol):
 
 
 @runtime_checkable
-class Historian(Protocol, metaclass=Ability):
+class SupportsHistory(Protocol, metaclass=Ability):
     """A store that keeps every version and can say which change did what."""
 
     async def history(self, scope: Scope, id: str) -> list[Version]:
@@ -85,7 +86,7 @@ class Historian(Protocol, metaclass=Ability):
 
 
 @runtime_checkable
-class Gatherer(Protocol, metaclass=Ability):
+class SupportsBulkWrite(Protocol, metaclass=Ability):
     """A store that commits many changes together in less time than one after the other."""
 
     async def write_many(self, changes: Sequence[Change]) -> list[int | Exception]:
@@ -101,7 +102,7 @@ A plain tuple: nothing of it is made before it is asked for, and the garbage col
 
 
 @runtime_checkable
-class Glancer(Protocol, metaclass=Ability):
+class SupportsPeek(Protocol, metaclass=Ability):
     """A store that can tell where records stand faster than it can read them."""
 
     async def glance(self, scope: Scope, ids: Sequence[str], name: str) -> list[Glimpse]:
@@ -110,7 +111,7 @@ class Glancer(Protocol, metaclass=Ability):
 
 
 @runtime_checkable
-class Chronicler(Protocol, metaclass=Ability):
+class SupportsChangeLog(Protocol, metaclass=Ability):
     """A historian that hands out its changes in order, so that another store can repeat them."""
 
     async def agents(self, tenant: str) -> list[str]:
@@ -147,7 +148,7 @@ class Enough:
 
 
 @runtime_checkable
-class LateAsker(Protocol, metaclass=Ability):
+class SupportsDeferredQuery(Protocol, metaclass=Ability):
     """A store that can begin a search before the query's vectors are made."""
 
     async def search_late(
@@ -185,7 +186,7 @@ class RecallCounter(Protocol, metaclass=Ability):
 
 
 @runtime_checkable
-class Surveyor(Protocol, metaclass=Ability):
+class SupportsListing(Protocol, metaclass=Ability):
     """A store that can say what it holds without being asked for it."""
 
     async def owners(self, tenant: str) -> list[tuple[str, int]]:
@@ -259,3 +260,22 @@ class Fanned(Protocol, metaclass=Ability):
     def mark_behind(self, names: Collection[str]) -> None:
         """Mark exactly these children as missing changes: they are read only when no other answers."""
         ...
+
+
+_EARLIER = {
+    "Historian": SupportsHistory,
+    "Chronicler": SupportsChangeLog,
+    "Surveyor": SupportsListing,
+    "Glancer": SupportsPeek,
+    "Gatherer": SupportsBulkWrite,
+    "LateAsker": SupportsDeferredQuery,
+}
+
+
+def __getattr__(name: str) -> object:
+    """Give a protocol under its name of 0.1.0, with a DeprecationWarning."""
+    if name not in _EARLIER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    protocol = _EARLIER[name]
+    warnings.warn(f"{name} is now {protocol.__name__}", DeprecationWarning, stacklevel=2)
+    return protocol

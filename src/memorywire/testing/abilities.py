@@ -6,13 +6,13 @@ from memorywire.model.errors import Conflict
 from memorywire.model.record import Record, Scope
 from memorywire.search.reference import floats
 from memorywire.stores.contract import (
-    Chronicler,
-    Gatherer,
-    Glancer,
-    Historian,
     RecallCounter,
     Store,
-    Surveyor,
+    SupportsBulkWrite,
+    SupportsChangeLog,
+    SupportsHistory,
+    SupportsListing,
+    SupportsPeek,
     Tracker,
 )
 from memorywire.testing.expect import close_to, holds, same
@@ -37,19 +37,19 @@ from memorywire.testing.samples import (
 )
 
 
-class _Gathering(Store, Gatherer): ...
+class _Gathering(Store, SupportsBulkWrite): ...
 
 
-class _Glancing(Store, Glancer): ...
+class _Glancing(Store, SupportsPeek): ...
 
 
-class _Surveying(Store, Surveyor): ...
+class _Surveying(Store, SupportsListing): ...
 
 
 class _Counting(Store, Tracker, RecallCounter): ...
 
 
-class _Chronicling(Store, Historian, Chronicler): ...
+class _Chronicling(Store, SupportsHistory, SupportsChangeLog): ...
 
 
 async def changes_written_together_are_each_kept(store: _Gathering) -> None:

@@ -271,19 +271,19 @@ def _able(ability: type, *runs: Callable[..., Awaitable[None]]) -> tuple[Check, 
 
 ABLE: tuple[Check, ...] = (
     *_able(
-        contract.Gatherer,
+        contract.SupportsBulkWrite,
         abilities.changes_written_together_are_each_kept,
         abilities.what_one_of_many_may_not_do_concerns_it_alone,
     ),
-    *_able(contract.Glancer, abilities.a_glance_tells_what_get_would_tell),
+    *_able(contract.SupportsPeek, abilities.a_glance_tells_what_get_would_tell),
     *_able(
-        contract.Surveyor,
+        contract.SupportsListing,
         abilities.owners_are_those_of_the_tenant,
         abilities.the_newest_come_page_by_page_inside_the_scope,
     ),
     *_able(contract.RecallCounter, abilities.recalls_are_counted),
     *_able(
-        contract.Chronicler,
+        contract.SupportsChangeLog,
         abilities.the_past_is_handed_out_in_order_to_its_agent_alone,
         abilities.every_version_keeps_its_own_vector,
     ),

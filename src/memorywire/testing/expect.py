@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Record
-from memorywire.stores.contract import Historian, Store, Tracker
+from memorywire.stores.contract import Store, SupportsHistory, Tracker
 
 T = TypeVar("T")
 E = TypeVar("E", bound=MemorywireError)
@@ -48,9 +48,9 @@ def present(value: T | None, what: str) -> T:
     return value
 
 
-def historian(store: Store) -> Historian:
+def historian(store: Store) -> SupportsHistory:
     """The store by the verbs that its features promise."""
-    if not isinstance(store, Historian):
+    if not isinstance(store, SupportsHistory):
         raise Broken("the features promise a history, but its verbs are not there")
     return store
 

@@ -10,7 +10,7 @@ from memorywire.model.capabilities import Feature
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest
 from memorywire.model.record import Scope
 from memorywire.stores.cognee import _dataset
-from memorywire.stores.contract import Historian, Store
+from memorywire.stores.contract import Store, SupportsHistory
 from memorywire.stores.registry import open_store
 from memorywire.testing.expect import refused
 from memorywire.testing.samples import (
@@ -37,7 +37,7 @@ async def it_keeps_everybody_apart_and_reads_nothing_it_was_not_given(folder: Pa
     await _a_user_and_an_agent_of_one_name_are_two(store)
     await _nothing_is_told_to_the_vendor()
     assert Feature.HARD_DELETE not in store.features
-    assert not isinstance(store, Historian)
+    assert not isinstance(store, SupportsHistory)
     with refused(CapabilityUnsupported, field="store"):
         await open_store(f"cognee://{folder}/another", space=SPACE)
     await store.close()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
 from memorywire.model.record import Scope
-from memorywire.stores.contract import Historian, Ingester
+from memorywire.stores.contract import Ingester, SupportsHistory
 from memorywire.stores.registry import open_store
 from memorywire.stores.vendors import Entry, Ref
 from memorywire.testing.expect import refused
@@ -127,5 +127,5 @@ async def a_server_that_is_away_is_a_problem_of_ours(folder: Path) -> None:
 
 async def there_is_no_history_and_no_reading_of_conversations_to_promise(folder: Path) -> None:
     store = await open_store(_url(folder), space=SPACE)
-    assert not isinstance(store, Historian | Ingester)
+    assert not isinstance(store, SupportsHistory | Ingester)
     await store.close()

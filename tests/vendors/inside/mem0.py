@@ -10,7 +10,7 @@ from threading import Thread
 from memorywire.model.errors import SpaceMismatch, StoreUnavailable
 from memorywire.model.record import Scope
 from memorywire.model.space import Space
-from memorywire.stores.contract import Historian, Ingester
+from memorywire.stores.contract import Ingester, SupportsHistory
 from memorywire.stores.registry import open_store
 from memorywire.stores.vendors import Entry, Ref
 from memorywire.testing.expect import refused
@@ -176,5 +176,5 @@ async def a_language_model_that_is_away_is_a_problem_of_ours(folder: Path) -> No
 
 async def there_is_no_history_to_promise(folder: Path) -> None:
     store = await open_store("mem0://", space=SPACE)
-    assert not isinstance(store, Historian)
+    assert not isinstance(store, SupportsHistory)
     await store.close()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest, StoreBusy, StoreUnavailable
 from memorywire.model.record import Scope
-from memorywire.stores.contract import Historian, Ingester
+from memorywire.stores.contract import Ingester, SupportsHistory
 from memorywire.stores.registry import open_store
 from memorywire.testing.expect import refused
 from memorywire.testing.samples import (
@@ -111,5 +111,5 @@ async def without_a_language_model_a_conversation_is_not_said_to_hold_nothing(fo
 
 async def there_is_no_history_to_promise(folder: Path) -> None:
     store = await open_store(f"memos://{folder}", space=SPACE)
-    assert not isinstance(store, Historian)
+    assert not isinstance(store, SupportsHistory)
     await store.close()

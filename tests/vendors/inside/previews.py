@@ -6,7 +6,7 @@ from pathlib import Path
 from memorywire.model.capabilities import Feature
 from memorywire.model.errors import CapabilityUnsupported, StoreUnavailable
 from memorywire.model.record import Scope
-from memorywire.stores.contract import Historian
+from memorywire.stores.contract import SupportsHistory
 from memorywire.stores.registry import open_store
 from memorywire.stores.vendors import Ref, VendorStore, key_of
 from memorywire.testing.expect import refused
@@ -35,7 +35,7 @@ async def keeps_to_its_documentation(scheme: str, options: str, folder: Path) ->
         gone = Ref(key=key_of(record), scope=ANA, handle=line.handle)
         assert await store._product.fetch([gone]) == []
         assert Feature.HARD_DELETE not in store.features
-        assert not isinstance(store, Historian)
+        assert not isinstance(store, SupportsHistory)
         await store.close()
 
 

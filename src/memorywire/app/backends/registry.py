@@ -20,7 +20,7 @@ from memorywire.model.definition import Definition, Edition, definition_of
 from memorywire.model.errors import MemorywireError, NotFound, StoreError
 from memorywire.model.record import Json, Scope
 from memorywire.model.values import dataclass
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.outbox import keep_repaying
 from memorywire.stores.contract import Store
 
@@ -52,10 +52,10 @@ class Backends:
     What another process changes is seen within a second.
     """
 
-    def __init__(self, journal: SqliteJournal, tools: Tools, rules: Rules) -> None:
+    def __init__(self, journal: SqliteJournal, context: Context, rules: Rules) -> None:
         self.rules = rules
         self._journal = journal
-        self._tools = tools
+        self._tools = context
         self._bound: dict[tuple[str, str], str] = {}
         self._read_at: int | None = None
         self._open: dict[tuple[str, str], _Open] = {}
@@ -182,18 +182,18 @@ class Backends:
         from memorywire.app.backends.opening import opened
 
         edition = await self.get(tenant, digest)
-        made, tools = edition.definition, self._tools
+        made, context = edition.definition, self._tools
         name = name_of(edition)
         store = await opened(
             edition,
             self.rules,
             name=name,
-            here=tools.store,
+            here=context.store,
             owed=partial(self._owed_to, name),
-            space=tools.embedder.space,
-            clock=tools.clock,
+            space=context.embedder.space,
+            clock=context.clock,
         )
-        repaying = asyncio.create_task(keep_repaying(replace(tools, store=store)))
+        repaying = asyncio.create_task(keep_repaying(replace(context, store=store)))
         found = _Open(store, (repaying,))
         if made.health_seconds:
             found.tasks = (*found.tasks, asyncio.create_task(_watch(found, made)))

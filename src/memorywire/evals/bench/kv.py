@@ -17,12 +17,12 @@ from typing import TypeAlias
 
 import apsw
 
-from memorywire.app import Governance, open_house
+from memorywire.app import Governance, open_container
 from memorywire.model.clock import system_clock
 from memorywire.model.kv import Limits, Owner, OwnerKind, Setting
 from memorywire.model.record import DEFAULT_TENANT
 from memorywire.pipeline import kv
-from memorywire.runtime.threadpool import Crew
+from memorywire.runtime.threadpool import ThreadPool
 from memorywire.stores.sqlite.connection import connect
 from memorywire.stores.sqlite.file import SqliteFile
 from memorywire.stores.sqlite.location import Location
@@ -139,16 +139,16 @@ async def committing(home: Path) -> AsyncIterator[Rival]:
     """A rival with the same table on a thread of its own; each set is on the disk before the next begins."""
     location = Location(path=home / "committing.db")
     await SqliteFile(location, _add_table).close()
-    db, crew = connect(location), Crew(1, "bare table")
+    db, thread_pool = connect(location), ThreadPool(1, "bare table")
 
     async def set_(number: int) -> None:
         row = _row(number)
-        await crew.do(lambda: db.execute(_SET, row).fetchall())
+        await thread_pool.do(lambda: db.execute(_SET, row).fetchall())
 
     try:
         yield Rival("bare table, one commit a set", set_, None, most=_COMMITS)
     finally:
-        crew.dismiss()
+        thread_pool.dismiss()
         db.close()
 
 
@@ -173,7 +173,7 @@ def ungoverned(home: Path) -> AbstractAsyncContextManager[Rival]:
 
 @asynccontextmanager
 async def _ours(home: Path, name: str, governance: Governance) -> AsyncIterator[Rival]:
-    house = await open_house(
+    container = await open_container(
         stores=[f"sqlite://{home}/memory.db"],
         embedder="none",
         embedder_key=None,
@@ -181,7 +181,9 @@ async def _ours(home: Path, name: str, governance: Governance) -> AsyncIterator[
         governance=governance,
     )
     owner = Owner(kind=OwnerKind.AGENT, id="bench", tenant=DEFAULT_TENANT)
-    keys = kv.Keys(owner=owner, tools=house.tools, limits=Limits(quota_bytes=1 << 40), usage=house.usage)
+    keys = kv.Keys(
+        owner=owner, context=container.context, limits=Limits(quota_bytes=1 << 40), usage=container.usage
+    )
 
     async def set_(number: int) -> object:
         return await kv.keep(keys, Setting(key=_key(number), value=_value(number)))
@@ -192,4 +194,4 @@ async def _ours(home: Path, name: str, governance: Governance) -> AsyncIterator[
     try:
         yield Rival(name, set_, get)
     finally:
-        await house.close()
+        await container.close()

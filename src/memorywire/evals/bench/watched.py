@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import replace
 
-from memorywire.app import Governance, House, open_house
+from memorywire.app import Container, Governance, open_container
 from memorywire.app.dispatch import dispatch
 from memorywire.evals.bench.floor import Floor
 from memorywire.evals.bench.report import LEDGER_OFF, UNWATCHED, Latency
@@ -57,8 +57,8 @@ async def ledger(stage: Stage) -> list[Latency]:
 
 
 @asynccontextmanager
-async def _house(stage: Stage, name: str, *, on: bool = True) -> AsyncIterator[House]:
-    house = await open_house(
+async def _house(stage: Stage, name: str, *, on: bool = True) -> AsyncIterator[Container]:
+    container = await open_container(
         stores=[store_url(stage.folder, name)],
         embedder=stage.vectors,
         embedder_key=None,
@@ -66,24 +66,24 @@ async def _house(stage: Stage, name: str, *, on: bool = True) -> AsyncIterator[H
         governance=Governance(on=on),
     )
     try:
-        yield house
+        yield container
     finally:
-        await house.close()
+        await container.close()
 
 
-def _without_ledger(house: House) -> House:
-    store = house.tools.store
+def _without_ledger(container: Container) -> Container:
+    store = container.context.store
     if not isinstance(store, SqliteStore):
         raise Conflict("only a store that keeps its journal itself can be measured without")
-    silent = _Unwritten(store.file, store=store, notary=None, clock=house.tools.clock)
-    office = replace(house.tools.governance, journal=silent)
-    return replace(house, tools=replace(house.tools, office=office))
+    silent = _Unwritten(store.file, store=store, notary=None, clock=container.context.clock)
+    office = replace(container.context.governance, journal=silent)
+    return replace(container, context=replace(container.context, office=office))
 
 
-def _remembering(house: House, contents: Sequence[str]) -> Step:
+def _remembering(container: Container, contents: Sequence[str]) -> Step:
     async def step(number: int) -> None:
         payload = {"agent_id": AGENT, "type": "semantic", "content": contents[number]}
-        receipt = await dispatch("remember", payload, house, tenant=DEFAULT_TENANT)
+        receipt = await dispatch("remember", payload, container, tenant=DEFAULT_TENANT)
         if not isinstance(receipt, Remembered):
             raise Conflict("a remember was not answered with a receipt")
         kept(receipt)

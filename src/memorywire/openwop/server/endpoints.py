@@ -155,7 +155,7 @@ async def canary(request: Request, desk: Desk, visitor: Visitor) -> Response:
     body = await desk.body(request)
     ref = text(body, "memoryRef")
     adapter = desk.host.adapter(visitor)
-    value = f"canary-{desk.host.house.tools.mint()}"
+    value = f"canary-{desk.host.container.context.mint()}"
     if body.get("includeSecretCanary") is True:
         adapter.vault.add("canary", value)
         for _ in range(2):

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Scope
 
-from memorywire.app import House
+from memorywire.app import Container
 from memorywire.model.errors import Forbidden, MemorywireError, NotFound, Unauthenticated, WrongMethod
 from memorywire.model.projections import Edition, host_over
 from memorywire.model.record import Json
@@ -38,7 +38,7 @@ _HOUR_SECONDS = 3_600
 
 
 def openwop_mounts(
-    house: House,
+    container: Container,
     *,
     local: bool,
     provider: Provider | None = None,
@@ -53,18 +53,18 @@ def openwop_mounts(
 
     No run lasts longer than `run_hours`. `edition` is the one of the suite whose names are used.
     """
-    door = Door(house, limits or Limits())
+    door = Door(container, limits or Limits())
     host = Host(
-        house,
+        container,
         door.journal,
-        serves=host_over(house.capabilities),
+        serves=host_over(container.capabilities),
         workflows=workflows() if testing else {},
         rules=rules,
         run_hours=run_hours,
         edition=Edition(edition),
     )
     desk = Desk(host=host, door=door, manifests=(*manifests, *AGENTS) if testing else manifests)
-    doorkeeper = Doorkeeper(door.journal, house.tools.clock, trusting=local, provider=provider)
+    doorkeeper = Doorkeeper(door.journal, container.context.clock, trusting=local, provider=provider)
 
     @asynccontextmanager
     async def running() -> AsyncIterator[None]:

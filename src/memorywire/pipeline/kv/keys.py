@@ -10,10 +10,10 @@ from memorywire.model.kv import AREA, MARK, Limits, Owner, is_entry, is_mark
 from memorywire.model.record import Json, Record, Scope, Standing
 from memorywire.model.values import dataclass, maker
 from memorywire.model.where import And, Compare, Filter, Operator, Where
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.kv.cache import Seen
 from memorywire.pipeline.kv.usage import Usage
-from memorywire.stores.contract import Glimpse, Historian
+from memorywire.stores.contract import Glimpse, SupportsHistory
 
 _OUTSIDE = Compare(("metadata", MARK, AREA), Operator.EXISTS, False)
 
@@ -47,7 +47,7 @@ class Keys:
     """
 
     owner: Owner
-    tools: Tools
+    context: Context
     limits: Limits
     usage: Usage
     area: str = ""
@@ -64,7 +64,7 @@ class Keys:
         mine = self.entries(prefix)
         return Where(
             scope=self.scope,
-            alive_at=self.tools.clock(),
+            alive_at=self.context.clock(),
             standings=frozenset(Standing),
             filter=And((mine, _OUTSIDE)) if counted and not self.area else mine,
         )
@@ -78,7 +78,7 @@ class Keys:
 
     async def every(self, prefix: str = "", *, counted: bool = False) -> AsyncIterator[Record]:
         """The owner's entries whose keys have this prefix, one for each key; `counted` as in `where`."""
-        if isinstance(self.tools.store, Historian):
+        if isinstance(self.context.store, SupportsHistory):
             async for record in self._marked(prefix, counted=counted):
                 yield record
             return
@@ -88,7 +88,7 @@ class Keys:
 
     async def _marked(self, prefix: str, *, counted: bool = False) -> AsyncIterator[Record]:
         """The records that really are entries of keys: other metadata may only look like it."""
-        async for record in self.tools.all_matching(self.where(prefix, counted=counted)):
+        async for record in self.context.all_matching(self.where(prefix, counted=counted)):
             if is_entry(record):
                 yield record
 
@@ -105,13 +105,13 @@ class Keys:
 
     async def counting(self, records: Sequence[Record]) -> frozenset[str]:
         """The ids of the records that count: of several with one key, only the one `get` returns."""
-        if isinstance(self.tools.store, Historian) or all(map(self._is_usual, records)):
+        if isinstance(self.context.store, SupportsHistory) or all(map(self._is_usual, records)):
             return frozenset(record.id for record in records)
         return frozenset([record.id async for record in self.every()])
 
     async def all_of(self, current: Record) -> list[Record]:
         """All records of a key; there are several only where two processes created it in the same moment."""
-        if isinstance(self.tools.store, Historian):
+        if isinstance(self.context.store, SupportsHistory):
             return [current]
         key = current.metadata[MARK]["key"]
         others = [one for one in await self._by_age(key) if one.metadata[MARK]["key"] == key]
@@ -128,13 +128,13 @@ class Keys:
 
     async def look(self, id: str) -> Place:
         """As `find`, for a key whose usual id is known."""
-        found = await self.usage.get(self.tools.store, self.scope, id)
+        found = await self.usage.get(self.context.store, self.scope, id)
         return Place(id=id, base=Base.NOTHING) if found is None else live(found)
 
     async def trace(self, key: str) -> Place:
         """Where the key stands, with its past: a deleted key goes on counting, an erased one starts anew."""
-        store, generation = self.tools.store, 0
-        if not isinstance(store, Historian):
+        store, generation = self.context.store, 0
+        if not isinstance(store, SupportsHistory):
             return await self._without_a_past(key)
         while True:
             id = self.owner.address(key, generation)
@@ -161,7 +161,7 @@ class Keys:
         async for record in self.every(key):
             if record.metadata[MARK]["key"] == key:
                 return live(record)
-        return Place(id=self.owner.address(key, self.tools.mint()), base=Base.NOTHING)
+        return Place(id=self.owner.address(key, self.context.mint()), base=Base.NOTHING)
 
 
 def glimpsed(glimpse: Glimpse | Seen) -> Place:

@@ -16,7 +16,7 @@ async def entry(keys: Keys, key: str) -> Entry | None:
     if place.current is None:
         place = await keys.trace(key)
     current = place.current
-    return entry_of(current) if current is not None and current.alive(keys.tools.clock()) else None
+    return entry_of(current) if current is not None and current.alive(keys.context.clock()) else None
 
 
 async def entries(keys: Keys, prefix: str = "", *, limit: int = 100, after: str | None = None) -> Listing:
@@ -30,7 +30,7 @@ async def entries(keys: Keys, prefix: str = "", *, limit: int = 100, after: str 
 
 async def stats(keys: Keys) -> Stats:
     """How many entries there are, what they hold, and of which model their vectors are."""
-    features, space = keys.tools.store.features, keys.tools.embedder.space
+    features, space = keys.context.store.features, keys.context.embedder.space
     if Feature.VECTOR not in features:
         raise VectorUnsupported("the store keeps no vectors, so there is nothing to say about them")
     if Feature.VECTOR not in working(features, space):

@@ -27,7 +27,7 @@ _INDEXED = Compare(("metadata", MARK, "embedded"), Operator.EQ, True)
 
 async def search(keys: Keys, wanted: Search) -> Searched:
     """The owner's entries that are nearest to the query, best first."""
-    if Feature.VECTOR not in keys.tools.store.features:
+    if Feature.VECTOR not in keys.context.store.features:
         raise VectorUnsupported("the store keeps no vectors", fix="list by prefix, or use a store that does")
     if not 0 < wanted.top_k <= keys.limits.top_k:
         raise InvalidRequest(f"top_k is 1 to {keys.limits.top_k}", field="top_k")
@@ -41,7 +41,7 @@ async def search(keys: Keys, wanted: Search) -> Searched:
         dedup=wanted.dedup,
     )
     by_value = _ByValue(keys)
-    found = await recall(request, keys.tools, by_value)
+    found = await recall(request, keys.context, by_value)
     return await _told(keys, wanted, found, by_value.repeats)
 
 
@@ -97,7 +97,7 @@ async def _told(keys: Keys, wanted: Search, found: Recalled, repeats: int) -> Se
     matches = tuple(_match(hit, twins) for hit in found)
     return Searched(
         matches=matches,
-        dimension=keys.tools.embedder.space.dimension,
+        dimension=keys.context.embedder.space.dimension,
         truncated=len(matches) == wanted.top_k,
         repeats=repeats,
         degraded=found.degraded,
@@ -106,7 +106,7 @@ async def _told(keys: Keys, wanted: Search, found: Recalled, repeats: int) -> Se
 
 
 async def _records(keys: Keys, ids: Sequence[str]) -> list[Record]:
-    return await keys.tools.store.get(keys.owner.scope, ids) if ids else []
+    return await keys.context.store.get(keys.owner.scope, ids) if ids else []
 
 
 def _match(hit: Hit, twins: Mapping[str, Entry]) -> Match:

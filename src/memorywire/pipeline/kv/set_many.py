@@ -19,7 +19,7 @@ from memorywire.pipeline.kv.writing import keep_alone, kept_alone, ready
 from memorywire.policy.bulk import cleared
 from memorywire.policy.judge import trust_of
 from memorywire.policy.redact import Redactor
-from memorywire.stores.contract import Glancer, Glimpse
+from memorywire.stores.contract import Glimpse, SupportsPeek
 
 Result: TypeAlias = Kept | MemorywireError
 _Ended: TypeAlias = Kept | Exception
@@ -93,10 +93,10 @@ async def _planned(
     able = await _able(keys, settings)
     await asyncio.sleep(0)  # a step of a large group takes long enough: whoever else waits has a turn
     found = await _seen(keys, list(able))
-    now = keys.tools.clock()
+    now = keys.context.clock()
     meant: dict[str, _Meant] = {}
     ended: dict[str, _Ended] = {}
-    changes = keys.tools.mint.many(len(able))
+    changes = keys.context.mint.many(len(able))
     for (id, one), change in zip(able.items(), changes, strict=True):
         try:
             meant[id] = _meant(keys, _sound(one), _place(id, found.get(id)), now, change)
@@ -107,8 +107,8 @@ async def _planned(
 
 async def _seen(keys: Keys, ids: Sequence[str]) -> Mapping[str, Record | Glimpse | Seen]:
     """What stands under these ids; where the store can glance, only what the next version must know."""
-    store = keys.tools.store
-    if not isinstance(store, Glancer):
+    store = keys.context.store
+    if not isinstance(store, SupportsPeek):
         return {record.id: record for record in await store.get(keys.scope, ids)}
     known = keys.usage.known.guesses(keys.owner, store, ids)
     others = [id for id in ids if id not in known]
@@ -142,7 +142,7 @@ def _meant(keys: Keys, one: Ready, place: Place, now: int, change: str) -> _Mean
 
 async def _submitted(keys: Keys, meant: Mapping[str, _Meant]) -> dict[str, _Ended]:
     each = [change for change, _ in meant.values()]
-    done = await submit_each(each, lambda at: plan_of(each[at]), keys.tools)
+    done = await submit_each(each, lambda at: plan_of(each[at]), keys.context)
     ended: dict[str, _Ended] = {}
     for (id, (change, growth)), result in zip(meant.items(), done, strict=True):
         ended[id] = result if isinstance(result, Exception) else receipt(change, result)
@@ -152,7 +152,7 @@ async def _submitted(keys: Keys, meant: Mapping[str, _Meant]) -> dict[str, _Ende
 
 async def _able(keys: Keys, settings: Mapping[str, Setting]) -> dict[str, Ready | MemorywireError]:
     """Each setting ready to be planned, or its problem; one reading clears all that show no secret."""
-    office = keys.tools.office
+    office = keys.context.office
     policy = None if office is None else await office.rulebook.policy(keys.scope.tenant)
     told = [(setting, content_of(setting)) for setting in settings.values()]
     clear = [True] * len(told) if office is None else cleared(told, partial(_innocent, keys, office.redactor))

@@ -13,7 +13,7 @@ from memorywire.model.record import Record, Scope
 from memorywire.pipeline.commit import Submitted
 from memorywire.pipeline.kv.cache import Known
 from memorywire.pipeline.kv.locks import Turns
-from memorywire.stores.contract import Gatherer, Store
+from memorywire.stores.contract import Store, SupportsBulkWrite
 
 if TYPE_CHECKING:  # every house has a usage of keys; few doors read and write them
     from memorywire.pipeline.kv.keys import Keys
@@ -38,7 +38,7 @@ class _Joined:
         """Whether settings of these keys may join: same caller, same limits, and there is still room."""
         mine = self.keys
         same = keys is mine or (
-            keys.tools == mine.tools and keys.limits == mine.limits and keys.area == mine.area
+            keys.context == mine.context and keys.limits == mine.limits and keys.area == mine.area
         )
         return same and len(self.settings) < MOST_TOGETHER
 
@@ -86,7 +86,9 @@ class Usage:
         joined = self._joined.get(keys.owner)
         if joined is None or not joined.takes(keys):
             joined = self._joined[keys.owner] = _Joined(keys)
-            before = self._writing.get(keys.owner) if isinstance(keys.tools.store, Gatherer) else None
+            before = (
+                self._writing.get(keys.owner) if isinstance(keys.context.store, SupportsBulkWrite) else None
+            )
             task = self._writing[keys.owner] = self._begin(self._write(joined, write, before))
             task.add_done_callback(joined.answer)
             task.add_done_callback(partial(self._written, joined))
@@ -175,7 +177,7 @@ class Usage:
         elif isinstance(done, Exception) or done.status is not Status.COMMITTED:
             self.known.forget(id)
         else:
-            self.known.set(keys.tools.store, change)
+            self.known.set(keys.context.store, change)
 
     def give_back(self, owner: Owner, area: str, growth: int) -> None:
         """Count these bytes off again: they were not written, or their value was deleted."""

@@ -71,7 +71,7 @@ async def add(keys: Keys, key: str, by: float) -> Kept:
     """Add to the number under the key, which is 0 when there is none; however many do, none is lost."""
 
     async def attempt(place: Place) -> Kept:
-        total = _sum(_number(place.current if place.alive(keys.tools.clock()) else None), by)
+        total = _sum(_number(place.current if place.alive(keys.context.clock()) else None), by)
         kept = await _write(keys, await ready(keys, Setting(key=key, value=total)), place)
         return replace(kept, value=total)
 
@@ -83,18 +83,18 @@ async def delete(keys: Keys, key: str) -> Deleted:
 
     async def attempt(place: Place) -> Deleted:
         current = place.current or (await keys.trace(key)).current
-        if current is None or not current.alive(keys.tools.clock()):
+        if current is None or not current.alive(keys.context.clock()):
             return Deleted(key=key, existed=False)
         scope, gone = keys.scope, await keys.all_of(current)
         change = Change(
-            id=keys.tools.mint(),
+            id=keys.context.mint(),
             operation="forget",
             scope=scope,
-            at=keys.tools.clock(),
+            at=keys.context.clock(),
             end=tuple(End(id=one.id, version=one.version, reason=EndReason.FORGOTTEN) for one in gone),
         )
         request = Forget(scope=scope, ids=tuple(one.id for one in gone))
-        done = await keys.tools.submit(Plan(change=change, request=request))
+        done = await keys.context.submit(Plan(change=change, request=request))
         if not done.staged:
             mark = current.metadata[MARK]
             keys.usage.give_back(keys.owner, mark.get(AREA, ""), mark["bytes"])
@@ -111,15 +111,15 @@ async def touch(keys: Keys, key: str) -> Entry | None:
     """
 
     async def attempt(place: Place) -> Entry | None:
-        now, current = keys.tools.clock(), place.current or (await keys.trace(key)).current
+        now, current = keys.context.clock(), place.current or (await keys.trace(key)).current
         if current is None or not current.alive(now):
             return None
         following = _prolonged(current, now)
         if following is None:
             return entry_of(current)
         put = Put(record=following, base=Base.LIVE, like=current.version)
-        change = Change(id=keys.tools.mint(), operation="remember", scope=keys.scope, at=now, put=(put,))
-        done = await keys.tools.submit(plan_of(change))
+        change = Change(id=keys.context.mint(), operation="remember", scope=keys.scope, at=now, put=(put,))
+        done = await keys.context.submit(plan_of(change))
         keys.usage.known.forget(current.id)
         return entry_of(current if done.staged else following)
 
@@ -182,7 +182,7 @@ async def _in_turn(
     id = keys.owner.address(key)
     async with keys.usage.turns.turn(id):
         place = await keys.look(id)
-        if if_version is not None and if_version != place.version(keys.tools.clock()):
+        if if_version is not None and if_version != place.version(keys.context.clock()):
             place = await keys.trace(key)  # there may be more to the key than a single look shows
         clock, pause = asyncio.get_running_loop().time, _FIRST_PAUSE
         deadline = clock() + _RIVAL_SECONDS
@@ -201,10 +201,10 @@ async def _in_turn(
 async def ready(keys: Keys, setting: Setting) -> Ready:
     """The setting as it may be kept; raises when it may not."""
     fitting(keys, setting)
-    redacted = without_secrets(_request(keys, setting), keys.tools)
+    redacted = without_secrets(_request(keys, setting), keys.context)
     clean = _without(redacted, setting) if redacted.secrets else setting
     size = fitting(keys, clean)
-    trust = (await weighed(redacted, keys.tools)).trust
+    trust = (await weighed(redacted, keys.context)).trust
     vector, warning = await _vector(keys, clean) if clean.embed else (None, None)
     return Ready(
         setting=clean,
@@ -240,12 +240,12 @@ async def _vector(keys: Keys, setting: Setting) -> tuple[bytes | None, str | Non
     """The entry's vector, or why there is none now; what cannot work is raised before anything is kept."""
     _refuse_without_vectors(keys)
     try:
-        (vector,) = await keys.tools.embedder.embed([_meaning(keys, setting)])
+        (vector,) = await keys.context.embedder.embed([_meaning(keys, setting)])
     except DimensionMismatch:
         raise
     except EmbedderFailed as failure:
         return None, failure.detail
-    dimension = keys.tools.embedder.space.dimension
+    dimension = keys.context.embedder.space.dimension
     if len(vector) != dimension * _FLOAT_BYTES:
         raise DimensionMismatch(
             f"the embedder gave {len(vector) // _FLOAT_BYTES} dimensions, the store keeps {dimension}",
@@ -262,18 +262,18 @@ def _meaning(keys: Keys, setting: Setting) -> str:
 
 
 def _refuse_without_vectors(keys: Keys) -> None:
-    if Feature.VECTOR not in keys.tools.store.features:
+    if Feature.VECTOR not in keys.context.store.features:
         raise VectorUnsupported(
             "the store keeps no vectors", field="embed", fix="set without embed, or use a store that does"
         )
 
 
 async def _write(keys: Keys, ready: Ready, place: Place) -> Kept:
-    now = keys.tools.clock()
-    change, growth = planned(keys, ready, place, now, keys.tools.mint())
+    now = keys.context.clock()
+    change, growth = planned(keys, ready, place, now, keys.context.mint())
     await keys.usage.reserve(keys, growth)
     try:
-        done = await keys.tools.submit(plan_of(change, ready.secrets))
+        done = await keys.context.submit(plan_of(change, ready.secrets))
     except MemorywireError as problem:
         keys.usage.settle(keys, change, growth, problem)
         raise
@@ -285,7 +285,7 @@ async def _write(keys: Keys, ready: Ready, place: Place) -> Kept:
 
 
 def _refuse_another(keys: Keys, key: str, wanted: int | None, place: Place) -> None:
-    if wanted is not None and wanted != (version := place.version(keys.tools.clock())):
+    if wanted is not None and wanted != (version := place.version(keys.context.clock())):
         raise Conflict(
             f"{key} is at version {version}, not {wanted}",
             field="if_version",

@@ -9,7 +9,7 @@ from threading import Lock
 import memorywire_minilm
 from memorywire.model.errors import EmbedderFailed
 from memorywire.model.space import Space
-from memorywire.runtime.threadpool import Crew
+from memorywire.runtime.threadpool import ThreadPool
 
 MOST_THREADS = 4
 # So that whoever comes after a long list does not wait for all of it.
@@ -31,20 +31,20 @@ class MiniLmEmbedder:
             dimension=memorywire_minilm.DIMENSION,
         )
         self._model: memorywire_minilm.Model | None = None
-        self._crew: Crew | None = None
+        self._crew: ThreadPool | None = None
         self._loading = Lock()
         self._threads = threads or min(MOST_THREADS, os.cpu_count() or 1)
 
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
-        crew = self._gathered()
+        thread_pool = self._gathered()
         if len(texts) == 1:
-            return await crew.do(partial(self.embed_here, texts))
+            return await thread_pool.do(partial(self.embed_here, texts))
         vectors: list[bytes] = []
         for start in range(0, len(texts), self._threads * SHARE):
             part = texts[start : start + self._threads * SHARE]
             size = -(-len(part) // self._threads)
             shares = [part[first : first + size] for first in range(0, len(part), size)]
-            done = await crew.do_each([partial(self.embed_here, share) for share in shares])
+            done = await thread_pool.do_each([partial(self.embed_here, share) for share in shares])
             vectors += [vector for share in done for vector in share]
         return vectors
 
@@ -59,13 +59,13 @@ class MiniLmEmbedder:
         return partial(self.embed_here, texts) if model is None else model.begin(texts)
 
     async def close(self) -> None:
-        crew, self._crew, self._model = self._crew, None, None
-        if crew is not None:
-            await asyncio.to_thread(crew.dismiss)
+        thread_pool, self._crew, self._model = self._crew, None, None
+        if thread_pool is not None:
+            await asyncio.to_thread(thread_pool.dismiss)
 
-    def _gathered(self) -> Crew:
+    def _gathered(self) -> ThreadPool:
         if self._crew is None:
-            self._crew = Crew(self._threads, "memorywire minilm")
+            self._crew = ThreadPool(self._threads, "memorywire minilm")
         return self._crew
 
     def _loaded(self) -> memorywire_minilm.Model:

@@ -22,7 +22,7 @@ class Growth:
         """(day, operation, count); None for a caller limited to some agents, as all are counted together."""
         if caller.agents != EVERYBODY:
             return None
-        now = self._door.house.tools.clock()
+        now = self._door.container.context.clock()
         at, counts = self._counted.get(caller.tenant, (None, ()))
         if at is None or not 0 <= now - at < _FRESH_MS:
             counts = await books.growth(self._door, caller)

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Scope
 
-from memorywire.app import House
+from memorywire.app import Container
 from memorywire.consolidate.tending import Tending
 from memorywire.model.errors import Forbidden, MemorywireError, NotFound, Unauthenticated, WrongMethod
 from memorywire.model.ids import Entropy
@@ -79,7 +79,7 @@ class Console:
 
 
 def console_mount(
-    house: House,
+    container: Container,
     *,
     local: bool,
     provider: Provider | None = None,
@@ -91,8 +91,8 @@ def console_mount(
     Where only this machine can come in (`local`) its user needs no token while there are no operators;
     elsewhere cookies travel over HTTPS alone. `tending` is what this process does in the background.
     """
-    door = Door(house, Limits())
-    clock = house.tools.clock
+    door = Door(container, Limits())
+    clock = container.context.clock
     doorkeeper = Doorkeeper(door.journal, clock, trusting=local, provider=provider)
     sessions = Sessions(clock, entropy, secure=not local)
     sections = tuple(room.section for room in ROOMS if room.section is not None)

@@ -87,7 +87,7 @@ class Page:
 
     @property
     def now(self) -> int:
-        return self.shop.door.house.tools.clock()
+        return self.shop.door.container.context.clock()
 
     async def call(self, operation: str, /, **payload: Json) -> dict[str, Json]:
         """An operation of the wire, as the visitor; fields that are None or empty are left out."""

@@ -15,7 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
-from memorywire.app import House
+from memorywire.app import Container
 from memorywire.journal.operators import Right
 from memorywire.journal.standing import standing
 from memorywire.model.errors import MemorywireError, NotFound, WrongMethod
@@ -74,7 +74,7 @@ class Mounted:
 
 
 def build_app(
-    house: House,
+    container: Container,
     *,
     trusting: bool,
     hosts: frozenset[str] = frozenset(),
@@ -88,10 +88,11 @@ def build_app(
     `trusting` lets one local user in while there are no operators; `hosts` are the names the server
     goes by, none for any; tokens of the `provider` are taken besides our own; `watch` sees every visit.
     """
-    hosting = any(mounted.hosting for mounted in mounts)
-    door = Door(replace(house, hosting=hosting), limits or Limits())
-    doorkeeper = Doorkeeper(door.journal, house.tools.clock, trusting=trusting, provider=provider)
-    courier = Courier(door.journal, door.feed, house.tools.clock, first_pause_ms=door.limits.webhook_pause_ms)
+    hosting = replace(container, hosting=any(mounted.hosting for mounted in mounts))
+    door = Door(hosting, limits or Limits())
+    clock = container.context.clock
+    doorkeeper = Doorkeeper(door.journal, clock, trusting=trusting, provider=provider)
+    courier = Courier(door.journal, door.feed, clock, first_pause_ms=door.limits.webhook_pause_ms)
 
     @asynccontextmanager
     async def running(_: Starlette) -> AsyncIterator[None]:
@@ -99,11 +100,11 @@ def build_app(
             for mounted in mounts:
                 if mounted.running is not None:
                     await stack.enter_async_context(mounted.running())
-            house.reader.wake()
-            if house.backends is not None:
-                house.backends.wake()
-            checks = StateChecks(door.journal, watch.alarm)
-            tasks = [asyncio.create_task(courier.run()), asyncio.create_task(checks.run())]
+            container.reader.wake()
+            if container.backends is not None:
+                container.backends.wake()
+            background = (courier, StateChecks(door.journal, watch.alarm))
+            tasks = [asyncio.create_task(job.run()) for job in background]
             yield
             for task in tasks:
                 task.cancel()
@@ -120,16 +121,14 @@ def build_app(
         lifespan=running,
     )
     app.router.redirect_slashes = False
-    entries = {mounted.path: mounted.entry for mounted in mounts if mounted.entry is not None}
-    words = {mounted.path: mounted.words for mounted in mounts if mounted.words is not None}
     guarded = Guard(
         app,
         door=door,
         doorkeeper=doorkeeper,
         watch=watch,
         hosts=hosts,
-        entries=entries,
-        words=words,
+        entries={mounted.path: mounted.entry for mounted in mounts if mounted.entry is not None},
+        words={mounted.path: mounted.words for mounted in mounts if mounted.words is not None},
         names=_names(mounts),
     )
     return ServerErrorMiddleware(guarded, handler=_bug), door
@@ -151,8 +150,8 @@ def _names(mounts: Sequence[Mounted]) -> dict[str, str]:
 def _routes(door: Door, watch: Watch) -> list[BaseRoute]:
     async def metrics(request: Request) -> Response:
         caller_of(request).require(Right.READ, everywhere=True)
-        tools, books = door.house.tools, await door.journal.file.read(standing)
-        return Response(watch.figures.text(books, tools.names, tools.clock()), media_type=_METRICS)
+        context, books = door.container.context, await door.journal.file.read(standing)
+        return Response(watch.figures.text(books, context.names, context.clock()), media_type=_METRICS)
 
     return [
         *_wire_routes(door),

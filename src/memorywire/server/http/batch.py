@@ -67,8 +67,8 @@ async def _many(payloads: Sequence[Item], door: Door, caller: Caller) -> list[It
 
 
 async def _remember(payloads: Sequence[Item], door: Door, caller: Caller) -> list[Result]:
-    tools = replace(door.house.as_caller(caller.name), operation="remember")
-    return [one async for group in remember_each(payloads, tools, tenant=caller.tenant) for one in group]
+    context = replace(door.container.as_caller(caller.name), operation="remember")
+    return [one async for group in remember_each(payloads, context, tenant=caller.tenant) for one in group]
 
 
 def _refusal(payload: Item, caller: Caller) -> MemorywireError | None:

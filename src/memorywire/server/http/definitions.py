@@ -56,7 +56,7 @@ def _endpoint(verb: Verb, door: Door) -> Endpoint:
         caller = caller_of(request)
         caller.require(Right.MANAGE)
         request.state.operation = "backend"
-        book = door.house.backends
+        book = door.container.backends
         if book is None:
             raise unsupported("backends", "this house was opened without them")
         return as_json(await verb(request, door, caller, book))

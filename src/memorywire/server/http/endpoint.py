@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from memorywire.app import House
+from memorywire.app import Container
 from memorywire.app.dispatch import dispatch
 from memorywire.client.events import Feed
 from memorywire.journal.operators import Right
@@ -57,13 +57,13 @@ class Limits:
 class Door:
     """The house as seen from outside; work that was begun is finished, even if nobody waits any more."""
 
-    def __init__(self, house: House, limits: Limits) -> None:
-        if house.journal is None:
+    def __init__(self, container: Container, limits: Limits) -> None:
+        if container.journal is None:
             raise unsupported("serving", "no journal is wired here")
-        self.house = house
-        self.journal: SqliteJournal = house.journal
+        self.container = container
+        self.journal: SqliteJournal = container.journal
         self.limits = limits
-        self.feed = Feed(house)
+        self.feed = Feed(container)
         self.closing = asyncio.Event()
         self._running: set[asyncio.Future[Any]] = set()
 
@@ -85,16 +85,16 @@ class Door:
             tell(answer)
             return answer
 
-    def as_caller(self, caller: Caller) -> House:
-        return replace(self.house, tools=self.house.as_caller(caller.name, caller.principal))
+    def as_caller(self, caller: Caller) -> Container:
+        return replace(self.container, context=self.container.as_caller(caller.name, caller.principal))
 
-    def opener(self, caller: Caller) -> Callable[[], Awaitable[House]]:
+    def opener(self, caller: Caller) -> Callable[[], Awaitable[Container]]:
         """A function that gives the house to a face of memory, for this caller."""
 
-        async def house() -> House:
+        async def container() -> Container:
             return self.as_caller(caller)
 
-        return house
+        return container
 
     async def finish(self, work: Awaitable[T]) -> T:
         """The answer of the work; raises Overloaded when it takes too long, and then it still goes on."""

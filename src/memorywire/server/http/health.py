@@ -33,9 +33,9 @@ def readyz_endpoint(door: Door) -> Endpoint:
     async def readyz(request: Request) -> Response:
         if door.closing.is_set() or not await answers():
             return as_json({"status": "not ready"}, _NOT_READY)
-        if not door.house.writable:
+        if not door.container.writable:
             return as_json({"status": "read-only"}, _NOT_READY)
-        if not door.house.roomy:
+        if not door.container.roomy:
             return as_json({"status": "disk full"}, _NOT_READY)
         return as_json({"status": "ok"})
 
@@ -46,7 +46,7 @@ async def _answers(door: Door) -> bool:
     """Whether the store and the journal answer a small question in time."""
     try:
         async with asyncio.timeout(_SECONDS):
-            await door.house.tools.store.get(Scope(agent="readyz"), ["readyz"])
+            await door.container.context.store.get(Scope(agent="readyz"), ["readyz"])
             await door.journal.file.read(last_event)
     except (MemorywireError, TimeoutError):
         return False

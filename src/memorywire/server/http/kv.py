@@ -52,59 +52,59 @@ def _shelf(request: Request, door: Door, caller: Caller, right: Right) -> KeyVal
     return KeyValue(door.opener(caller), owner, Limits())
 
 
-async def _get(request: Request, door: Door, shelf: KeyValue) -> Response:
-    found = await door.finish(shelf.get(asked(request)["key"]))
+async def _get(request: Request, door: Door, agent_index: KeyValue) -> Response:
+    found = await door.finish(agent_index.get(asked(request)["key"]))
     if found is None:
         raise NotFound("there is nothing under this key", field="key")
     return as_json(entry_document(found), headers={"ETag": f'"{found.version}"'})
 
 
-async def _set(request: Request, door: Door, shelf: KeyValue) -> Response:
+async def _set(request: Request, door: Door, agent_index: KeyValue) -> Response:
     sent = await asked_body("kv_set.request", request, door)
     body = with_headers(("if_version",), sent, asked(request))
     value = body.pop("value")
-    return _kept(await door.finish(shelf.set(asked(request)["key"], value, **body)))
+    return _kept(await door.finish(agent_index.set(asked(request)["key"], value, **body)))
 
 
-async def _incr(request: Request, door: Door, shelf: KeyValue) -> Response:
+async def _incr(request: Request, door: Door, agent_index: KeyValue) -> Response:
     body = await asked_body("kv_incr.request", request, door)
-    return _kept(await door.finish(shelf.incr(asked(request)["key"], body.get("by", 1))))
+    return _kept(await door.finish(agent_index.incr(asked(request)["key"], body.get("by", 1))))
 
 
-async def _delete(request: Request, door: Door, shelf: KeyValue) -> Response:
-    done = await door.finish(shelf.delete(asked(request)["key"]))
+async def _delete(request: Request, door: Door, agent_index: KeyValue) -> Response:
+    done = await door.finish(agent_index.delete(asked(request)["key"]))
     return as_json(encode(done), _accepted(done))
 
 
-async def _list(request: Request, door: Door, shelf: KeyValue) -> Response:
+async def _list(request: Request, door: Door, agent_index: KeyValue) -> Response:
     wanted = {name: value for name, value in asked(request).items() if name in ("prefix", "after", "limit")}
-    found = await door.finish(shelf.list(**wanted))
+    found = await door.finish(agent_index.list(**wanted))
     document = {"entries": [entry_document(entry) for entry in found], "truncated": found.truncated}
     return as_json(document if found.next is None else {**document, "next": found.next})
 
 
-async def _set_many(request: Request, door: Door, shelf: KeyValue) -> Response:
+async def _set_many(request: Request, door: Door, agent_index: KeyValue) -> Response:
     body = await asked_body("kv_set_many.request", request, door, limit=door.limits.batch)
     problems = [problem_with(entry, "kv_entry.request") for entry in body["entries"]]
     asked_for = zip(body["entries"], problems, strict=True)
     settings = [setting(**entry) for entry, problem in asked_for if problem is None]
-    kept = iter(await door.finish(shelf.keep_each(settings)))
+    kept = iter(await door.finish(agent_index.keep_each(settings)))
     return as_json({"items": [_item(problem or next(kept)) for problem in problems]})
 
 
-async def _search(request: Request, door: Door, shelf: KeyValue) -> Response:
+async def _search(request: Request, door: Door, agent_index: KeyValue) -> Response:
     body = await asked_body("kv_search.request", request, door)
     query = body.pop("query")
-    return as_json(_searched(await door.finish(shelf.search(query, **body))))
+    return as_json(_searched(await door.finish(agent_index.search(query, **body))))
 
 
-async def _stats(request: Request, door: Door, shelf: KeyValue) -> Response:
-    return as_json(encode(await door.finish(shelf.stats())))
+async def _stats(request: Request, door: Door, agent_index: KeyValue) -> Response:
+    return as_json(encode(await door.finish(agent_index.stats())))
 
 
-async def _reembed(request: Request, door: Door, shelf: KeyValue) -> Response:
+async def _reembed(request: Request, door: Door, agent_index: KeyValue) -> Response:
     await asked_body("kv_reembed.request", request, door)
-    return as_json(encode(await door.finish(shelf.reembed())))
+    return as_json(encode(await door.finish(agent_index.reembed())))
 
 
 _ROUTES: Mapping[str, Mapping[str, tuple[Right, Verb]]] = {

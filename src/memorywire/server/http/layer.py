@@ -57,8 +57,8 @@ def _event(door: Door) -> Endpoint:
         caller = caller_of(request)
         caller.require(Right.READ)
         wanted = asked(request)
-        house = await door.opener(caller)()
-        found = await door.finish(find_event(house, caller.tenant, wanted["event_id"]))
+        container = await door.opener(caller)()
+        found = await door.finish(find_event(container, caller.tenant, wanted["event_id"]))
         whose = {"agent_id": found.scope.agent, "user_id": found.scope.user}
         others = [name for name in whose if wanted.get(name, whose[name]) != whose[name]]
         if others or not names(caller.agents, found.scope.agent):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
-from memorywire.app import House
+from memorywire.app import Container
 from memorywire.model.clock import Clock
 from memorywire.model.space import Space
 from memorywire.search.embed import Embedder
@@ -59,10 +59,12 @@ class Watch:
         if self._log is not None:
             self._log(json.dumps({"at": self._clock(), "level": "error", "message": text}))
 
-    def over(self, house: House) -> House:
+    def over(self, container: Container) -> Container:
         """The house with its stores and its embedder timed; whoever opened it still closes it."""
-        embedder = _Timed(house.tools.embedder, self.figures)
-        return replace(house, tools=replace(house.tools, watching=self.figures.took, embedder=embedder))
+        embedder = _Timed(container.context.embedder, self.figures)
+        return replace(
+            container, context=replace(container.context, watching=self.figures.took, embedder=embedder)
+        )
 
     @contextmanager
     def visit(self, scope: Scope) -> Iterator[Visit]:

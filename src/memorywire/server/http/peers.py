@@ -9,14 +9,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from memorywire.app import House
+from memorywire.app import Container
 from memorywire.journal.contract import Act
 from memorywire.journal.operators import Right
 from memorywire.model.change import Change
 from memorywire.model.codec import dump, load
 from memorywire.model.errors import Forbidden, InvalidRequest, MemorywireError, UnknownOperation
 from memorywire.model.record import Json, Scope
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.pipeline.ledger import entry_of
 from memorywire.policy.patterns import names
 from memorywire.server.callers import Caller
@@ -25,18 +25,18 @@ from memorywire.server.http.app import Mounted
 from memorywire.server.http.endpoint import Door, Limits
 from memorywire.server.http.handlers import caller_of
 from memorywire.server.http.requests import read_body
-from memorywire.stores.contract import Historian, Store
+from memorywire.stores.contract import Store, SupportsHistory
 from memorywire.stores.remote.problems import problem_of
 from memorywire.stores.remote.verbs import PATH, VERBS, About, Verb
 
 
-def store_mount(house: House) -> Mounted:
+def store_mount(container: Container) -> Mounted:
     """What `serve` mounts; only who may manage comes in.
 
     A change that comes in here was judged where it comes from. It is not judged again, but the ledger says
     who brought it.
     """
-    door = Door(house, Limits())
+    door = Door(container, Limits())
 
     async def endpoint(request: Request) -> Response:
         try:
@@ -57,12 +57,12 @@ async def _answer(request: Request, door: Door) -> object:
     arguments = _arguments(VERBS[name], body)
     for scope in _scopes(arguments):
         _permit(scope, caller)
-    tools = door.as_caller(caller).tools
+    context = door.as_caller(caller).context
     if name == "about":
-        return _about(tools)
+        return _about(context)
     if name == "write":
-        return await door.finish(_write(arguments[0], tools))
-    answer = await door.finish(_asked(tools.store, name)(*arguments))
+        return await door.finish(_write(arguments[0], context))
+    answer = await door.finish(_asked(context.store, name)(*arguments))
     if name == "health" and not caller.everywhere:
         return {"ok": answer["ok"]}  # the rest counts what all tenants have
     return answer
@@ -82,30 +82,30 @@ def _asked(store: Store, name: str) -> Callable[..., Any]:
     return found
 
 
-def _about(tools: Tools) -> About:
+def _about(context: Context) -> About:
     return About(
-        name=tools.store.name,
-        features=tuple(sorted(tools.store.features)),
-        space=tools.embedder.space,
-        abilities=tuple(name for name in VERBS if hasattr(tools.store, name)),
+        name=context.store.name,
+        features=tuple(sorted(context.store.features)),
+        space=context.embedder.space,
+        abilities=tuple(name for name in VERBS if hasattr(context.store, name)),
     )
 
 
-async def _write(change: Change, tools: Tools) -> int:
+async def _write(change: Change, context: Context) -> int:
     """Commit the change and write it down, in one transaction where both are in one file."""
     act = Act(
-        entries=(entry_of(change, "committed", tools),),
+        entries=(entry_of(change, "committed", context),),
         erased=tuple((change.scope, id) for id in change.erase),
     )
-    journal, store = tools.governance.journal, tools.store
+    journal, store = context.governance.journal, context.store
     if not journal.shares(store):
-        sequence = await tools.timed(store.name, store.write(change))
+        sequence = await context.timed(store.name, store.write(change))
         await journal.write(act)
         return sequence
-    known = await store.footprint(change.scope, change.id) if isinstance(store, Historian) else None
+    known = await store.footprint(change.scope, change.id) if isinstance(store, SupportsHistory) else None
     if known is not None:
         return known.sequence
-    return await tools.timed(store.name, journal.write(act, change))
+    return await context.timed(store.name, journal.write(act, change))
 
 
 def _scopes(value: object) -> Iterator[Scope]:

@@ -13,7 +13,7 @@ from typing import Any, cast
 import uvicorn
 from starlette.types import ASGIApp
 
-from memorywire.app import House
+from memorywire.app import Container
 from memorywire.journal.operators import any_operator
 from memorywire.model.errors import InvalidRequest
 from memorywire.pipeline.governance import review_url
@@ -75,7 +75,7 @@ class Serving:
 
     address: Address = field(default_factory=Address)
     limits: Limits = field(default_factory=Limits)
-    mounts: Callable[[House], Sequence[Mounted]] = lambda _: ()
+    mounts: Callable[[Container], Sequence[Mounted]] = lambda _: ()
     ready: Callable[[str], None] = lambda _: None
     console: str | None = None
     log: Log | None = to_stderr
@@ -90,16 +90,16 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def serve(house: House, serving: Serving, stop: asyncio.Event | None = None) -> None:
+async def serve(container: Container, serving: Serving, stop: asyncio.Event | None = None) -> None:
     """Serve until a signal, or `stop`; in-flight requests finish first. The house stays open.
 
     Raises InvalidRequest when others could come in without a token, or the address cannot be had.
     """
     address = serving.address
     if serving.provider is None:
-        await refuse_if_open(house, address)
-    watch = Watch(house.tools.clock, serving.log)
-    watched = watch.over(house)
+        await refuse_if_open(container, address)
+    watch = Watch(container.context.clock, serving.log)
+    watched = watch.over(container)
     with _listening(address) as listener:
         url = _url(address, listener)
         served = watched if serving.console is None else _reviewed_at(f"{url}{serving.console}", watched)
@@ -124,17 +124,21 @@ async def serve(house: House, serving: Serving, stop: asyncio.Event | None = Non
             await door.drain()
 
 
-def _reviewed_at(console: str, house: House) -> House:
+def _reviewed_at(console: str, container: Container) -> Container:
     """Let the receipts of held changes lead to this console, unless another address is set."""
-    office = house.tools.office
+    office = container.context.office
     if office is None or office.review_url is not None:
-        return house
-    return replace(house, tools=replace(house.tools, office=replace(office, review_url=review_url(console))))
+        return container
+    return replace(
+        container, context=replace(container.context, office=replace(office, review_url=review_url(console)))
+    )
 
 
-async def refuse_if_open(house: House, address: Address) -> None:
+async def refuse_if_open(container: Container, address: Address) -> None:
     """Raise if others than this machine could come in although no operator was named."""
-    if not address.local and (house.journal is None or not await house.journal.file.read(any_operator)):
+    if not address.local and (
+        container.journal is None or not await container.journal.file.read(any_operator)
+    ):
         raise InvalidRequest(
             f"{address.host} can be reached by others, and nobody has a token yet",
             field="host",
@@ -149,7 +153,7 @@ async def _end(server: _Server, door: Door, stop: asyncio.Event) -> None:
         with suppress(ValueError, RuntimeError, NotImplementedError):  # only the main thread hears signals
             loop.add_signal_handler(known, stop.set)
     await stop.wait()
-    door.house.hurry()
+    door.container.hurry()
     door.closing.set()
     server.should_exit = True
 

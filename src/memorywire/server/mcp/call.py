@@ -48,7 +48,7 @@ class Clerk:
 
     async def can_answer_own(self) -> bool:
         """Whether policy lets a change be approved through the connection that asked for it."""
-        office = (await self.open_door()).house.tools.office
+        office = (await self.open_door()).container.context.office
         return office is None or not office.rulebook.base.four_eyes
 
     async def _ask(

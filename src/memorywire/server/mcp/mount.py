@@ -13,7 +13,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from memorywire.app import House
+from memorywire.app import Container
 from memorywire.server.callers import Caller
 from memorywire.server.http.app import Mounted
 from memorywire.server.http.endpoint import Door, Limits
@@ -30,7 +30,7 @@ _IDLE_SECONDS = 300.0
 
 
 def mcp_mount(
-    house: House,
+    container: Container,
     limits: Limits | None = None,
     *,
     extend: Callable[[Server[Any]], None] = lambda _: None,
@@ -42,7 +42,7 @@ def mcp_mount(
     without one is told where to sign in; `metadata_mount` is what it reads then.
     """
     bounds = limits or Limits()
-    door = Door(house, bounds)
+    door = Door(container, bounds)
 
     async def open_door() -> Door:
         return door

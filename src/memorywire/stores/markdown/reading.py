@@ -29,7 +29,7 @@ class Page:
 
 
 @dataclass(slots=True)
-class Shelf:
+class AgentIndex:
     """The memories of an agent, as files and books agree on them, and the files that hold none."""
 
     listing: dict[str, Stamp] = field(default_factory=dict)
@@ -46,9 +46,9 @@ class Reader:
         self._books = books
         self._index = index
         self._pages: dict[Scope, dict[str, Page]] = {}
-        self._shelves: dict[Scope, Shelf] = {}
+        self._shelves: dict[Scope, AgentIndex] = {}
 
-    def shelf(self, scope: Scope) -> Shelf:
+    def agent_index(self, scope: Scope) -> AgentIndex:
         """The agent's shelf as its files are now."""
         agent = replace(scope, user=None)
         listing = self._folder.listing(agent)
@@ -65,18 +65,18 @@ class Reader:
         """Of every file that has been read and is still there."""
         return {page.fingerprint for pages in self._pages.values() for page in pages.values()}
 
-    def _look(self, agent: Scope, listing: dict[str, Stamp]) -> Shelf:
-        shelf = Shelf(listing=listing, edition=self._books.edition())
+    def _look(self, agent: Scope, listing: dict[str, Stamp]) -> AgentIndex:
+        agent_index = AgentIndex(listing=listing, edition=self._books.edition())
         lines = {line.id: line for line in self._books.page(agent, None, _EVERYBODY)}
-        found = self._claims(self._read_all(agent, listing), shelf, lines)
-        missing = [self._settled(page, place, lines, shelf) for place, page in found.items()]
+        found = self._claims(self._read_all(agent, listing), agent_index, lines)
+        missing = [self._settled(page, place, lines, agent_index) for place, page in found.items()]
         claimed = {page.record.id for page in found.values() if page.record is not None}
         gone = [line for line in lines.values() if line.id not in claimed and line.key not in listing]
         amended = [line for line in missing if line is not None]
         amended += [replace(line, state=State.ENDED, digest=None, key=None, handle=None) for line in gone]
         if amended:
             self._books.amend(amended)
-        return shelf
+        return agent_index
 
     def _read_all(self, agent: Scope, listing: dict[str, Stamp]) -> dict[str, Page]:
         """Every file of the agent, read again only if it changed."""
@@ -89,16 +89,18 @@ class Reader:
         }
         return self._pages[agent]
 
-    def _claims(self, pages: dict[str, Page], shelf: Shelf, lines: dict[str, Line]) -> dict[str, Page]:
+    def _claims(
+        self, pages: dict[str, Page], agent_index: AgentIndex, lines: dict[str, Line]
+    ) -> dict[str, Page]:
         """The file of each memory; where two files claim one id, the place known to the books wins."""
         found: dict[str, Page] = {}
         owner: dict[str, str] = {}
         known = {line.key for line in lines.values()}
         for place, page in sorted(pages.items(), key=lambda one: (one[0] not in known, one[0])):
             if page.record is None:
-                shelf.broken[place] = str(page.broken)
+                agent_index.broken[place] = str(page.broken)
             elif page.record.id in owner:
-                shelf.broken[place] = f"its id is also in {owner[page.record.id]}"
+                agent_index.broken[place] = f"its id is also in {owner[page.record.id]}"
             else:
                 owner[page.record.id] = place
                 found[place] = page
@@ -120,7 +122,9 @@ class Reader:
         vector = None if halved is None else floats(whole(halved))
         return Page(stamp, name, record, self._index.of(name, record.text), vector)
 
-    def _settled(self, page: Page, place: str, lines: dict[str, Line], shelf: Shelf) -> Line | None:
+    def _settled(
+        self, page: Page, place: str, lines: dict[str, Line], agent_index: AgentIndex
+    ) -> Line | None:
         """Put the memory of the file on the shelf; gives the line that the books still lack, if any."""
         record = page.record
         if record is None:
@@ -128,13 +132,13 @@ class Reader:
         line = lines.get(record.id) or self._books.line(record.scope.tenant, record.id)
         refusal = _refusal(record, line)
         if refusal is not None:
-            shelf.broken[place] = refusal
+            agent_index.broken[place] = refusal
             return None
         known = line is not None and line.live and line.handle == page.fingerprint
         version = record.version if line is None else line.version + (0 if known else 1)
         recalled = None if line is None else line.recalled_at
         current = replace(record, version=version, recalled_at=recalled)
-        shelf.memories[record.id] = Candidate(current, page.vector, page.terms)
+        agent_index.memories[record.id] = Candidate(current, page.vector, page.terms)
         if known and line is not None and line.key == place:
             return None
         return _line(current, place, page.fingerprint)

@@ -15,7 +15,7 @@ from memorywire.model.where import Where
 from memorywire.search.reference import Candidate, floats, rank
 from memorywire.stores.markdown.folder import Folder, fingerprint
 from memorywire.stores.markdown.index import Index
-from memorywire.stores.markdown.reading import Reader, Shelf
+from memorywire.stores.markdown.reading import AgentIndex, Reader
 from memorywire.stores.markdown.sheet import Broken, Defaults, read, sheet
 from memorywire.stores.vendors.drafting import Draft, Line, draft, version_like
 from memorywire.stores.vendors.product import Ref, half
@@ -91,11 +91,11 @@ class MarkdownStore:
         known = self._books.sequence(change)
         if known is not None:
             return known
-        shelf = self._reader.shelf(change.scope)
+        agent_index = self._reader.agent_index(change.scope)
         plan = draft(change, self._books)
         before = self._books.lines(change.scope.tenant, list(plan.lines))
         placed = [self._placed(line, plan, before) for line in plan.lines.values()]
-        self._refuse_to_overwrite(placed, before, shelf)
+        self._refuse_to_overwrite(placed, before, agent_index)
         vectors = {id: self._vector(put, before.get(id)) for id, put in plan.puts.items()}
         staged = [self._staged(line, plan) for line in placed]
         self._books.keep_vectors((line.handle, vectors.get(line.id)) for line in staged)
@@ -112,7 +112,7 @@ class MarkdownStore:
     def _scrub(self, scope: Scope) -> None:
         """Remove what is gone from everything derived of it: the index, the vectors, the log of the books."""
         for agent in {scope, *self._books.agents()}:
-            self._reader.shelf(agent)
+            self._reader.agent_index(agent)
         kept = self._reader.fingerprints()
         self._index.keep_only(kept)
         self._books.keep_only_vectors(kept)
@@ -146,19 +146,23 @@ class MarkdownStore:
         same = version_like(put.like, before)
         return None if same is None else self._books.vector(same.handle)
 
-    def _refuse_to_overwrite(self, placed: list[Line], before: Mapping[str, Line], shelf: Shelf) -> None:
+    def _refuse_to_overwrite(
+        self, placed: list[Line], before: Mapping[str, Line], agent_index: AgentIndex
+    ) -> None:
         """Refuse if a file changed since it was read, or if another lies where a new one belongs."""
-        known = {str(line.key): shelf.listing.get(str(line.key)) for line in before.values() if line.live}
+        known = {
+            str(line.key): agent_index.listing.get(str(line.key)) for line in before.values() if line.live
+        }
         for place in sorted({*known, *(line.key for line in placed if line.key is not None)}):
-            if place in shelf.broken or self._folder.stamp(place) != known.get(place):
-                wrong = shelf.broken.get(place, "it is not what was last read")
+            if place in agent_index.broken or self._folder.stamp(place) != known.get(place):
+                wrong = agent_index.broken.get(place, "it is not what was last read")
                 raise StoreCorrupt(
                     f"the file {place} was put there or edited by hand: {wrong}",
                     fix="mend the file or move it away, then retry",
                 )
 
     async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
-        memories = await self._do(lambda: self._reader.shelf(scope).memories)
+        memories = await self._do(lambda: self._reader.agent_index(scope).memories)
         found = [memories[id].record for id in ids if id in memories]
         return [_own(record) for record in found if scope.covers(record.scope)]
 
@@ -176,7 +180,7 @@ class MarkdownStore:
 
         def counted() -> list[tuple[str, int]]:
             known = (scope for scope in self._books.agents() if scope.tenant == tenant)
-            return [(scope.agent, len(self._reader.shelf(scope).memories)) for scope in known]
+            return [(scope.agent, len(self._reader.agent_index(scope).memories)) for scope in known]
 
         return [(agent, count) for agent, count in await self._do(counted) if count]
 
@@ -191,19 +195,19 @@ class MarkdownStore:
     async def _matching(self, where: Where) -> list[Candidate]:
         if where.as_of is not None:
             raise no_history()
-        shelf = await self._do(lambda: self._reader.shelf(where.scope))
-        return [one for one in shelf.memories.values() if where.matches(one.record)]
+        agent_index = await self._do(lambda: self._reader.agent_index(where.scope))
+        return [one for one in agent_index.memories.values() if where.matches(one.record)]
 
     async def duplicate(self, record: Record, at: int) -> Record | None:
-        shelf = await self._do(lambda: self._reader.shelf(record.scope))
-        others = [one.record for one in shelf.memories.values()]
+        agent_index = await self._do(lambda: self._reader.agent_index(record.scope))
+        others = [one.record for one in agent_index.memories.values()]
         same = [other for other in others if _repeats(other, record) and other.alive(at)]
         found = min(same, key=lambda other: other.id, default=None)
         return None if found is None else _own(found)
 
     async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
         def touched() -> None:
-            self._reader.shelf(scope)
+            self._reader.agent_index(scope)
             self._books.touch(scope, ids, at)
             self._reader.forget(scope)
 
@@ -214,11 +218,19 @@ class MarkdownStore:
 
     async def health(self) -> Mapping[str, Json]:
         """Every agent the books know is looked at; `broken` says what is wrong with which file."""
-        shelves = await self._do(lambda: [self._reader.shelf(agent) for agent in self._books.agents()])
+        index_cache = await self._do(
+            lambda: [self._reader.agent_index(agent) for agent in self._books.agents()]
+        )
         broken = [
-            {"file": place, "detail": detail} for shelf in shelves for place, detail in shelf.broken.items()
+            {"file": place, "detail": detail}
+            for agent_index in index_cache
+            for place, detail in agent_index.broken.items()
         ]
-        return {"ok": True, "records": sum(len(shelf.memories) for shelf in shelves), "broken": broken}
+        return {
+            "ok": True,
+            "records": sum(len(agent_index.memories) for agent_index in index_cache),
+            "broken": broken,
+        }
 
     async def close(self) -> None:
         await self._thread.do(self._close)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from memorywire.stores.postgres.database import Connection, Row, fetch
 from memorywire.stores.postgres.queries import QUERIES
 from memorywire.stores.postgres.rows import term_key
-from memorywire.stores.sqlite.agent_index import Shelf, Source
+from memorywire.stores.sqlite.agent_index import AgentIndex, Source
 from memorywire.stores.sqlite.batch import ENTRY, Batch
 from memorywire.stores.sqlite.exact import Exact, Vectors
 from memorywire.stores.sqlite.float16 import widened
@@ -36,7 +36,7 @@ INDEXED = (
 )
 
 
-class PostgresShelf(Shelf):
+class PostgresShelf(AgentIndex):
     """A shelf that also keeps ids and vectors: once it has caught up, ranking needs no server."""
 
     def __init__(self, tenant: str, agent: str, dimension: int) -> None:
@@ -101,10 +101,10 @@ class Since:
         query = QUERIES["shelf_begun" if self.seen else "shelf_all"]
         self._begun = await fetch(db, query.format(indexed=INDEXED), asked)
 
-    def apply(self, shelf: PostgresShelf) -> None:
+    def apply(self, agent_index: PostgresShelf) -> None:
         """Bring the shelf up to date, unless another search has already moved it elsewhere."""
-        if shelf.seen == self.seen:
-            shelf.move_to(self.head, self._ended, self._begun)
+        if agent_index.seen == self.seen:
+            agent_index.move_to(self.head, self._ended, self._begun)
 
 
 def _as_in_a_file(row: Row) -> Row:

@@ -81,7 +81,7 @@ class Database:
         )
 
     async def open(self) -> None:
-        with fence(self.location):
+        with map_errors(self.location):
             await self._pool.open()
 
     async def close(self) -> None:
@@ -107,7 +107,7 @@ class Database:
         """
         if self.is_pooled:
             raise pooler_in_between(self.location, "listening for changes")
-        with fence(self.location):
+        with map_errors(self.location):
             async with await psycopg.AsyncConnection.connect(self.location.primary, autocommit=True) as db:
                 await db.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
                 yield ""
@@ -144,7 +144,7 @@ class Database:
 
     async def _persistently(self, work: Work[T]) -> T:
         """The result of the work on a connection, tried again as long as that can help."""
-        with fence(self.location):
+        with map_errors(self.location):
             tries, deadline = 0, time.monotonic() + _PATIENCE
             while True:
                 lost = self._lost
@@ -228,7 +228,7 @@ async def fetch(db: Connection, query: str, bindings: Bindings | None = None) ->
 
 
 @contextmanager
-def fence(location: Location) -> Iterator[None]:
+def map_errors(location: Location) -> Iterator[None]:
     """Foreign errors stop here and leave as ours; none repeats what was being kept."""
     try:
         yield

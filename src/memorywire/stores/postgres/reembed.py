@@ -15,7 +15,14 @@ from psycopg import sql
 
 from memorywire.model.errors import NotFound, StoreBusy
 from memorywire.model.space import Space
-from memorywire.stores.postgres.database import Connection, Row, fence, fetch, is_pooled, pooler_in_between
+from memorywire.stores.postgres.database import (
+    Connection,
+    Row,
+    fetch,
+    is_pooled,
+    map_errors,
+    pooler_in_between,
+)
 from memorywire.stores.postgres.location import Location, locate
 from memorywire.stores.postgres.migrate import extension_of, migrate, space_of, state_of
 from memorywire.stores.postgres.queries import QUERIES
@@ -38,7 +45,7 @@ async def reembed(url: str, *, space: Space, embed: Embed, on_progress: Progress
     In the space that it has already, it gives up what was begun for another one.
     """
     location = locate(url)
-    with fence(location):
+    with map_errors(location):
         async with await psycopg.AsyncConnection.connect(
             location.primary, autocommit=True, prepare_threshold=None
         ) as db:

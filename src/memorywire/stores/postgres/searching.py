@@ -21,9 +21,9 @@ from memorywire.stores.postgres.migrate import refuse_if_reembedded
 from memorywire.stores.postgres.queries import QUERIES
 from memorywire.stores.postgres.reading import asked_for, at_positions, positions
 from memorywire.stores.postgres.rows import floats, kept, record_of, scope_row, some
-from memorywire.stores.sqlite.agent_index import Shelf
+from memorywire.stores.sqlite.agent_index import AgentIndex
 from memorywire.stores.sqlite.candidate import Ranked
-from memorywire.stores.sqlite.index_cache import Shelves
+from memorywire.stores.sqlite.index_cache import IndexCache
 from memorywire.stores.sqlite.pushdown import needs_rows
 from memorywire.stores.sqlite.ranking import Statistics, rank
 from memorywire.stores.sqlite.selection import Selection
@@ -34,12 +34,12 @@ class Searcher:
     """Answers searches; `shelves` hold the agents that have at most `exact` memories."""
 
     space: Space
-    shelves: Shelves
+    index_cache: IndexCache
     exact: int
 
     @classmethod
     def of(cls, space: Space, exact: int) -> "Searcher":
-        return cls(space=space, shelves=Shelves(space.dimension, make=PostgresShelf), exact=exact)
+        return cls(space=space, index_cache=IndexCache(space.dimension, make=PostgresShelf), exact=exact)
 
     async def search(self, db: Connection, query: Query, limit: int) -> list[Scored]:
         """The best `limit`."""
@@ -54,15 +54,17 @@ class Searcher:
 
     def holds(self, scope: Scope) -> bool:
         """Whether a shelf of the agent is in memory, however old it is."""
-        return self.shelves.seen(scope.tenant, scope.agent) > 0
+        return self.index_cache.seen(scope.tenant, scope.agent) > 0
 
     def ranked_by_heart(
         self, query: Query, limit: int, allowed: Sequence[int] | None
     ) -> tuple[int, list[Ranked]]:
         """The best by what is in memory, among those allowed, and the change up to which that was current."""
         where = query.where
-        with self.shelves.take(where.scope.tenant, where.scope.agent) as shelf:
-            return shelf.seen, rank(None, shelf, _selection(shelf, where, allowed), query, limit)
+        with self.index_cache.take(where.scope.tenant, where.scope.agent) as agent_index:
+            return agent_index.seen, rank(
+                None, agent_index, _selection(agent_index, where, allowed), query, limit
+            )
 
     async def _ranked(self, db: Connection, query: Query, limit: int) -> list[Ranked]:
         scope = query.where.scope
@@ -95,14 +97,14 @@ class Searcher:
         allowed = await positions(db, await asked_for(db, where)) if needs_rows(where) else None
         name = (where.scope.tenant, where.scope.agent)
         while True:
-            with self.shelves.take(*name) as shelf:
-                seen = shelf.seen
+            with self.index_cache.take(*name) as agent_index:
+                seen = agent_index.seen
                 if seen >= head:
-                    return rank(db, shelf, _selection(shelf, where, allowed), query, limit)
+                    return rank(db, agent_index, _selection(agent_index, where, allowed), query, limit)
             since = Since(seen, head)
             await since.read(db, scope_row(where.scope))
-            with self.shelves.take(*name) as shelf:
-                since.apply(cast(PostgresShelf, shelf))
+            with self.index_cache.take(*name) as agent_index:
+                since.apply(cast(PostgresShelf, agent_index))
 
     async def _among_few(self, db: Connection, query: Query, limit: int) -> list[Ranked]:
         asked = await asked_for(db, query.where)
@@ -114,9 +116,9 @@ class Searcher:
         """Rank these versions on a shelf for this query alone."""
         scope = query.where.scope
         asked = {"tenant": kept(scope.tenant), "positions": list(chosen)}
-        shelf = PostgresShelf(scope.tenant, scope.agent, self.space.dimension)
-        shelf.take(await fetch(db, QUERIES["shelf_at"].format(indexed=INDEXED), asked))
-        return rank(db, shelf, Selection.of_all(len(shelf)), query, limit, crowd)
+        agent_index = PostgresShelf(scope.tenant, scope.agent, self.space.dimension)
+        agent_index.take(await fetch(db, QUERIES["shelf_at"].format(indexed=INDEXED), asked))
+        return rank(db, agent_index, Selection.of_all(len(agent_index)), query, limit, crowd)
 
 
 def hits_of(query: Query, ranked: Sequence[Ranked], found: Mapping[int, Row]) -> list[Scored]:
@@ -129,8 +131,8 @@ def hits_of(query: Query, ranked: Sequence[Ranked], found: Mapping[int, Row]) ->
     return [hit for hit in hits if query.where.matches(hit.record)]
 
 
-def _selection(shelf: Shelf, where: Where, allowed: Sequence[int] | None) -> Selection:
+def _selection(agent_index: AgentIndex, where: Where, allowed: Sequence[int] | None) -> Selection:
     """What a query may see; a shelf knows users by the names the server keeps."""
     scope = where.scope
-    found = shelf.matching(replace(where, scope=replace(scope, user=some(scope.user))))
-    return found if allowed is None else found.where(np.isin(found.pick(shelf.positions), allowed))
+    found = agent_index.matching(replace(where, scope=replace(scope, user=some(scope.user))))
+    return found if allowed is None else found.where(np.isin(found.pick(agent_index.positions), allowed))

@@ -11,7 +11,7 @@ from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
 from memorywire.model.where import Where
 from memorywire.stores.postgres import applying, reading
-from memorywire.stores.postgres.database import Connection, Database, T, Work, fence, fetch
+from memorywire.stores.postgres.database import Connection, Database, T, Work, fetch, map_errors
 from memorywire.stores.postgres.glancing import glance
 from memorywire.stores.postgres.location import Location
 from memorywire.stores.postgres.migrate import migrate
@@ -65,7 +65,7 @@ class PostgresStore:
     @classmethod
     async def opened(cls, location: Location, space: Space, *, exact: int = EXACT) -> Self:
         """Bring the schema up to date and open the pool."""
-        with fence(location):
+        with map_errors(location):
             extension, is_pooled = await migrate(location, space)
         database = Database(location, extension, is_pooled=is_pooled)
         replica = Database(location, extension, stale=True, is_pooled=is_pooled) if location.stale else None

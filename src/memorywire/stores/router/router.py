@@ -22,7 +22,7 @@ from memorywire.model.query import Query, Scored
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.where import Where
 from memorywire.stores.asking import Told, ask_each
-from memorywire.stores.contract import Found, Historian, RecallCounter, Store, Tracker, Written
+from memorywire.stores.contract import Found, RecallCounter, Store, SupportsHistory, Tracker, Written
 from memorywire.stores.router.mounting import Mount, mounted
 from memorywire.stores.router.rules import Route, in_order, kind_of
 
@@ -163,8 +163,10 @@ class Router:
             lambda store: cast(RecallCounter, store).recalls(records), Feature.RECALL_TRACKING, RecallCounter
         )
 
-    async def _past(self, ask: Callable[[Historian], Awaitable[T]]) -> T:
-        return await self._first(lambda store: ask(cast(Historian, store)), Feature.HISTORY, Historian)
+    async def _past(self, ask: Callable[[SupportsHistory], Awaitable[T]]) -> T:
+        return await self._first(
+            lambda store: ask(cast(SupportsHistory, store)), Feature.HISTORY, SupportsHistory
+        )
 
     async def _first(
         self, ask: Callable[[Store], Awaitable[T]], wanted: Feature | None = None, ability: type = object

@@ -12,7 +12,7 @@ from psycopg_pool import AsyncConnectionPool
 from memorywire.model.errors import Conflict, NotFound
 from memorywire.model.urls import expand_variables
 from memorywire.stores.documents import Document
-from memorywire.stores.postgres.database import Connection, fence
+from memorywire.stores.postgres.database import Connection, map_errors
 from memorywire.stores.postgres.location import Location, locate
 from memorywire.stores.shards.buckets import BUCKETS
 
@@ -84,7 +84,7 @@ class Directory:
     async def opened(cls, url: str) -> Self:
         location = locate(url, schema=SCHEMA)
         directory = cls(location)
-        with fence(location):
+        with map_errors(location):
             await directory._pool.open()
             await directory._write(*_statements("begin"))
         return directory
@@ -94,7 +94,7 @@ class Directory:
 
     async def read(self) -> Map:
         """The map as it is."""
-        with fence(self.location):
+        with map_errors(self.location):
             async with self._pool.connection() as db, db.transaction():
                 await self._here(db)
                 [(edition,)] = await _rows(db, "edition")
@@ -109,7 +109,7 @@ class Directory:
 
     async def add(self, name: str, url: str) -> tuple[Shard, bool]:
         """Note a shard; the first one keeps every bucket. Gives it, and whether it was the first."""
-        with fence(self.location):
+        with map_errors(self.location):
             async with self._pool.connection() as db, db.transaction():
                 await self._here(db)
                 known = await _rows(db, "shards")
@@ -130,7 +130,7 @@ class Directory:
         await self._changed("arrive", {"bucket": bucket})
 
     async def _changed(self, query: str, bindings: dict[str, Any]) -> None:
-        with fence(self.location):
+        with map_errors(self.location):
             async with self._pool.connection() as db, db.transaction():
                 await self._here(db)
                 await _run(db, query, bindings)

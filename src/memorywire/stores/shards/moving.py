@@ -17,7 +17,7 @@ from psycopg import sql
 from memorywire.model.errors import Conflict, InvalidRequest, SecretLeakage, StoreCorrupt
 from memorywire.model.space import Space
 from memorywire.model.urls import find_literal_secret
-from memorywire.stores.postgres.database import Connection, Row, fence, is_pooled, pooler_in_between
+from memorywire.stores.postgres.database import Connection, Row, is_pooled, map_errors, pooler_in_between
 from memorywire.stores.postgres.location import Location
 from memorywire.stores.postgres.migrate import extension_of
 from memorywire.stores.postgres.store import PostgresStore
@@ -111,7 +111,7 @@ class _Place:
 @asynccontextmanager
 async def _at(shard: Shard) -> AsyncIterator[_Place]:
     location = shard.location
-    with fence(location):
+    with map_errors(location):
         async with await psycopg.AsyncConnection.connect(
             location.primary, autocommit=True, prepare_threshold=None
         ) as db:

@@ -24,7 +24,7 @@ from memorywire.stores.sqlite.postings import Postings
 from memorywire.stores.sqlite.quantized import Codes
 from memorywire.stores.sqlite.reading import ids_at
 from memorywire.stores.sqlite.rows import Bindings, Row, damaged_row, term_hash
-from memorywire.stores.sqlite.segments import ROWS, began, packs, stretches
+from memorywire.stores.sqlite.segments import ROWS, began, segments, stretches
 from memorywire.stores.sqlite.selection import Selection
 from memorywire.stores.sqlite.sessions import Sessions
 from memorywire.stores.sqlite.sql import QUERIES
@@ -42,7 +42,7 @@ SMALL = 1024
 _DEMOTED = STANDINGS[Standing.DEMOTED.value]
 
 
-class Shelf:
+class AgentIndex:
     """The rows of one (tenant, agent). Not safe for two threads: its caller takes care of that."""
 
     def __init__(self, tenant: str, agent: str, dimension: int) -> None:
@@ -153,7 +153,7 @@ class Shelf:
         """Load everything that is current: from packs where there are any, else from rows."""
         self._expect(self._about(db))
         reached, oldest = 0, head
-        for pack in packs(db, self._name):
+        for pack in segments(db, self._name):
             self._fill(began(db, self._name, reached, pack.since))
             if (batch := pack.batch) is not None:
                 self._append(batch)

@@ -13,10 +13,10 @@ from memorywire.model.change import Change
 from memorywire.model.errors import StoreError
 from memorywire.model.space import Space
 from memorywire.stores.sqlite.file import SqliteFile
-from memorywire.stores.sqlite.index_cache import Shelves
+from memorywire.stores.sqlite.index_cache import IndexCache
 from memorywire.stores.sqlite.migrate import refuse_if_reembedded
 from memorywire.stores.sqlite.rows import Bindings
-from memorywire.stores.sqlite.segments import LEAST, ROWS, Pack, keep, next_pack
+from memorywire.stores.sqlite.segments import LEAST, ROWS, Segment, keep, next_pack
 
 _MOST_AGENTS = 4096  # are counted at a time: one that is forgotten is packed when it is searched
 _PAUSE_SECONDS = 0.25  # since many were written together: who is still at it would be held up
@@ -25,9 +25,9 @@ _PAUSE_SECONDS = 0.25  # since many were written together: who is still at it wo
 class Packer:
     """Starts when an index had to be read from many rows, or when many rows were written at once."""
 
-    def __init__(self, file: SqliteFile, shelves: Shelves, space: Space) -> None:
+    def __init__(self, file: SqliteFile, index_cache: IndexCache, space: Space) -> None:
         self._file = file
-        self._shelves = shelves
+        self._shelves = index_cache
         self._space = space
         self._written: Counter[tuple[str, str]] = Counter()
         self._at_work: dict[tuple[str, str], asyncio.Task[None]] = {}
@@ -89,6 +89,6 @@ class Packer:
                 break
         return self._closing.is_set()
 
-    def _keep(self, db: apsw.Connection, name: Bindings, pack: Pack) -> None:
+    def _keep(self, db: apsw.Connection, name: Bindings, pack: Segment) -> None:
         refuse_if_reembedded(db, self._space)  # it was read before, and has the vectors of then
         keep(db, name, pack)

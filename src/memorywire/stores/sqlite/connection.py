@@ -31,7 +31,7 @@ T = TypeVar("T")
 Work: TypeAlias = Callable[[apsw.Connection], T]
 
 # The engine's own busy wait only smooths short collisions: it is unfair under load, so the longer
-# wait is `Patience`, with jitter.
+# wait is `RetryPolicy`, with jitter.
 _BUSY_MS = 10
 _LARGEST_LOG = 64 * 1024 * 1024  # bytes a log may keep on the disk once its content is in the file
 _PAGES_OF_LOG = 4_000  # before its content is moved: a page that many commits touch is moved once
@@ -134,7 +134,7 @@ def log_ahead(db: apsw.Connection, location: Location) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class RetryPolicy:
     """How long to try again while other processes hold the file, with jitter so that nobody starves."""
 
     budget: float = 30.0
@@ -177,7 +177,7 @@ class _Fence:
             raise ours from error
 
 
-def fence(location: Location) -> _Fence:
+def map_errors(location: Location) -> _Fence:
     """Inside, what goes wrong with a file is told by its name."""
     return _Fence(location)
 
@@ -239,7 +239,7 @@ def snapshot(db: apsw.Connection) -> _Transaction:
     return _Transaction(db, lambda: db.execute("BEGIN"))
 
 
-def writing(db: apsw.Connection, patience: Patience | None) -> _Transaction:
+def writing(db: apsw.Connection, patience: RetryPolicy | None) -> _Transaction:
     """Everything written inside is committed, or nothing is; the lock is taken before the first read, with
     patience or at once."""
     if patience is None:

@@ -11,16 +11,16 @@ from typing import TypeVar
 import apsw
 
 from memorywire.model.errors import StoreBusy, StoreUnavailable
-from memorywire.runtime.threadpool import Crew, Dismissed
+from memorywire.runtime.threadpool import Dismissed, ThreadPool
 from memorywire.stores.sqlite.checkpoints import Checkpoints
 from memorywire.stores.sqlite.connection import (
     Connect,
-    Patience,
     Pool,
+    RetryPolicy,
     Work,
     connect,
-    fence,
     log_ahead,
+    map_errors,
     snapshot,
     unwritable,
     writing,
@@ -53,16 +53,16 @@ class SqliteFile:
         setup: Callable[[apsw.Connection], None],
         *,
         connect: Connect = connect,
-        patience: Patience | None = None,
+        patience: RetryPolicy | None = None,
     ) -> None:
         """Open the file and start the writer; blocks while it does."""
         self.location = location
-        self._patience = patience or Patience()
-        with fence(location):
+        self._patience = patience or RetryPolicy()
+        with map_errors(location):
             self.writing, self.readers = self._open(connect, setup)
         self._identity = Identity(location.path)
         self._closed = False
-        self._crew = Crew(len(self.readers), f"memorywire {location}")
+        self._crew = ThreadPool(len(self.readers), f"memorywire {location}")
         with self.writing.borrow() as db:
             self.read_only = db.readonly("main")
             self._checkpoints = Checkpoints(db, lambda: connect(location))
@@ -118,7 +118,7 @@ class SqliteFile:
         self._identity.check_now_and_then()
 
         def on_thread() -> T:
-            with fence(self.location), self.readers.borrow() as db:
+            with map_errors(self.location), self.readers.borrow() as db:
                 return self._patience.try_for("read", lambda: work(db))
 
         try:
@@ -130,7 +130,7 @@ class SqliteFile:
         """As `run`, on this thread; None when it would have to wait for somebody."""
         self._identity.check_now_and_then()
         try:
-            with fence(self.location), self.readers.borrow(wait=False) as db:
+            with map_errors(self.location), self.readers.borrow(wait=False) as db:
                 return work(db)
         except (Empty, StoreBusy):
             return None
@@ -172,7 +172,7 @@ class SqliteFile:
 
         def attempt() -> bool:
             try:
-                with fence(self.location), self.writing.borrow(wait=False) as db, writing(db, None):
+                with map_errors(self.location), self.writing.borrow(wait=False) as db, writing(db, None):
                     work(db)
             except (Empty, StoreBusy):
                 return False
@@ -191,7 +191,7 @@ class SqliteFile:
         self._writer.close()
         self._checkpoints.close()
         self._crew.dismiss()
-        with fence(self.location):
+        with map_errors(self.location):
             self.readers.close()
             self.writing.close()
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from memorywire.model.record import Scope
 
 if TYPE_CHECKING:  # arrays are loaded for the first shelf
-    from memorywire.stores.sqlite.agent_index import Shelf
+    from memorywire.stores.sqlite.agent_index import AgentIndex
 
 MEMORY = 512 * 1024 * 1024
 
@@ -20,27 +20,27 @@ Whose: TypeAlias = tuple[str, str, str | None]
 """Tenant and agent, and the user if only the rows of one are meant."""
 
 
-def _shelf(tenant: str, agent: str, dimension: int) -> "Shelf":
-    from memorywire.stores.sqlite.agent_index import Shelf
+def _shelf(tenant: str, agent: str, dimension: int) -> "AgentIndex":
+    from memorywire.stores.sqlite.agent_index import AgentIndex
 
-    return Shelf(tenant, agent, dimension)
+    return AgentIndex(tenant, agent, dimension)
 
 
-def _corner(tenant: str, agent: str, user: str, dimension: int) -> "Shelf":
-    from memorywire.stores.sqlite.user_index import Corner
+def _corner(tenant: str, agent: str, user: str, dimension: int) -> "AgentIndex":
+    from memorywire.stores.sqlite.user_index import UserIndex
 
-    return Corner(tenant, agent, user, dimension)
+    return UserIndex(tenant, agent, user, dimension)
 
 
 class _Place:
-    def __init__(self, shelf: "Shelf") -> None:
-        self.shelf = shelf
+    def __init__(self, agent_index: "AgentIndex") -> None:
+        self.agent_index = agent_index
         self.lock = Lock()
         self.nbytes = 0
         self.small = True
 
 
-class Shelves:
+class IndexCache:
     """Keeps at most `memory` bytes of shelves, not counting the one in use and a few small ones.
 
     Every agent has a shelf. A user with few memories of a large agent has one of its own, a corner, so that
@@ -48,7 +48,7 @@ class Shelves:
     """
 
     def __init__(
-        self, dimension: int, memory: int = MEMORY, *, make: "Callable[[str, str, int], Shelf]" = _shelf
+        self, dimension: int, memory: int = MEMORY, *, make: "Callable[[str, str, int], AgentIndex]" = _shelf
     ) -> None:
         self._dimension = dimension
         self._make = make
@@ -61,7 +61,7 @@ class Shelves:
         return len(self._places)
 
     @contextmanager
-    def take(self, tenant: str, agent: str, user: str | None = None) -> Iterator["Shelf"]:
+    def take(self, tenant: str, agent: str, user: str | None = None) -> Iterator["AgentIndex"]:
         """Lend the shelf of the agent, or of one of its users, to this thread alone.
 
         Take it before the snapshot begins: then no snapshot is older than what the shelf has seen.
@@ -73,20 +73,20 @@ class Shelves:
             place = self._places[key]
             self._places.move_to_end(key)
         with place.lock:
-            seen = place.shelf.seen
+            seen = place.agent_index.seen
             try:
-                yield place.shelf
+                yield place.agent_index
             except BaseException:
                 self._discard(key, place)  # it may have caught up half way
                 raise
-            if place.shelf.seen == seen:
+            if place.agent_index.seen == seen:
                 return
-            place.nbytes, place.small = place.shelf.nbytes, place.shelf.small
+            place.nbytes, place.small = place.agent_index.nbytes, place.agent_index.small
             if user is not None and not place.small:
                 self._discard(key, place)  # too many gaps: the next one has none
         self._make_room()
 
-    def _new(self, tenant: str, agent: str, user: str | None) -> "Shelf":
+    def _new(self, tenant: str, agent: str, user: str | None) -> "AgentIndex":
         if user is None:
             return self._make(tenant, agent, self._dimension)
         return _corner(tenant, agent, user, self._dimension)
@@ -95,7 +95,7 @@ class Shelves:
         """Which shelf answers for a scope: the user's own, unless the agent is small or the user is large."""
         agent, user = (scope.tenant, scope.agent, None), (scope.tenant, scope.agent, scope.user)
         whole = self._places.get(agent)
-        return agent if user in self._crowds or (whole is not None and whole.shelf.small) else user
+        return agent if user in self._crowds or (whole is not None and whole.agent_index.small) else user
 
     def note_crowd(self, user: Whose) -> None:
         """Note that this user has too many memories for a shelf of its own."""
@@ -106,25 +106,25 @@ class Shelves:
     def seen(self, tenant: str, agent: str) -> int:
         """The last change that the agent's shelf shows; 0 when the agent has none."""
         place = self._places.get((tenant, agent, None))
-        return 0 if place is None else place.shelf.seen
+        return 0 if place is None else place.agent_index.seen
 
     def at_hand(self, scope: Scope) -> bool:
         """Whether the scope's shelf could answer at once: free, filled, and small or asked for one user."""
         place = self._places.get(self.whose(scope))
         if place is None or place.lock.locked():
             return False
-        return place.shelf.small or (scope.user is not None and place.shelf.seen > 0)
+        return place.agent_index.small or (scope.user is not None and place.agent_index.seen > 0)
 
     def loose(self, tenant: str, agent: str) -> int:
         """How many rows of the agent's shelf were not read from a pack."""
         place = self._places.get((tenant, agent, None))
-        return 0 if place is None else place.shelf.loose
+        return 0 if place is None else place.agent_index.loose
 
     def tied(self, tenant: str, agent: str) -> None:
         """Note that all rows of the agent that are worth a pack are in one now."""
         place = self._places.get((tenant, agent, None))
         if place is not None:
-            place.shelf.loose = 0
+            place.agent_index.loose = 0
 
     def _discard(self, key: Whose, place: _Place) -> None:
         with self._lock:

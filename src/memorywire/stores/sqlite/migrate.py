@@ -11,7 +11,7 @@ from memorywire.model.errors import SpaceMismatch, StoreCorrupt, StoreNewer
 from memorywire.model.packaged import folder
 from memorywire.model.space import Space
 from memorywire.search.text import EDITION
-from memorywire.stores.sqlite.connection import Patience, log_ahead, writing
+from memorywire.stores.sqlite.connection import RetryPolicy, log_ahead, writing
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.sql import QUERIES
 
@@ -47,7 +47,7 @@ def add_tables(db: apsw.Connection, name: str, scripts: Scripts) -> None:
     db.execute(QUERIES["tables_kept"], {"key": f"tables {name}", "number": known})
 
 
-def migrate(db: apsw.Connection, location: Location, space: Space, patience: Patience) -> None:
+def migrate(db: apsw.Connection, location: Location, space: Space, patience: RetryPolicy) -> None:
     """Make the file ours, current and of this embedding space, or refuse it untouched.
 
     Can be repeated: it raises apsw.BusyError while another process keeps the file to itself.
@@ -56,7 +56,7 @@ def migrate(db: apsw.Connection, location: Location, space: Space, patience: Pat
     _settle_space(db, location, space, patience)
 
 
-def bring_up_to_date(db: apsw.Connection, location: Location, patience: Patience) -> None:
+def bring_up_to_date(db: apsw.Connection, location: Location, patience: RetryPolicy) -> None:
     """Apply the migrations that the file has not seen, whatever its embedding space."""
     _refuse_strangers(db, location)
     if location.path is not None:
@@ -66,7 +66,7 @@ def bring_up_to_date(db: apsw.Connection, location: Location, patience: Patience
             _apply(db, location, patience, number, script)
 
 
-def _apply(db: apsw.Connection, location: Location, patience: Patience, number: int, script: str) -> None:
+def _apply(db: apsw.Connection, location: Location, patience: RetryPolicy, number: int, script: str) -> None:
     with writing(db, patience):
         _refuse_strangers(db, location)
         if _user_version(db) < number:  # another process may have been first
@@ -99,7 +99,7 @@ def _user_version(db: apsw.Connection) -> int:
     return int(db.execute("PRAGMA user_version").get)
 
 
-def _settle_space(db: apsw.Connection, location: Location, space: Space, patience: Patience) -> None:
+def _settle_space(db: apsw.Connection, location: Location, space: Space, patience: RetryPolicy) -> None:
     kept = kept_space(db)
     if kept is None:
         with writing(db, patience):

@@ -35,7 +35,7 @@ from memorywire.search.relevance import (
 from memorywire.search.text import ASKED, name_words, query_terms, spoken_by
 from memorywire.search.ties import put_newest_ahead
 from memorywire.stores.contract import Enough
-from memorywire.stores.sqlite.agent_index import Shelf, Source
+from memorywire.stores.sqlite.agent_index import AgentIndex, Source
 from memorywire.stores.sqlite.best import FEW, Floats, Mask, Places, best
 from memorywire.stores.sqlite.candidate import Gathered, Ranked, Runner, made, put_best_first, rated
 from memorywire.stores.sqlite.columns import floats, shortened, spread, standing_at, within
@@ -60,7 +60,7 @@ class Statistics:
 
 def rank(
     db: Source,
-    shelf: Shelf,
+    agent_index: AgentIndex,
     selection: Selection,
     query: Query,
     limit: int,
@@ -77,7 +77,7 @@ def rank(
     """
     if not selection.size or limit < 1:
         return []
-    field = _Field(db, shelf, selection, query, crowd)
+    field = _Field(db, agent_index, selection, query, crowd)
     field.compare(ask() if ask else query)
     wanted = limit if enough is None else min(limit, enough.most)
     runners, contested = field.runners(wanted)
@@ -93,7 +93,7 @@ def rank(
     else:
         told = [{} for _ in ranked]
         field.compare_the_rest(ranked[:1], told)
-        level = enough.level(ranked[0].score, told[0], bool(shelf.sessions))
+        level = enough.level(ranked[0].score, told[0], bool(agent_index.sessions))
         ranked = [*takewhile(lambda runner: runner.score >= level, ranked)]
     return [
         rated(position, runner.score, signals)
@@ -105,21 +105,28 @@ class _Field:
     """What is known of all selected rows, as arrays with one place for each of them."""
 
     def __init__(
-        self, db: Source, shelf: Shelf, selection: Selection, query: Query, crowd: Statistics | None
+        self,
+        db: Source,
+        agent_index: AgentIndex,
+        selection: Selection,
+        query: Query,
+        crowd: Statistics | None,
     ) -> None:
         self._db = db
-        self._shelf = shelf
+        self._shelf = agent_index
         self._selection = selection
         self._times, self._in_time = query.times, AGO if query.ago else IN_TIME
         self._settled = query.settled
-        demoted = shelf.demoted(selection)
+        demoted = agent_index.demoted(selection)
         self._demoted = demoted if demoted is not None and demoted.any() else None
         self._share, self._spoken = self._text_shares(query, crowd)
-        self._near = shelf.sessions.neighbourhood(selection, shelf.rising, lambda rows: shelf.ids(db, rows))
+        self._near = agent_index.sessions.neighbourhood(
+            selection, agent_index.rising, lambda rows: agent_index.ids(db, rows)
+        )
         self._enough = self._all = None
         self._alone = False  # whether so few hold enough of the terms that nobody contends with another
         if selection.size <= FEW:  # then all that can be is found out now: the vectors may be on their way
-            self._enough = self._covers(self._share, selection.pick(shelf.lengths))
+            self._enough = self._covers(self._share, selection.pick(agent_index.lengths))
             self._alone = not self._near and int(np.count_nonzero(self._enough)) < 2
             self._all = self._gathered(selection.places)
 

@@ -16,7 +16,7 @@ from memorywire.model.errors import NotFound
 from memorywire.model.record import Record
 from memorywire.model.space import Space
 from memorywire.stores.sqlite.checksums import vector_checksum
-from memorywire.stores.sqlite.connection import Patience, connect, fence, writing
+from memorywire.stores.sqlite.connection import RetryPolicy, connect, map_errors, writing
 from memorywire.stores.sqlite.location import locate
 from memorywire.stores.sqlite.migrate import bring_up_to_date, kept_space
 from memorywire.stores.sqlite.rows import position_of, record_of
@@ -37,10 +37,10 @@ async def reembed(url: str, *, space: Space, embed: Embed, on_progress: Progress
     location = locate(url)
     if location.path is None or not location.path.exists():
         raise NotFound(f"there is no file {location}", field="store")
-    with fence(location):
+    with map_errors(location):
         db = await asyncio.to_thread(connect, location)
         try:
-            bring_up_to_date(db, location, Patience())
+            bring_up_to_date(db, location, RetryPolicy())
             if kept_space(db) in (None, space):
                 await asyncio.to_thread(_give_up, db)
                 return 0
@@ -50,7 +50,7 @@ async def reembed(url: str, *, space: Space, embed: Embed, on_progress: Progress
 
 
 def _give_up(db: apsw.Connection) -> None:
-    with writing(db, Patience()):
+    with writing(db, RetryPolicy()):
         db.execute(QUERIES["reembed_done"])
 
 
@@ -60,7 +60,7 @@ class _Desk:
     def __init__(self, db: apsw.Connection, space: Space) -> None:
         self._db = db
         self._space = space
-        self._patience = Patience()
+        self._patience = RetryPolicy()
 
     async def work(self, embed: Embed, on_progress: Progress) -> int:
         total, done = await asyncio.to_thread(self._counted)

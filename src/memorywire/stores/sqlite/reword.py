@@ -12,7 +12,7 @@ import apsw
 
 from memorywire.model.errors import NotFound
 from memorywire.search.text import EDITION
-from memorywire.stores.sqlite.connection import Patience, connect, fence, writing
+from memorywire.stores.sqlite.connection import RetryPolicy, connect, map_errors, writing
 from memorywire.stores.sqlite.location import Location, locate
 from memorywire.stores.sqlite.migrate import bring_up_to_date, words_of
 from memorywire.stores.sqlite.rows import indexed, position_of, record_of
@@ -35,8 +35,8 @@ async def reword(url: str, on_progress: Progress) -> int:
 
 
 def _reworded(location: Location, on_progress: Progress) -> int:
-    patience = Patience()
-    with fence(location):
+    patience = RetryPolicy()
+    with map_errors(location):
         db = connect(location)
         try:
             bring_up_to_date(db, location, patience)
@@ -52,7 +52,7 @@ def _reworded(location: Location, on_progress: Progress) -> int:
             db.close()
 
 
-def _each(db: apsw.Connection, patience: Patience, on_progress: Progress) -> int:
+def _each(db: apsw.Connection, patience: RetryPolicy, on_progress: Progress) -> int:
     changed = after = done = 0
     total = int(db.execute(QUERIES["reword_total"]).get)
     while batch := db.execute(QUERIES["reword_next"], {"after": after, "limit": _BATCH}).fetchall():

@@ -12,9 +12,9 @@ from memorywire.model.space import Space
 from memorywire.model.values import maker
 from memorywire.model.where import Where
 from memorywire.stores.contract import Enough
-from memorywire.stores.sqlite.agent_index import Shelf
+from memorywire.stores.sqlite.agent_index import AgentIndex
 from memorywire.stores.sqlite.connection import snapshot
-from memorywire.stores.sqlite.index_cache import Shelves
+from memorywire.stores.sqlite.index_cache import IndexCache
 from memorywire.stores.sqlite.migrate import refuse_if_reembedded
 from memorywire.stores.sqlite.pushdown import needs_rows
 from memorywire.stores.sqlite.ranking import rank
@@ -27,7 +27,12 @@ _scored: Callable[..., Scored] = maker(Scored)
 
 
 def search(
-    db: apsw.Connection, shelves: Shelves, space: Space, query: Query, limit: int, seen: Seen = as_written
+    db: apsw.Connection,
+    index_cache: IndexCache,
+    space: Space,
+    query: Query,
+    limit: int,
+    seen: Seen = as_written,
 ) -> list[Scored]:
     """The best hits; `seen` tells when each was last recalled."""
     _refuse_if_foreign(query, space)
@@ -36,17 +41,17 @@ def search(
             refuse_if_reembedded(db, space)
             return _answer(db, _past(db, space, query.where), query, limit, seen)
     while True:
-        whose = shelves.whose(query.where.scope)
-        with shelves.take(*whose) as shelf, snapshot(db):
+        whose = index_cache.whose(query.where.scope)
+        with index_cache.take(*whose) as agent_index, snapshot(db):
             refuse_if_reembedded(db, space)
-            if shelf.catch_up(db):
-                return _answer(db, shelf, query, limit, seen)
-        shelves.note_crowd(whose)
+            if agent_index.catch_up(db):
+                return _answer(db, agent_index, query, limit, seen)
+        index_cache.note_crowd(whose)
 
 
 def search_here(
     db: apsw.Connection,
-    shelves: Shelves,
+    index_cache: IndexCache,
     space: Space,
     question: Query,
     ask: Callable[[], Query],
@@ -65,14 +70,14 @@ def search_here(
         _refuse_if_foreign(query, space)
         return query
 
-    with shelves.take(*shelves.whose(question.where.scope)) as shelf, snapshot(db):
+    with index_cache.take(*index_cache.whose(question.where.scope)) as agent_index, snapshot(db):
         refuse_if_reembedded(db, space)
-        if not shelf.catch_up(db, _FEW_CHANGES if shelf.small else 0):
+        if not agent_index.catch_up(db, _FEW_CHANGES if agent_index.small else 0):
             return None
-        if not shelf.is_at_hand(question.where):
+        if not agent_index.is_at_hand(question.where):
             return None
         limit, enough = wanted
-        return _answer(db, shelf, question, limit, seen, asked, enough if shelf.alike else None)
+        return _answer(db, agent_index, question, limit, seen, asked, enough if agent_index.alike else None)
 
 
 def _refuse_if_foreign(query: Query, space: Space) -> None:
@@ -80,28 +85,28 @@ def _refuse_if_foreign(query: Query, space: Space) -> None:
         raise InvalidRequest(f"the vector is not of the space {space}", field="vector")
 
 
-def _past(db: apsw.Connection, space: Space, where: Where) -> Shelf:
+def _past(db: apsw.Connection, space: Space, where: Where) -> AgentIndex:
     """A shelf of what matched at a moment in the past, for this query alone."""
-    shelf = Shelf(where.scope.tenant, where.scope.agent, space.dimension)
-    shelf.load(db, positions(db, where))
-    return shelf
+    agent_index = AgentIndex(where.scope.tenant, where.scope.agent, space.dimension)
+    agent_index.load(db, positions(db, where))
+    return agent_index
 
 
 def _answer(
     db: apsw.Connection,
-    shelf: Shelf,
+    agent_index: AgentIndex,
     query: Query,
     limit: int,
     seen: Seen,
     ask: Callable[[], Query] | None = None,
     enough: Enough | None = None,
 ) -> list[Scored]:
-    selection = _selection(db, shelf, query.where)
-    ranked = rank(db, shelf, selection, query, limit, ask=ask, enough=enough)
+    selection = _selection(db, agent_index, query.where)
+    ranked = rank(db, agent_index, selection, query, limit, ask=ask, enough=enough)
     records = at_positions(db, [hit.position for hit in ranked], seen)
     hits = [_scored(records[hit.position], hit.score, hit.signals) for hit in ranked]
-    if shelf.damaged:
-        hits = [_told_damaged(hit, shelf.damaged) for hit in hits]
+    if agent_index.damaged:
+        hits = [_told_damaged(hit, agent_index.damaged) for hit in hits]
     if query.where.as_of is None and not needs_rows(query.where):  # then the shelf knows
         return hits
     return [hit for hit in hits if query.where.matches(hit.record)]
@@ -111,8 +116,8 @@ def _told_damaged(hit: Scored, damaged: int) -> Scored:
     return replace(hit, signals={**hit.signals, DAMAGED_VECTORS: float(damaged)})
 
 
-def _selection(db: apsw.Connection, shelf: Shelf, where: Where) -> Selection:
-    found = shelf.matching(where)
+def _selection(db: apsw.Connection, agent_index: AgentIndex, where: Where) -> Selection:
+    found = agent_index.matching(where)
     if where.as_of is None and needs_rows(where) and found.size:
-        found = found.where(np.isin(found.pick(shelf.positions), positions(db, where)))
+        found = found.where(np.isin(found.pick(agent_index.positions), positions(db, where)))
     return found

@@ -33,7 +33,7 @@ LEAST = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Pack:
+class Segment:
     """The versions begun by the changes after `since` up to `upto`, those current after change `seen`."""
 
     since: int
@@ -49,10 +49,10 @@ class Pack:
         return Batch.unpacked(self.data) if self.data else None
 
 
-def packs(db: apsw.Connection, name: Bindings) -> Iterator[Pack]:
+def segments(db: apsw.Connection, name: Bindings) -> Iterator[Segment]:
     """The agent's packs in order; they do not overlap, but there may be gaps."""
     for since, upto, seen, data in db.execute(QUERIES["packs"], name | {"format": FORMAT}):
-        pack = Pack(since, upto, seen, data[_CHECKSUM.size :])
+        pack = Segment(since, upto, seen, data[_CHECKSUM.size :])
         if data[: _CHECKSUM.size] == _checksum(pack, name):  # else its rows are read one by one
             yield pack
 
@@ -60,7 +60,7 @@ def packs(db: apsw.Connection, name: Bindings) -> Iterator[Pack]:
 def find_damaged_packs(db: apsw.Connection) -> Iterator[str]:
     """The agents with a pack that does not match its checksum, one for each such pack."""
     for tenant, agent, since, upto, seen, data in db.execute(QUERIES["all_packs"], {"format": FORMAT}):
-        pack = Pack(since, upto, seen, data[_CHECKSUM.size :])
+        pack = Segment(since, upto, seen, data[_CHECKSUM.size :])
         if data[: _CHECKSUM.size] != _checksum(pack, {"tenant": tenant, "agent": agent}):
             yield agent
 
@@ -76,7 +76,7 @@ def began(db: apsw.Connection, name: Bindings, since: int, upto: int) -> Iterato
     return db.execute(QUERIES["index_began"], name | {"seen": since, "upto": upto})
 
 
-def next_pack(db: apsw.Connection, name: Bindings, dimension: int) -> Pack | None:
+def next_pack(db: apsw.Connection, name: Bindings, dimension: int) -> Segment | None:
     """A pack that is worth making, if any, inside a snapshot of the caller's."""
     seen = int(db.execute(QUERIES["head"]).get)
     stretch = _stretch(db, name, seen)
@@ -85,10 +85,10 @@ def next_pack(db: apsw.Connection, name: Bindings, dimension: int) -> Pack | Non
     from memorywire.stores.sqlite.batch import Batch
 
     rows = list(began(db, name, *stretch))
-    return Pack(*stretch, seen, Batch.of(rows, dimension).packed() if rows else b"")
+    return Segment(*stretch, seen, Batch.of(rows, dimension).packed() if rows else b"")
 
 
-def keep(db: apsw.Connection, name: Bindings, pack: Pack) -> None:
+def keep(db: apsw.Connection, name: Bindings, pack: Segment) -> None:
     """Write a pack, inside a transaction, unless something of the agent was erased since it was made."""
     if not db.execute(QUERIES["erased_since"], name | {"seen": pack.seen}).get:
         data = _checksum(pack, name) + pack.data
@@ -96,7 +96,7 @@ def keep(db: apsw.Connection, name: Bindings, pack: Pack) -> None:
         db.execute(QUERIES["keep_pack"], name | made | {"format": FORMAT})
 
 
-def _checksum(pack: Pack, name: Bindings) -> bytes:
+def _checksum(pack: Segment, name: Bindings) -> bytes:
     """The checksum of a pack, its place in the past, and the agent it is of."""
     place = (pack.since, pack.upto, pack.seen, name["tenant"], name["agent"])
     return _CHECKSUM.pack(crc32(pack.data, row_checksum(place)))

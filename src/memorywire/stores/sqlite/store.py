@@ -16,10 +16,10 @@ from memorywire.stores.contract import Enough, Glimpse
 from memorywire.stores.sqlite import history, reading
 from memorywire.stores.sqlite.applying import apply, is_brief, prepare
 from memorywire.stores.sqlite.compactor import Packer
-from memorywire.stores.sqlite.connection import Connect, Patience, connect
+from memorywire.stores.sqlite.connection import Connect, RetryPolicy, connect
 from memorywire.stores.sqlite.examining import examine
 from memorywire.stores.sqlite.file import SqliteFile
-from memorywire.stores.sqlite.index_cache import MEMORY, Shelves
+from memorywire.stores.sqlite.index_cache import MEMORY, IndexCache
 from memorywire.stores.sqlite.last_recalled import Touch, Touches, seen_on
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.migrate import migrate, refuse_if_reembedded
@@ -57,14 +57,14 @@ class SqliteStore:
         space: Space,
         *,
         connect: Connect = connect,
-        patience: Patience | None = None,
+        patience: RetryPolicy | None = None,
         memory: int = MEMORY,
     ) -> None:
         """Open the file, bring it up to date and start the writer; blocks while it does."""
-        waiting = patience or Patience()
+        waiting = patience or RetryPolicy()
         self._space = space
         self._touches = Touches()
-        self._shelves = Shelves(space.dimension, memory)
+        self._shelves = IndexCache(space.dimension, memory)
         self.file = SqliteFile(
             location, lambda db: migrate(db, location, space, waiting), connect=connect, patience=waiting
         )

@@ -2,12 +2,12 @@
 
 import apsw
 
-from memorywire.stores.sqlite.agent_index import SMALL, Shelf
+from memorywire.stores.sqlite.agent_index import SMALL, AgentIndex
 from memorywire.stores.sqlite.rows import Bindings, Row
 from memorywire.stores.sqlite.sql import QUERIES
 
 
-class Corner(Shelf):
+class UserIndex(AgentIndex):
     """A small shelf for one user: what others of the agent have makes it no slower to fill or to search.
 
     A search looks only at the rows it selects, so it finds here what it would find on the agent's shelf.

@@ -21,12 +21,12 @@ from memorywire.model.values import dataclass, maker
 from memorywire.runtime.threadpool import Reply, tell
 from memorywire.stores.sqlite.checkpoints import Checkpoints
 from memorywire.stores.sqlite.connection import (
-    Patience,
     Pool,
+    RetryPolicy,
     Savepoint,
     Work,
     concerns_all,
-    fence,
+    map_errors,
     writing,
 )
 from memorywire.stores.sqlite.location import Location
@@ -110,7 +110,7 @@ class Writer:
     """
 
     def __init__(
-        self, pool: Pool, *, location: Location, patience: Patience, checkpoints: Checkpoints
+        self, pool: Pool, *, location: Location, patience: RetryPolicy, checkpoints: Checkpoints
     ) -> None:
         self._pool = pool
         self._checkpoints = checkpoints
@@ -179,7 +179,7 @@ class Writer:
 
         The door stays locked meanwhile, so that the writer cannot be closed before the job is done.
         """
-        with job.reply as reply, fence(self._location), self._pool.borrow(wait=False) as db:
+        with job.reply as reply, map_errors(self._location), self._pool.borrow(wait=False) as db:
             owed = self._commit(db, [job], None)
             if self._owed is None and owed is not None:  # by another process: for the thread to look after
                 self._owed = owed
@@ -242,7 +242,7 @@ class Writer:
         return jobs, bool(jobs)
 
     def _serve(self, jobs: Sequence[_Job]) -> None:
-        with _Answerable(jobs) as answerable, fence(self._location), self._pool.borrow() as db:
+        with _Answerable(jobs) as answerable, map_errors(self._location), self._pool.borrow() as db:
             owed = self._commit(db, jobs, self._patience)
             answerable.committed = True
             self._scrub(db, owed)
@@ -255,7 +255,7 @@ class Writer:
             with self._pool.borrow() as db:
                 self._checkpoints.finish(db)
 
-    def _commit(self, db: apsw.Connection, jobs: Sequence[_Job], patience: Patience | None) -> int | None:
+    def _commit(self, db: apsw.Connection, jobs: Sequence[_Job], patience: RetryPolicy | None) -> int | None:
         """Do these jobs and what is deferred; gives the erasure that the log must still be scrubbed of."""
         began = self._patience.clock()
         try:
@@ -271,7 +271,7 @@ class Writer:
         self,
         db: apsw.Connection,
         jobs: Sequence[_Job],
-        patience: Patience | None,
+        patience: RetryPolicy | None,
         do: Callable[[apsw.Connection, Sequence[_Job]], None],
     ) -> int | None:
         """Do these and what is deferred in one transaction."""

@@ -16,7 +16,7 @@ from memorywire.model.errors import IdempotencyConflict, SpaceMismatch, StoreNew
 from memorywire.model.record import Record, Scope
 from memorywire.model.space import Space
 from memorywire.stores.documents import Document
-from memorywire.stores.sqlite.connection import Patience, connect, fence, log_ahead, writing
+from memorywire.stores.sqlite.connection import RetryPolicy, connect, log_ahead, map_errors, writing
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.vendors.drafting import Line, State
 from memorywire.stores.vendors.product import Ref
@@ -31,8 +31,8 @@ class Books:
 
     def __init__(self, path: Path | None, space: Space) -> None:
         self._location = Location(path=path)
-        self._patience = Patience()
-        with fence(self._location):
+        self._patience = RetryPolicy()
+        with map_errors(self._location):
             self._db = connect(self._location)
             self._patience.try_for("open the books", lambda: self._prepare(space))
 

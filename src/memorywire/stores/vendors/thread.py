@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from memorywire.model.errors import StoreUnavailable
-from memorywire.runtime.threadpool import Crew, Dismissed
+from memorywire.runtime.threadpool import Dismissed, ThreadPool
 
 T = TypeVar("T")
 
@@ -14,7 +14,7 @@ class OneThread:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._crew = Crew(1, f"memorywire-{name}")
+        self._crew = ThreadPool(1, f"memorywire-{name}")
 
     async def do(self, work: Callable[[], T]) -> T:
         try:

@@ -8,7 +8,14 @@ from memorywire.model.change import Change, Footprint, Version
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.where import Where
-from memorywire.stores.contract import Chronicler, Historian, RecallCounter, Store, Surveyor, Tracker
+from memorywire.stores.contract import (
+    RecallCounter,
+    Store,
+    SupportsChangeLog,
+    SupportsHistory,
+    SupportsListing,
+    Tracker,
+)
 
 T = TypeVar("T")
 
@@ -77,7 +84,7 @@ class _Around:
 class _Past:
     """The verbs of a historian."""
 
-    inner: Historian
+    inner: SupportsHistory
     _through: Door
 
     async def history(self, scope: Scope, id: str) -> list[Version]:
@@ -102,7 +109,7 @@ class _Past:
 class _Log:
     """The verbs of a chronicler."""
 
-    inner: Chronicler
+    inner: SupportsChangeLog
     _through: Door
 
     async def agents(self, tenant: str) -> list[str]:
@@ -131,7 +138,7 @@ class _Log:
 class _Survey:
     """The verbs of a surveyor."""
 
-    inner: Surveyor
+    inner: SupportsListing
     _through: Door
 
     async def owners(self, tenant: str) -> list[tuple[str, int]]:
@@ -165,9 +172,9 @@ class _Counts:
 
 
 _ABILITIES: tuple[tuple[type, type], ...] = (
-    (Historian, _Past),
-    (Chronicler, _Log),
-    (Surveyor, _Survey),
+    (SupportsHistory, _Past),
+    (SupportsChangeLog, _Log),
+    (SupportsListing, _Survey),
     (Tracker, _Use),
     (RecallCounter, _Counts),
 )

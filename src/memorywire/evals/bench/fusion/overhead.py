@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from memorywire.app import open_house
+from memorywire.app import open_container
 from memorywire.client.bulk import remember_each
 from memorywire.evals.bench.corpus import Fact, facts
 from memorywire.evals.bench.stage import kept, store_url
@@ -16,7 +16,7 @@ from memorywire.model.record import DEFAULT_TENANT, Scope
 from memorywire.model.requests import Recall
 from memorywire.model.where import Where
 from memorywire.pipeline.candidates import ask_each
-from memorywire.pipeline.context import Tools
+from memorywire.pipeline.context import Context
 from memorywire.stores.contract import Fanned
 
 SCOPE = Scope(agent="overhead")
@@ -46,35 +46,37 @@ class Overhead:
 async def overhead(folder: Path, *, rounds: int, clock: Clock) -> Overhead:
     """Two files with the same memories, asked by themselves and through the router, in turn."""
     some = list(islice(facts(), MEMORIES))
-    house = await open_house(
+    container = await open_container(
         stores=[f"{store_url(folder, name)}#{name}" for name in ("one", "two")],
         embedder="minilm",
         embedder_key=None,
         clock=clock,
     )
     try:
-        await _fill(some, house.tools)
-        router = house.tools.store
+        await _fill(some, container.context)
+        router = container.context.store
         if not isinstance(router, Fanned):
             raise AssertionError("two stores are a router")
-        samples = [await _round(some[n % len(some)], router, house.tools) for n in range(WARM_UP + rounds)]
+        samples = [
+            await _round(some[n % len(some)], router, container.context) for n in range(WARM_UP + rounds)
+        ]
     finally:
-        await house.close()
+        await container.close()
     joined, slowest = zip(*samples[WARM_UP:], strict=True)
     return Overhead(memories=MEMORIES, joined=spread(joined), slowest=spread(slowest))
 
 
-async def _fill(some: list[Fact], tools: Tools) -> None:
+async def _fill(some: list[Fact], context: Context) -> None:
     payloads = ({"agent_id": SCOPE.agent, "type": "semantic", "content": fact.content} for fact in some)
-    async for receipts in remember_each(payloads, tools, tenant=DEFAULT_TENANT):
+    async for receipts in remember_each(payloads, context, tenant=DEFAULT_TENANT):
         for receipt in receipts:
             kept(receipt)
 
 
-async def _round(fact: Fact, router: Fanned, tools: Tools) -> tuple[float, float]:
-    (vector,) = await tools.embedder.embed([fact.question])
-    query = Query(where=Where(scope=SCOPE, alive_at=tools.clock()), text=fact.question, vector=vector)
+async def _round(fact: Fact, router: Fanned, context: Context) -> tuple[float, float]:
+    (vector,) = await context.embedder.embed([fact.question])
+    query = Query(where=Where(scope=SCOPE, alive_at=context.clock()), text=fact.question, vector=vector)
     founds = await router.search_each(query, _POOL)
     began = time.perf_counter()
-    await ask_each(query, _POOL, Recall(scope=SCOPE, query=fact.question), router, tools)
+    await ask_each(query, _POOL, Recall(scope=SCOPE, query=fact.question), router, context)
     return time.perf_counter() - began, max(found.elapsed for found in founds)

@@ -11,7 +11,7 @@ _LASTING = {"longTerm": True}
 
 async def agents(page: Page) -> Response:
     found = (await page.call("agents"))["items"]
-    provided = tuple(openwop(page.shop.door.house.capabilities)["dimensions"])
+    provided = tuple(openwop(page.shop.door.container.capabilities)["dimensions"])
     return await page.show(
         "agents.html",
         found=found,

@@ -42,8 +42,8 @@ async def run(page: Page) -> Response:
         raise InvalidRequest("a run is named by its agent and its id", field="run")
     page.caller.require_agent({"agent_id": agent}, optional=False)
     scope = Scope(tenant=page.caller.tenant, agent=agent)
-    tools = await page.shop.door.as_caller(page.caller).tools.serving(scope)
-    said = await page.shop.door.finish(shown(scope, id, tools))
+    context = await page.shop.door.as_caller(page.caller).context.serving(scope)
+    said = await page.shop.door.finish(shown(scope, id, context))
     first = _first(page)
     last = first + _STEPS
     moves = [{**step, "memories": _moved(step, said)} for step in said["steps"][first:last]]

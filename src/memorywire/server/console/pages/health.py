@@ -29,7 +29,7 @@ async def health(page: Page) -> Response:
 async def check(page: Page) -> Response:
     """The same page, after every store was asked how it is; a large file takes a while to read."""
     page.caller.require(Right.MANAGE, everywhere=True)
-    said = await page.shop.door.finish(page.shop.door.house.tools.store.health())
+    said = await page.shop.door.finish(page.shop.door.container.context.store.health())
     return await _shown(page, checked=said)
 
 
@@ -39,14 +39,14 @@ async def look_for_secrets(page: Page, form: Form) -> Response:
     agent = form.text("agent")
     page.caller.require_agent({"agent_id": agent}, optional=False)
     scope = Scope(tenant=page.caller.tenant, agent=agent)
-    found = await page.shop.door.finish(scan(scope, page.shop.door.house.tools))
+    found = await page.shop.door.finish(scan(scope, page.shop.door.container.context))
     return await page.show("secrets.html", agent=agent, found=found, most=_MOST_FOUND)
 
 
 async def retry(page: Page, form: Form) -> Response:
     page.caller.require(Right.MANAGE, everywhere=True)
-    tools = page.shop.door.as_caller(page.caller).tools
-    paid = await page.shop.door.finish(repay(tools, all_of_them=True))
+    context = page.shop.door.as_caller(page.caller).context
+    paid = await page.shop.door.finish(repay(context, all_of_them=True))
     text = "Nothing is owed any more." if paid else "Some stores still do not take what they are owed."
     return page.go(page.link("/health"), Note(text=text, problem=not paid))
 
@@ -54,8 +54,8 @@ async def retry(page: Page, form: Form) -> Response:
 async def give_up(page: Page, form: Form) -> Response:
     """Write off a change that a store is owed; the ledger says who did, and why."""
     page.caller.require(Right.MANAGE, everywhere=True)
-    tools = page.shop.door.as_caller(page.caller).tools
-    giving = write_off(form.text("change"), form.text("why"), tools, store=form.text("store"))
+    context = page.shop.door.as_caller(page.caller).context
+    giving = write_off(form.text("change"), form.text("why"), context, store=form.text("store"))
     debt = await page.shop.door.finish(giving)
     return page.go(page.link("/health"), Note(text=f"{debt.store} is not owed that change any more."))
 
@@ -66,7 +66,7 @@ async def owed(page: Page) -> int:
 
 async def _shown(page: Page, checked: Any = None) -> Response:
     door = page.shop.door
-    wired = door.house.capabilities
+    wired = door.container.capabilities
     debts = await books.owed(door, page.caller)
     agents = (await page.call("agents"))["items"]
     grown = await page.shop.growth.by_day(page.caller)

@@ -73,7 +73,7 @@ async def _shown(
 def _registry(page: Page) -> Registry:
     page.caller.require(Right.MANAGE, everywhere=True)
     door = page.shop.door
-    return Registry(journal=door.journal, clock=door.house.tools.clock, actor=page.caller.name)
+    return Registry(journal=door.journal, clock=door.container.context.clock, actor=page.caller.name)
 
 
 def _role(text: str) -> Role:
