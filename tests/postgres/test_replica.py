@@ -34,6 +34,16 @@ class Pair:
             while db.execute("SELECT pg_get_wal_replay_pause_state()").fetchone() != ("paused",):
                 time.sleep(0.02)
 
+    def catch_up(self) -> None:
+        """Wait until the replica has what the primary has now; before that it may lack the very tables."""
+        with psycopg.connect(f"postgresql://postgres@/postgres?host={self.primary}") as db:
+            [position] = db.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone() or [None]
+        with self._looking() as db:
+            while db.execute("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", [position]).fetchone() != (
+                True,
+            ):
+                time.sleep(0.02)
+
     def let_go(self) -> None:
         with self._looking() as db:
             db.execute("SELECT pg_wal_replay_resume()")
@@ -75,6 +85,7 @@ def test_stale_reads_are_those_of_the_replica_and_writes_those_of_the_primary(pa
             scope = a_scope()
             old, new = a_record(scope), a_record(scope, "the kettle is red")
             await keep(store, old)
+            await asyncio.to_thread(pair.catch_up)
             await _until_seen(store, scope, old)
             await asyncio.to_thread(pair.hold)
             await keep(store, new)
@@ -93,6 +104,7 @@ def test_without_its_replica_stale_reads_are_those_of_the_primary(pair: Pair) ->
         async with opened(pair.url(stale="ok")) as store:
             scope = a_scope()
             await keep(store, record := a_record(scope))
+            await asyncio.to_thread(pair.catch_up)
             await _until_seen(store, scope, record)
             await asyncio.to_thread(stopped, pair.replica, "immediate")
             try:
