@@ -3,7 +3,10 @@
 VENV   ?= .venv
 PY     := $(VENV)/bin/python
 PIP    := $(PY) -m pip --quiet --disable-pip-version-check --no-input
-SOURCES := $(shell find packages/minilm -name '*.py' -o -name '*.[ch]' -o -name '*.toml' -o -name '*.bin' -o -name '*.txt')
+SOURCES := $(shell find packages/memorywire-minilm -name '*.py' -o -name '*.[ch]' -o -name '*.toml' -o -name '*.bin' -o -name '*.txt')
+
+# The packages besides the embedder, which is compiled and so not installed in place.
+PARTS  := memorywire memorywire-adapters memorywire-evals memorywire-openwop
 
 # Folders whose tests start many processes or run for long; `check` leaves them to `test`.
 SLOW   := $(addprefix tests/,cli console contracts embed http layer markdown mcp postgres remote shards sqlite stores vendors)
@@ -69,18 +72,18 @@ docs: $(VENV)/.dev  ## write docs/reference again
 
 clean:  ## remove .venv and everything built
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
-	@find src tests tools packages -name __pycache__ -prune -exec rm -rf {} +
+	@find tests tools packages -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
 	@scripts/venv $(VENV)
 
-$(VENV)/.base: $(VENV)/bin/python pyproject.toml $(SOURCES)
+$(VENV)/.base: $(VENV)/bin/python $(wildcard packages/*/pyproject.toml) $(SOURCES)
 	@echo "installing memorywire into $(VENV) ..."
-	@$(PIP) install ./packages/minilm --editable .
+	@$(PIP) install ./packages/memorywire-minilm $(PARTS:%=--editable ./packages/%)
 	@touch $@
 
 $(VENV)/.server: $(VENV)/.base
-	@$(PIP) install --editable '.[server]'
+	@$(PIP) install --editable './packages/memorywire[server]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.base

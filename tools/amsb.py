@@ -24,12 +24,12 @@ from agent_memory_guard.bench.scoring import Scorecard, score_report
 
 from memorywire import __version__
 from memorywire.app import DEFAULT_POLICY
-from memorywire.evals.datasets import load
-from memorywire.evals.sets import KINDS
 from memorywire.model.answers import Status
 from memorywire.policy.injection import instructions
 from memorywire.search.embed import open_embedder
 from memorywire.sync import Memory
+from memorywire_evals.datasets import load
+from memorywire_evals.sets import KINDS
 
 CONVERSATIONS = ("locomo", "longmemeval", "halumem", "beam")
 SOURCES = {

@@ -21,8 +21,8 @@ from load_http import CHUNK, MadeUp
 from memorywire.app import Governance, open_container
 from memorywire.app.dispatch import dispatch
 from memorywire.client.bulk import remember_each
-from memorywire.evals.bench.corpus import facts
 from memorywire.model.clock import system_clock
+from memorywire_evals.bench.corpus import facts
 from tests.console.pages import PAGES
 from tests.console.stage import Stage, staged
 from tests.console.world import World

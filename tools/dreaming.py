@@ -7,9 +7,9 @@ import argparse
 import asyncio
 from pathlib import Path
 
-from memorywire.evals.dreaming import Figures, measure
-from memorywire.evals.dreaming_unseen import Facts, Updates, facts, updates
 from memorywire.model.clock import system_clock
+from memorywire_evals.dreaming import Figures, measure
+from memorywire_evals.dreaming_unseen import Facts, Updates, facts, updates
 
 SETS = ("dream", "dream_second")
 CORPORA = ("6k", "32k", "64k")

@@ -41,8 +41,8 @@ def install(folder: Path) -> Path:
     python = folder / "venv" / "bin" / "python"
     # From copies: building in place would leave files in the checkout, or take stale ones from it.
     leave = shutil.ignore_patterns("build", "*.egg-info", "__pycache__", ".venv", ".git", "tests", "*.so")
-    shutil.copytree(ROOT / "packages" / "minilm", folder / "minilm", ignore=leave)
-    shutil.copytree(ROOT, folder / "memorywire", ignore=leave, symlinks=True)
+    shutil.copytree(ROOT / "packages" / "memorywire-minilm", folder / "minilm", ignore=leave)
+    shutil.copytree(ROOT / "packages" / "memorywire", folder / "memorywire", ignore=leave)
     quiet = ["--quiet", "--disable-pip-version-check", "--no-input"]
     started = time.perf_counter()
     subprocess.run(

@@ -54,7 +54,7 @@ def server(folder: Path) -> Iterator[tuple[str, str, Path]]:
     env = {
         **os.environ,
         "MEMORYWIRE_HOME": str(folder),
-        "PYTHONPATH": str(ROOT / "src"),
+        "PYTHONPATH": str(ROOT / "packages/memorywire/src"),
         "PYTHONUNBUFFERED": "1",
     }
     add = [*COMMAND, "operator", "add", "fuzz", "--role", "admin", "--tenants", "*", "--json"]

@@ -31,7 +31,6 @@ import psutil
 from memorywire.app import Container, Governance, open_container
 from memorywire.app.dispatch import dispatch
 from memorywire.client.bulk import remember_each
-from memorywire.evals.bench.corpus import facts
 from memorywire.model.clock import system_clock
 from memorywire.model.record import Json
 from memorywire.model.space import Space
@@ -39,6 +38,7 @@ from memorywire.search.embed import open_embedder
 from memorywire.server.http.endpoint import Limits
 from memorywire.server.http.serve import Address, Serving, serve
 from memorywire.wire.codec import encode
+from memorywire_evals.bench.corpus import facts
 from soak import Flatness, watched
 
 AGENT = "load"

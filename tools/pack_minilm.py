@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-PACKAGE = Path(__file__).parents[1] / "packages" / "minilm" / "src"
+PACKAGE = Path(__file__).parents[1] / "packages" / "memorywire-minilm" / "src"
 sys.path.insert(0, str(PACKAGE))
 
 from memorywire_minilm import layout  # noqa: E402 (the package need not be installed to make it)

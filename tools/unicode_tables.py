@@ -1,4 +1,4 @@
-"""Writes src/memorywire/model/unicode_tables.py from the tables that Unicode publishes.
+"""Writes packages/memorywire/src/memorywire/model/unicode_tables.py from the tables that Unicode publishes.
 
     python tools/unicode_tables.py DerivedCoreProperties.txt confusables.txt
 
@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-TARGET = Path(__file__).parents[1] / "src/memorywire/model/unicode_tables.py"
+TARGET = Path(__file__).parents[1] / "packages/memorywire/src/memorywire/model/unicode_tables.py"
 _PROPERTY = re.compile(r"^([0-9A-F]+)(?:\.\.([0-9A-F]+))? *; Default_Ignorable_Code_Point", re.MULTILINE)
 _PAIR = re.compile(r"^([0-9A-F]+) ;\t([0-9A-F ]+) ;\tMA", re.MULTILINE)
 _VERSION = re.compile(r"(?:Version: |DerivedCoreProperties-)(\d+\.\d+\.\d+)")

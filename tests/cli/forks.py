@@ -42,7 +42,8 @@ class Forks:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 pass_fds=[far.fileno()],
-                env=os.environ | {"PYTHONPATH": os.pathsep.join([str(_ROOT / "src"), str(_ROOT)])},
+                env=os.environ
+                | {"PYTHONPATH": os.pathsep.join([str(_ROOT / "packages/memorywire/src"), str(_ROOT)])},
             )
 
     def run(

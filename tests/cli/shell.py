@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from memorywire.cli.command import memorywire
 from tests.cli.forks import PIPE, forks
 
-SRC = Path(__file__).parents[2] / "src"
+SRC = Path(__file__).parents[2] / "packages/memorywire/src"
 COMMAND = (sys.executable, "-m", "memorywire.cli")
 
 needs_mounts = pytest.mark.skipif(

@@ -28,7 +28,7 @@ def _pytest(folder: Path, *options: str, conftest: str = "") -> str:
         capture_output=True,
         text=True,
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
+        env=os.environ | {"PYTHONPATH": f"{ROOT / 'packages/memorywire/src'}:{ROOT}"},
     )
     return done.stdout + done.stderr
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.openwop.rules import Rule
+from memorywire_openwop.rules import Rule
 from tests.openwop.claims import CLAIMS
 from tests.openwop.stage import Stage, hosting
 from tests.postgres.conftest import schema_of

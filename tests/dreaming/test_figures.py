@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.evals.dreaming import KINDS, families, measure
-from memorywire.evals.dreaming_unseen import facts, updates
+from memorywire_evals.dreaming import KINDS, families, measure
+from memorywire_evals.dreaming_unseen import facts, updates
 from tests.engine.stage import HandClock
 
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from memorywire.evals.answers import BUILT_IN, LOWER_BOUND, TREATMENT, Cell, Grid, answer_all, says_yes
-from memorywire.evals.readers import ReaderFailed, Reply, keys, open_reader
-from memorywire.evals.run import Plan
-from memorywire.evals.sets import KINDS
 from memorywire.model.errors import InvalidRequest, TooManyAffected
+from memorywire_evals.answers import BUILT_IN, LOWER_BOUND, TREATMENT, Cell, Grid, answer_all, says_yes
+from memorywire_evals.readers import ReaderFailed, Reply, keys, open_reader
+from memorywire_evals.run import Plan
+from memorywire_evals.sets import KINDS
 from tests.cli.shell import Shell
 from tests.http.elsewhere import NOTICED
 

@@ -3,7 +3,7 @@
 import math
 import struct
 
-from memorywire.evals.baselines import Baselines
+from memorywire_evals.baselines import Baselines
 
 TEXTS = ["red apples and red pears", "green apples", "a long walk by the sea"]
 VECTORS = [struct.pack("<2f", *pair) for pair in ((1.0, 0.0), (0.0, 1.0), (0.6, 0.8))]

@@ -14,16 +14,18 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from memorywire.cli.bench import command
-from memorywire.evals.bench import timing
-from memorywire.evals.bench.corpus import facts
-from memorywire.evals.bench.embedders import open_reference
-from memorywire.evals.bench.figures import figures
-from memorywire.evals.bench.known import Known
-from memorywire.evals.bench.linear import LinearStore
-from memorywire.evals.bench.measures import CLIENTS
-from memorywire.evals.bench.plot import chart
-from memorywire.evals.bench.report import (
+from memorywire.model.answers import Remembered, Status
+from memorywire.model.errors import CapabilityUnsupported, Conflict, InvalidRequest
+from memorywire.search.embed import open_embedder
+from memorywire_evals.bench import timing
+from memorywire_evals.bench.corpus import facts
+from memorywire_evals.bench.embedders import open_reference
+from memorywire_evals.bench.figures import figures
+from memorywire_evals.bench.known import Known
+from memorywire_evals.bench.linear import LinearStore
+from memorywire_evals.bench.measures import CLIENTS
+from memorywire_evals.bench.plot import chart
+from memorywire_evals.bench.report import (
     BARE,
     BOUND,
     PLAIN,
@@ -35,11 +37,9 @@ from memorywire.evals.bench.report import (
     Report,
     Resident,
 )
-from memorywire.evals.bench.stage import AGENT, SMALL_USER, kept, mint, open_stage, user_of
-from memorywire.evals.bench.timing import TURN, WARM_UP, Spread, Step, side_by_side, spread
-from memorywire.model.answers import Remembered, Status
-from memorywire.model.errors import CapabilityUnsupported, Conflict, InvalidRequest
-from memorywire.search.embed import open_embedder
+from memorywire_evals.bench.stage import AGENT, SMALL_USER, kept, mint, open_stage, user_of
+from memorywire_evals.bench.timing import TURN, WARM_UP, Spread, Step, side_by_side, spread
+from memorywire_evals.commands.bench import command
 
 
 def test_the_same_seed_tells_the_same_facts_and_never_one_twice():

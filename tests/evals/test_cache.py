@@ -7,9 +7,9 @@ from contextlib import closing
 
 import pytest
 
-from memorywire.evals.cache import CachedEmbedder
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.space import Space
+from memorywire_evals.cache import CachedEmbedder
 
 
 class Counting:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.cli.eval_options import typed
+from memorywire_evals.commands.eval_options import typed
 from tests.cli.shell import Shell
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.evals.datasets import load
-from memorywire.evals.datasets.files import NoData
-from memorywire.evals.datasets.halumem import copied
-from memorywire.evals.sets import KINDS
 from memorywire.model.errors import InvalidRequest
+from memorywire_evals.datasets import load
+from memorywire_evals.datasets.files import NoData
+from memorywire_evals.datasets.halumem import copied
+from memorywire_evals.sets import KINDS
 from tests.evals import tiny
 
 

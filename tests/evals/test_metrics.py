@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from memorywire.evals import metrics
+from memorywire_evals import metrics
 
 RANKED = ["a", "b", "c", "d", "e"]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.evals.answers import LOWER_BOUND, TREATMENT, Cell, Grid, answer_all
-from memorywire.evals.readers import KEYS, PAUSES, ReaderFailed, Reply, keys, open_reader
-from memorywire.evals.run import Plan
-from memorywire.evals.sets import KINDS
 from memorywire.model.errors import TooManyAffected
+from memorywire_evals.answers import LOWER_BOUND, TREATMENT, Cell, Grid, answer_all
+from memorywire_evals.readers import KEYS, PAUSES, ReaderFailed, Reply, keys, open_reader
+from memorywire_evals.run import Plan
+from memorywire_evals.sets import KINDS
 from tests.http.elsewhere import Exchange, answering
 
 TEA = json.dumps({"choices": [{"message": {"content": "tea"}}], "usage": {"total_tokens": 7}}).encode()

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.evals.compare import cautions, compared, lines
-from memorywire.evals.report import page
-from memorywire.evals.results import answered, benches, load, parities, runs
-from memorywire.evals.run import Plan, run
-from memorywire.evals.sets import KINDS
-from memorywire.evals.tables import HEADERS, cells, notes
-from memorywire.evals.targets import Target, targets
 from memorywire.model.errors import InvalidRequest
+from memorywire_evals.compare import cautions, compared, lines
+from memorywire_evals.report import page
+from memorywire_evals.results import answered, benches, load, parities, runs
+from memorywire_evals.run import Plan, run
+from memorywire_evals.sets import KINDS
+from memorywire_evals.tables import HEADERS, cells, notes
+from memorywire_evals.targets import Target, targets
 from tests.evals import tiny
 
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from memorywire.evals.asking import parts_of
-from memorywire.evals.cases import Item
-from memorywire.evals.datasets import load
-from memorywire.evals.parity import parity
-from memorywire.evals.results import digest
-from memorywire.evals.rows import OURS
-from memorywire.evals.run import Plan, run
-from memorywire.evals.sets import KINDS
 from memorywire.model.errors import Conflict, InvalidRequest
 from memorywire.model.parts import CONTENT_CHARS_MAX
+from memorywire_evals.asking import parts_of
+from memorywire_evals.cases import Item
+from memorywire_evals.datasets import load
+from memorywire_evals.parity import parity
+from memorywire_evals.results import digest
+from memorywire_evals.rows import OURS
+from memorywire_evals.run import Plan, run
+from memorywire_evals.sets import KINDS
 from tests.remote.peer import peer
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from memorywire.evals.answers import LOWER_BOUND, TREATMENT, Cell, Grid, answer_all
-from memorywire.evals.readers import open_reader
-from memorywire.evals.run import Plan
-from memorywire.evals.sets import KINDS
-from memorywire.evals.tables import answer_cells, answer_notes
 from memorywire.model.consolidation import Spending
 from memorywire.model.errors import TooManyAffected
+from memorywire_evals.answers import LOWER_BOUND, TREATMENT, Cell, Grid, answer_all
+from memorywire_evals.readers import open_reader
+from memorywire_evals.run import Plan
+from memorywire_evals.sets import KINDS
+from memorywire_evals.tables import answer_cells, answer_notes
 from tests.cli.shell import Shell
 from tests.http.elsewhere import Exchange, answering
 

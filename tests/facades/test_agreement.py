@@ -25,9 +25,9 @@ from memorywire.journal.runs import Run
 from memorywire.model.answers import Status
 from memorywire.model.errors import Conflict, SecretLeakage
 from memorywire.model.projections import host_over
-from memorywire.openwop.adapter import Visitor
-from memorywire.openwop.entries import Draft, Wanted, entry_of
-from memorywire.openwop.host import SESSION, Host
+from memorywire_openwop.adapter import Visitor
+from memorywire_openwop.entries import Draft, Wanted, entry_of
+from memorywire_openwop.host import SESSION, Host
 from tests.engine.quick import Quick
 from tests.engine.stage import HandClock
 

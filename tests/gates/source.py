@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("src", "tests", "tools", "packages")
+FOLDERS = ("packages", "tests", "tools")
 
 
 def python_files(*folders: str) -> list[Path]:

@@ -38,7 +38,7 @@ def desk(tmp_path: Path) -> dict[str, str]:
     return kept | {
         "MEMORYWIRE_HOME": str(tmp_path / "home"),
         "PATH": f"{command.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT / "src"),
+        "PYTHONPATH": str(ROOT / "packages/memorywire/src"),
     }
 
 
@@ -93,6 +93,6 @@ def test_the_reference_is_what_the_program_says_of_itself():
         [sys.executable, ROOT / "tools" / "reference.py", "--check"],
         capture_output=True,
         text=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        env=os.environ | {"PYTHONPATH": str(ROOT / "packages/memorywire/src")},
     )
     assert done.returncode == 0, f"{done.stdout}{done.stderr}write it again with `make docs`"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-PROJECT = Path(__file__).parents[2] / "pyproject.toml"
+PROJECT = Path(__file__).parents[2] / "packages/memorywire/pyproject.toml"
 
 REPAIRED = {
     "apsw": (3, 51, 3),  # before: a checkpoint could lose a committed transaction
@@ -25,7 +25,7 @@ def _floors() -> dict[str, list[tuple[int, ...]]]:
     named = [*project["project"]["dependencies"], *(one for extra in extras for one in extra)]
     floors: dict[str, list[tuple[int, ...]]] = {}
     for requirement in named:
-        found = re.fullmatch(r"([\w-]+)(?:\[[\w,]+\])?>=([\d.]+).*", requirement)
+        found = re.fullmatch(r"([\w-]+)(?:\[[\w,-]+\])?>=([\d.]+).*", requirement)
         assert found, f"{requirement} has no lowest version"
         floors.setdefault(found[1].lower(), []).append(tuple(map(int, found[2].split("."))))
     return floors

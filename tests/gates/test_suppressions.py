@@ -12,7 +12,7 @@ _CODES = re.compile(r"\s*(:\s*[A-Z]+[0-9]+(,\s*[A-Z]+[0-9]+)*|\[[a-z, -]+\])")
 _REASON = re.compile(r"\W*\w+\W+\w+")
 
 # Where foreign code runs inside ours and may raise anything.
-FOREIGN = {"src/memorywire/testing/run.py"}
+FOREIGN = {"packages/memorywire/src/memorywire/testing/run.py"}
 
 
 def _suppressions():
@@ -39,7 +39,7 @@ def test_the_number_of_suppressions_only_falls():
 def test_the_package_catches_only_what_it_can_name():
     broad = [
         f"{shown(path)}:{handler.lineno}"
-        for path in python_files("src")
+        for path in python_files("packages/memorywire/src")
         if shown(path) not in FOREIGN
         for handler in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(handler, ast.ExceptHandler) and _is_broad(handler) and not _reraises(handler)

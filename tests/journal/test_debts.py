@@ -218,7 +218,7 @@ asyncio.run(main())
 def test_killed_between_owing_and_writing_it_is_written_by_the_next(tmp_path: Path):
     done = subprocess.run(
         [sys.executable, "-c", _OWE_AND_DIE, str(tmp_path), "before"],
-        env=os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
+        env=os.environ | {"PYTHONPATH": f"{ROOT / 'packages/memorywire/src'}:{ROOT}"},
         cwd=ROOT,
     )
     assert done.returncode == -signal.SIGKILL

@@ -50,7 +50,7 @@ DIE = "os.kill(os.getpid(), signal.SIGKILL)"
 def process(path: Path, *body: str) -> subprocess.CompletedProcess[str]:
     """A process of its own that remembers something and then does this."""
     code = RECALL_AND.replace("{body}", "\n        ".join(body))
-    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'packages/memorywire/src'}:{ROOT}"}
     return subprocess.run(
         [sys.executable, "-c", code, str(path)], env=environment, cwd=ROOT, capture_output=True, text=True
     )

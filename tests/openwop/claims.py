@@ -12,9 +12,9 @@ from typing import Any
 from urllib.parse import quote
 
 from memorywire.model.record import Scope
-from memorywire.openwop.entries import moment
-from memorywire.openwop.refs import issue
-from memorywire.openwop.rules import Rule
+from memorywire_openwop.entries import moment
+from memorywire_openwop.refs import issue
+from memorywire_openwop.rules import Rule
 from tests.openwop.overdue import a_run_that_nobody_ends_is_ended
 from tests.openwop.stage import Stage, events_of, good, hosting, refused, started
 

@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 
 from memorywire.model.clock import system_clock
 from memorywire.model.record import Scope
-from memorywire.openwop.refs import issue
-from memorywire.openwop.rules import ALL, Rule
-from memorywire.openwop.server.mount import openwop_mounts
+from memorywire_openwop.refs import issue
+from memorywire_openwop.rules import ALL, Rule
+from memorywire_openwop.server.mount import openwop_mounts
 from tests.http.server import Client, Reply, Server, serving
 
 Documents: TypeAlias = list[dict[str, Any]]

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from memorywire.model.errors import InvalidRequest
-from memorywire.openwop.discovery import manifests_from
+from memorywire_openwop.discovery import manifests_from
 from tests.http.server import Client
 from tests.openwop.stage import EXTENSION, Stage, events_of, good, hosting, refused, started
 

@@ -7,9 +7,9 @@ from memorywire.model.clock import DAY_MS as DAY
 from memorywire.model.errors import StoreUnavailable
 from memorywire.model.projections import host_over
 from memorywire.model.record import Scope
-from memorywire.openwop.host import Host
 from memorywire.search.embed import open_embedder
 from memorywire.stores.memory import MemoryStore
+from memorywire_openwop.host import Host
 from tests.openwop.stage import EXTENSION, good, hosting, refused
 
 

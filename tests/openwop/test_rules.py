@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from memorywire.model.change import Change
-from memorywire.openwop.rules import ALL, Rule
 from memorywire.search.embed import open_embedder
 from memorywire.stores.memory import MemoryStore
+from memorywire_openwop.rules import ALL, Rule
 from tests.gates.source import ROOT
 from tests.openwop.claims import CLAIMS, what_is_forgotten_for_good_is_gone_for_everybody
 from tests.openwop.stage import Stage, hosting

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from memorywire.evals.bench.fusion.overhead import Overhead
-from memorywire.evals.bench.fusion.paper import experiment
-from memorywire.evals.bench.fusion.reading import Read
-from memorywire.evals.bench.fusion.report import FusionReport
-from memorywire.evals.bench.fusion.sweep import Cell, sweep
-from memorywire.evals.bench.fusion.world import World, make_world
-from memorywire.evals.bench.timing import Spread
 from memorywire.search.embed import open_embedder
+from memorywire_evals.bench.fusion.overhead import Overhead
+from memorywire_evals.bench.fusion.paper import experiment
+from memorywire_evals.bench.fusion.reading import Read
+from memorywire_evals.bench.fusion.report import FusionReport
+from memorywire_evals.bench.fusion.sweep import Cell, sweep
+from memorywire_evals.bench.fusion.world import World, make_world
+from memorywire_evals.bench.timing import Spread
 
 
 @pytest.fixture(scope="module")

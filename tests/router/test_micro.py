@@ -8,12 +8,12 @@ import pytest
 
 from memorywire import Memory
 from memorywire.app import Several
-from memorywire.evals.datasets import micro
 from memorywire.model.query import Query, Scored
 from memorywire.pipeline.routing import Routing
 from memorywire.stores.contract import Store
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.wrappers import with_name
+from memorywire_evals.datasets import micro
 from tests.router.desk import SPACE
 
 

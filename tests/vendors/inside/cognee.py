@@ -9,7 +9,6 @@ from pathlib import Path
 from memorywire.model.capabilities import Feature
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest
 from memorywire.model.record import Scope
-from memorywire.stores.cognee import _dataset
 from memorywire.stores.contract import Store, SupportsHistory
 from memorywire.stores.registry import open_store
 from memorywire.testing.expect import refused
@@ -27,6 +26,7 @@ from memorywire.testing.samples import (
     revising,
     user_of,
 )
+from memorywire_adapters.cognee import _dataset
 
 
 async def it_keeps_everybody_apart_and_reads_nothing_it_was_not_given(folder: Path) -> None:

@@ -8,7 +8,6 @@ from memorywire.model.errors import CapabilityUnsupported, SpaceMismatch, StoreU
 from memorywire.model.record import Scope
 from memorywire.model.space import Space
 from memorywire.stores.registry import open_store
-from memorywire.stores.sqlite_vec import SqliteVec
 from memorywire.stores.vendors import Entry, Ref, VendorStore, locate
 from memorywire.testing.expect import refused
 from memorywire.testing.samples import (
@@ -26,6 +25,7 @@ from memorywire.testing.samples import (
     records,
     revising,
 )
+from memorywire_adapters.sqlite_vec import SqliteVec
 from tests.stores.surveys import names_owners_and_newest
 from tests.vendors.inside import erasing
 

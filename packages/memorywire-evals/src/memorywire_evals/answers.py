@@ -1,0 +1,338 @@
+"""Answer and judge: does a model with this memory beat the same one without, or a larger one?
+
+Four cells, one question each: the treatment (reader with memory), the lower bound (the same reader without),
+a reference and a target (other readers, without). An agent that remembers by itself has one more, in which it
+is told everything first. Every reply is written down at once, so that nothing is paid for twice. Judged
+accuracy is not comparable between judges, nor with retrieval figures.
+"""
+
+import asyncio
+import json
+import shutil
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from memorywire import __version__
+from memorywire.model.consolidation import Spending
+from memorywire.model.errors import InvalidRequest, TooManyAffected
+from memorywire.model.record import Json
+from memorywire_evals import bootstrap
+from memorywire_evals.agents import tellings, told
+from memorywire_evals.asking import sitting
+from memorywire_evals.cases import Case, Question, day
+from memorywire_evals.datasets import load
+from memorywire_evals.examine import DEPTH, Bench
+from memorywire_evals.metrics import packed
+from memorywire_evals.purse import Purse
+from memorywire_evals.readers import Reader, Reply
+from memorywire_evals.results import append, hashed, machine, record, whole_lines
+from memorywire_evals.run import Plan, Told, context
+from memorywire_evals.scoring import Key
+
+TREATMENT = "treatment"
+LOWER_BOUND = "lower bound"
+BUILT_IN = "built-in"
+UNKNOWN = "I do not know"
+
+ANSWER = """Answer the question in one short sentence. Say "{unknown}" when you cannot tell.{memories}
+
+Today is {today}.
+Question: {question}
+Answer:"""
+
+JUDGE = """Does the given answer say the same as the right answer? More words are fine; another fact is not.
+If the right answer is that it cannot be known, only an answer that says so is right.
+
+Question: {question}
+Right answer: {right}
+Given answer: {given}
+
+Reply with yes or no only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One column of the grid: a reader with what we recall (`memory`), with its own memory, or with none."""
+
+    name: str
+    reader: Reader
+    memory: bool = False
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """Who answers, who judges, how much of what is recalled is shown, and what it may cost.
+
+    `questions` is how many of each case are asked, spread over all of them; None is every one. Calls are
+    counted before the first, what is spent as it is: a run ends before a call that could be too much.
+    """
+
+    cells: tuple[Cell, ...]
+    judge: Reader
+    budget: int = 1024
+    most_calls: int = 200
+    spending: Spending | None = None
+    questions: int | None = None
+
+    @property
+    def mark(self) -> str:
+        """A hash that tells this grid from every other."""
+        asked = [f"{cell.name} {cell.reader.mark}" for cell in self.cells]
+        return hashed(*asked, self.judge.mark, f"{self.budget} {self.questions}")
+
+    def asked(self, case: Case) -> list[Question]:
+        """Of the questions whose right answer is known."""
+        known = _judgeable(case)
+        count = min(self.questions or len(known), len(known))
+        return [known[place * len(known) // count] for place in range(count)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """One answer; `prompt` is a hash of what was asked, `terms` of who was asked and what is right.
+
+    Whether it is `correct` is open until somebody has judged it. `shown` are the refs of the memories in it.
+    `served` and `judged_by` are the models that the endpoints say they used.
+    """
+
+    cell: str
+    case: str
+    question: str
+    category: str
+    reader: str
+    judge: str
+    prompt: str
+    answer: str
+    correct: bool | None
+    tokens: int
+    terms: str = ""
+    shown: Sequence[str] = ()
+    served: str | None = None
+    judged_by: str | None = None
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        return (self.cell, self.case, self.question, self.prompt, self.terms)
+
+
+async def answer_all(plan: Plan, grid: Grid, *, date: str, command: str, tell: Told) -> dict[str, Json]:
+    """The document of the grid; raises TooManyAffected before the first call when it would take too many.
+
+    So it does before the call that could cost more than is allowed; what was answered by then is kept.
+    """
+    dataset = await asyncio.to_thread(load, plan.kind, plan.data, split=plan.split, roles=plan.roles)
+    wanted = dataset.case_ids[: plan.limit]
+    questions, left_out = _gate((dataset.build(id) for id in wanted), grid)
+    place = plan.out / __version__ / f"{dataset.name}-{dataset.split}-answers.jsonl"
+    done = await asyncio.to_thread(_written, place, plan.fresh)
+    asking = _Asking(grid=grid, purse=Purse(grid.spending), done=done, place=place)
+    found: list[Answered] = []
+    async with context(plan, dataset) as bench:
+        for id in wanted:
+            tell(len(found) // len(grid.cells), questions, id)
+            async for answers in _case(dataset.build(id), bench, asking):
+                found += answers
+                tell(len(found) // len(grid.cells), questions, id)
+    tell(questions, questions, "summary")
+    conditions = await asyncio.to_thread(plan.conditions, dataset)
+    document = {
+        "run": {
+            **{name: value for name, value in conditions.items() if name != "baselines"},
+            "budget": grid.budget,
+            "questions of a case": grid.questions,
+            "prompts": hashed(ANSWER + JUDGE),
+        },
+        "answers": {
+            **_summary(found, asking, clustered=plan.kind.clustered),
+            "left out": left_out,
+            "not kept": asking.faults[:50],
+            "void": bool(asking.faults),
+        },
+        "spent": asking.purse.to_json(),
+        "rows": [{name: value for name, value in asdict(one).items() if name != "answer"} for one in found],
+        "machine": machine(),
+        "date": date,
+    }
+    text = json.dumps(document, sort_keys=True, indent=1) + "\n"
+    target = place.with_name(f"{place.stem}-{grid.mark}.json")  # the next grid keeps this one's document
+    await asyncio.to_thread(target.write_text, text, encoding="utf-8")
+    entry = {name: document[name] for name in ("run", "answers", "spent", "machine", "date")}
+    await asyncio.to_thread(record, plan.out, {**entry, "command": command})
+    return document
+
+
+def _judgeable(case: Case) -> list[Question]:
+    return [question for question in case.questions if question.answer or not question.answerable]
+
+
+def _gate(cases: Iterable[Case], grid: Grid) -> tuple[int, int]:
+    """How many questions can be judged, and how many cannot; raises if none can, or it costs too much."""
+    left_out = judged = told_first = 0
+    answerable = False
+    for case in cases:
+        asked = grid.asked(case)
+        left_out, judged = left_out + len(case.questions) - len(_judgeable(case)), judged + len(asked)
+        answerable = answerable or any(question.answerable for question in asked)
+        told_first += len(tellings(case)) * sum(cell.own for cell in grid.cells)
+    if not answerable:
+        raise InvalidRequest(
+            "no question here has a right answer to judge by", field="set", fix="take another set or data"
+        )
+    calls = 2 * judged * len(grid.cells) + told_first
+    if calls > grid.most_calls:
+        raise TooManyAffected(
+            f"{judged} questions in {len(grid.cells)} cells take up to {calls} calls",
+            field="max-calls",
+            fix=f"pass --max-calls {calls}, or fewer cases and questions with --limit and --questions",
+        )
+    return judged, left_out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asking:
+    """What every question needs: the grid, what it may cost, and what is known from before.
+
+    `faults` is what a memory did not keep, `told` what it took to tell agents everything, by cell.
+    """
+
+    grid: Grid
+    purse: Purse
+    done: dict[tuple[str, ...], Answered]
+    place: Path
+    faults: list[str] = field(default_factory=list)
+    told: Counter[str] = field(default_factory=Counter)
+
+
+async def _case(case: Case, bench: Bench, asking: _Asking) -> AsyncIterator[list[Answered]]:
+    """The answers of one case, question by question."""
+    key, grid = Key.of(case), asking.grid
+    agents, folders = asking.place.with_suffix(""), {}
+    for cell in grid.cells:
+        if cell.own:
+            folders[cell.name], taken = await told(case, cell.reader, agents, asking.purse)
+            asking.told[cell.name] += taken
+    async with sitting(bench.set_name, case, stores=bench.stores, embedder=bench.embedder) as seat:
+        asking.faults.extend(f"{case.id}/{fault}" for fault in await seat.tell(case.items))
+        texts = {item.ref: item.text for item in case.items}
+        for question in grid.asked(case):
+            heard = await seat.ask(question, k=DEPTH)
+            shown = {ref: texts[ref] for ref in packed(heard.refs, key.sizes, grid.budget)}
+            yield [
+                await _answered(case, question, cell, shown, folders.get(cell.name), asking)
+                for cell in grid.cells
+            ]
+
+
+async def _answered(
+    case: Case,
+    question: Question,
+    cell: Cell,
+    shown: Mapping[str, str],
+    folder: Path | None,
+    asking: _Asking,
+) -> Answered:
+    """The answer and verdict from an earlier run, or new ones; either way they are written down."""
+    judge = asking.grid.judge
+    prompt = answer_prompt(question, list(shown.values()) if cell.memory else None)
+    terms = _terms(question, cell, judge, folder)
+    given = asking.done.get((cell.name, case.id, question.id, hashed(prompt), terms))
+    if given is None:
+        reply = await asking.purse.ask(cell.reader, prompt, folder=folder)
+        given = Answered(
+            cell=cell.name,
+            case=case.id,
+            question=question.id,
+            category=question.category,
+            reader=cell.reader.name,
+            judge=judge.name,
+            prompt=hashed(prompt),
+            answer=reply.text,
+            correct=None,
+            tokens=reply.tokens,
+            terms=terms,
+            shown=list(shown) if cell.memory else [],
+            served=reply.model,
+        )
+    if given.correct is None:
+        try:
+            given = await _judged(question, given, judge, asking.purse)
+        finally:  # an answer that nobody judged is paid for, too
+            await asyncio.to_thread(append, asking.place, asdict(given))
+    return given
+
+
+def answer_prompt(question: Question, memories: Sequence[str] | None) -> str:
+    """The same words for everybody; only the memories differ."""
+    listed = "" if memories is None else "\n\nMemories:\n" + "\n".join(f"- {text}" for text in memories)
+    today = "unknown" if question.asked_at is None else day(question.asked_at)
+    return ANSWER.format(unknown=UNKNOWN, memories=listed, today=today, question=question.text)
+
+
+def _terms(question: Question, cell: Cell, judge: Reader, folder: Path | None) -> str:
+    """A hash of who answers, who judges, and what the agent was told: if it changes, it is asked anew."""
+    told_as = "" if folder is None else folder.name
+    return hashed(cell.reader.mark, judge.mark, _judging(question, ""), told_as)
+
+
+def _judging(question: Question, given: str) -> str:
+    right = question.answer if question.answerable and question.answer else "It cannot be known."
+    return JUDGE.format(question=question.text, right=right, given=given)
+
+
+async def _judged(question: Question, given: Answered, judge: Reader, purse: Purse) -> Answered:
+    verdict = await purse.ask(judge, _judging(question, given.answer))
+    spent = given.tokens + verdict.tokens
+    return replace(given, correct=says_yes(verdict), tokens=spent, judged_by=verdict.model)
+
+
+def says_yes(verdict: Reply) -> bool:
+    """Whether the judge's first word is yes."""
+    words = verdict.text.casefold().split()
+    return bool(words) and words[0].strip(".,!*\"'") == "yes"
+
+
+def _summary(found: Sequence[Answered], asking: _Asking, *, clustered: bool) -> dict[str, Json]:
+    cells: dict[str, list[Answered]] = {}
+    for one in found:
+        cells.setdefault(one.cell, []).append(one)
+    return {
+        "cells": {name: _cell(answers, asking) for name, answers in cells.items()},
+        "treatment minus": dict(_differences(cells, clustered=clustered)),
+    }
+
+
+def _cell(answers: Sequence[Answered], asking: _Asking) -> dict[str, Json]:
+    """Who was asked, which models say that they answered, how well, and what it took altogether."""
+    spent = sum(one.tokens for one in answers) + asking.told[answers[0].cell]
+    return {
+        "accuracy": round(sum(one.correct is True for one in answers) / len(answers), 4),
+        "questions": len(answers),
+        "reader": answers[0].reader,
+        "served": sorted({one.served for one in answers if one.served}),
+        "judge": answers[0].judge,
+        "judged by": sorted({one.judged_by for one in answers if one.judged_by}),
+        "tokens": spent,
+        "cost": asking.purse.cost(spent),
+    }
+
+
+def _differences(cells: dict[str, list[Answered]], *, clustered: bool) -> Iterator[tuple[str, Json]]:
+    ours = [float(one.correct is True) for one in cells.get(TREATMENT, ())]
+    cases = [one.case for one in cells.get(TREATMENT, ())] if clustered else None
+    for name, answers in cells.items():
+        if ours and name != TREATMENT:
+            gap = bootstrap.difference(ours, [float(one.correct is True) for one in answers], cases)
+            yield name, {key: round(value, 4) for key, value in asdict(gap).items()}
+
+
+def _written(place: Path, fresh: bool) -> dict[tuple[str, ...], Answered]:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if fresh or not place.is_file():
+        shutil.rmtree(place.with_suffix(""), ignore_errors=True)  # what agents remember by themselves
+        place.write_text("", encoding="utf-8")
+        return {}
+    answers = [Answered(**json.loads(line)) for line in whole_lines(place)]
+    return {one.key: one for one in answers}

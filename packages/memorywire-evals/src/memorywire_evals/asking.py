@@ -1,0 +1,162 @@
+"""The product from outside: a case's memory, filled and questioned through the public client."""
+
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+from memorywire.client.memory import Memory
+from memorywire.model.answers import Hit, Remembered
+from memorywire.model.clock import DAY_MS
+from memorywire.model.errors import MemorywireError
+from memorywire.model.parts import CONTENT_CHARS_MAX, in_parts
+from memorywire.model.record import DEFAULT_TENANT, Json
+from memorywire.search.embed import Embedder
+from memorywire.stores.remote.link import tenant_named
+from memorywire_evals.cases import Case, Item, Question
+from memorywire_evals.datasets.files import unique
+
+
+class Moment:
+    """A clock that stands where it is put, so that "last week" means the week before the question."""
+
+    def __init__(self) -> None:
+        self.at = 0
+
+    def __call__(self) -> int:
+        return self.at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """What a recall said, as refs of the case, and how long it took with the query already embedded."""
+
+    hits: tuple[Hit, ...]
+    refs: tuple[str, ...]
+    relevance: float
+    ms: float
+
+
+class Sitting:
+    """One case's memory. An item's id is `<set>:<case>:<ref>`, so that hits lead back to it.
+
+    An item that is too long for a memory is remembered in parts; a part that is recalled counts as the item.
+    """
+
+    def __init__(self, memory: Memory, prefix: str, moment: Moment, now: int, items: Sequence[Item]) -> None:
+        self.memory = memory
+        self._prefix = prefix
+        self._ref_of = {
+            part.ref: item.ref
+            for item in items
+            if len(item.content) > CONTENT_CHARS_MAX
+            for part in parts_of(item)
+        }
+        self._moment = moment
+        self._now = now
+        moment.at = now
+
+    async def tell(
+        self,
+        items: Sequence[Item],
+        marks: Mapping[str, Json] | None = None,
+        *,
+        watch: Callable[[int], None] | None = None,
+    ) -> tuple[str, ...]:
+        """Remember every item; what was not kept under its own id comes back, with the reason.
+
+        `watch` is told how many were remembered so far.
+        """
+        parts = [part for item in items for part in parts_of(item)]
+        plain = [item for item in parts if not item.supersedes]
+        chained = [item for item in parts if item.supersedes]
+        fields = [self._fields(item, marks or {}) for item in plain]
+        told = await self.memory.remember_many(fields, on_progress=watch)
+        for item in chained:  # what is superseded must be there first
+            told += await self.memory.remember_many([self._fields(item, marks or {})])
+        return tuple(
+            fault
+            for item, result in zip([*plain, *chained], told, strict=True)
+            if (fault := self._fault(item, result))
+        )
+
+    async def ask(self, question: Question, **options: Json) -> Heard:
+        self._moment.at = self._now if question.asked_at is None else question.asked_at
+        began = time.perf_counter()
+        recalled = await self.memory.recall(question.text, explain=True, **options)
+        ms = (time.perf_counter() - began) * 1000
+        hits = recalled.hits
+        return Heard(hits=hits, refs=self.refs(hits), relevance=_relevance(hits), ms=ms)
+
+    def refs(self, hits: Sequence[Hit]) -> tuple[str, ...]:
+        """The items that were recalled, each once, where it first appears."""
+        refs = (hit.id.removeprefix(self._prefix) for hit in hits)
+        return unique(self._ref_of.get(ref, ref) for ref in refs)
+
+    def id(self, ref: str) -> str:
+        return self._prefix + ref
+
+    def _fields(self, item: Item, marks: Mapping[str, Json]) -> dict[str, Json]:
+        fields = {
+            "id": self.id(item.ref),
+            "content": item.content,
+            "type": item.type,
+            "session_id": item.session,
+            "occurred_at": item.occurred_at,
+            "metadata": {**item.metadata, **marks},
+            "user_id": item.user,
+            "supersedes": [self.id(ref) for ref in item.supersedes] or None,
+        }
+        return {name: value for name, value in fields.items() if value is not None}
+
+    def _fault(self, item: Item, result: Remembered | MemorywireError) -> str | None:
+        if isinstance(result, MemorywireError):
+            return f"{item.ref}: {result.detail}"
+        if result.id != self.id(item.ref):
+            return f"{item.ref}: kept as {result.id.removeprefix(self._prefix)}, which says the same"
+        return None
+
+
+@asynccontextmanager
+async def sitting(
+    set_name: str,
+    case: Case,
+    *,
+    stores: Sequence[str],
+    embedder: Embedder,
+    agent: str | None = None,
+) -> AsyncIterator[Sitting]:
+    """A memory for one case, with an agent of its own unless one is named, of the tenant the stores name."""
+    moment = Moment()
+    moments = [item.occurred_at for item in case.items if item.occurred_at is not None]
+    async with Memory(
+        agent or f"eval:{set_name}:{case.id}",
+        list(stores),
+        tenant=_tenant(stores),
+        embedder=embedder,
+        clock=moment,
+    ) as memory:
+        yield Sitting(memory, f"{set_name}:{case.id}:", moment, max(moments, default=0) + DAY_MS, case.items)
+
+
+def _tenant(stores: Sequence[str]) -> str:
+    far = [url.partition("#")[0] for url in stores if url.startswith(("http://", "https://"))]
+    return tenant_named(far) or DEFAULT_TENANT
+
+
+def parts_of(item: Item) -> Iterator[Item]:
+    """The item, or as many as it takes to remember all of it."""
+    for number, content in enumerate(in_parts(item.content), start=1):
+        yield replace(item, ref=_part(item.ref, number), content=content)
+
+
+def _part(ref: str, number: int) -> str:
+    return ref if number == 1 else f"{ref}, part {number}"
+
+
+def _relevance(hits: Sequence[Hit]) -> float:
+    """How much the best hit has to do with the query; nothing when there is none."""
+    if not hits:
+        return 0.0
+    best = hits[0]
+    return (best.signals or {}).get("relevance", best.score)

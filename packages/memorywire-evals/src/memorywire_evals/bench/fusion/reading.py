@@ -1,0 +1,182 @@
+"""Ways to read several stores, on the microbenchmark: all of them joined, or one that is chosen."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import mean
+from tempfile import mkdtemp
+
+from memorywire.app import Several
+from memorywire.client.memory import Memory
+from memorywire.model.answers import Remembered
+from memorywire.model.clock import Clock
+from memorywire.model.query import Query, Scored
+from memorywire.pipeline.routing import Routing
+from memorywire.search.embed import open_embedder
+from memorywire.stores.contract import Store
+from memorywire.stores.memory import MemoryStore
+from memorywire.stores.router import Kind, Route, by_rules, learned
+from memorywire_evals.bench.stage import kept
+from memorywire_evals.bench.timing import spread
+from memorywire_evals.cases import Case, Dataset
+from memorywire_evals.datasets import micro, oblique
+
+K = 5
+_PATIENCE = 60.0
+"""Seconds: what is measured is how well the stores are read, and not how busy the machine is."""
+
+
+class _Words(MemoryStore):
+    """A store that searches by words alone."""
+
+    name = "markdown"
+
+    async def search(self, query: Query, limit: int) -> list[Scored]:
+        return await super().search(replace(query, vector=None, nameless=None), limit)
+
+
+class _Meanings(MemoryStore):
+    """A store that searches by vectors alone."""
+
+    name = "vectors"
+
+    async def search(self, query: Query, limit: int) -> list[Scored]:
+        return await super().search(replace(query, text=""), limit)
+
+
+_LEGS: Mapping[str, type[MemoryStore]] = {"words": _Words, "meanings": _Meanings}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """Some stores, and how they are read."""
+
+    name: str
+    stores: tuple[str, ...]
+    rerank: bool = True
+    route: Route | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """How well the questions of a dataset were answered in one way, and in how many milliseconds (p50)."""
+
+    dataset: str
+    way: str
+    stores: int
+    recall: float
+    p50: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answered:
+    question: str
+    share: float
+    place: float
+    seconds: float
+
+
+_TAUGHT = {"meanings": Kind.SEMANTIC, "graph": Kind.RELATIONSHIP, "words": Kind.LITERAL}
+ALONE = tuple(Way(name=store, stores=(store,)) for store in (*_TAUGHT, "sqlite", "markdown"))
+
+_TWO, _THREE, _APART = ("sqlite", "graph"), ("sqlite", "graph", "markdown"), tuple(_TAUGHT)
+JOINED = (
+    Way(name="2 alike, fusion", stores=_TWO, rerank=False),
+    Way(name="2 alike, rerank", stores=_TWO),
+    Way(name="3 alike, fusion", stores=_THREE, rerank=False),
+    Way(name="3 alike, rerank", stores=_THREE),
+    Way(name="3 apart, fusion", stores=_APART, rerank=False),
+    Way(name="3 apart, rerank", stores=_APART),
+    Way(name="3 apart, rules", stores=_APART, route=by_rules),
+)
+
+
+async def compare(folder: Path, *, clock: Clock, watch: Callable[[str], None]) -> list[Read]:
+    """Every way on both sets of questions; the learned route has learned from the other set."""
+    cases = {"micro": _case(micro.read), "oblique": _case(oblique.read)}
+    reads: list[Read] = []
+    lessons: dict[str, Route] = {}
+    for name, case in cases.items():
+        alone = [await _run(folder, way, case, clock, watch) for way in ALONE]
+        reads += [_read(name, way, answers) for way, answers in zip(ALONE, alone, strict=True)]
+        lessons[name] = await _lesson(alone[: len(_TAUGHT)])
+    for (name, case), other in zip(cases.items(), reversed(cases), strict=True):
+        for way in (*JOINED, Way(name="3 apart, learned", stores=_APART, route=lessons[other])):
+            reads.append(_read(name, way, await _run(folder, way, case, clock, watch)))
+    return reads
+
+
+def _case(read: Callable[..., Dataset]) -> Case:
+    dataset = read(Path(), split="all", roles="all")
+    return dataset.build(dataset.case_ids[0])
+
+
+async def _run(
+    folder: Path, way: Way, case: Case, clock: Clock, watch: Callable[[str], None]
+) -> list[_Answered]:
+    watch(f"{case.id}: {way.name}")
+    place = await asyncio.to_thread(mkdtemp, dir=folder)
+    stores = [_store(name, place) for name in way.stores]
+    several = Several(routing=Routing(rerank=way.rerank), deadline=_PATIENCE, route=way.route)
+    journal = f"sqlite://{place}/journal.db"
+    async with Memory(
+        "reading", stores, several=several, policy="open", journal=journal, clock=clock
+    ) as memory:
+        ids = await _fill(memory, case)
+        return [
+            await _asked(memory, question.text, {ids[ref] for ref in question.gold})
+            for question in case.questions
+            if question.gold
+        ]
+
+
+def _store(name: str, place: str) -> str | Store:
+    return _LEGS[name](open_embedder("minilm").space) if name in _LEGS else f"{name}://{place}/{name}"
+
+
+async def _fill(memory: Memory, case: Case) -> dict[str, str]:
+    receipts = await memory.remember_many({"content": item.content, "type": item.type} for item in case.items)
+    ids: dict[str, str] = {}
+    for item, receipt in zip(case.items, receipts, strict=True):
+        kept(receipt)
+        if isinstance(receipt, Remembered):
+            ids[item.ref] = receipt.id
+    return ids
+
+
+async def _asked(memory: Memory, text: str, gold: set[str]) -> _Answered:
+    began = time.perf_counter()
+    found = await memory.recall(text, k=K, min_relevance="off")
+    seconds = time.perf_counter() - began
+    places = [place for place, hit in enumerate(found.hits) if hit.id in gold]
+    share = len(places) / len(gold)
+    return _Answered(
+        question=text, share=share, place=1 / (1 + places[0]) if places else 0.0, seconds=seconds
+    )
+
+
+async def _lesson(alone: Sequence[Sequence[_Answered]]) -> Route:
+    """Each question belongs to the store that ranks its answer highest; of several, to the first."""
+    kinds = list(_TAUGHT.values())
+    questions = [answered.question for answered in alone[0]]
+    embedder = open_embedder("minilm")
+    vectors = await embedder.embed(questions)
+    await embedder.close()
+    best = [_first_of_the_best([answered.place for answered in row]) for row in zip(*alone, strict=True)]
+    return learned((vector, kinds[store]) for vector, store in zip(vectors, best, strict=True))
+
+
+def _first_of_the_best(places: Sequence[float]) -> int:
+    return places.index(max(places))
+
+
+def _read(dataset: str, way: Way, answers: Sequence[_Answered]) -> Read:
+    return Read(
+        dataset=dataset,
+        way=way.name,
+        stores=len(way.stores),
+        recall=mean(answer.share for answer in answers),
+        p50=spread([answer.seconds for answer in answers]).p50,
+    )

@@ -1,0 +1,174 @@
+"""What the sweep found, as lines, as JSON and as a page."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+
+from memorywire.model.record import Json
+from memorywire_evals.bench.fusion.overhead import Overhead
+from memorywire_evals.bench.fusion.paper import Row
+from memorywire_evals.bench.fusion.reading import Read
+from memorywire_evals.bench.fusion.sweep import DEFENCES, Cell
+from memorywire_evals.bench.report import markdown_table
+
+_SHOWN_QUALITY = 0.9
+_SHOWN = ("rrf", "max", "weighted", "quorum f+1", "register", "register, rerank", "embedded, rerank")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FusionReport:
+    """One run: the sweep, the paper's experiment, what the router costs, and ways to read several stores."""
+
+    at: int
+    machine: Mapping[str, str | int]
+    seed: int
+    queries: int
+    cells: tuple[Cell, ...]
+    paper: tuple[Row, ...]
+    overhead: Overhead
+    reads: tuple[Read, ...]
+
+    def json(self) -> dict[str, Json]:
+        return asdict(self) | {"overhead": asdict(self.overhead) | {"more": self.overhead.more}}
+
+    def sums(self) -> Iterator[Sequence[str]]:
+        """Each defence at its worst."""
+        for defence in DEFENCES:
+            mine = [cell for cell in self.cells if cell.defence == defence.name]
+            few = [cell for cell in mine if cell.rogues == 1 and cell.stores > 2]
+            bumps = [cell for cell in mine if cell.attack == "id bump"]
+            yield (
+                defence.name,
+                _worst(mine, lambda cell: cell.leak),
+                _worst(few, lambda cell: cell.clean - cell.recall),
+                _worst([cell for cell in bumps if cell.rogues == 1], lambda cell: cell.bump),
+                _worst(bumps, lambda cell: cell.bump),
+            )
+
+    def figures(self) -> Iterator[Sequence[str]]:
+        """What is promised of the router as it is by default, and what was measured."""
+        safe = [cell for cell in self.cells if cell.defence in (*DEFAULT, "quorum f+1", "register")]
+        yield _figure("poison, any f < n, with quorum or register", max(cell.leak for cell in safe), 0.0)
+        for defence, where in zip(DEFAULT, ("no embedded store", "with one"), strict=True):
+            ours = [cell for cell in self.cells if cell.defence == defence]
+            few = [cell.clean - cell.recall for cell in ours if cell.rogues == 1 and cell.stores > 2]
+            half = [c.bump for c in ours if c.attack == "id bump" and 2 * c.rogues <= c.stores]
+            yield _figure(f"recall@5 lost, f = 1, n >= 3, {where}", max(few), 0.02)
+            yield _figure(f"share of pushed memories, f <= n / 2, {where}", max(half), 0.1)
+        anchored = [cell.bump for cell in self.cells if cell.defence == EMBEDDED]
+        yield _figure("share of pushed memories, any f < n, with one", max(anchored), 0.1)
+        yield _figure("router over its slowest store, p50, ms", self.overhead.more, self.overhead.allowed)
+        lost = max(self._lost_by_more_stores())
+        yield _figure("recall@5 lost by one more store, microbenchmark", lost, 0.0)
+
+    def _lost_by_more_stores(self) -> Iterator[float]:
+        recall = {read.way: read.recall for read in self.reads if read.dataset == "micro"}
+        for fewer, more in (("sqlite", "2 alike, rerank"), ("2 alike, rerank", "3 alike, rerank")):
+            yield recall[fewer] - recall[more]
+        for alone in ("meanings", "graph", "words"):
+            yield recall[alone] - recall["3 apart, rerank"]
+
+    def reading(self) -> Iterator[Sequence[str]]:
+        """Recall@5 of every way to read, on both sets of questions."""
+        found = {(read.way, read.dataset): read for read in self.reads}
+        for way in dict.fromkeys(read.way for read in self.reads):
+            both = [found[way, dataset] for dataset in ("micro", "oblique")]
+            yield (
+                way,
+                str(both[0].stores),
+                *(f"{read.recall:.3f}" for read in both),
+                *(f"{read.p50:.1f}" for read in both),
+            )
+
+    def cost(self) -> str:
+        of = self.overhead
+        return (
+            f"asking two stores of {of.memories:,} memories and joining them: p50 {of.joined.p50:.2f} ms, "
+            f"the slowest of them {of.slowest.p50:.2f} ms: {of.more:+.2f} ms (allowed {of.allowed:.2f} ms)"
+        )
+
+    def markdown(self) -> str:
+        day = datetime.fromtimestamp(self.at / 1000, UTC).date()
+        machine = ", ".join(f"{name} {value}" for name, value in self.machine.items())
+        parts = [
+            f"# Fusion under attack, {day}",
+            _ABOUT.format(queries=self.queries, seed=self.seed, machine=machine),
+            "## What is promised, and what was measured",
+            markdown_table(FIGURE_HEADERS, list(self.figures())),
+            "## Each defence at its worst",
+            markdown_table(SUM_HEADERS, list(self.sums())),
+            "## The paper's experiment",
+            "Two honest stores, one rogue with K poisons on top: recall@5 / share of poison in the five.",
+            markdown_table(("K", *_SHOWN), list(self._paper())),
+            f"## Stores of quality {_SHOWN_QUALITY}",
+            "Recall@5 / poison; for the id bump, recall@5 / share of pushed memories.",
+            markdown_table(("attack", "n", "f", *_SHOWN), list(self._attacks())),
+            "## What the router costs",
+            self.cost().capitalize() + ".",
+            "## Ways to read several stores",
+            _READING,
+            markdown_table(READ_HEADERS, list(self.reading())),
+        ]
+        return "\n\n".join(parts) + "\n"
+
+    def _paper(self) -> Iterator[Sequence[str]]:
+        found = {(row.poisons, row.defence): f"{row.recall:.2f} / {row.leak:.2f}" for row in self.paper}
+        for poisons in sorted({row.poisons for row in self.paper}):
+            yield (str(poisons), *(found[poisons, defence] for defence in _SHOWN))
+
+    def _attacks(self) -> Iterator[Sequence[str]]:
+        shown = [cell for cell in self.cells if cell.quality == _SHOWN_QUALITY]
+        found = {(cell.attack, cell.stores, cell.rogues, cell.defence): cell for cell in shown}
+        keys = dict.fromkeys((cell.attack, cell.stores, cell.rogues) for cell in shown)
+        for attack, stores, rogues in sorted(keys):
+            if rogues <= stores // 2:
+                cells = [found[attack, stores, rogues, defence] for defence in _SHOWN]
+                yield (attack, str(stores), str(rogues), *(_pair(cell) for cell in cells))
+
+
+SUM_HEADERS = (
+    "defence",
+    "poison, any f < n",
+    "recall lost, f = 1, n >= 3",
+    "pushed, f = 1",
+    "pushed, any f < n",
+)
+
+FIGURE_HEADERS = ("figure", "measured", "allowed", "kept")
+
+READ_HEADERS = ("way", "stores", "recall@5, micro", "recall@5, oblique", "p50 ms, micro", "p50 ms, oblique")
+
+_READING = """\
+The questions of the microbenchmark (`micro`) and the same facts asked in a roundabout way (`oblique`). Stores
+that are alike rank by words and meaning; those apart know only meanings, only words, or are the graph.
+`fusion` is by reciprocal ranks, `rerank` the default order, `rules` and `learned` ask the store of one kind.
+The learned route has learned from the other set of questions."""
+
+EMBEDDED = "embedded, rerank"
+DEFAULT = ("register, rerank", EMBEDDED)
+"""The defences that a router has unless it is told otherwise: without an embedded store, and with one."""
+
+_ABOUT = """\
+Made by `memorywire bench fusion` on {machine}.
+The 100 facts of the microbenchmark, {queries} questions a cell, seed {seed}; ten times as many draws where
+a mean is promised, for one rogue among three or more and the default order: one question of 42 is 0.024.
+Honest stores rank as the reference store does; of quality q they miss each memory with probability 1 - q and
+misjudge the others. Rogues answer first. `n` stores, `f` of them rogue, every f < n; attacks: invented
+memories (each rogue its own, or all the same, or each repeated), real but irrelevant memories on top (id
+bump), real ids with other words, memories of another tenant, scores of 3. Recall lost is against the honest
+stores alone, joined in the same way. With `rerank` the order is by evidence: that of the embedded store if
+there is one, else what most stores say, else the memory read again here. It is the default."""
+
+
+def _figure(name: str, measured: float, allowed: float) -> Sequence[str]:
+    return name, f"{measured:.3f}", f"{allowed:.3f}", "yes" if measured <= allowed else "no"
+
+
+def _worst(cells: Sequence[Cell], of: Callable[[Cell], float]) -> str:
+    worst = max(cells, key=of)
+    return f"{of(worst):.3f} ({worst.attack}, q {worst.quality}, {worst.rogues} of {worst.stores})"
+
+
+def _pair(cell: Cell) -> str:
+    second = cell.bump if cell.attack == "id bump" else cell.leak
+    return f"{cell.recall:.2f} / {second:.2f}"

@@ -1,0 +1,100 @@
+"""The benchmark: ours and the reference design, side by side, at every size asked for."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from memorywire.model.clock import Clock
+from memorywire.search.embed.minilm import MiniLmEmbedder
+from memorywire_evals.bench import measures, watched
+from memorywire_evals.bench.embedders import ReferenceEmbedder
+from memorywire_evals.bench.known import Known
+from memorywire_evals.bench.machine import describe
+from memorywire_evals.bench.report import Latency, Rate, Report, Resident
+from memorywire_evals.bench.resident import resident
+from memorywire_evals.bench.stage import Stage, open_stage
+
+SIZES = (100, 10_000, 100_000, 1_000_000)
+ROUNDS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is to be measured, and where its files are to be: on the disk that is meant."""
+
+    folder: Path
+    sizes: Sequence[int] = SIZES
+    rounds: int = ROUNDS
+
+
+async def bench(
+    plan: Plan,
+    reference: ReferenceEmbedder | None,
+    *,
+    clock: Clock,
+    watch: Callable[[str], None],
+    keep: Callable[[Report], None],
+) -> None:
+    """Run the plan; `watch` is told what happens next, `keep` given after each size what was found so far.
+
+    The files are gone afterwards.
+    """
+    machine, at = describe(), clock()
+    embedder = MiniLmEmbedder()
+    vectors = Known(embedder)
+    latencies: list[Latency] = []
+    rates: list[Rate] = []
+    held: list[Resident] = []
+    for size in plan.sizes:
+        with TemporaryDirectory(prefix="memorywire-bench-", dir=plan.folder) as folder:
+            async with open_stage(
+                size,
+                rounds=plan.rounds,
+                folder=Path(folder),
+                vectors=vectors,
+                reference=reference,
+                watch=watch,
+            ) as (stage, filling):
+                rates += filling
+                held += await resident(stage)
+                await _measure(stage, latencies, rates, watch)
+        keep(
+            Report(
+                at=at,
+                machine=machine,
+                reference=_named(reference),
+                rounds=plan.rounds,
+                latencies=tuple(latencies),
+                rates=tuple(rates),
+                resident=tuple(held),
+            )
+        )
+    await embedder.close()
+
+
+async def _measure(
+    stage: Stage, latencies: list[Latency], rates: list[Rate], watch: Callable[[str], None]
+) -> None:
+    """Reads before writes, so that what is read has the size it is said to have."""
+    for measure in (
+        measures.recall,
+        measures.filtered_recall,
+        measures.cold_open,
+        measures.remember,
+        watched.ledger,
+        measures.recall_after_remember,
+    ):
+        watch(f"{stage.size:,} memories: {measure.__name__.replace('_', ' ')}")
+        latencies += await measure(stage)
+    watch(f"{stage.size:,} memories: several clients")
+    waited, done = await measures.clients(stage)
+    latencies += waited
+    rates += done
+
+
+def _named(reference: ReferenceEmbedder | None) -> str:
+    embedder = "none, so only measures without embedding are compared; `make bench` of a clone brings one"
+    if reference is not None:
+        embedder = reference.name
+    return f"linear scan of float32 vectors in SQLite; embedder: {embedder}"

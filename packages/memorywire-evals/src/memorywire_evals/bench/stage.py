@@ -1,0 +1,187 @@
+"""One size on the stage: our memory and the reference design, filled with the same made-up memories."""
+
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from memorywire.client.bulk import BATCH, Result
+from memorywire.client.memory import Memory
+from memorywire.model.answers import Remembered, Status
+from memorywire.model.clock import system_clock
+from memorywire.model.errors import Conflict, MemorywireError
+from memorywire.model.ids import IdMint
+from memorywire_evals.bench.corpus import Fact, facts
+from memorywire_evals.bench.embedders import ReferenceEmbedder
+from memorywire_evals.bench.known import Known
+from memorywire_evals.bench.linear import Item, LinearStore
+from memorywire_evals.bench.report import Rate
+from memorywire_evals.bench.timing import WARM_UP
+from memorywire_evals.bench.yardsticks import Yardsticks
+
+AGENT = "bench"
+SMALL_USER = "small"
+
+MOST_EMBEDDED = 200_000
+"""Beyond this a stage is filled with made-up vectors: embedding so many would take longer than all else."""
+
+_MANY_SCANNED, _FEW_SCANS = 200_000, 10  # a scan of more takes seconds, and is done so often
+_OTHER_USERS = 50
+_SMALL_SHARE = 1000  # one memory in so many belongs to the small user ...
+_SMALL_LEAST = 10  # ... but at least so many altogether
+_CHUNK = 2048
+
+Watch = Callable[[str], None]
+
+
+@dataclass(slots=True, kw_only=True)
+class Stage:
+    """What the measures of one size work with; it is filled before they begin."""
+
+    size: int
+    rounds: int
+    folder: Path
+    vectors: Known
+    reference: ReferenceEmbedder | None
+    ours: Memory
+    linear: LinearStore
+    yardsticks: Yardsticks
+    source: Iterator[Fact]
+    questions: list[str]
+    small: list[Fact]
+
+    def fresh(self, count: int) -> list[str]:
+        """Memories nobody has yet."""
+        return [fact.content for fact in islice(self.source, count)]
+
+    def asked(self, count: int, turn: int = 0) -> list[str]:
+        """Questions about memories from all over the store; another turn gives others where it can."""
+        start = turn * count
+        return [self.questions[(start + at) % len(self.questions)] for at in range(count)]
+
+    @property
+    def scans(self) -> int:
+        """Rounds of what looks at every vector, one by one."""
+        return self.rounds if self.size <= _MANY_SCANNED else min(self.rounds, _FEW_SCANS)
+
+    @property
+    def url(self) -> str:
+        return store_url(self.folder, "ours")
+
+    @property
+    def linear_path(self) -> Path:
+        return self.folder / "linear.db"
+
+
+def store_url(folder: Path, name: str) -> str:
+    return f"sqlite:///{folder.absolute()}/{name}.db"
+
+
+def user_of(number: int, size: int) -> str:
+    """Whose the memory of this number is: many users, one of them small."""
+    step = max(1, min(_SMALL_SHARE, size // _SMALL_LEAST))
+    return SMALL_USER if number % step == 0 else f"user-{number % _OTHER_USERS}"
+
+
+def mint() -> IdMint:
+    return IdMint(system_clock)
+
+
+def kept(receipt: Result) -> None:
+    """Raise unless the memory was kept: one that was not would make a remember look fast."""
+    if isinstance(receipt, MemorywireError):
+        raise receipt
+    if not isinstance(receipt, Remembered) or receipt.status is not Status.COMMITTED:
+        raise Conflict("a made-up memory was not kept")
+
+
+@asynccontextmanager
+async def open_stage(
+    size: int,
+    *,
+    rounds: int,
+    folder: Path,
+    vectors: Known,
+    reference: ReferenceEmbedder | None,
+    watch: Watch,
+) -> AsyncIterator[tuple[Stage, list[Rate]]]:
+    """A filled stage, and how fast it was filled."""
+    linear, yardsticks = LinearStore(folder / "linear.db", mint()), Yardsticks(folder)
+    async with Memory(AGENT, [store_url(folder, "ours")], embedder=vectors) as ours:
+        stage = Stage(
+            size=size,
+            rounds=rounds,
+            folder=folder,
+            vectors=vectors,
+            reference=reference,
+            ours=ours,
+            linear=linear,
+            yardsticks=yardsticks,
+            source=facts(),
+            questions=[],
+            small=[],
+        )
+        rates = await _fill(stage, watch)
+        yield stage, rates
+    linear.close()
+    yardsticks.close()
+
+
+async def _fill(stage: Stage, watch: Watch) -> list[Rate]:
+    spent = _Spent()
+    every = max(1, stage.size // (8 * (stage.rounds + WARM_UP)))
+    for first in range(0, stage.size, _CHUNK):
+        watch(f"filling {stage.size:,}: {10 * (10 * first // stage.size)} %")
+        chunk = list(islice(stage.source, min(_CHUNK, stage.size - first)))
+        await _keep(stage, first, chunk, spent)
+        stage.questions += [fact.question for at, fact in enumerate(chunk, first) if at % every == 0]
+        stage.small += [fact for at, fact in enumerate(chunk, first) if user_of(at, stage.size) == SMALL_USER]
+    size = stage.size
+    embedded = Rate(measure="bulk remember", size=size, ours=size / (spent.embedding + spent.ours))
+    return [
+        *([] if size > MOST_EMBEDDED else [embedded]),
+        Rate(
+            measure="bulk remember without embedding",
+            size=size,
+            ours=size / spent.ours,
+            other=size / spent.linear,
+            against=f"reference, {BATCH} to a commit",
+        ),
+    ]
+
+
+@dataclass(slots=True)
+class _Spent:
+    """Seconds of a filling, by what was done."""
+
+    embedding: float = 0.0
+    ours: float = 0.0
+    linear: float = 0.0
+
+
+async def _keep(stage: Stage, first: int, chunk: Sequence[Fact], spent: _Spent) -> None:
+    """Keep the same memories with the same vectors in both stores."""
+    texts = [fact.content for fact in chunk]
+    users = [user_of(at, stage.size) for at in range(first, first + len(chunk))]
+    moments = [time.perf_counter()]
+    if stage.size > MOST_EMBEDDED:
+        stage.vectors.make_up(texts)
+    else:
+        await stage.vectors.learn(texts)
+    moments.append(time.perf_counter())
+    given = [{"content": text, "user_id": user} for text, user in zip(texts, users, strict=True)]
+    for receipt in await stage.ours.remember_many(given):
+        kept(receipt)
+    moments.append(time.perf_counter())
+    items: list[Item] = [
+        (text, user, stage.vectors.known(text)) for text, user in zip(texts, users, strict=True)
+    ]
+    for start in range(0, len(items), BATCH):
+        stage.linear.fill(AGENT, items[start : start + BATCH])
+    moments.append(time.perf_counter())
+    stage.vectors.unlearn(texts)
+    spent.embedding += moments[1] - moments[0]
+    spent.ours += moments[2] - moments[1]
+    spent.linear += moments[3] - moments[2]

@@ -1,0 +1,202 @@
+"""`memorywire bench`: how fast memory is on this machine, beside the design it is compared with."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from memorywire.cli.problems import problems
+from memorywire.cli.terminal import table, terminal_width
+from memorywire.model.clock import system_clock
+from memorywire.model.errors import InvalidRequest
+from memorywire_evals.commands.bench_fusion import fusion
+from memorywire_evals.commands.bench_kv import kv
+from memorywire_evals.commands.eval_options import tidied, told
+
+if TYPE_CHECKING:
+    from memorywire_evals.bench.report import Report
+
+_STDOUT = "-"
+
+
+@click.group("bench", invoke_without_command=True)
+@click.option(
+    "--size",
+    "sizes",
+    type=click.IntRange(1),
+    multiple=True,
+    metavar="N",
+    help="How many memories the agent has; repeatable; 100, 10000, 100000 and 1000000 when not given.",
+)
+@click.option(
+    "--rounds", type=click.IntRange(1), metavar="N", default=100, help="How often each is measured."
+)
+@click.option(
+    "--reference",
+    type=click.Choice(["auto", "torch", "onnx", "none"]),
+    default="auto",
+    help="The embedder of the reference design; auto takes the first that is installed, or none.",
+)
+@click.option(
+    "--reference-model",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The folder of the ONNX model, when it is not in this environment.",
+)
+@click.option(
+    "--folder",
+    type=click.Path(exists=True, file_okay=False, writable=True, path_type=Path),
+    help="Where the databases are made and removed: the disk to measure; the data folder when not given.",
+)
+@click.option(
+    "--markdown", type=click.Path(dir_okay=False, path_type=Path), help="Also write the report to this file."
+)
+@click.option(
+    "--plot", type=click.Path(dir_okay=False, path_type=Path), help="Also draw the latencies as SVG."
+)
+@click.option(
+    "--json",
+    "json_file",
+    is_flag=False,
+    flag_value=_STDOUT,
+    metavar="[FILE]",
+    help="Write the report as JSON, to standard output instead of the tables when no FILE is given.",
+)
+@click.pass_context
+def command(
+    context: click.Context,
+    sizes: tuple[int, ...],
+    rounds: int,
+    reference: str,
+    reference_model: Path | None,
+    folder: Path | None,
+    markdown: Path | None,
+    plot: Path | None,
+    json_file: str | None,
+) -> None:
+    """Measure remember and recall, side by side with the reference design.
+
+    The reference design embeds in float32 and looks at every vector of an agent in a SQLite table. Both
+    keep the same made-up memories in files with the same durability, and are timed in turn. Beyond
+    200,000 the vectors they are filled with are made up, too. With `--json FILE` the report is also
+    written to a file. Files are written after every size, and what is interrupted shows what it has.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    outcome = _Outcome(json_file=json_file, markdown=markdown, plot=plot)
+    with problems(as_json=json_file == _STDOUT):
+        outcome.check()
+        try:
+            _run(sizes, rounds, reference, reference_model, folder, outcome)
+        finally:
+            outcome.show()
+
+
+class _Outcome:
+    """The reports after every size: each is written to the files over the one before, the last is shown."""
+
+    def __init__(self, *, json_file: str | None, markdown: Path | None, plot: Path | None) -> None:
+        self._bare = json_file == _STDOUT
+        self._files: list[tuple[str | Path | None, Callable[[Report], str]]] = [
+            (None if self._bare else json_file, _document),
+            (markdown, _page),
+            (plot, _drawn),
+        ]
+        self.reports: list[Report] = []
+
+    def check(self) -> None:
+        """Fail now, rather than after hours, if the files cannot be written."""
+        for file, _ in self._files:
+            if file is not None and not Path(file).parent.is_dir():
+                raise InvalidRequest(f"there is no folder {Path(file).parent}", fix="make it first")
+
+    def keep(self, report: "Report") -> None:
+        self.reports.append(report)
+        for file, text in self._files:
+            if file is not None:
+                Path(file).write_text(text(report), encoding="utf-8")
+
+    def show(self) -> None:
+        for report in self.reports[-1:]:
+            if self._bare:
+                click.echo(_document(report).encode(), nl=False)
+            else:
+                _show(report)
+
+
+command.add_command(fusion)
+command.add_command(kv)
+
+
+def _run(
+    sizes: tuple[int, ...],
+    rounds: int,
+    choice: str,
+    model: Path | None,
+    folder: Path | None,
+    outcome: _Outcome,
+) -> None:
+    import asyncio
+
+    from memorywire_evals.bench.embedders import model_folder, open_reference
+    from memorywire_evals.bench.run import SIZES, Plan, bench
+
+    plan = Plan(folder=folder or _data_folder(), sizes=sizes or SIZES, rounds=rounds)
+    reference = open_reference(choice, model or model_folder())
+    with tidied(), told("bench") as tell:
+        asyncio.run(
+            bench(
+                plan,
+                reference,
+                clock=system_clock,
+                watch=lambda doing: tell(len(outcome.reports), len(plan.sizes), doing),
+                keep=outcome.keep,
+            )
+        )
+
+
+def _document(report: "Report") -> str:
+    return json.dumps(report.json(), ensure_ascii=False, indent=2) + "\n"
+
+
+def _page(report: "Report") -> str:
+    from memorywire_evals.bench.figures import markdown
+
+    return markdown(report)
+
+
+def _drawn(report: "Report") -> str:
+    from memorywire_evals.bench.plot import chart
+
+    return chart(report.latencies)
+
+
+def _data_folder() -> Path:
+    """On the disk where memories are kept: a temporary folder may be in memory, where nothing is durable."""
+    from memorywire.app.settings import data_home
+
+    home = data_home(os.environ)
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return home
+
+
+def _show(report: "Report") -> None:
+    from memorywire_evals.bench.figures import HEADERS, figures
+    from memorywire_evals.bench.report import LATENCY_HEADERS, RATE_HEADERS
+
+    for line in report.heading():
+        click.echo(line)
+    latencies, rates = [row.cells() for row in report.latencies], [row.cells() for row in report.rates]
+    for headers, rows in ((LATENCY_HEADERS, latencies), (RATE_HEADERS, rates)):
+        click.echo()
+        for line in table(headers, rows, elastic=headers[0], width=terminal_width()):
+            click.echo(line)
+    for line in report.footing():
+        click.echo(line)
+    asked = list(figures(report))
+    if asked:
+        click.echo()
+        for line in table(HEADERS, asked, elastic="", width=terminal_width()):
+            click.echo(line)

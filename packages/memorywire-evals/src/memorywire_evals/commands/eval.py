@@ -1,0 +1,216 @@
+"""`memorywire eval`: how well recall works, on public sets or on one's own data."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memorywire.cli.context import CliContext
+from memorywire.cli.problems import REFUSED, problems
+from memorywire.cli.terminal import table, terminal_width
+from memorywire.model.errors import InvalidRequest
+from memorywire_evals.commands.eval_answer import answer
+from memorywire_evals.commands.eval_options import OPTIONS, planned, tidied, today, told, typed
+from memorywire_evals.sets import KINDS, WHOLE, Kind
+
+if TYPE_CHECKING:
+    from memorywire_evals.run import Plan
+
+_FEW = 20
+"""How many cases of each set are put into one shared memory when every set is measured."""
+
+
+class Sets(click.Group):
+    """A command for every set, beside those that work on results."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*KINDS, "all", *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in KINDS:
+            return _set_command(cmd_name, [cmd_name], KINDS[cmd_name].about)
+        if cmd_name == "all":
+            return _set_command("all", list(WHOLE), "Every set whose data is in the folder.")
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group("eval", cls=Sets)
+def command() -> None:
+    """Measure how well recall works.
+
+    Each set is a command of its own; `compare` and `report` work on what they wrote. A run that was cut
+    short goes on where it stopped.
+    """
+
+
+command.add_command(answer)
+
+
+@command.command("compare")
+@click.argument("before", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("after", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print the comparison as one JSON document.")
+def compare(before: Path, after: Path, as_json: bool) -> None:
+    """Say which differences between two results are more than chance."""
+    from memorywire_evals.compare import cautions, compared, lines
+    from memorywire_evals.results import load
+
+    with problems(as_json=as_json):
+        documents = load(before), load(after)
+        differences = compared(*documents)
+        for caution in cautions(*documents):
+            click.echo(f"caution: {caution}", err=True)
+        if as_json:
+            CliContext.print_json(differences)
+            return
+        headers, rows = lines(differences)
+        for line in table(headers, rows, elastic="metric", width=terminal_width()):
+            click.echo(line)
+
+
+@command.command("report")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--to", "target", type=click.Path(dir_okay=False, path_type=Path), help="The file to write.")
+def report(folder: Path, target: Path | None) -> None:
+    """Write all results of a folder as one HTML page that needs no network."""
+    from memorywire_evals.report import page
+    from memorywire_evals.results import answered, benches, parities, runs
+
+    with problems(as_json=False):
+        documents, answers, shared = runs(folder), answered(folder), parities(folder)
+        if not documents and not answers and not shared:
+            raise InvalidRequest(f"no results in {folder}", field="folder", fix="run `memorywire eval` first")
+        place = target or folder / "report.html"
+        place.write_text(page(documents, benches(folder), answers, shared), encoding="utf-8")
+    click.echo(f"wrote {place}")
+
+
+def _set_command(name: str, sets: list[str], about: str) -> click.Command:
+    def measure(**options: Any) -> None:
+        _measure([KINDS[one] for one in sets], **options)
+
+    callback: Callable[..., None] = measure
+    options = [*OPTIONS, *([_PARITY] if name in KINDS and KINDS[name].parity else [])]
+    for option in reversed(options):
+        callback = option(callback)
+    return click.command(name, help=about)(callback)
+
+
+_PARITY = click.option(
+    "--parity",
+    is_flag=True,
+    help="Only check that one shared memory, filtered, answers exactly as isolated ones do.",
+)
+
+
+def _measure(kinds: list[Kind], *, as_json: bool, parity: bool = False, **options: Any) -> None:
+    with problems(as_json=as_json):
+        plans = [planned(kind, **options) for kind in kinds]
+        if parity:  # of one set
+            _check_parity(plans[0], as_json)
+        elif len(plans) == 1:
+            _measure_one(plans[0], as_json)
+        else:
+            _measure_all(plans, as_json)
+
+
+def _measure_one(plan: "Plan", as_json: bool) -> None:
+    document = _run(plan)
+    if as_json:
+        CliContext.print_json(document)
+    else:
+        _show(document)
+    _refuse(document["summary"]["void"])
+
+
+def _measure_all(plans: "list[Plan]", as_json: bool) -> None:
+    """Measure every set in the folder, check some cases in one shared memory, and show all figures."""
+    runs, shared = [], []
+    for plan in plans:
+        with _passing_over(plan.kind):
+            runs.append(_run(plan))
+            if not as_json:
+                _show(runs[-1])
+            if plan.kind.parity:
+                shared.append(_parity(replace(plan, limit=min(plan.limit or _FEW, _FEW))))
+    _show_figures(runs, shared, as_json)
+    _refuse(any(document["summary"]["void"] for document in runs) or any(map(_differs, shared)))
+
+
+def _show_figures(runs: list[dict[str, Any]], shared: list[dict[str, Any]], as_json: bool) -> None:
+    """Print all figures to reach in one table, or everything as one document."""
+    from memorywire_evals.tables import FIGURES, figures, reached
+
+    lines = reached(runs, shared)
+    if as_json:
+        CliContext.print_json({"runs": runs, "parity": shared, "figures": lines})
+        return
+    for line in table(FIGURES, list(figures(lines)), elastic="", width=terminal_width()):
+        click.echo(line)
+
+
+def _differs(found: dict[str, Any]) -> bool:
+    return bool(found["differences"] or found["leaks"])
+
+
+def _refuse(failed: bool) -> None:
+    if failed:
+        raise click.exceptions.Exit(REFUSED)
+
+
+@contextmanager
+def _passing_over(kind: Kind) -> Iterator[None]:
+    """Of several sets, those that are not in the folder are left out."""
+    from memorywire_evals.datasets.files import NoData
+
+    try:
+        yield
+    except NoData as error:
+        click.echo(f"{kind.name}: left out, {error.detail}", err=True)
+
+
+def _run(plan: "Plan") -> dict[str, Any]:
+    import asyncio
+
+    from memorywire_evals.run import run
+
+    try:
+        with tidied(), told(plan.kind.name) as tell:
+            return asyncio.run(run(plan, date=today(), command=typed(), tell=tell, watch=tell))
+    except KeyboardInterrupt:
+        click.echo("\nfinished cases are kept: the same command goes on there", err=True)
+        raise
+
+
+def _parity(plan: "Plan") -> dict[str, Any]:
+    import asyncio
+
+    from memorywire_evals.parity import recorded
+
+    with tidied(), told(f"{plan.kind.name} parity") as tell:
+        return asyncio.run(recorded(plan, date=today(), command=typed(), tell=tell))
+
+
+def _check_parity(plan: "Plan", as_json: bool) -> None:
+    from memorywire_evals.tables import parity_lines
+
+    found = _parity(plan)
+    if as_json:
+        CliContext.print_json(found)
+    else:
+        for line in parity_lines(found):
+            click.echo(line)
+    _refuse(_differs(found))
+
+
+def _show(document: dict[str, Any]) -> None:
+    from memorywire_evals.tables import HEADERS, cells, notes
+
+    for line in table(HEADERS, list(cells(document)), elastic="", width=terminal_width()):
+        click.echo(line)
+    for note in notes(document):
+        click.echo(note)
+    click.echo("")

@@ -1,0 +1,131 @@
+"""What every command of `memorywire eval` shares: its options, the plan they make, and how it is told."""
+
+import os
+import re
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memorywire.cli.terminal import Progress
+from memorywire.model.clock import system_clock
+from memorywire.model.errors import InvalidRequest
+from memorywire_evals.sets import Kind
+
+if TYPE_CHECKING:
+    from memorywire_evals.run import Plan
+
+_COMMAND = re.compile(r"((?:cmd:|--agent-cmd[=\0])[^\s\0]+)\s[^\0]*")
+"""A command inside a line whose words are parted by NUL: the program, then what it is given."""
+
+_LONG_MS = 30_000
+
+BASELINES = click.option("--baselines/--no-baselines", default=True, help="Rank with the plain rankers too.")
+OPTIONS = (
+    click.option(
+        "--data",
+        type=click.Path(exists=True, path_type=Path),
+        help="The folder of the data, or the file itself.",
+    ),
+    click.option("--split", default="test", show_default=True, help="The part to use: dev, test or all."),
+    click.option(
+        "--store",
+        "stores",
+        multiple=True,
+        metavar="URL",
+        help="The store to measure; repeatable, for several as one; default: a temporary SQLite file.",
+    ),
+    click.option(
+        "--out",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=Path("results"),
+        show_default=True,
+        help="Where results are written.",
+    ),
+    click.option("--limit", type=click.IntRange(min=1), help="Only the first so many cases."),
+    click.option(
+        "--roles",
+        type=click.Choice(["all", "user"]),
+        default="all",
+        show_default=True,
+        help="Whose turns to remember, where a set tells users from assistants.",
+    ),
+    BASELINES,
+    click.option("--fresh", is_flag=True, help="Start over instead of going on with an earlier run."),
+    click.option("--embedder", default="minilm", show_default=True, help="An embedder by name or URL."),
+    click.option(
+        "--cache",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Where embedded texts are kept between runs; default: a file in the home folder.",
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON document."),
+)
+
+
+def planned(kind: Kind, *, data: Path | None, cache: Path | None, **options: Any) -> "Plan":
+    from memorywire.app.settings import data_home
+    from memorywire_evals.run import Plan
+
+    if data is None and kind.needs_data:
+        raise InvalidRequest(f"{kind.name} needs data", field="data", fix="pass --data FOLDER")
+    return Plan(
+        kind=kind,
+        data=data or Path(),
+        cache=cache or data_home(os.environ) / "eval-embeddings.db",
+        embedder_key=os.environ.get("MEMORYWIRE_EMBEDDER_KEY"),
+        **options,
+    )
+
+
+def today() -> str:
+    return datetime.fromtimestamp(system_clock() / 1000, UTC).isoformat(timespec="seconds")
+
+
+def typed() -> str:
+    """The command line without what may hold a secret: a URL's login and query, a command's arguments."""
+    from memorywire_evals.results import without_login
+
+    line = "\0".join(word.partition("?")[0] for word in sys.argv[1:])
+    return without_login(_COMMAND.sub(r"\1 ...", line)).replace("\0", " ")
+
+
+@contextmanager
+def tidied() -> Iterator[None]:
+    """A program that is told to end takes its temporary files with it, as one that is interrupted does."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def told(label: str) -> Iterator[Callable[[float, int, str], None]]:
+    """A bar on a terminal; where there is none a line for each case, so that a log shows where a run is.
+
+    A case that takes long is told of again every so often.
+    """
+    bars: list[Progress] = []
+    noted: tuple[str, int] | None = None
+
+    def tell(done: float, total: int, note: str) -> None:
+        nonlocal noted
+        if not sys.stderr.isatty():
+            if noted is None or note != noted[0] or system_clock() >= noted[1] + _LONG_MS:
+                click.echo(f"{label}: {done:.4g}/{total} {note}", err=True)
+                noted = note, system_clock()
+            return
+        if not bars:
+            bars.append(Progress(label, total).__enter__())
+        bars[0].reached(done, note)
+
+    try:
+        yield tell
+    finally:
+        for bar in bars:
+            bar.__exit__(None, None, None)

@@ -1,0 +1,51 @@
+"""Readers of public sets and of one's own data; each gives a `Dataset`."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol, cast
+
+from memorywire.model.errors import InvalidRequest, MemorywireError
+from memorywire_evals.cases import Case, Dataset
+from memorywire_evals.sets import Kind
+
+
+class Reader(Protocol):
+    """What every module of this room offers."""
+
+    def __call__(self, data: Path, *, split: str, roles: str) -> Dataset: ...
+
+
+def load(kind: Kind, data: Path, *, split: str = "test", roles: str = "all") -> Dataset:
+    """The part of a set that `split` names; a set that is not divided is taken whole.
+
+    `roles` may leave out what assistants said, where a set tells roles apart.
+    """
+    reader = cast(Reader, import_module(f"{__name__}.{kind.module}").read)
+    with _shaped(kind):
+        dataset = reader(data, split=split, roles=roles)
+    if not dataset.case_ids:
+        raise InvalidRequest(f"there is no case of {kind.name} in {data}", field="data")
+
+    def build(id: str) -> Case:
+        with _shaped(kind):
+            return dataset.build(id)
+
+    return replace(dataset, build=build)
+
+
+@contextmanager
+def _shaped(kind: Kind) -> Iterator[None]:
+    """Turn errors of a reader into a problem: the data has another shape than it should."""
+    try:
+        yield
+    except MemorywireError:
+        raise
+    except (AttributeError, IndexError, KeyError, StopIteration, TypeError, ValueError) as error:
+        raise InvalidRequest(
+            f"the data have not the shape of {kind.name}: {type(error).__name__} {error}",
+            field="data",
+            fix="docs/reference/eval-data.md shows the shape",
+        ) from error

@@ -1,0 +1,94 @@
+"""HaluMem: a user's memory points over many sessions, with interference and contradictory twins.
+
+What is interference is not stored: a memory system would have to find out. It is only counted afterwards.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from memorywire.model.clock import DAY_MS
+from memorywire.model.record import Json
+from memorywire_evals.cases import STEP_MS, Case, Dataset, Item, Pair, Question, epoch_ms
+from memorywire_evals.datasets.files import digest, find_all, read_lines, unique
+
+BOUNDARY = "Memory Boundary"
+INTERFERENCE = "interference"
+
+DATE = "%b %d, %Y, %H:%M:%S"
+_TYPES = {"Event Memory": "episodic"}
+
+
+def read(data: Path, *, split: str, roles: str) -> Dataset:
+    own = ("*.jsonl",) if data.name.startswith("halumem") else ()  # elsewhere they may be anybody's
+    files = find_all(data, "halumem*/*.jsonl", "halumem*.jsonl", *own)
+    users = {user["uuid"]: user for file in files for _, user in read_lines(file)}
+    return Dataset(
+        name="halumem",
+        split="all",
+        digest=digest(*files),
+        case_ids=tuple(users),
+        build=lambda id: _case(id, users[id]),
+    )
+
+
+def _case(name: str, user: Json) -> Case:
+    items, untrusted = _items(user["sessions"])
+    by_content = {item.content: item.ref for item in items}
+    last = max(item.occurred_at or 0 for item in items) + DAY_MS
+    return Case(
+        id=name,
+        items=items,
+        questions=tuple(_questions(user["sessions"], by_content, last)),
+        pairs=tuple(_pairs(user["sessions"])),
+        untrusted=untrusted,
+    )
+
+
+def _items(sessions: Json) -> tuple[tuple[Item, ...], frozenset[str]]:
+    """Every memory point once, and the refs of those that are interference."""
+    found: dict[str, Item] = {}
+    untrusted = set()
+    for number, session in enumerate(sessions):
+        for position, point in enumerate(session["memory_points"]):
+            item = Item(
+                ref=f"{number}:{position}",
+                content=point["memory_content"].strip(),
+                type=_TYPES.get(point["memory_type"], "semantic"),
+                session=str(number),
+                occurred_at=epoch_ms(point["timestamp"], DATE) + position * STEP_MS,
+            )
+            if found.setdefault(item.content, item) is item and point["memory_source"] == INTERFERENCE:
+                untrusted.add(item.ref)
+    return tuple(found.values()), frozenset(untrusted)
+
+
+def _questions(sessions: Json, by_content: dict[str, str], asked_at: int) -> Iterator[Question]:
+    for number, session in enumerate(sessions):
+        for position, question in enumerate(session.get("questions", ())):
+            evidence = [one["memory_content"].strip() for one in question["evidence"]]
+            yield Question(
+                id=f"{number}#{position}",
+                text=question["question"],
+                category=question["question_type"],
+                gold=unique(by_content[text] for text in evidence if text in by_content),
+                answer=question["answer"],
+                answerable=question["question_type"] != BOUNDARY,
+                asked_at=asked_at,
+            )
+
+
+def _pairs(sessions: Json) -> Iterator[Pair]:
+    """What interference contradicts, and copies that differ in nothing that matters."""
+    for number, session in enumerate(sessions):
+        for position, point in enumerate(session["memory_points"]):
+            said, name = point["memory_content"].strip(), f"{number}:{position}"
+            if point.get("reference_memory_content"):
+                against = point["reference_memory_content"].strip()
+                yield Pair(id=f"{name}/contradiction", first=against, second=said, contradict=True)
+                yield Pair(id=f"{name}/copy", first=said, second=copied(said), contradict=False)
+
+
+def copied(text: str) -> str:
+    """The same statement, typed again: other spacing, other case at the start, another full stop."""
+    again = text[:1].lower() + text[1:].replace(" ", "  ", 1)
+    return again[:-1] if again.endswith(".") else f"{again}."

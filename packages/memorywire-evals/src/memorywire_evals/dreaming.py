@@ -1,0 +1,179 @@
+"""Dreaming on a labelled set: what was merged, what was superseded, and what recall makes of it.
+
+Each line of the set is a family of five records: a fact, a copy of it, the same in other words, one that is
+merely about the same, and a later one that contradicts it. A question asks for what holds now.
+"""
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+
+from memorywire.app import Governance, open_container
+from memorywire.consolidate.run import ConsolidationRun, dream
+from memorywire.consolidate.steps import Dreamed, Pass
+from memorywire.model.change import Base, Change, Put
+from memorywire.model.clock import DAY_MS, Clock
+from memorywire.model.consolidation import Limits
+from memorywire.model.record import Json, MemoryType, Record, Scope
+from memorywire.model.requests import Recall
+from memorywire.pipeline.commit import with_vectors
+from memorywire.pipeline.context import Context
+from memorywire.pipeline.recall import recall
+
+SCOPE = Scope(agent="dreamer")
+KINDS = ("fact", "copy", "paraphrase", "similar", "conflict")
+_SAME = ("fact", "copy", "paraphrase")
+_DEPTH = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """Of one night: duplicates by precision and recall, conflicts, and recall before and after it."""
+
+    records: int
+    merged: int
+    precision: float
+    recall: float
+    found: Mapping[str, float]
+    conflicts_merged: int
+    superseded: int
+    superseded_right: int
+    recall_before: float
+    recall_after: float
+    stale_before: int
+    stale_after: int
+    second_night: int
+
+    @property
+    def stale_fall(self) -> float:
+        return 1 - self.stale_after / self.stale_before
+
+    def document(self) -> dict[str, Json]:
+        said = {name: getattr(self, name) for name in self.__slots__}
+        return {**said, "found": dict(self.found), "stale_fall": round(self.stale_fall, 4)}
+
+
+def families(named: str = "dream") -> list[dict[str, str]]:
+    """The set `dream`, or the smaller `dream_second`."""
+    lines = (
+        (files("memorywire_evals") / "datasets" / f"{named}.jsonl").read_text(encoding="utf-8").splitlines()
+    )
+    return [json.loads(line) for line in lines]
+
+
+async def measure(*, embedder: str, clock: Clock, named: str = "dream") -> Figures:
+    """Fill a store with the set, dream one night and a second, ask before and after."""
+    known = families(named)
+    async with slept_in(embedder, clock) as context:
+        await fill(context, known)
+        before = await _asked(context, known)
+        night = ConsolidationRun(limits=Limits(changes=10_000, ratio=1.0))
+        first = await dream(SCOPE, context, night)
+        after = await _asked(context, known)
+        second = await dream(SCOPE, context, night)
+    return _figures(first, len(known), before, after, len(second.steps) + len(second.proposed))
+
+
+@asynccontextmanager
+async def slept_in(embedder: str, clock: Clock) -> AsyncIterator[Context]:
+    """A fresh memory in which everything is allowed."""
+    container = await open_container(
+        stores=("sqlite://",),
+        embedder=embedder,
+        embedder_key=None,
+        floor=None,
+        governance=Governance(policy="open"),
+        clock=clock,
+    )
+    try:
+        yield container.context
+    finally:
+        await container.close()
+
+
+async def fill(context: Context, known: Sequence[Mapping[str, str]]) -> None:
+    """Keep all records in one change, as an import would, a day between a family's first and last."""
+    now = context.clock() - 60 * DAY_MS
+    await keep(
+        context,
+        [
+            record(family[kind], f"{number:02}-{kind}", now + at * DAY_MS)
+            for number, family in enumerate(known)
+            for at, kind in enumerate(KINDS)
+        ],
+    )
+
+
+async def keep(context: Context, records: Sequence[Record]) -> None:
+    """Keep all of them in one change."""
+    puts = tuple(Put(record=one, base=Base.NOTHING) for one in records)
+    change = Change(id=context.mint(), operation="import", scope=SCOPE, at=context.clock(), put=puts)
+    await context.store.write(await with_vectors(change, context))
+
+
+def record(text: str, id: str, at: int) -> Record:
+    return Record(id=id, scope=SCOPE, type=MemoryType.SEMANTIC, content=text, created_at=at, updated_at=at)
+
+
+async def _asked(context: Context, known: Sequence[Mapping[str, str]]) -> tuple[float, int]:
+    """How often what holds now is among the first answers, and how many of them say what held before."""
+    found = stale = 0
+    for number, family in enumerate(known):
+        answer = await recall(
+            Recall(scope=SCOPE, query=family["question"], k=_DEPTH, min_relevance="off"), context
+        )
+        hits = {hit.id for hit in answer.hits}
+        found += f"{number:02}-conflict" in hits
+        stale += len(hits & {f"{number:02}-{kind}" for kind in _SAME})
+    return found / len(known), stale
+
+
+def _figures(
+    first: Dreamed, count: int, before: tuple[float, int], after: tuple[float, int], second: int
+) -> Figures:
+    merges = [
+        (step.name, id, step.kept or "")
+        for step in first.steps
+        if step.name in (Pass.EXACT, Pass.NEAR, Pass.SEMANTIC)
+        for id in step.ids
+    ]
+    right = [(id, kept) for _, id, kept in merges if _same(id, kept)]
+    ended = [(id, step.kept or "") for step in first.steps if step.name is Pass.CONFLICT for id in step.ids]
+    into = {id: kept for _, id, kept in merges}
+    return Figures(
+        records=count * len(KINDS),
+        merged=len(merges),
+        precision=round(len(right) / len(merges), 4),
+        recall=round(len(right) / (2 * count), 4),
+        found={kind: _joined(kind, count, into) for kind in ("copy", "paraphrase")},
+        conflicts_merged=sum("conflict" in id + kept for _, id, kept in merges),
+        superseded=len(ended),
+        superseded_right=sum(
+            kept.endswith("conflict") and id.split("-")[0] == kept.split("-")[0] and id.split("-")[1] in _SAME
+            for id, kept in ended
+        ),
+        recall_before=round(before[0], 4),
+        recall_after=round(after[0], 4),
+        stale_before=before[1],
+        stale_after=after[1],
+        second_night=second,
+    )
+
+
+def _same(id: str, kept: str) -> bool:
+    (family, kind), (other, its) = id.split("-"), kept.split("-")
+    return family == other and kind in _SAME and its in _SAME
+
+
+def _joined(kind: str, count: int, into: Mapping[str, str]) -> float:
+    """The share of families in which this record and the fact became one memory."""
+    ends = ((_end(f"{number:02}-{kind}", into), _end(f"{number:02}-fact", into)) for number in range(count))
+    return round(sum(one == other for one, other in ends) / count, 4)
+
+
+def _end(id: str, into: Mapping[str, str]) -> str:
+    while id in into:
+        id = into[id]
+    return id

@@ -1,0 +1,121 @@
+"""Putting a case to the test: fill a memory, ask its questions and a stranger's, rank with the baselines."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from memorywire.search.embed import Embedder
+from memorywire_evals.asking import Sitting, sitting
+from memorywire_evals.baselines import Baselines
+from memorywire_evals.cases import Case, Question
+from memorywire_evals.pairs import compare_pairs
+from memorywire_evals.precision import examine_beliefs
+from memorywire_evals.rows import OURS, PUBLISHED, Examined, Row
+from memorywire_evals.scoring import Key, default_figures, ranking_figures, recency_figures
+
+DEPTH = 200
+DEFAULT_K = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What every case is put to the test with; `set_name` begins the names of agents and memories."""
+
+    set_name: str
+    stores: tuple[str, ...]
+    embedder: Embedder
+    baselines: bool = True
+
+
+async def examine(
+    case: Case, foreign: Sequence[Question], bench: Bench, watch: Callable[[float], None]
+) -> Examined:
+    """Everything one case can tell; `foreign` questions are about another case and have no answer here.
+
+    `watch` is told which share of it is done: about half is remembering.
+    """
+    key = Key.of(case)
+    async with sitting(bench.set_name, case, stores=bench.stores, embedder=bench.embedder) as seat:
+        began = time.perf_counter()
+        shortfall = await seat.tell(case.items, watch=lambda kept: watch(kept / len(case.items) / 2))
+        ingest_ms = (time.perf_counter() - began) * 1000
+        rivals = await _rivals(case, bench) if bench.baselines and case.items else None
+        plain = [question for question in case.questions if question.expect is None]
+        rows: list[Row] = []
+        for question in (*plain, *foreign):
+            if len(rows) < len(plain):
+                rows.append(await _own(case, question, key, seat, rivals, bench.embedder))
+            else:
+                rows.append(await _foreign(case, question, seat))
+            watch(0.5 + len(rows) / (len(plain) + len(foreign)) / 2)
+        rows += await examine_beliefs(case, seat, rivals, bench.embedder)
+    rows += await compare_pairs(case, set_name=bench.set_name, stores=bench.stores, embedder=bench.embedder)
+    return Examined(
+        case=case.id,
+        rows=tuple(rows),
+        items=len(case.items),
+        skipped=case.skipped,
+        shortfall=shortfall,
+        ingest_ms=ingest_ms,
+    )
+
+
+async def _rivals(case: Case, bench: Bench) -> Baselines:
+    vectors = await bench.embedder.embed([item.meaning for item in case.items])
+    refs, texts = [item.ref for item in case.items], (item.text for item in case.items)
+    return await asyncio.to_thread(Baselines, refs, texts, vectors)
+
+
+async def _own(
+    case: Case,
+    question: Question,
+    key: Key,
+    seat: Sitting,
+    rivals: Baselines | None,
+    embedder: Embedder,
+) -> Row:
+    ranked = await seat.ask(question, k=DEPTH, min_relevance="off")
+    kept = await seat.ask(question, k=DEFAULT_K)
+    vector, *others = await embedder.embed([question.text, *(key.texts[ref] for ref in kept.refs)])
+    figures = {OURS: ranking_figures(question, key, ranked.refs)}
+    figures[OURS] |= default_figures(question, key, kept.refs, _cosines(vector, others))
+    figures[OURS] |= recency_figures(question, key, ranked.refs)
+    if rivals is not None:
+        for name, refs in rivals.rank(question.text, vector, DEPTH).items():
+            figures[name] = ranking_figures(question, key, refs) | recency_figures(question, key, refs)
+    return Row(
+        case=case.id,
+        question=question.id,
+        category=question.category,
+        answerable=question.answerable,
+        marks=question.marks,
+        gold=question.gold,
+        ranks=ranked.refs[:PUBLISHED],
+        kept=kept.refs,
+        relevance=ranked.relevance,
+        ms=kept.ms,
+        figures=figures,
+    )
+
+
+async def _foreign(case: Case, question: Question, seat: Sitting) -> Row:
+    best = await seat.ask(question, k=1, min_relevance="off")
+    kept = await seat.ask(question, k=DEFAULT_K)
+    return Row(
+        case=case.id,
+        question=question.id,
+        category=question.category,
+        asked="foreign",
+        answerable=False,
+        kept=kept.refs,
+        relevance=best.relevance,
+        ms=kept.ms,
+    )
+
+
+def _cosines(asked: bytes, others: Sequence[bytes]) -> list[float]:
+    query = np.frombuffer(asked, "<f4")
+    return [float(np.frombuffer(other, "<f4") @ query) for other in others]

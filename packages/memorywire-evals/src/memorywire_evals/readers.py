@@ -1,0 +1,194 @@
+"""Whoever reads what was recalled and answers: a model behind an endpoint, or any command."""
+
+import asyncio
+import os
+import shlex
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from memorywire.model.errors import InvalidRequest, StoreUnavailable
+from memorywire.pipeline.extract import open_chat
+from memorywire.pipeline.extract.chat import Answer, Chat, ModelBusy
+from memorywire_evals.metrics import tokens
+from memorywire_evals.results import hashed
+
+COMMAND = "cmd:"
+FIX = 'use "openai+https://HOST/v1?model=NAME", "anthropic+https://HOST/v1?model=NAME" or "cmd:COMMAND"'
+MOST_TOKENS = 400
+PATIENCE = 300.0
+
+PAUSES = (1.0, 5.0, 15.0, 60.0)
+"""Seconds before a busy server is asked again, where it does not say itself how long it wants."""
+
+LONGEST_PAUSE = 120.0
+
+KEYS = {
+    "reader": "MEMORYWIRE_READER_KEY",
+    "judge": "MEMORYWIRE_JUDGE_KEY",
+    "reference": "MEMORYWIRE_REFERENCE_KEY",
+    "target": "MEMORYWIRE_TARGET_KEY",
+}
+"""Where the key of each role is taken from."""
+
+FOLDER = "MEMORYWIRE_AGENT_FOLDER"
+MEMORY = "MEMORYWIRE_AGENT_MEMORY"
+
+
+class ReaderFailed(StoreUnavailable):
+    """The model or the command did not answer; what was answered before is kept."""
+
+    def __init__(self, detail: str, fix: str | None = None) -> None:
+        again = "run it again: answers so far are kept"
+        super().__init__(detail, field="reader", fix=f"{fix}, then {again}" if fix else again)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What was said, and what it cost in tokens, estimated where the reader does not say.
+
+    `model` is the id that the endpoint says it served: the one that was asked for may be another's name.
+    """
+
+    text: str
+    tokens: int
+    model: str | None = None
+
+
+class Reader(Protocol):
+    """Answers a prompt."""
+
+    @property
+    def name(self) -> str:
+        """The model's id, or the program: what results record."""
+        ...
+
+    @property
+    def mark(self) -> str:
+        """A hash that tells it from every other: two servers may call their models the same."""
+        ...
+
+    async def ask(self, prompt: str, *, folder: Path | None = None) -> Reply:
+        """A program may keep what it wants to remember in the folder; a model has no use for it."""
+        ...
+
+
+def open_reader(spec: str, *, key: str | None, role: str = "reader") -> Reader:
+    """The reader a URL or a command names; nothing is asked yet. A problem is one of the `role`."""
+    if spec.startswith(COMMAND):
+        return Command(spec.removeprefix(COMMAND), role)
+    return Endpoint(open_chat(spec, api_key=key, field=role, fix=FIX))
+
+
+def keys(specs: Mapping[str, str | None], environment: Mapping[str, str]) -> dict[str, str | None]:
+    """The key of each role: its own, or the reader's at one host, that of the first who has one.
+
+    A key of one server is so never shown to another.
+    """
+    hosts = {role: _host(spec) for role, spec in specs.items()}
+    home = next(filter(None, hosts.values()), None)
+    shared = environment.get(KEYS["reader"])
+    return {
+        role: environment.get(KEYS[role]) or (shared if host == home else None)
+        for role, host in hosts.items()
+    }
+
+
+def _host(spec: str | None) -> str:
+    """Host and port of an endpoint; nothing of a program, or of nobody."""
+    if spec is None or spec.startswith(COMMAND):
+        return ""
+    try:
+        return urlsplit(spec).netloc.rpartition("@")[2]
+    except ValueError:  # whoever opens it will say what is wrong
+        return ""
+
+
+class Command:
+    """A program that reads the prompt on standard input and prints its answer.
+
+    It finds a folder in MEMORYWIRE_AGENT_FOLDER: one that lasts where it is to use a memory of its own, as
+    MEMORYWIRE_AGENT_MEMORY says (`on` or `off`), else an empty one that is removed afterwards. The keys of
+    the other readers are kept from it.
+    """
+
+    def __init__(self, line: str, role: str) -> None:
+        try:
+            self._words = shlex.split(line)
+        except ValueError as error:
+            raise InvalidRequest(f"the command cannot be read: {error}", field=role, fix=FIX) from error
+        if not self._words:
+            raise InvalidRequest("the command is empty", field=role, fix=FIX)
+        self.name = self._words[0]
+        self.mark = hashed(*self._words)
+
+    async def ask(self, prompt: str, *, folder: Path | None = None) -> Reply:
+        with _room(folder) as room:
+            memory = "off" if folder is None else "on"
+            theirs = {name: value for name, value in os.environ.items() if name not in KEYS.values()}
+            text = await self._run(prompt, {**theirs, FOLDER: str(room.absolute()), MEMORY: memory})
+        return Reply(text=text, tokens=tokens(prompt) + tokens(text))
+
+    async def _run(self, prompt: str, env: Mapping[str, str]) -> str:
+        pipe = asyncio.subprocess.PIPE
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self._words, stdin=pipe, stdout=pipe, stderr=pipe, env=env
+            )
+        except OSError as error:
+            raise ReaderFailed(f"{self.name} cannot be started: {error.strerror}") from error
+        try:
+            async with asyncio.timeout(PATIENCE):
+                said, complaint = await process.communicate(prompt.encode())
+        except TimeoutError as error:
+            raise ReaderFailed(f"{self.name} gave no answer in {PATIENCE:g} s") from error
+        finally:
+            if process.returncode is None:  # nobody waits for it any more
+                process.kill()
+        if process.returncode:
+            told = complaint.decode(errors="replace")[:200]
+            raise ReaderFailed(f"{self.name} ended with {process.returncode}: {told}")
+        return said.decode(errors="replace").strip()
+
+
+@contextmanager
+def _room(folder: Path | None) -> Iterator[Path]:
+    if folder is not None:
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="memorywire-agent-") as empty:
+        yield Path(empty)
+
+
+class Endpoint:
+    """A model behind OpenAI's `/chat/completions` or Anthropic's `/messages`, or what speaks like them."""
+
+    def __init__(self, chat: Chat) -> None:
+        self.name = chat.name
+        self.mark = hashed(chat.url, chat.name)
+        self._chat = chat
+
+    async def ask(self, prompt: str, *, folder: Path | None = None) -> Reply:
+        try:
+            answer = await self._patiently(prompt)
+        except StoreUnavailable as error:
+            raise ReaderFailed(error.detail, error.fix) from error
+        text = answer.words.strip()
+        counted = answer.tokens or tokens(prompt) + tokens(text)  # many servers count none
+        return Reply(text=text, tokens=counted, model=answer.model)
+
+    async def _patiently(self, prompt: str) -> Answer:
+        for pause in PAUSES:
+            try:
+                return await self._answer(prompt)
+            except ModelBusy as busy:
+                wanted = pause if busy.seconds is None else busy.seconds
+                await asyncio.sleep(min(wanted, LONGEST_PAUSE))
+        return await self._answer(prompt)
+
+    async def _answer(self, prompt: str) -> Answer:
+        return await self._chat.answer("", prompt, most_tokens=MOST_TOKENS, seconds=PATIENCE)

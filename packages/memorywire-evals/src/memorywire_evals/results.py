@@ -1,0 +1,206 @@
+"""Where results live: finished cases as lines, so that a run can go on, then one document and a ledger."""
+
+import hashlib
+import json
+import os
+import platform
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from memorywire.model.errors import Conflict, InvalidRequest
+from memorywire.model.record import Json
+from memorywire.model.urls import mask_url
+from memorywire_evals.rows import Examined, from_json, to_json
+from memorywire_evals.sets import KINDS
+
+_ASIDE = ("address", "code", "version")
+"""Conditions of a run that are no part of what it found."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """The files of one set and split under `<out>/<version>/`."""
+
+    out: Path
+    version: str
+    name: str
+
+    @property
+    def lines(self) -> Path:
+        return self.out / self.version / self.name / "cases.jsonl"
+
+    @property
+    def document(self) -> Path:
+        return self.out / self.version / f"{self.name}.json"
+
+    def begin(self, run: Mapping[str, Json], *, fresh: bool) -> list[Examined]:
+        """The cases that are done already; raises Conflict when they were done under other conditions."""
+        self.lines.parent.mkdir(parents=True, exist_ok=True)
+        if fresh or not self.lines.is_file():
+            self.lines.write_text(_line(run), encoding="utf-8")
+            return []
+        first, *rest = whole_lines(self.lines) or [""]
+        if not rest:  # nothing was done under the conditions of then
+            return self.begin(run, fresh=True)
+        if json.loads(first) != run:
+            raise Conflict(
+                f"{self.lines.parent} holds another run: {_differences(json.loads(first), run)}",
+                field="out",
+                fix="pass --fresh to start over, or another --out",
+            )
+        return [from_json(json.loads(line)) for line in rest]
+
+    def add(self, case: Examined) -> Examined:
+        """Append a finished case; give it as it will be read again, so that going on changes no figure."""
+        document = to_json(case)
+        append(self.lines, document)
+        return from_json(document)
+
+    def finish(self, document: Mapping[str, Json]) -> None:
+        """Write the document: readable, with its many rows one a line."""
+        rest = {name: value for name, value in document.items() if name != "rows"}
+        head = json.dumps(rest, sort_keys=True, indent=1, ensure_ascii=False).removesuffix("\n}")
+        rows = ",\n".join(_line(row).rstrip("\n") for row in document["rows"])
+        self.document.write_text(f'{head},\n "rows": [\n{rows}\n ]\n}}\n', encoding="utf-8")
+
+
+def whole_lines(file: Path) -> list[str]:
+    """The lines of a file; one without an end was cut off in the middle of writing, and is taken away.
+
+    Only a line feed ends a line: what models and people write holds all the other characters that might.
+    """
+    text = file.read_bytes()
+    end = text.rfind(b"\n") + 1
+    if end < len(text):
+        os.truncate(file, end)
+    return text[:end].decode().split("\n")[:-1]
+
+
+def append(file: Path, document: Mapping[str, Json]) -> None:
+    """One more line."""
+    with file.open("a", encoding="utf-8") as lines:
+        lines.write(_line(document))
+
+
+def hashed(*words: str) -> str:
+    """Short, and equal for equal words."""
+    return hashlib.blake2b("\0".join(words).encode(), digest_size=8).hexdigest()
+
+
+def digest(document: Mapping[str, Json]) -> str:
+    """Equal for two runs that found the same, whenever and wherever they ran, and with which program."""
+    lasting = {name: value for name, value in document.items() if name not in ("timing", "machine", "date")}
+    rows = [{**row, "ms": None} for row in lasting.get("rows", ())]
+    run = {name: value for name, value in lasting.get("run", {}).items() if name not in _ASIDE}
+    text = json.dumps({**lasting, "run": run, "rows": rows}, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def record(out: Path, entry: Mapping[str, Json]) -> None:
+    """One line in the ledger of all runs."""
+    append(out / "ledger.jsonl", entry)
+
+
+def runs(folder: Path) -> list[dict[str, Json]]:
+    """The documents of all runs in a folder; whatever else is there is passed over."""
+    return [document for document in _documents(folder) if _of_a_run(document)]
+
+
+def answered(folder: Path) -> list[dict[str, Json]]:
+    """The documents of `memorywire eval answer` in a folder."""
+    return [document for document in _documents(folder) if _of_answers(document)]
+
+
+def parities(folder: Path) -> list[dict[str, Json]]:
+    """The documents of `memorywire eval SET --parity` in a folder; `all` writes them too."""
+    return [document for document in _documents(folder) if _of_parity(document)]
+
+
+def benches(folder: Path) -> list[dict[str, Json]]:
+    """The reports of `memorywire bench` in a folder, as it writes them with `--json`."""
+    return [
+        document
+        for document in _documents(folder)
+        if isinstance(document, dict) and isinstance(document.get("latencies_ms"), list)
+    ]
+
+
+def load(path: Path) -> dict[str, Json]:
+    """The document of a run."""
+    try:
+        document = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise InvalidRequest(f"{path} cannot be read as results: {error}", field="results") from error
+    if not _of_a_run(document):
+        raise InvalidRequest(f"{path} is not the document of a run", field="results")
+    found: dict[str, Json] = document
+    return found
+
+
+def _documents(folder: Path) -> Iterator[Json]:
+    for path in sorted(folder.rglob("*.json")):
+        with suppress(ValueError):  # not JSON, and no business of ours
+            yield json.loads(path.read_bytes())
+
+
+def _of_a_run(document: Json) -> bool:
+    match document:
+        case {"run": {"set": str(name)}, "summary": dict(), "rows": list()}:
+            return name in KINDS
+    return False
+
+
+def _of_answers(document: Json) -> bool:
+    match document:
+        case {"run": {"set": str(name)}, "answers": {"cells": dict()}, "rows": list()}:
+            return name in KINDS
+    return False
+
+
+def _of_parity(document: Json) -> bool:
+    match document:
+        case {"run": {"set": str(name)}, "differences": list(), "leaks": int()}:
+            return name in KINDS
+    return False
+
+
+def code(package: Path) -> str:
+    """Equal for the same program: the doors and the harness itself aside, which change no ranking."""
+    total = hashlib.blake2b(digest_size=8)
+    for path in sorted(package.rglob("*")):
+        aside = path.relative_to(package).parts[0] in ("cli", "evals", "conformance")
+        if path.suffix in (".py", ".sql") and not aside:
+            total.update(path.read_bytes())
+    return total.hexdigest()
+
+
+def without_login(text: str) -> str:
+    """URLs in a text, without the user, password or token in front of the host; key options are masked."""
+    plain = re.sub(r"://[^\s\0]*@", "://", text)
+    return re.sub(r"[\w+.-]+://[^\s\0'\"]+", lambda url: mask_url(url[0]), plain)
+
+
+def machine() -> dict[str, Json]:
+    """What ran it."""
+    return {
+        "system": platform.system(),
+        "processor": platform.machine(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+    }
+
+
+def _line(document: Mapping[str, Json]) -> str:
+    return json.dumps(document, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _differences(before: Mapping[str, Json], now: Mapping[str, Json]) -> str:
+    names = sorted(set(before) | set(now))
+    return ", ".join(
+        f"{name} was {before.get(name)!r}, is {now.get(name)!r}"
+        for name in names
+        if before.get(name) != now.get(name)
+    )

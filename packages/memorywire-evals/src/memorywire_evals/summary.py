@@ -1,0 +1,141 @@
+"""From rows to figures: means by system, view and category, admission, intervals, timing."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+
+from memorywire.model.record import Json
+from memorywire_evals import bootstrap, metrics
+from memorywire_evals.rows import OURS, Examined, Row, values
+from memorywire_evals.sets import Kind
+from memorywire_evals.views import by_category, views
+
+_DIGITS = 4
+
+
+def summarise(kind: Kind, cases: Sequence[Examined], headlines: Iterable[str]) -> dict[str, Json]:
+    """Everything a run says; `headlines` are the metrics that get intervals and paired differences."""
+    rows = [row for case in cases for row in case.rows]
+    shortfall = [f"{case.case}/{fault}" for case in cases for fault in case.shortfall]
+    seen = views(rows)
+    return {
+        "views": {name: _table(chosen) for name, chosen in seen.items()},
+        "categories": {name: _table(chosen) for name, chosen in by_category(rows).items()},
+        "admission": _admission(rows),
+        "view": kind.view,
+        "intervals": _intervals(seen.get(kind.view, []), sorted(set(headlines)), clustered=kind.clustered),
+        "ceilings": _ceilings(seen.get(kind.view, [])),
+        "ingest": {
+            "items": sum(case.items for case in cases),
+            "without words": sum(case.skipped for case in cases),
+            "shortfall": shortfall[:50],
+            "shortfall count": len(shortfall),
+        },
+        "void": bool(shortfall),
+    }
+
+
+def timing(cases: Sequence[Examined]) -> dict[str, Json]:
+    """How long things took; recalls with the query already embedded. Never part of a digest."""
+    spent = [row.ms for case in cases for row in case.rows if row.ms is not None]
+    ingest = sum(case.ingest_ms for case in cases)
+    found: dict[str, Json] = {"ingest_s": round(ingest / 1000, 2)}
+    if spent:
+        found["recall_ms"] = _spread(spent)
+        found["by size"] = _by_size(cases)
+    return found
+
+
+def _spread(spent: Sequence[float]) -> dict[str, Json]:
+    shares = (("p50", 0.5), ("p95", 0.95))
+    return {name: round(metrics.percentile(spent, share), 2) for name, share in shares}
+
+
+def _by_size(cases: Sequence[Examined]) -> list[Json]:
+    """Recalls of cases that are about as large: from one power of two up to the next."""
+    sizes: dict[int, list[Examined]] = {}
+    for case in cases:
+        sizes.setdefault(case.items.bit_length(), []).append(case)
+    found: list[Json] = []
+    for _, alike in sorted(sizes.items()):
+        spent = [row.ms for case in alike for row in case.rows if row.ms is not None]
+        memories = round(sum(case.items for case in alike) / len(alike))
+        if spent and memories:
+            found.append({"memories": memories, "recalls": len(spent), **_spread(spent)})
+    return found
+
+
+def _table(rows: Sequence[Row]) -> dict[str, Json]:
+    systems = sorted({system for row in rows for system in row.figures})
+    return {
+        "n": len(rows),
+        "systems": {system: _means(rows, system) for system in systems},
+        "counts": {metric: len(values(rows, OURS, metric)) for metric in _metrics(rows, OURS)},
+    }
+
+
+def _metrics(rows: Sequence[Row], system: str) -> list[str]:
+    return sorted({metric for row in rows for metric in row.figures.get(system, {})})
+
+
+def _means(rows: Sequence[Row], system: str) -> dict[str, float]:
+    return {metric: _mean(values(rows, system, metric)) for metric in _metrics(rows, system)}
+
+
+def _mean(numbers: Sequence[float]) -> float:
+    return round(sum(numbers) / len(numbers), _DIGITS)
+
+
+def _admission(rows: Sequence[Row]) -> dict[str, Json]:
+    """How well the best hit's relevance tells questions with an answer here from those without."""
+    measured = [row for row in rows if row.relevance is not None]
+    own = [row for row in measured if row.asked == "own" and row.answerable]
+    hard = [row for row in measured if row.asked == "own" and not row.answerable]
+    foreign = [row for row in measured if row.asked == "foreign"]
+    found: dict[str, Json] = {}
+    if own:
+        found["own kept"] = _mean([float(bool(row.kept)) for row in own])
+    for name, negatives in (("foreign", foreign), ("unanswerable", hard)):
+        if own and negatives:
+            good, bad = _relevances(own), _relevances(negatives)
+            found[f"{name} n"] = len(negatives)
+            found[f"{name} auroc"] = round(metrics.auroc(good, bad), _DIGITS)
+            found[f"{name} empty"] = _mean([float(not row.kept) for row in negatives])
+            found[f"{name} refused at 2% loss"] = round(metrics.abstention_at(good, bad), _DIGITS)
+            found[f"{name} precision-recall"] = _curve(good, bad)
+    return found
+
+
+def _relevances(rows: Sequence[Row]) -> list[float]:
+    return [row.relevance for row in rows if row.relevance is not None]
+
+
+def _curve(good: Sequence[float], bad: Sequence[float]) -> list[list[float]]:
+    """At most a hundred points of it."""
+    points = metrics.precision_recall(good, bad)
+    step = max(1, len(points) // 100)
+    return [[round(x, _DIGITS), round(y, _DIGITS)] for x, y in [*points[::step], points[-1]]]
+
+
+def _intervals(rows: Sequence[Row], headlines: Sequence[str], *, clustered: bool) -> dict[str, Json]:
+    found: dict[str, Json] = {}
+    for metric in headlines:
+        having = [row for row in rows if metric in row.figures.get(OURS, {})]
+        if len(having) > 1:
+            clusters = [row.case for row in having] if clustered else None
+            ours = values(having, OURS, metric)
+            found[metric] = {OURS: _shown(bootstrap.interval(ours, clusters))}
+            for system in sorted({system for row in having for system in row.figures} - {OURS}):
+                theirs = values(having, system, metric)
+                if len(theirs) == len(ours):
+                    found[metric][f"minus {system}"] = _shown(bootstrap.difference(ours, theirs, clusters))
+    return found
+
+
+def _shown(interval: bootstrap.Interval) -> dict[str, float]:
+    return {name: round(value, _DIGITS) for name, value in asdict(interval).items()}
+
+
+def _ceilings(rows: Sequence[Row]) -> dict[str, float]:
+    """The best mean rec@k the number of evidence turns allows."""
+    sizes = [len(row.gold) for row in rows if row.gold]
+    return {f"turn.rec@{k}": round(metrics.ceiling(sizes, k), _DIGITS) for k in (1, 5, 10) if sizes}

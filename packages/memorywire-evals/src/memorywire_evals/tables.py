@@ -1,0 +1,184 @@
+"""A run as lines to read: our figure, the baselines of the same run, and what is to be reached."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from memorywire.model.record import Json
+from memorywire_evals.baselines import NAMES
+from memorywire_evals.rows import OURS
+from memorywire_evals.targets import Target, targets
+
+HEADERS = ("", OURS, "95 %", *NAMES, "at least", "aim", "stands")
+FIGURES = ("", "at least", "aim", OURS, "stands")
+ANSWERS = ("cell", "reader", "judge", "accuracy", "treatment minus it", "questions", "tokens", "cost")
+
+_FEW = 20
+"""So many differences are shown."""
+
+
+def cells(document: Mapping[str, Json]) -> Iterator[list[str]]:
+    """A row for every line of the set's table that was measured."""
+    summary = document["summary"]
+    for target in [*targets(document["run"]["set"]), *_by_category(document)]:
+        if target.figure(summary) is not None:
+            yield _cells(target, summary)
+
+
+def _by_category(document: Mapping[str, Json]) -> Iterator[Target]:
+    """Of one's own data, whose categories no table knows: a line for each."""
+    names = document["summary"]["categories"] if document["run"]["set"] == "own" else ()
+    if len(names) > 1:
+        for name in names:
+            yield Target(label=f"{name}: R@5", where=f"categories/{name}/turn.rec@5")
+
+
+def reached(
+    runs: Sequence[Mapping[str, Json]], parities: Sequence[Mapping[str, Json]]
+) -> list[dict[str, Json]]:
+    """Every figure that is to be reached, of several runs, and where it stands; `less` is better for some."""
+    found = [
+        _figure(target, f"{document['run']['set']}: {target.label}", target.figure(document["summary"]))
+        for document in runs
+        for target in targets(document["run"]["set"])
+        if (target.floor, target.aim) != (None, None)
+    ]
+    return [one for one in found if one[OURS] is not None] + [_parity_figure(one) for one in parities]
+
+
+def _figure(target: Target, label: str, ours: float | None) -> dict[str, Json]:
+    return {
+        "figure": label,
+        "at least": target.floor,
+        "aim": target.aim,
+        OURS: ours,
+        "less": target.less,
+        "stands": target.verdict(ours),
+    }
+
+
+def _parity_figure(found: Mapping[str, Json]) -> dict[str, Json]:
+    """The line of the shared memory: no answer may differ."""
+    differing = len(found["differences"]) + found["leaks"]
+    label = f"shared memory with a filter, answers that differ ({found['questions']} questions)"
+    return {
+        **_figure(Target(label=label, where="", floor=0, aim=0, less=True), label, differing),
+        "stands": f"{differing} too many" if differing else "aim",
+    }
+
+
+def parity_lines(found: Mapping[str, Json]) -> Iterator[str]:
+    """How many answers differed, and the first of them."""
+    differences = found["differences"]
+    yield (
+        f"{found['questions']} questions, {found['memories']} memories shared by {found['cases']} cases: "
+        f"{len(differences)} answered differently, {found['leaks']} hits from another case"
+    )
+    yield from (f"  {difference}" for difference in differences[:_FEW])
+    if len(differences) > _FEW:
+        yield f"  and {len(differences) - _FEW} more"
+
+
+def figures(lines: Sequence[Mapping[str, Json]]) -> Iterator[list[str]]:
+    """What was to be reached, as rows of a table."""
+    for one in lines:
+        bounds = [_bound(one["less"], one[name]) for name in ("at least", "aim")]
+        yield [one["figure"], *bounds, _shown(one[OURS]), one["stands"]]
+
+
+def answer_cells(document: Mapping[str, Json]) -> Iterator[list[str]]:
+    """A row for every cell of a grid, with what the treatment has over it."""
+    gaps = document["answers"]["treatment minus"]
+    for name, cell in document["answers"]["cells"].items():
+        gap = gaps.get(name)
+        yield [
+            name,
+            _named(cell["reader"], cell.get("served", [])),  # what earlier versions wrote has none
+            _named(cell["judge"], cell.get("judged by", [])),
+            f"{cell['accuracy']:.3f}",
+            "" if gap is None else f"{gap['mean']:+.3f} ({gap['low']:+.3f} to {gap['high']:+.3f})",
+            str(cell["questions"]),
+            str(cell["tokens"]),
+            "" if cell.get("cost") is None else f"{cell['cost']:.4g}",
+        ]
+
+
+def _named(asked: str, served: Sequence[str]) -> str:
+    """Who was asked for, and who answered where the endpoint says that it was another."""
+    return asked if served in ([], [asked]) else f"{asked} ({', '.join(served)})"
+
+
+def answer_notes(document: Mapping[str, Json]) -> Iterator[str]:
+    """What must be known to read the answers."""
+    answers, spent = document["answers"], document.get("spent")
+    if spent:
+        cost = "" if spent["cost"] is None else f", which cost {spent['cost']:.4g}"
+        yield f"this run made {spent['calls']} calls and took {spent['tokens']} tokens{cost}"
+    if answers["left out"]:
+        yield f"{answers['left out']} questions have no right answer to judge by and were left out"
+    if answers["void"]:
+        yield f"VOID: memories were not kept, the first: {answers['not kept'][0]}"
+    for name, cell in answers["cells"].items():
+        if any(len(cell.get(served, [])) > 1 for served in ("served", "judged by")):
+            yield f"{name}: another model was served in between, so that its accuracy is of no single one"
+
+
+def notes(document: Mapping[str, Json]) -> Iterator[str]:
+    """What must be known to read the table."""
+    summary, run, cases = document["summary"], document["run"], document["cases"]
+    yield (
+        f"{run['set']}, {run['split']}: {cases['done']} of {cases['of']} cases, "
+        f"{summary['views'].get('all', {'n': 0})['n']} questions, {summary['ingest']['items']} memories, "
+        f"store {run['store']}, embedder {run['embedder']} (each text embedded once), "
+        f"digest {document['digest']}"
+    )
+    if summary["void"]:
+        count, first = summary["ingest"]["shortfall count"], summary["ingest"]["shortfall"][0]
+        yield f"VOID: {count} memories were not kept, the first: {first}"
+    ceilings = {name: value for name, value in summary["ceilings"].items() if value < 0.9995}
+    if ceilings:
+        best = ", ".join(f"{name} {value:.3f}" for name, value in ceilings.items())
+        yield f"no ranking can exceed {best}: some questions have more evidence than places"
+    yield from _four(summary)
+    if "recall_ms" in document["timing"]:
+        spent = document["timing"]["recall_ms"]
+        yield f"recall p50 {spent['p50']} ms, p95 {spent['p95']} ms, query embedded beforehand"
+
+
+def _four(summary: Mapping[str, Json]) -> Iterator[str]:
+    ours = summary["views"].get("answerable", summary["views"].get("all", {"systems": {}}))["systems"]
+    means = ours.get(OURS, {})
+    said = {
+        "recency": "freshest relevant memory first",
+        "efficiency": "share of all tokens that the default recall returns",
+        "relevancy": "mean cosine of what it returns",
+        "accuracy-bound": "all evidence within 1,024 tokens",
+    }
+    parts = [f"{name} {means[name]:.3f} ({what})" for name, what in said.items() if name in means]
+    if parts:
+        yield "; ".join(parts)
+
+
+def _cells(target: Target, summary: Mapping[str, Json]) -> list[str]:
+    ours = target.figure(summary)
+    rivals = [_shown(target.figure(summary, name)) for name in NAMES]
+    headline = target.where == f"views/{summary['view']}/{target.metric}"
+    sure = summary["intervals"].get(target.metric, {}) if headline else {}
+    span = f"{sure[OURS]['low']:.3f}-{sure[OURS]['high']:.3f}" if sure else ""
+    return [
+        target.label,
+        _shown(ours),
+        span,
+        *rivals,
+        _shown(target.floor),
+        _shown(target.aim),
+        target.verdict(ours),
+    ]
+
+
+def _bound(less: bool, value: float | None) -> str:
+    return f"<= {_shown(value)}" if less and value is not None else _shown(value)
+
+
+def _shown(figure: float | None) -> str:
+    if figure is None:
+        return ""
+    return str(figure) if isinstance(figure, int) else f"{figure:.3f}"

@@ -1,0 +1,229 @@
+"""The four operations of OpenWOP's MemoryAdapter, bound to a tenant and, while it lasts, to a run."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from memorywire.journal.runs import Run, RunRead
+from memorywire.model.answers import Forgotten
+from memorywire.model.change import Base, Change, End, EndReason, Put
+from memorywire.model.errors import ApprovalPending, Forbidden, InvalidRequest, ValueTooLarge
+from memorywire.model.record import Json, MemoryType, Record, Scope
+from memorywire.model.requests import Forget, Remember
+from memorywire.model.values import dataclass
+from memorywire.model.where import Where
+from memorywire.pipeline.commit import Plan
+from memorywire.pipeline.context import Context
+from memorywire.pipeline.perform import perform
+from memorywire.pipeline.remember import draft
+from memorywire.pipeline.sanitize import cleaned
+from memorywire_openwop.entries import LIMIT, LIMIT_MOST, Draft, Wanted
+from memorywire_openwop.refs import CONVERSATION, SCRATCHPAD, is_of_a_run, locate, of_run
+from memorywire_openwop.rules import Rule
+from memorywire_openwop.vault import Vault
+from memorywire_openwop.view import one_standing, standing
+
+Telling: TypeAlias = Callable[[str, Mapping[str, Json]], Awaitable[None]]
+Showing: TypeAlias = Callable[[Sequence[RunRead]], Awaitable[None]]
+
+SOURCE = "openwop"
+_EVER = 0
+
+
+async def untold(type: str, payload: Mapping[str, Json]) -> None:
+    """The listener for when no run is told of what is done."""
+
+
+async def unshown(reads: Sequence[RunRead]) -> None:
+    """The note-taker for reads that nobody will replay."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visitor:
+    """Who asks, of which tenant, and which agents' memories they may reach."""
+
+    name: str
+    tenant: str
+    reaches: Callable[[str], bool] = lambda _: True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """A memory and the change behind which it is read; None for what is there now."""
+
+    scope: Scope
+    behind: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapter:
+    """Lists, gets, puts and deletes entries. What is out of reach reads as empty and cannot be written.
+
+    Bound to a run, it shows memory as it stood when the run began, except for the run's own memories.
+    """
+
+    context: Context
+    visitor: Visitor
+    vault: Vault
+    rules: frozenset[Rule]
+    max_bytes: int
+    run: Run | None = None
+    tell: Telling = untold
+    show: Showing = unshown
+
+    async def list(self, ref: str, wanted: Wanted) -> list[Record]:
+        """The newest entries first."""
+        place = self._readable(ref)
+        if place is None:
+            return []
+        context = await self.context.serving(place.scope)
+        found = await standing(self._where(place.scope), place.behind, context)
+        tagged = [record for record in found if wanted.tag is None or wanted.tag in record.tags]
+        first = Rule.NEWEST_FIRST in self.rules
+        tagged.sort(key=lambda record: (record.created_at, record.id), reverse=first)
+        usual = LIMIT if Rule.DEFAULT_LIMIT in self.rules else 0
+        shown = tagged[: min(wanted.limit or usual, LIMIT_MOST)]
+        await self._note(shown)
+        return shown
+
+    async def get(self, ref: str, id: str) -> Record | None:
+        """The entry; None when there is none to be seen from here."""
+        place = self._readable(ref)
+        if place is None:
+            return None
+        context = await self.context.serving(place.scope)
+        found = await one_standing(self._where(place.scope), id, place.behind, context)
+        await self._note([] if found is None else [found])
+        return found
+
+    async def put(self, ref: str, entry: Draft) -> Record:
+        """Keep an entry under an id of the host's; what is kept is what comes back."""
+        return await self._put(ref, self.writable(ref), entry)
+
+    async def fold(self, ref: str, entry: Draft, sources: Sequence[Record]) -> Record:
+        """Keep an entry in the place of those it was made of."""
+        return await self._put(ref, self.writable(ref), entry, sources)
+
+    async def delete(self, ref: str, id: str) -> bool:
+        """End an entry, for those who look from now on; whether there was one."""
+        scope = self.writable(ref)
+        context = await self.context.serving(scope)
+        if await one_standing(self._where(scope), id, None, context) is None:
+            return False
+        if Rule.DELETION not in self.rules:
+            return True
+        done = await perform(Forget(scope=scope, ids=(id,)), self.context)
+        if isinstance(done, Forgotten) and done.proposal_id is not None:
+            raise _held(done.proposal_id)
+        return True
+
+    def place(self, ref: str) -> Scope | None:
+        """The memory that is meant, if it is in reach."""
+        scope = locate(ref, self.visitor.tenant, self.rules)
+        return scope if scope is not None and self._in_reach(scope) else None
+
+    def writable(self, ref: str) -> Scope:
+        """The memory that is meant; raises Forbidden when it is not to be written from here."""
+        scope = locate(ref, self.visitor.tenant, self.rules)
+        if scope is None:
+            raise InvalidRequest("this is no reference to a memory", field="memoryRef")
+        if not self._in_reach(scope) or not self._is_bound(ref, scope):
+            raise Forbidden("this memory cannot be written from here", field="memoryRef")
+        return scope
+
+    async def _put(self, ref: str, scope: Scope, entry: Draft, sources: Sequence[Record] = ()) -> Record:
+        self._refuse_unfit(entry)
+        context = await self.context.serving(scope)
+        clean, resolved = self.vault.cleaned(self._request(scope, entry, sources))
+        asked = await cleaned(clean, context)
+        now = context.clock()
+        fresh = draft(asked.request)
+        record = replace(fresh, id=context.mint(), created_at=now, updated_at=now, trust=asked.trust)
+        change = Change(
+            id=context.mint(),
+            operation="remember",
+            scope=scope,
+            at=now,
+            put=(Put(record=record, base=Base.NOTHING, unique=Rule.OWN_IDS not in self.rules),),
+            end=tuple(_folded(source, record) for source in sources),
+        )
+        request = replace(asked.request, id=record.id)
+        done = await context.submit(Plan(change=change, request=request, secrets=(*resolved, *asked.secrets)))
+        if done.proposal_id is not None:
+            raise _held(done.proposal_id)
+        if Rule.EVENTS in self.rules:
+            await self.tell("memory.written", {"memoryRef": ref, "memoryId": record.id})
+        return record
+
+    async def _note(self, found: Sequence[Record]) -> None:
+        """Note what a replay will need; the run's own memories are erased with it, so they are not noted."""
+        lasting = [record for record in found if not is_of_a_run(record.scope)]
+        await self.show([RunRead(scope=one.scope, id=one.id, version=one.version) for one in lasting])
+
+    def _request(self, scope: Scope, entry: Draft, sources: Sequence[Record]) -> Remember:
+        tags = tuple(dict.fromkeys(entry.tags))
+        return Remember(
+            scope=scope,
+            type=MemoryType.SEMANTIC,
+            content=entry.content,
+            tags=tuple(tag for tag in tags if tag) if Rule.BLANK_TAGS in self.rules else tags,
+            expires_at=entry.expires_at,
+            source=SOURCE,
+            session_id=None if self.run is None else self.run.id,
+            supersedes=tuple(source.id for source in sources),
+            derived_from=tuple(source.id for source in sources),
+        )
+
+    def _refuse_unfit(self, entry: Draft) -> None:
+        size = len(entry.content.encode())
+        if size > self.max_bytes and Rule.SIZE in self.rules:
+            raise ValueTooLarge(
+                f"the entry is {size} bytes, {self.max_bytes} are allowed",
+                field="entry.content",
+                fix="keep large things elsewhere and refer to them",
+            )
+        past = entry.expires_at is not None and entry.expires_at <= self.context.clock()
+        if past and Rule.FUTURE_ONLY in self.rules:
+            raise InvalidRequest("expiresAt is not in the future", field="entry.expiresAt")
+
+    def _readable(self, ref: str) -> _Place | None:
+        scope = self.place(ref)
+        if scope is None or not self._is_bound(ref, scope):
+            return None
+        if self.run is None or is_of_a_run(scope) or Rule.SNAPSHOT not in self.rules:
+            return _Place(scope=scope)
+        return _Place(scope=scope, behind=self.run.moments.get(ref))
+
+    def _in_reach(self, scope: Scope) -> bool:
+        if is_of_a_run(scope):
+            return self.run is not None and scope in own_memories(self.run).values()
+        mine = scope.tenant == self.visitor.tenant or Rule.ISOLATION not in self.rules
+        return mine and self.visitor.reaches(scope.agent)
+
+    def _is_bound(self, ref: str, scope: Scope) -> bool:
+        return (
+            self.run is None
+            or ref in self.run.moments
+            or is_of_a_run(scope)
+            or Rule.BINDING not in self.rules
+        )
+
+    def _where(self, scope: Scope) -> Where:
+        return Where(scope=scope, alive_at=self.context.clock() if Rule.EXPIRY in self.rules else _EVER)
+
+
+def own_memories(run: Run) -> dict[str, Scope]:
+    """The memories that belong to a run alone while it lasts, by purpose."""
+    return {kind: of_run(run.id, run.tenant, kind) for kind in (SCRATCHPAD, CONVERSATION)}
+
+
+def _folded(source: Record, into: Record) -> End:
+    return End(id=source.id, version=source.version, reason=EndReason.SUPERSEDED, into=into.id)
+
+
+def _held(proposal_id: str) -> ApprovalPending:
+    return ApprovalPending(
+        "a person has to agree first; nothing has changed until then",
+        proposal_id=proposal_id,
+        fix="wait for the decision, and look again in a later run",
+    )

@@ -1,0 +1,108 @@
+"""What a host says of itself: the discovery document, the profiles that follow from it, and its agents."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.projections import (
+    LONG_TERM,
+    degraded,
+    openwop_agents,
+    openwop_dimensions,
+    openwop_memory,
+)
+from memorywire.model.record import Json
+from memorywire.wire import strict
+from memorywire_openwop.entries import refuse_others
+from memorywire_openwop.host import Host
+from memorywire_openwop.rules import Rule
+
+CORE: Final = "openwop-core"
+MEMORY: Final = "openwop-memory"
+
+_COUNTS = ("clarificationRounds", "schemaRounds", "envelopesPerTurn")
+_TEXTS = ("agentId", "persona", "label", "modelClass", "packName", "packVersion")
+
+
+def document(host: Host) -> dict[str, Json]:
+    """The document at `/.well-known/openwop`; the families also stand where earlier versions had them."""
+    memory, agents = _families(host)
+    said: dict[str, Json] = {
+        "protocolVersion": "1.0",
+        "implementation": {"name": "memorywire"},
+        "supportedEnvelopes": [],
+        "schemaVersions": {},
+        "limits": dict.fromkeys(_COUNTS, 0),
+        "memory": memory,
+        "agents": agents,
+        "replay": {"supported": host.serves.has_runs, "modes": ["replay"] if host.serves.has_runs else []},
+        "multiAgent": {"executionModel": {"version": host.serves.execution_model}},
+        "fixtures": list(host.fixtures),
+        "capabilities": {"memory": memory, "agents": agents},
+    }
+    derived = profiles(said) if Rule.PROFILE in host.rules else (CORE, MEMORY)
+    return {**said, "profiles": list(derived)}
+
+
+def profiles(said: Mapping[str, Json]) -> tuple[str, ...]:
+    """The profiles that a discovery document satisfies; nobody has to claim them."""
+    if not _is_core(said):
+        return ()
+    memory, agents = said.get("memory", {}), said.get("agents", {})
+    keeps = memory.get("supported") is True and memory.get("writable") is not False
+    lasts = LONG_TERM in agents.get("memoryBackends", ())
+    return (CORE, MEMORY) if keeps and lasts else (CORE,)
+
+
+def manifest(body: Mapping[str, Json]) -> dict[str, Json]:
+    """An agent as its pack describes it; raises InvalidRequest when something is missing."""
+    refuse_others(body, "agent", (*_TEXTS, "toolAllowlist", "hasHandoffSchemas", "memoryShape"))
+    if not all(isinstance(body.get(name), str) and body[name] for name in _TEXTS):
+        raise InvalidRequest(f"an agent has the texts {', '.join(_TEXTS)}", field="agent")
+    context, shape = body.get("toolAllowlist", []), body.get("memoryShape", {})
+    if not isinstance(context, list) or not isinstance(shape, Mapping):
+        raise InvalidRequest("toolAllowlist is a list, memoryShape an object", field="agent")
+    said = {name: body[name] for name in _TEXTS}
+    handoff = body.get("hasHandoffSchemas") is True
+    return {**said, "toolAllowlist": context, "hasHandoffSchemas": handoff, "memoryShape": dict(shape)}
+
+
+def manifests_from(data: bytes) -> tuple[dict[str, Json], ...]:
+    """The agents of a file."""
+    listed = strict.parse(data)
+    if not isinstance(listed, list):
+        raise InvalidRequest("the agents are a JSON list", field="openwop-agents")
+    return tuple(map(manifest, listed))
+
+
+def inventory(host: Host, manifests: Iterable[Mapping[str, Json]]) -> dict[str, Json]:
+    """What `/v1/agents` says: each agent, and what it asks of memory that is not there."""
+    satisfied = openwop_dimensions(*_families(host), host.serves, long_term=host.edition.long_term)
+    agents = sorted((_agent(one, satisfied, host) for one in manifests), key=lambda one: one["agentId"])
+    return {"agents": agents, "total": len(agents)}
+
+
+def _families(host: Host) -> tuple[dict[str, Json], dict[str, Json]]:
+    """`memory` and `agents`."""
+    wired = host.container.capabilities
+    memory, agents = openwop_memory(wired, host.serves), openwop_agents(wired, host.serves)
+    if Rule.NAMES not in host.rules:
+        agents = {**agents, "memoryBackends": ["longTerm" for _ in agents["memoryBackends"]]}
+    return memory, agents
+
+
+def _agent(manifest: Mapping[str, Json], satisfied: tuple[str, ...], host: Host) -> dict[str, Json]:
+    shape, word = manifest["memoryShape"], host.edition.long_term
+    missing = degraded(shape, satisfied, long_term=word) if Rule.DEGRADATION in host.rules else ()
+    said = dict(manifest)
+    return {**said, "memoryDegraded": True, "degradedMemoryDimensions": list(missing)} if missing else said
+
+
+def _is_core(said: Mapping[str, Json]) -> bool:
+    limits = said.get("limits", {})
+    return (
+        str(said.get("protocolVersion")).startswith("1.")
+        and isinstance(said.get("supportedEnvelopes"), list)
+        and isinstance(said.get("schemaVersions"), Mapping)
+        and all(isinstance(limits.get(name), int) and limits[name] >= 0 for name in _COUNTS)
+    )

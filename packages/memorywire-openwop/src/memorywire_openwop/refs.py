@@ -1,0 +1,72 @@
+"""References to memories: issued here, opaque to everybody else, and checked before anything is looked up."""
+
+import base64
+import binascii
+import json
+import re
+from typing import Final
+
+from memorywire.model.record import Scope
+from memorywire_openwop.rules import Rule
+
+REF_CHARS: Final = 1_500
+SCRATCHPAD: Final = "scratchpad"
+CONVERSATION: Final = "conversation"
+
+_ISSUED = "mwr_"
+_SCHEME = "mem://"
+_OF_RUN = "openwop-run:"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}")
+_NAME_CHARS = 256
+
+
+def issue(scope: Scope) -> str:
+    """The reference to the memory of a scope."""
+    said = json.dumps([scope.tenant, scope.agent, scope.user], ensure_ascii=False, separators=(",", ":"))
+    return _ISSUED + base64.urlsafe_b64encode(said.encode()).decode().rstrip("=")
+
+
+def locate(ref: str, tenant: str, rules: frozenset[Rule]) -> Scope | None:
+    """The scope that a reference means; None for what is no reference.
+
+    It was issued here, or is the name of an agent of the tenant, or `mem://` with names between slashes, as
+    the published scenarios have it: `mem://a/b` is the memory of the agent `a/b` of the tenant.
+    """
+    if Rule.WELL_FORMED in rules and len(ref) > REF_CHARS:
+        return None
+    if ref.startswith(_ISSUED):
+        return _issued(ref)
+    named = ref.removeprefix(_SCHEME)
+    if Rule.WELL_FORMED in rules and not _names_an_agent(named, path=named != ref):
+        return None
+    return Scope(tenant=tenant, agent=named)
+
+
+def _names_an_agent(named: str, *, path: bool) -> bool:
+    parts = named.split("/") if path else [named]
+    return len(named) <= _NAME_CHARS and all(_NAME.fullmatch(part) for part in parts)
+
+
+def of_run(run: str, tenant: str, kind: str) -> Scope:
+    """The memory that a run has to itself while it lasts."""
+    return Scope(tenant=tenant, agent=f"{_OF_RUN}{run}:{kind}")
+
+
+def is_of_a_run(scope: Scope) -> bool:
+    return scope.agent.startswith(_OF_RUN)
+
+
+def _issued(ref: str) -> Scope | None:
+    body = ref.removeprefix(_ISSUED)
+    try:
+        tenant, agent, user = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+        scope = Scope(tenant=tenant, agent=agent, user=user)
+        named = isinstance(tenant, str) and _is_name(agent) and (user is None or _is_name(user))
+        return scope if named and issue(scope) == ref else None
+    except (binascii.Error, TypeError, ValueError, RecursionError):
+        return None
+
+
+def _is_name(value: object) -> bool:
+    """Whether the wire would accept this name: no memory is made that other doors could not name."""
+    return isinstance(value, str) and 0 < len(value) <= _NAME_CHARS and "\0" not in value

@@ -1,0 +1,155 @@
+"""The OpenWOP host as applications that the HTTP door mounts."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import NoReturn
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Scope
+
+from memorywire.app import Container
+from memorywire.model.errors import Forbidden, MemorywireError, NotFound, Unauthenticated, WrongMethod
+from memorywire.model.projections import Edition, host_over
+from memorywire.model.record import Json
+from memorywire.server.callers import Caller, Doorkeeper
+from memorywire.server.http.answers import as_json
+from memorywire.server.http.app import WRONG_METHOD, Mounted
+from memorywire.server.http.endpoint import Door, Limits
+from memorywire.server.http.handlers import Endpoint
+from memorywire.server.oidc import Provider
+from memorywire_openwop.discovery import document
+from memorywire_openwop.fixtures import AGENTS, workflows
+from memorywire_openwop.host import RUN_HOURS, Host
+from memorywire_openwop.rules import ALL, Rule
+from memorywire_openwop.server.answers import as_envelope
+from memorywire_openwop.server.desk import Desk, admitted
+from memorywire_openwop.server.endpoints import NEEDS, READING, TESTING, WRITING, Verb
+
+DISCOVERY = "/.well-known/openwop"
+PATH = "/v1"
+_LOOK_SECONDS = 600.0
+_HOUR_SECONDS = 3_600
+
+
+def openwop_mounts(
+    container: Container,
+    *,
+    local: bool,
+    provider: Provider | None = None,
+    manifests: Sequence[Mapping[str, Json]] = (),
+    testing: bool = False,
+    limits: Limits | None = None,
+    rules: frozenset[Rule] = ALL,
+    run_hours: float = RUN_HOURS,
+    edition: str = Edition.V1_14,
+) -> list[Mounted]:
+    """What `serve` mounts. `testing` adds the workflows, agents and addresses of the published scenarios.
+
+    No run lasts longer than `run_hours`. `edition` is the one of the suite whose names are used.
+    """
+    door = Door(container, limits or Limits())
+    host = Host(
+        container,
+        door.journal,
+        serves=host_over(container.capabilities),
+        workflows=workflows() if testing else {},
+        rules=rules,
+        run_hours=run_hours,
+        edition=Edition(edition),
+    )
+    desk = Desk(host=host, door=door, manifests=(*manifests, *AGENTS) if testing else manifests)
+    doorkeeper = Doorkeeper(door.journal, container.context.clock, trusting=local, provider=provider)
+
+    @asynccontextmanager
+    async def running() -> AsyncIterator[None]:
+        looking = asyncio.create_task(_end_overdue(host, min(_LOOK_SECONDS, run_hours * _HOUR_SECONDS)))
+        yield
+        looking.cancel()
+        with suppress(asyncio.CancelledError):
+            await looking
+        await door.drain()
+        await doorkeeper.close()
+
+    posts = {**WRITING, **TESTING} if testing else WRITING
+    app = _application([*_routes("POST", posts, desk), *_routes("GET", READING, desk)])
+    return [
+        Mounted(
+            path=DISCOVERY,
+            app=_application([Route(DISCOVERY, _discovery(host))]),
+            entry=_anybody,
+            words=as_envelope,
+        ),
+        Mounted(
+            path=PATH,
+            app=app,
+            name="openwop",
+            running=running,
+            entry=partial(_bearer, doorkeeper),
+            words=as_envelope,
+            hosting=True,
+        ),
+    ]
+
+
+async def _end_overdue(host: Host, every: float) -> NoReturn:
+    """End what has lasted too long, again and again, also what another process left behind."""
+    while True:
+        with suppress(MemorywireError):  # a journal that is away has another turn
+            await host.end_overdue()
+        await asyncio.sleep(every)
+
+
+def _application(routes: Sequence[Route]) -> Starlette:
+    app = Starlette(routes=routes, exception_handlers={MemorywireError: _problem, HTTPException: _problem})
+    app.router.redirect_slashes = False
+    return app
+
+
+def _routes(method: str, verbs: Mapping[str, Verb], desk: Desk) -> list[Route]:
+    return [Route(path, _endpoint(method, verb, desk), methods=[method]) for path, verb in verbs.items()]
+
+
+def _endpoint(method: str, verb: Verb, desk: Desk) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        request.state.operation = "openwop"
+        visitor = admitted(request, NEEDS[method])
+        return await desk.door.finish(verb(request, desk, visitor))
+
+    return endpoint
+
+
+def _discovery(host: Host) -> Endpoint:
+    async def endpoint(_: Request) -> Response:
+        return as_json(document(host))
+
+    return endpoint
+
+
+async def _anybody(_: Scope) -> None:
+    """Admits everybody: what a host can do is public."""
+
+
+async def _bearer(doorkeeper: Doorkeeper, scope: Scope) -> Caller | None:
+    """The caller; a refusal is passed on, so that the application words it as this contract does."""
+    headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+    try:
+        return await doorkeeper.admit(headers.get(b"authorization"), headers.get(b"memorywire-tenant"))
+    except (Unauthenticated, Forbidden) as refusal:
+        scope.setdefault("state", {})["refusal"] = refusal
+        return None
+
+
+async def _problem(request: Request, error: Exception) -> Response:
+    """Ours, or what the router says, in the one envelope."""
+    if isinstance(error, MemorywireError):
+        request.state.visit.code = error.code
+        return as_envelope(error)
+    wrong = isinstance(error, HTTPException) and error.status_code == WRONG_METHOD
+    headers = error.headers if isinstance(error, HTTPException) else None
+    return as_envelope(WrongMethod("not by that method") if wrong else NotFound("no such address"), headers)

@@ -1,0 +1,58 @@
+"""Options and applications that other packages add to `memorywire serve`, by entry point."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from memorywire.server.http.app import Mounted
+
+GROUP = "memorywire.mounts"
+
+F = TypeVar("F", bound=Callable[..., Any])
+OpenMounts = Callable[..., "list[Mounted]"]
+
+
+class Mountable(Protocol):
+    """What an entry point of the group names."""
+
+    @property
+    def options(self) -> Sequence[click.Option]:
+        """The options that `memorywire serve` gets."""
+
+    def prepare(self, **values: Any) -> OpenMounts | None:
+        """Read the values of its options; None unless they ask for it.
+
+        The callable takes the container and `local`, `provider` and `limits`, once the memory is open.
+        """
+
+
+def add_mount_options(command: F) -> F:
+    """Give a command the options of every installed mountable."""
+    # What click.option() does for options that are made on the spot: they are collected in reverse.
+    collected = command.__dict__.setdefault("__click_params__", [])
+    for mountable in _installed():
+        collected.extend(reversed(mountable.options))
+    return command
+
+
+def prepare_mounts(values: dict[str, Any]) -> list[OpenMounts]:
+    """Take the options of the mountables out of `values`, and prepare those that are asked for."""
+    prepared = [
+        mountable.prepare(**{name: values.pop(name) for name in _names(mountable)})
+        for mountable in _installed()
+    ]
+    return [mounts for mounts in prepared if mounts is not None]
+
+
+def _names(mountable: Mountable) -> list[str]:
+    return [option.name for option in mountable.options if option.name]
+
+
+def _installed() -> Iterator[Mountable]:
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=GROUP):
+        mountable: Mountable = point.load()
+        yield mountable

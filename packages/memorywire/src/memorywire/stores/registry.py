@@ -1,0 +1,149 @@
+"""Opens a store by URL: the scheme names the room, and other packages add rooms by entry point."""
+
+import asyncio
+import re
+from collections.abc import Awaitable
+from importlib import import_module
+from typing import Protocol, cast
+
+from memorywire.model.errors import InvalidRequest, MemorywireError, StoreUnavailable
+from memorywire.model.space import Space
+from memorywire.stores.contract import Store
+
+GROUP = "memorywire.stores"
+
+# Listed here as well as in the package's own entry points: reading the metadata of every installed
+# package would cost more than opening either of these stores.
+BUILT_IN = {
+    "graph": "memorywire.stores.graph",
+    "http": "memorywire.stores.remote",
+    "https": "memorywire.stores.remote",
+    "markdown": "memorywire.stores.markdown",
+    "memory": "memorywire.stores.memory",
+    "postgres": "memorywire.stores.postgres",
+    "postgresql": "memorywire.stores.postgres",
+    "shards+postgresql": "memorywire.stores.shards",
+    "sqlite": "memorywire.stores.sqlite",
+}
+
+ADAPTED = frozenset(
+    ("chroma", "cognee", "graphiti", "langgraph", "letta", "mem0", "mem9", "memos", "sqlite-vec", "zep")
+)
+"""Schemes of the package memorywire-adapters, named here so that an error can say what to install."""
+
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")
+
+
+class Opener(Protocol):
+    """What an entry point of the group names."""
+
+    def __call__(self, url: str, *, space: Space) -> Awaitable[Store]: ...
+
+
+async def open_store(url: str, *, space: Space) -> Store:
+    """The store this URL names, ready for use, whose vectors are of `space`.
+
+    Raises InvalidRequest for a URL nobody can open. No error repeats the URL, which may hold a password.
+    """
+    # On a thread: loading a store's module takes long enough for an event loop to notice.
+    scheme = _scheme(url)
+    opener = await asyncio.to_thread(_opener, scheme)
+    return await opener(url, space=space) if scheme in BUILT_IN else await _opened(opener, url, space)
+
+
+def check_scheme(url: str) -> None:
+    """Raise InvalidRequest unless somebody here opens such URLs; nothing is opened."""
+    scheme = _scheme(url)
+    if scheme not in BUILT_IN and scheme not in known_schemes():
+        raise _unknown(scheme)
+
+
+def known_schemes() -> list[str]:
+    """Every scheme that can be opened here, sorted."""
+    from importlib.metadata import entry_points
+
+    return sorted({*BUILT_IN, *(point.name for point in entry_points(group=GROUP))})
+
+
+def _scheme(url: str) -> str:
+    found = _SCHEME.match(url)
+    if found is None:
+        raise InvalidRequest(
+            "the store is not a URL: it does not begin with a scheme",
+            field="store",
+            fix="for a file write sqlite:///folder/memory.db, or sqlite:///./memory.db for one right here",
+        )
+    return found.group(1)
+
+
+def _opener(scheme: str) -> Opener:
+    try:
+        if scheme in BUILT_IN:
+            return cast(Opener, import_module(BUILT_IN[scheme]).open_store)
+        return _from_entry_point(scheme)
+    except ImportError as error:
+        raise StoreUnavailable(
+            f"the store {scheme} needs the module {error.name}, which is not installed", field="store"
+        ) from error
+
+
+def _from_entry_point(scheme: str) -> Opener:
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=GROUP, name=scheme):
+        try:
+            return cast(Opener, point.load())
+        except AttributeError as error:
+            raise StoreUnavailable(
+                f"the entry point of the store {scheme} leads nowhere: {error}",
+                field="store",
+                fix=f'name a function that is there: {scheme} = "module:open_store"',
+            ) from error
+    raise _unknown(scheme)
+
+
+def _unknown(scheme: str) -> InvalidRequest:
+    if scheme in ADAPTED:
+        return InvalidRequest(
+            f"{scheme}:// needs the package memorywire-adapters, which is not installed",
+            field="store",
+            fix=f"pip install 'memorywire-adapters[{scheme}]'",
+        )
+    return InvalidRequest(
+        f"no store is known for the scheme {scheme}",
+        field="store",
+        fix=f"use one of: {', '.join(f'{name}://' for name in known_schemes())}",
+    )
+
+
+async def _opened(opener: Opener, url: str, space: Space) -> Store:
+    """Open a store of another package; what goes wrong there is reported as its fault, not ours."""
+
+    async def asked() -> Store:
+        return await opener(url, space=space)
+
+    (store,) = await asyncio.gather(asked(), return_exceptions=True)
+    if isinstance(store, Exception) and not isinstance(store, MemorywireError):
+        raise _their_fault(_scheme(url), store) from store
+    if isinstance(store, BaseException):
+        raise store
+    if not hasattr(store, "features"):
+        raise StoreUnavailable(
+            f"the store {_scheme(url)} opened as {type(store).__name__}, which is no store",
+            field="store",
+            fix="let its `open_store` return a `memorywire.stores.contract.Store`",
+        )
+    return store
+
+
+def _their_fault(scheme: str, error: Exception) -> StoreUnavailable:
+    """What was raised, and where in their code; not what it says, which may repeat the URL."""
+    from traceback import extract_tb
+
+    _, *theirs = extract_tb(error.__traceback__)
+    place = f" in line {theirs[0].lineno} of {theirs[0].filename}" if theirs else ""
+    return StoreUnavailable(
+        f"the package of the store {scheme} raised {type(error).__name__}{place}",
+        field="store",
+        fix="tell whoever made it, or mend it: for what a store cannot do it raises StoreUnavailable",
+    )
