@@ -41,7 +41,8 @@ unit: $(VENV)/.dev
 bench: $(VENV)/.bench  ## measure remember and recall beside the reference design
 	@$(VENV)/bin/memorywire bench $(BENCH)
 
-figures: $(VENV)/bin/python  ## what an install weighs, how fast it starts
+figures: $(VENV)/.dev  ## how large the core is, how its paths and names read; what an install weighs
+	@$(PY) tools/figures.py
 	@$(PY) tools/footprint.py
 
 torture: $(VENV)/.dev  ## kill writers, cut the power, tamper with ledgers, many times
