@@ -21,8 +21,8 @@ from typing import Any
 import apsw
 
 from memorywire import Memory, MemorywireError
+from memorywire.journal.audit import find_faults
 from memorywire.journal.signer import Notary
-from memorywire.journal.soundness import find_faults
 from memorywire.stores.sqlite.connection import connect, map_errors
 from memorywire.stores.sqlite.location import Location
 

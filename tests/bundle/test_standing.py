@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from memorywire import Memory
-from memorywire.journal.audit import examine
+from memorywire.journal.audit import examine, verify_export
 from memorywire.journal.backup import backup
-from memorywire.journal.export import verify_export
 from memorywire.journal.sqlite import SqliteJournal
 from memorywire.migrate.evidence import verified
 from memorywire.migrate.lines import lines_of

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import apsw
 import pytest
 
-from memorywire.journal.export import verify_export
+from memorywire.journal.audit import verify_export
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest
 from memorywire.sync import Memory
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memorywire.journal.audit import exported, proven
-from memorywire.journal.export import verify_export
+from memorywire.journal.audit import exported, proven, verify_export
 from memorywire.journal.ledger import Filters
 from memorywire.journal.signed_notes import Signer
 from memorywire.journal.signer import Notary

@@ -11,7 +11,7 @@ import pytest
 from memorywire.app import Governance, open_container
 from memorywire.client import events
 from memorywire.client.memory import Memory
-from memorywire.journal import notifications as listening
+from memorywire.journal import postgres as listening
 from memorywire.model.clock import system_clock
 from memorywire.server.webhooks import Courier
 from memorywire.stores.postgres.database import Connection, fetch

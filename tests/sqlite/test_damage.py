@@ -11,9 +11,9 @@ import apsw
 import pytest
 
 from memorywire import Memory, MemorywireError
+from memorywire.journal.audit import find_faults
 from memorywire.journal.backup import backup, restore
 from memorywire.journal.signer import Notary
-from memorywire.journal.soundness import find_faults
 from memorywire.model.errors import StoreCorrupt
 from memorywire.stores.sqlite.connection import connect
 from memorywire.stores.sqlite.damage import count_unchecked

@@ -129,7 +129,7 @@ def verify(
     elif file is None:
         answer = _examined(cli, saved, keys, contents=contents, state=state)
     else:
-        from memorywire.journal.export import verify_export
+        from memorywire.journal.audit import verify_export
 
         report = verify_export((line.rstrip("\n") for line in file), keys=keys, checkpoints=saved)
         answer = _answer(report, key)
@@ -414,7 +414,7 @@ def _deliver(cli: CliContext, lines: Iterator[str], output: Path | None) -> None
         for line in lines:
             click.echo(line)
         return
-    from memorywire.journal.export import write_lines
+    from memorywire.journal.audit import write_lines
 
     count = write_lines(lines, output)
     cli.show(

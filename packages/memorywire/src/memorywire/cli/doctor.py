@@ -137,10 +137,10 @@ def _store(cli: CliContext, url: str) -> dict[str, Json]:
 
 def _rows(path: Path) -> dict[str, Json]:
     """What is wrong with the rows and the ledger of a SQLite file, and how many rows have no checksum."""
+    from memorywire.journal.audit import find_faulty_rows
     from memorywire.journal.ledger import is_there as is_ledger_there
     from memorywire.journal.sealing import exposure
     from memorywire.journal.signer import Notary
-    from memorywire.journal.soundness import find_faulty_rows
     from memorywire.stores.sqlite.connection import connect, map_errors, snapshot
     from memorywire.stores.sqlite.damage import count_unchecked
     from memorywire.stores.sqlite.location import Location

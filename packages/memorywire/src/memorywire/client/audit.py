@@ -130,8 +130,7 @@ def _notary(journal: SqliteJournal) -> Notary:
 
 
 def _export(db: apsw.Connection, notary: Notary, wanted: Filters | None, path: Path) -> int:
-    from memorywire.journal.audit import exported
-    from memorywire.journal.export import write_lines
+    from memorywire.journal.audit import exported, write_lines
 
     lines = exported(db, notary, wanted)
     try:

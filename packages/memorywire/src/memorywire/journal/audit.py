@@ -1,21 +1,232 @@
 """What an auditor asks of a ledger and the files beside it, in one snapshot of the database."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from pathlib import Path
+from typing import TypeVar
 
 import apsw
 
 from memorywire.journal import ledger
 from memorywire.journal.entries import commitment, record_digest
-from memorywire.journal.export import export_all, export_some
-from memorywire.journal.ledger import Filters, Row, Salted
+from memorywire.journal.ledger import Filters, Row, Salted, head, is_there, rows
+from memorywire.journal.merkle import EMPTY, Tree, is_consistent, root_from_inclusion
 from memorywire.journal.sealing import sealed_size
-from memorywire.journal.signed_notes import Checkpoint, Verifier
+from memorywire.journal.signed_notes import Checkpoint, Verifier, parse_checkpoint, parse_verifier
 from memorywire.journal.signer import Notary
 from memorywire.journal.state import StateReport, compare
-from memorywire.journal.verify import Report, verify
-from memorywire.model.errors import NotFound
-from memorywire.model.record import Record
+from memorywire.journal.verify import Fault, Report, compared, unsigned, verify
+from memorywire.model.counting import counted
+from memorywire.model.errors import InvalidRequest, NotFound
+from memorywire.model.record import Json, Record
 from memorywire.model.values import dataclass
+from memorywire.stores.sqlite.damage import find_damaged_pages, find_damaged_rows
+
+T = TypeVar("T")
+
+_FORMAT = "memorywire ledger 1"
+
+
+def export_all(db: apsw.Connection, checkpoints: Sequence[Checkpoint], key: Verifier) -> Iterator[str]:
+    """Every entry, as lines without their newline."""
+    yield _header(key, head(db)[0], complete=True)
+    yield from _signed(checkpoints, _tree(db))
+    for row in rows(db):
+        yield _line({"seq": row.seq, "chain": row.chain.hex(), "body": row.body})
+
+
+def export_some(
+    db: apsw.Connection, chosen: Iterable[Row], checkpoints: Sequence[Checkpoint], key: Verifier
+) -> Iterator[str]:
+    """These entries, each with the proof that it is in the newest checkpoint; newer ones are left out.
+
+    The checkpoints that handed over from key to key come along, so that any of the keys will do.
+    """
+    newest = max(checkpoints, key=lambda c: c.size)
+    tree = _tree(db)
+    kept = [row for row in chosen if row.seq <= newest.size]
+    yield _header(key, len(kept), complete=False)
+    yield from _signed([*(c for c in checkpoints if c.handover and c != newest), newest], tree)
+    for row in kept:
+        proof = [step.hex() for step in tree.inclusion(row.seq - 1, newest.size)]
+        yield _line({"seq": row.seq, "proof": proof, "body": row.body})
+
+
+def write_lines(lines: Iterable[str], path: Path) -> int:
+    """Into a file for its owner alone; how many there were."""
+    handle = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+    with open(handle, "w", encoding="utf-8") as file:
+        return sum(1 for line in lines if file.write(f"{line}\n"))
+
+
+def verify_export(
+    lines: Iterable[str], *, keys: Sequence[Verifier] = (), checkpoints: Sequence[Checkpoint] = ()
+) -> Report:
+    """Prove an export from its lines alone; without `keys`, by the key that the file itself names.
+
+    `checkpoints` are those that somebody kept elsewhere: the file must agree with them too.
+    """
+    reader = _Reader(iter(lines))
+    try:
+        return reader.report(keys, checkpoints)
+    except _Unreadable as error:
+        return Report(entries=reader.seen, root=b"", fault=Fault(entry=reader.seen + 1, reason=str(error)))
+
+
+class _Unreadable(Exception):
+    """A line that is not what has to stand at its place."""
+
+
+@dataclass(slots=True)
+class _Reader:
+    lines: Iterator[str]
+    header: Mapping[str, Json] = field(default_factory=dict)
+    number: int = 0
+    seen: int = 0
+    held: Mapping[str, Json] | None = None
+
+    def report(self, keys: Sequence[Verifier], saved: Sequence[Checkpoint]) -> Report:
+        self.header = self._next() or {}
+        if self.header.get("export") != _FORMAT:
+            raise _Unreadable("the file does not begin as an export of a ledger")
+        trusted = keys or [_parsed(parse_verifier, self.header.get("key"))]
+        signed = self._checkpoints()
+        unproven = self._unproven(signed)
+        if self.header.get("complete") is True:
+            report = verify(self._rows(), [*signed, *saved], trusted)
+            return replace(report, fault=report.fault or self._miscounted() or unproven)
+        if not signed:
+            raise _Unreadable("the file has no checkpoint to prove its entries by")
+        if any((other.size, other.root) != (signed[-1].size, signed[-1].root) for other in saved):
+            raise _Unreadable("chosen entries can only be compared with the last checkpoint of their file")
+        return self._parts(signed, unsigned(signed, trusted) or unproven)
+
+    def _parts(self, signed: Sequence[Checkpoint], fault: Fault | None) -> Report:
+        newest = signed[-1]
+        while fault is None and (line := self._entry()) is not None:
+            fault = _disproved(line, newest)
+            self.seen += fault is None
+        return Report(
+            entries=self.seen,
+            sealed=self.seen,
+            root=newest.root,
+            checkpoints=len(signed),
+            origin=newest.origin,
+            fault=fault or self._miscounted(),
+        )
+
+    def _checkpoints(self) -> list[Checkpoint]:
+        found = []
+        while (line := self._next()) is not None and "checkpoint" in line:
+            found.append(_parsed(parse_checkpoint, line["checkpoint"]))
+        self.held = line
+        return found
+
+    def _unproven(self, signed: Sequence[Checkpoint]) -> Fault | None:
+        """The first checkpoint that is not shown to grow out of the one before."""
+        found = None
+        for older, newer in compared(signed):
+            line = self._next()
+            path = [] if line is None else _hashes(line.get("consistency"))
+            if found is None and not is_consistent(older.size, older.root, newer.size, newer.root, path):
+                reason = "the file does not show that the checkpoint behind them grew out of the one before"
+                found = Fault(entry=older.size + 1, until=newer.size, reason=reason)
+        return found
+
+    def _miscounted(self) -> Fault | None:
+        said = _whole(self.header.get("entries"))
+        if said == self.seen:
+            return None
+        return Fault(
+            entry=min(said, self.seen) + 1,
+            reason=f"the file has {counted(self.seen, 'entry')} and says {said}",
+        )
+
+    def _rows(self) -> Iterator[Row]:
+        while (line := self._entry()) is not None:
+            yield Row(_whole(line.get("seq")), str(line.get("body")), _hash(line.get("chain")))
+            self.seen += 1
+
+    def _entry(self) -> Mapping[str, Json] | None:
+        line = self._next()
+        if line is not None and not isinstance(line.get("body"), str):
+            raise _Unreadable(f"line {self.number} is not an entry")
+        return line
+
+    def _next(self) -> Mapping[str, Json] | None:
+        if self.held is not None:
+            line, self.held = self.held, None
+            return line
+        text = next(self.lines, None)
+        self.number += 1
+        return None if text is None else _object(text, self.number)
+
+
+def _header(key: Verifier, entries: int, *, complete: bool) -> str:
+    return _line({"export": _FORMAT, "key": str(key), "entries": entries, "complete": complete})
+
+
+def _signed(checkpoints: Sequence[Checkpoint], tree: Tree) -> Iterator[str]:
+    for checkpoint in checkpoints:
+        yield _line({"checkpoint": checkpoint.note.whole})
+    for older, newer in compared(checkpoints):
+        proof = tree.consistency(older.size, newer.size) if newer.size <= len(tree) else []
+        yield _line({"consistency": [step.hex() for step in proof]})
+
+
+def _tree(db: apsw.Connection) -> Tree:
+    return Tree(row.leaf or EMPTY for row in rows(db))
+
+
+def _disproved(line: Mapping[str, Json], checkpoint: Checkpoint) -> Fault | None:
+    sequence = _whole(line.get("seq"))
+    leaf = Row(sequence, str(line["body"]), b"").leaf or b""
+    root = root_from_inclusion(leaf, sequence - 1, checkpoint.size, _hashes(line.get("proof")))
+    if root == checkpoint.root:
+        return None
+    return Fault(entry=sequence, reason="is not proven to be in the signed log")
+
+
+def _parsed(parse: Callable[[str], T], text: Json) -> T:
+    try:
+        return parse(str(text))
+    except InvalidRequest as error:
+        raise _Unreadable(error.detail) from error
+
+
+def _line(value: Mapping[str, Json]) -> str:
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+
+
+def _object(text: str, number: int) -> Mapping[str, Json]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _Unreadable(f"line {number} is not JSON") from error
+    if not isinstance(value, dict):
+        raise _Unreadable(f"line {number} is not an object")
+    return value
+
+
+def _whole(value: Json) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise _Unreadable("a number of the file is not one")
+    return value
+
+
+def _hash(value: Json) -> bytes:
+    try:
+        return bytes.fromhex(value)
+    except (TypeError, ValueError) as error:
+        raise _Unreadable("a hash of the file is not one") from error
+
+
+def _hashes(value: Json) -> list[bytes]:
+    if not isinstance(value, list):
+        raise _Unreadable("a proof of the file is not one")
+    return [_hash(step) for step in value]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,3 +320,18 @@ def _committed(row: Row, record: Record) -> str | None:
         if (one["id"], one["version"]) == (record.id, record.version):
             return str(one["digest"])
     return None
+
+
+def find_faults(db: apsw.Connection, notary: Notary) -> list[str]:
+    """What is wrong with the database, in words; reads all of it, inside a snapshot of the caller's."""
+    return find_damaged_pages(db) or find_faulty_rows(db, notary)
+
+
+def find_faulty_rows(db: apsw.Connection, notary: Notary) -> list[str]:
+    """The same, where the pages are known to be sound."""
+    faults = find_damaged_rows(db)
+    saved, _ = notary.saved()
+    if is_there(db) or saved:
+        fault = examine(db, notary).report.fault
+        faults += [] if fault is None else [f"the ledger does not hold: {fault.reason}"]
+    return faults

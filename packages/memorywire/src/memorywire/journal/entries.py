@@ -19,6 +19,7 @@ from memorywire.model.values import dataclass, maker
 
 _SALT_BYTES = 16
 _MARK_DIGITS = 32
+_DIGITS = 32
 _NOT_SAID = {"scope", "recalled_at"}  # the first is written out, the second is no part of a version
 _ALWAYS = {"agent": "scope.agent", "tenant": "scope.tenant", "user": "scope.user"}
 _KEPT = {known.name: known for known in fields(Record) if known.name not in _NOT_SAID}
@@ -221,3 +222,22 @@ def _spelled(value: Json) -> str:
 def _commitment(content: Content, salt: Salt) -> str:
     digest = commitment(salt.salt, content.digest)
     return f'{{"digest":"{digest}","id":{quoted(content.memory)},"version":{content.version}}}'
+
+
+def told_beside(change: Change) -> dict[str, Json] | None:
+    """Digests of what a change holds beside its versions; None when there is nothing."""
+    beside = (change.about, change.key, change.reason)
+    if change.fingerprint is None and beside == (None, None, None):
+        return None
+    return digests_beside(*beside, change.fingerprint)
+
+
+def digests_beside(
+    about: str | None, key: str | None, reason: str | None, fingerprint: str | None
+) -> dict[str, Json]:
+    told: dict[str, Json] = {"digest": _digest([about, key, reason])}
+    return told if fingerprint is None else told | {"fingerprint": _digest(fingerprint)}
+
+
+def _digest(value: Json) -> str:
+    return hashlib.sha256(encoded(canonical(value))).hexdigest()[:_DIGITS]

@@ -6,6 +6,7 @@ thread, and each of its statements on the event loop that owns the connection.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
@@ -17,14 +18,13 @@ from memorywire.journal import ledger
 from memorywire.journal.contract import Act
 from memorywire.journal.dialect import OWN, in_postgres
 from memorywire.journal.entries import Entry
-from memorywire.journal.notifications import Listener
 from memorywire.journal.opening import adopt
 from memorywire.journal.schema import bring_up_to_date, is_up_to_date
 from memorywire.journal.signer import Notary
 from memorywire.journal.sqlite import SqliteJournal
 from memorywire.model.change import Change
 from memorywire.model.clock import Clock
-from memorywire.model.errors import StoreUnavailable
+from memorywire.model.errors import MemorywireError, StoreUnavailable
 from memorywire.model.values import dataclass
 from memorywire.stores.contract import Store
 from memorywire.stores.postgres.database import Connection, Database
@@ -35,6 +35,52 @@ from memorywire.stores.sqlite.connection import Work
 from memorywire.stores.sqlite.file import SqliteFile
 from memorywire.stores.sqlite.location import locate
 from memorywire.stores.sqlite.writer import Deferred
+
+SELDOM = 1.0
+"""Seconds after which a listener looks by itself: a dead connection may not be noticed."""
+
+AGAIN = 1.0
+"""Seconds until a connection that was lost is opened again."""
+
+
+class Listener:
+    """One connection that listens, however many wait; it is opened for the first of them.
+
+    `heard` counts what was announced, so that nobody misses what comes between a look and a wait.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.heard = 0
+        self._database = database
+        self._more = asyncio.Condition()
+        self._listens = False
+        self._task: asyncio.Task[None] | None = None
+
+    async def wait(self, heard: int, seconds: float) -> None:
+        """Wait until more than that is heard: for `seconds` if nothing can be heard, else for longer."""
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._listen())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SELDOM if self._listens else seconds), self._more:
+                await self._more.wait_for(lambda: self.heard != heard)
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _listen(self) -> None:
+        """Listen until cancelled; a server that goes away is looked for again."""
+        while True:
+            with suppress(MemorywireError):
+                async for _ in self._database.heard(f"{self._database.location.schema}_ledger"):
+                    self._listens = True
+                    self.heard += 1
+                    async with self._more:
+                        self._more.notify_all()
+            self._listens = False
+            await asyncio.sleep(AGAIN)
+
 
 T = TypeVar("T")
 

@@ -27,8 +27,7 @@ from memorywire.journal.rows import (
 )
 from memorywire.journal.sealing import seal, seal_if_due
 from memorywire.journal.signer import Notary
-from memorywire.journal.write_act import Prepared
-from memorywire.journal.write_many import apply_apart, apply_together
+from memorywire.journal.write_act import Prepared, apply_apart, apply_together
 from memorywire.model.change import Change
 from memorywire.model.clock import Clock
 from memorywire.model.errors import StoreError, StoreUnavailable

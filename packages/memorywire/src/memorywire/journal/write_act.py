@@ -1,6 +1,7 @@
 """Writes an act into the tables of the journal, inside a transaction that its caller began."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import apsw
@@ -11,11 +12,14 @@ from memorywire.journal.entries import Draft
 from memorywire.journal.ledger import Person
 from memorywire.journal.rows import QUERIES, debt_row, edition_row, proposal_row
 from memorywire.journal.rowstate import RowKey
+from memorywire.model.change import Change
 from memorywire.model.errors import Conflict
 from memorywire.model.proposal import Proposal
 from memorywire.model.values import dataclass
+from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.file import owe_scrub
 from memorywire.stores.sqlite.rows import scope_row
+from memorywire.stores.sqlite.together import Settled, tried
 from memorywire.stores.sqlite.writer import Work
 
 
@@ -117,3 +121,27 @@ def _erase(db: apsw.Connection, act: Act) -> list[RowKey]:
         owe_scrub(db)
     changed = [*rowstate.proposals(id for (id,) in touched)]
     return [*changed, *(("rejected", (tenant,)) for tenant in sorted(tenants))]
+
+
+def apply_together(db: apsw.Connection, apply: Work[Settled], drafts: Sequence[Draft]) -> Settled:
+    """Write all changes by one work; if it raises, nothing of them may stay."""
+    sequences = apply(db)
+    ledger.append(db, drafts)
+    return sequences
+
+
+def apply_apart(
+    db: apsw.Connection, store: SqliteStore, changes: Sequence[Change], drafts: Sequence[Draft]
+) -> Settled:
+    """Write one change after the other; what one of them raises concerns it alone."""
+    works = (
+        partial(_apply_one, store=store, change=change, draft=draft)
+        for change, draft in zip(changes, drafts, strict=True)
+    )
+    return [tried(db, work) for work in works]
+
+
+def _apply_one(db: apsw.Connection, store: SqliteStore, change: Change, draft: Draft) -> int:
+    sequence = store.applying(change)(db)
+    ledger.append(db, [draft])
+    return sequence

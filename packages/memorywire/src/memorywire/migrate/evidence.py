@@ -7,10 +7,9 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
 
-from memorywire.journal.audit import exported
+from memorywire.journal.audit import exported, verify_export, write_lines
 from memorywire.journal.contract import Act
 from memorywire.journal.entries import Entry
-from memorywire.journal.export import verify_export, write_lines
 from memorywire.journal.sealing import seal
 from memorywire.journal.signer import Notary
 from memorywire.journal.sqlite import SqliteJournal

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from memorywire.journal.entries import Entry, contents_of, contents_of_each
-from memorywire.journal.replay import told_beside
+from memorywire.journal.entries import Entry, contents_of, contents_of_each, told_beside
 from memorywire.model.change import Change
 from memorywire.model.proposal import Proposal
 from memorywire.model.record import Json
