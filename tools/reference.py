@@ -9,7 +9,6 @@ from pathlib import Path
 
 import click
 
-from memorywire.app import dream_settings as dream_table
 from memorywire.app import settings
 from memorywire.cli import version
 from memorywire.cli.command import VERBS, memorywire
@@ -193,8 +192,7 @@ def settings_page() -> Iterator[str]:
     yield "## [dream]"
     yield "How memory is [put in order](../how-to/dream.md)."
     said = [
-        f"| `{key}` | {_slept(key)} | {dream_table.WANTED[key]} | {_DREAM[key]} |"
-        for key in dream_table.WANTED
+        f"| `{key}` | {_slept(key)} | {settings.WANTED[key]} | {_DREAM[key]} |" for key in settings.WANTED
     ]
     yield "\n".join(["| key | default | takes | |", "|---|---|---|---|", *said])
     yield '```toml\n# memorywire.toml\nstore = "sqlite:///srv/agents/memory.db"\nagent = "support"\n```'

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import pytest
 
 from memorywire.app import Backends, Governance, Rules, open_container
-from memorywire.app.backends.addresses import Hosts
+from memorywire.app.backends.opening import Hosts
 from memorywire.model.clock import system_clock
 from memorywire.model.definition import definition_of
 from memorywire.model.errors import (

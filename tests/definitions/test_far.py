@@ -9,7 +9,7 @@ import pytest
 
 from memorywire import Memory
 from memorywire.app import Rules
-from memorywire.app.backends.addresses import MOST_BYTES
+from memorywire.app.backends.opening import MOST_BYTES
 from memorywire.model.answers import Status
 from memorywire.model.errors import StoreError
 from memorywire.server.http.peers import store_mount

@@ -8,8 +8,7 @@ from memorywire.consolidate.session import read_session, session_rules
 from memorywire.model.record import MemoryType, Trust
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.extract.builtin import BuiltIn
-from memorywire.pipeline.extract.chat import Chat, dialect
-from memorywire.pipeline.extract.endpoint import EndpointExtractor
+from memorywire.pipeline.extract.chat import Chat, EndpointExtractor, dialect
 from tests.dreaming.bed import SCOPE, asleep, contents, memories, told
 from tests.engine.stage import HandClock
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memorywire.client.memory import Memory
-from memorywire.pipeline.question_vectors import BRIEF, QUICK
+from memorywire.pipeline.candidates import BRIEF, QUICK
 from memorywire.search.embed import open_embedder
 from memorywire.stores.sqlite import SqliteStore
 

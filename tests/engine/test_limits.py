@@ -5,7 +5,7 @@ import pytest
 from memorywire.model.answers import Status
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.requests import METADATA_BYTES_MAX
-from memorywire.pipeline import past_cases as past
+from memorywire.pipeline import rules as past
 from tests.engine.stage import STORES, play
 
 pytestmark = pytest.mark.parametrize("url", STORES)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from memorywire.model.record import MemoryType, Record, Scope, Trust
-from memorywire.policy.cases import Case
+from memorywire.policy.judge import Case
 
 ANA = Scope(agent="assistant", user="ana")
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import BudgetExceeded, InvalidRequest
-from memorywire.policy.budgets import MINUTE_MS, Budget, Usage, spend
+from memorywire.policy.rules import MINUTE_MS, Budget, Usage, spend
 
 NOW = 1_800_000_000_000
 TEN = Budget(per_minute=10)

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.record import MemoryType, Standing, Trust
-from memorywire.policy.diff import diff, diff_change
-from memorywire.policy.segments import segments
-from memorywire.policy.visible import visible
+from memorywire.policy.diff import diff, diff_change, segments, visible
 from tests.governance.samples import ANA, a_memory
 
 OLD = a_memory("Ana drinks green tea", tags=("drink",), metadata={"a": {"b": 1}, "gone": True})

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorywire.model.record import MemoryType, Scope, Trust
-from memorywire.policy.cases import Case
 from memorywire.policy.documents import policy_from_toml
-from memorywire.policy.judge import judge
+from memorywire.policy.judge import Case, judge
 from memorywire.policy.learned import Decided, features, suggest
 from memorywire.policy.rules import Verdict, rule_from, rule_to
 from tests.governance.samples import a_case, a_memory, untrusted

@@ -9,10 +9,9 @@ import pytest
 from memorywire.model.record import MemoryType, Record, Trust
 from memorywire.model.requests import Remember
 from memorywire.pipeline.govern import places
-from memorywire.policy.bulk import Bench, cleared, signless
 from memorywire.policy.documents import policy_from_toml
 from memorywire.policy.injection import screen
-from memorywire.policy.judge import Policy, judge
+from memorywire.policy.judge import Bench, Policy, cleared, judge, signless
 from memorywire.policy.redact import Redactor, are_innocent, redact_remember
 from tests.governance.samples import ANA, a_case, a_memory
 from tests.governance.test_instructions import ADDRESSED, DISGUISED, ORDER, ORDINARY

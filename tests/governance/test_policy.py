@@ -7,9 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorywire.model.record import MemoryType, Scope, Trust
-from memorywire.policy.cases import Case, matches
 from memorywire.policy.documents import policy_from_toml
-from memorywire.policy.judge import Policy, SecretAction, backtest, judge, secret_action, trust_of
+from memorywire.policy.judge import (
+    Case,
+    Policy,
+    SecretAction,
+    backtest,
+    judge,
+    matches,
+    secret_action,
+    trust_of,
+)
 from memorywire.policy.rules import Verdict, rule_from
 from tests.governance.samples import ANA, a_case, a_memory, untrusted
 

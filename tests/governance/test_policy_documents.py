@@ -10,12 +10,9 @@ from hypothesis import strategies as st
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import MemoryType, Trust
-from memorywire.policy.budgets import Budget
-from memorywire.policy.cases import matches
-from memorywire.policy.documents import policy_from_toml, policy_to_dict
-from memorywire.policy.judge import judge
-from memorywire.policy.profiles import Profile, profile_text
-from memorywire.policy.rules import RESERVED, Condition, Verdict, implies, rule_from, rule_to
+from memorywire.policy.documents import Profile, policy_from_toml, policy_to_dict, profile_text
+from memorywire.policy.judge import judge, matches
+from memorywire.policy.rules import RESERVED, Budget, Condition, Verdict, implies, rule_from, rule_to
 from tests.governance.samples import a_case, a_memory, untrusted
 
 WHOLE = {

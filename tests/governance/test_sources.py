@@ -6,7 +6,7 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Trust
 from memorywire.policy.documents import policy_from_toml, policy_to_dict
 from memorywire.policy.judge import trust_of
-from memorywire.policy.sources import source_group
+from memorywire.policy.patterns import source_group
 from memorywire.sync import Memory
 
 STRICTER = ("balanced", "strict")

@@ -9,7 +9,7 @@ from memorywire.model.answers import Status
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.kv import MARK, Owner, OwnerKind
 from memorywire.model.record import MemoryType, Record
-from memorywire.pipeline.kv.cache import Known
+from memorywire.pipeline.kv.usage import Known
 from tests.engine.quick import Quick
 from tests.engine.stage import HandClock
 from tests.kv.stage import play

@@ -11,7 +11,7 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.query import Scored
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.model.requests import RankWeights
-from memorywire.pipeline.kv.searching import weighed
+from memorywire.pipeline.kv.searching import rank_by_sum
 from tests.engine.stage import NOON, HandClock
 from tests.kv.stage import play
 
@@ -108,14 +108,14 @@ def test_the_weights_decide_the_order(weights: dict[str, Any], order: list[str])
         _candidate("fresh", 0.5, 0, None, 0),
         _candidate("used", 0.4, 50, None, 9),
     ]
-    ranked = weighed(candidates, RankWeights(**weights), NOON)
+    ranked = rank_by_sum(candidates, RankWeights(**weights), NOON)
     assert [scored.record.id for scored in ranked] == order
-    assert weighed(candidates[::-1], RankWeights(**weights), NOON) == ranked
+    assert rank_by_sum(candidates[::-1], RankWeights(**weights), NOON) == ranked
 
 
 def test_the_score_is_the_weighted_sum() -> None:
     weights = RankWeights(semantic=0.5, recency=0.2, half_life_days=10, source=0.3, frequency=0.1)
-    (scored,) = weighed([_candidate("a", 0.8, 10, "user", 4)], weights, NOON)
+    (scored,) = rank_by_sum([_candidate("a", 0.8, 10, "user", 4)], weights, NOON)
     assert scored.score == pytest.approx(0.5 * 0.8 + 0.2 * 0.5 + 0.3 * 1.0 + 0.1 * math.log(5))
 
 
@@ -145,7 +145,7 @@ def test_top_k_has_bounds(top_k: int) -> None:
 
 def test_a_sum_beyond_all_numbers_is_the_largest_of_them() -> None:
     weights = RankWeights(semantic=1.7e308, recency=1.7e308, source=1.7e308)
-    (scored,) = weighed([_candidate("a", 0.8, 0, "user", 4)], weights, NOON)
+    (scored,) = rank_by_sum([_candidate("a", 0.8, 0, "user", 4)], weights, NOON)
     assert math.isfinite(scored.score)
 
 

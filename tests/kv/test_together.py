@@ -19,7 +19,7 @@ from memorywire.model.errors import (
 )
 from memorywire.model.kv import Kept, Limits, Setting
 from memorywire.pipeline.kv import set_many as together
-from memorywire.pipeline.kv.locks import Turns
+from memorywire.pipeline.kv.usage import Turns
 from tests.engine.quick import Quick
 from tests.engine.stage import HandClock
 from tests.kv.stage import STORES, play

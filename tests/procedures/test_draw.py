@@ -7,9 +7,8 @@ from xml.etree import ElementTree
 
 from hypothesis import given, settings
 
-from memorywire.procedures.mermaid import mermaid
+from memorywire.procedures.draw import mermaid, svg
 from memorywire.procedures.parse import parse
-from memorywire.procedures.svg import svg
 from tests.procedures.samples import refund
 from tests.procedures.strategies import sound_definitions
 

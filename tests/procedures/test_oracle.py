@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from transitions import Machine, MachineError, State
 
 from memorywire.model.errors import Conflict, InvalidRequest
+from memorywire.procedures.definition import allowed, step
 from memorywire.procedures.parse import parse
-from memorywire.procedures.run import allowed, step
 from tests.procedures.strategies import FACTS, STATES, TRIGGERS, sound_definitions
 
 

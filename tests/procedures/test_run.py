@@ -3,8 +3,8 @@
 import pytest
 
 from memorywire.model.errors import Conflict, InvalidRequest
+from memorywire.procedures.definition import allowed, step
 from memorywire.procedures.parse import parse
-from memorywire.procedures.run import allowed, step
 from tests.procedures.samples import refund
 
 PAYABLE = {"approved": True, "blocked": False}

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from memorywire import Memory
 from memorywire.app import Several
 from memorywire.model.record import Record
-from memorywire.pipeline.routing import Routing
+from memorywire.pipeline.context import Routing
 from memorywire.search.embed import open_embedder
 from memorywire.stores.contract import Store
 from memorywire.stores.memory import MemoryStore

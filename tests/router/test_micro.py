@@ -9,7 +9,7 @@ import pytest
 from memorywire import Memory
 from memorywire.app import Several
 from memorywire.model.query import Query, Scored
-from memorywire.pipeline.routing import Routing
+from memorywire.pipeline.context import Routing
 from memorywire.stores.contract import Store
 from memorywire.stores.memory import MemoryStore
 from memorywire.stores.wrappers import with_name

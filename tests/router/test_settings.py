@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from memorywire import Memory
-from memorywire.app.replicas import Several
-from memorywire.app.router_settings import KEYS, several_from
-from memorywire.app.settings import load_settings
+from memorywire.app.container import Several
+from memorywire.app.settings import KEYS, load_settings, several_from
 from memorywire.model.errors import InvalidRequest
-from memorywire.pipeline.routing import Routing, WritePolicy
+from memorywire.pipeline.context import Routing, WritePolicy
 from memorywire.stores.router import Mount, by_rules, mounted
 from memorywire.stores.router.mounting import backend_of
 from memorywire.stores.wrappers.seal import SEAL

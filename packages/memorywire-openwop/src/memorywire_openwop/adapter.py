@@ -15,8 +15,7 @@ from memorywire.model.where import Where
 from memorywire.pipeline.commit import Plan
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.perform import perform
-from memorywire.pipeline.remember import draft
-from memorywire.pipeline.sanitize import cleaned
+from memorywire.pipeline.remember import cleaned, draft_record
 from memorywire_openwop.entries import LIMIT, LIMIT_MOST, Draft, Wanted
 from memorywire_openwop.refs import CONVERSATION, SCRATCHPAD, is_of_a_run, locate, of_run
 from memorywire_openwop.rules import Rule
@@ -137,7 +136,7 @@ class Adapter:
         clean, resolved = self.vault.cleaned(self._request(scope, entry, sources))
         asked = await cleaned(clean, context)
         now = context.clock()
-        fresh = draft(asked.request)
+        fresh = draft_record(asked.request)
         record = replace(fresh, id=context.mint(), created_at=now, updated_at=now, trust=asked.trust)
         change = Change(
             id=context.mint(),

@@ -8,11 +8,10 @@ from memorywire.model.record import Scope
 from memorywire.model.requests import Forget
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.governance import Office, Rulebook
-from memorywire.pipeline.past_cases import all_proposals
 from memorywire.pipeline.perform import perform
-from memorywire.policy.documents import policy_from_toml
+from memorywire.pipeline.rules import all_proposals
+from memorywire.policy.documents import Profile, policy_from_toml
 from memorywire.policy.judge import Policy
-from memorywire.policy.profiles import Profile
 from memorywire_openwop.view import ever_there
 
 

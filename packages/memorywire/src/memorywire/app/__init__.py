@@ -1,8 +1,7 @@
 """The one place where rooms are joined: settings in, working tools out."""
 
 from memorywire.app.backends import Backends, Rules, rules_from
-from memorywire.app.container import Container, Governance, Reading, open_container
-from memorywire.app.replicas import Several
+from memorywire.app.container import Container, Governance, Reading, Several, open_container
 from memorywire.app.settings import (
     DEFAULT_AGENT,
     DEFAULT_EMBEDDER,

@@ -1,28 +1,264 @@
 """Where things are and who is asking: the environment before a TOML file before the defaults."""
 
 import math
+import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote, unquote, urlsplit
 
-from memorywire.app.container import Reading
-from memorywire.app.dream_settings import sleep_from
-from memorywire.app.replicas import Several
-from memorywire.app.router_settings import several_from
-from memorywire.model.consolidation import ConsolidationSettings
+from memorywire.app.container import Reading, Several
+from memorywire.model.consolidation import OFF, PIN, ConsolidationSettings, Limits, Retention, Spending
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.record import DEFAULT_TENANT, Json
+from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType
 from memorywire.model.urls import expand_variables, find_literal_secret
 from memorywire.model.values import dataclass
+from memorywire.pipeline.context import Routing, WritePolicy
 from memorywire.pipeline.extract import DEFAULT_EXTRACTOR
 from memorywire.pipeline.layer import CALLS_A_DAY
 from memorywire.stores.addresses import path_of
 from memorywire.stores.contract import Store
+from memorywire.stores.router import DEADLINE, WRITING, Route, by_rules
 from memorywire.stores.router.mounting import name_in
+
+T = TypeVar("T")
+
+_MOMENT = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
+_LONGEST_DREAM = 86_400.0
+_DREAM_DIGITS = 9
+_KINDS = ", ".join(MemoryType)
+
+WANTED: Mapping[str, str] = {
+    "keep": f"days by kind of memory, or 0 for ever, such as {{episodic = 90}}; kinds: {_KINDS}",
+    "most": f"a number by kind of memory, or 0 for any, such as {{episodic = 5000}}; kinds: {_KINDS}",
+    "half_life": "days, more than 0",
+    "pins": 'a list of tags, such as ["pinned", "contract"]',
+    "changes": "a number of memories, 1 or more",
+    "ratio": "a share from 0 to 1",
+    "seconds": "seconds, more than 0",
+    "model": '"off", "openai+https://HOST/v1?model=NAME" or "anthropic+https://HOST/v1?model=NAME"',
+    "tokens": "a number of tokens, 0 or more",
+    "price": "what a million tokens cost, 0 or more",
+    "cost": "what a run may cost, 0 or more",
+    "promote": 'seconds, 0.1 or more, or "off"',
+    "night": 'a time of day in UTC, such as "03:00", or "off"',
+}
+"""The keys of the table, and what each takes."""
+
+
+def sleep_from(table: Mapping[str, Json], env: Mapping[str, str]) -> ConsolidationSettings:
+    """What the table says; MEMORYWIRE_DREAM_MODEL and MEMORYWIRE_DREAM_KEY come from the environment."""
+    unknown = sorted(set(table) - set(WANTED))
+    if unknown:
+        raise InvalidRequest(
+            f"dream has an unknown key {unknown[0]!r}", field="dream", fix=f"known keys: {', '.join(WANTED)}"
+        )
+    usual = ConsolidationSettings()
+    retention, limits = usual.retention, usual.limits
+    return ConsolidationSettings(
+        retention=Retention(
+            days=by_kind(retention.days, _read_dream(table, "keep", {}, _counts)),
+            most=by_kind(retention.most, _read_dream(table, "most", {}, _counts)),
+            half_life_days=_read_dream(table, "half_life", retention.half_life_days, _positive),
+            pins=_read_dream(table, "pins", retention.pins, _tags),
+        ),
+        limits=Limits(
+            changes=_read_dream(
+                table, "changes", limits.changes, lambda value: _count_memories(value) or None
+            ),
+            ratio=_read_dream(table, "ratio", limits.ratio, _dream_share),
+            seconds=_read_dream(table, "seconds", limits.seconds, _positive),
+        ),
+        spending=Spending(
+            tokens=_read_dream(table, "tokens", usual.spending.tokens, _count_memories),
+            price=_read_dream(table, "price", None, _amount),
+            cost=_read_dream(table, "cost", None, _amount),
+        ),
+        model=env.get("MEMORYWIRE_DREAM_MODEL") or _read_dream(table, "model", usual.model, _text),
+        key=env.get("MEMORYWIRE_DREAM_KEY"),
+        promote=_switched(table, "promote", usual.promote, _pause),
+        night=_switched(table, "night", usual.night, moment_of_day),
+    )
+
+
+def by_kind(usual: Mapping[MemoryType, int], said: Mapping[MemoryType, int]) -> dict[MemoryType, int]:
+    """The usual numbers with those that were said; 0 takes a kind out."""
+    return {kind: number for kind, number in {**usual, **said}.items() if number}
+
+
+def moment_of_day(value: Json) -> int | None:
+    """`03:00` as minutes after midnight."""
+    found = _MOMENT.fullmatch(value) if isinstance(value, str) else None
+    return None if found is None else 60 * int(found[1]) + int(found[2])
+
+
+def _read_dream(table: Mapping[str, Json], key: str, default: T, read: Callable[[Json], T | None]) -> T:
+    if key not in table:
+        return default
+    value = read(table[key])
+    if value is None:
+        raise InvalidRequest(f"dream.{key} is {table[key]!r}", field="dream", fix=WANTED[key])
+    return value
+
+
+def _switched(
+    table: Mapping[str, Json], key: str, default: T | None, read: Callable[[Json], T | None]
+) -> T | None:
+    return None if table.get(key) == OFF else _read_dream(table, key, default, read)
+
+
+def _number(value: Json) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _amount(value: Json) -> float | None:
+    number = _number(value)
+    return number if number is not None and 0 <= number < 10**_DREAM_DIGITS else None
+
+
+def _positive(value: Json) -> float | None:
+    number = _number(value)
+    return number if number is not None and 0 < number <= _LONGEST_DREAM else None
+
+
+def _pause(value: Json) -> float | None:
+    number = _positive(value)
+    return number if number is not None and number >= 0.1 else None
+
+
+def _dream_share(value: Json) -> float | None:
+    number = _number(value)
+    return number if number is not None and 0 <= number <= 1 else None
+
+
+def _count_memories(value: Json) -> int | None:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if whole and 0 <= value < 10**_DREAM_DIGITS else None
+
+
+def _counts(value: Json) -> dict[MemoryType, int] | None:
+    sound = isinstance(value, Mapping) and set(value) <= set(MemoryType)
+    if not sound or any(_count_memories(number) is None for number in value.values()):
+        return None
+    return {MemoryType(kind): number for kind, number in value.items()}
+
+
+def _tags(value: Json) -> frozenset[str] | None:
+    """The tags, of which `pinned` is always one."""
+    if not isinstance(value, list) or not all(isinstance(tag, str) and tag for tag in value):
+        return None
+    return frozenset({PIN, *value})
+
+
+def _text(value: Json) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+KEYS = ("write", "read", "deadline", "writing", "hedge", "register", "rerank", "trim", "weights", "seals")
+
+READS: Mapping[str, Route | None] = {"fusion": None, "rules": by_rules}
+
+_LONGEST = 600.0
+
+
+def several_from(table: Mapping[str, Json], env: Mapping[str, str]) -> Several:
+    """What the table says. `seals` names, for each store, the variable that holds its key."""
+    unknown = sorted(set(table) - set(KEYS))
+    if unknown:
+        raise InvalidRequest(
+            f"router has an unknown key {unknown[0]!r}", field="router", fix=f"known keys: {', '.join(KEYS)}"
+        )
+    return Several(
+        routing=Routing(
+            write=write_policy(env.get("MEMORYWIRE_WRITE") or table.get("write", WritePolicy.ALL)),
+            register=_read(table, "register", True, _flag),
+            rerank=_read(table, "rerank", True, _flag),
+            trim=_read(table, "trim", 0, _count),
+            weights=_read(table, "weights", {}, _weights),
+        ),
+        deadline=_read(table, "deadline", DEADLINE, _seconds),
+        writing=_read(table, "writing", WRITING, _seconds),
+        hedge=_read(table, "hedge", None, _seconds),
+        seals=_keys(_read(table, "seals", {}, _texts), env),
+        route=READS[_read(table, "read", "fusion", _way_to_read)],
+    )
+
+
+def write_policy(named: Json) -> WritePolicy:
+    try:
+        return WritePolicy(named)
+    except ValueError:
+        raise InvalidRequest(
+            f"no write policy is called {named!r}", field="write", fix=f"one of: {', '.join(WritePolicy)}"
+        ) from None
+
+
+def _read(table: Mapping[str, Json], key: str, default: T, read: Callable[[Json], T | None]) -> T:
+    if key not in table:
+        return default
+    value = read(table[key])
+    if value is None:
+        raise InvalidRequest(f"router.{key} is {table[key]!r}", field="router", fix=_WANTED[key])
+    return value
+
+
+def _way_to_read(value: Json) -> str | None:
+    return value if isinstance(value, str) and value in READS else None
+
+
+def _flag(value: Json) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _count(value: Json) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _seconds(value: Json) -> float | None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if number and 0 < value <= _LONGEST else None
+
+
+def _weights(value: Json) -> dict[str, float] | None:
+    if not isinstance(value, Mapping) or not all(_is_weight(weight) for weight in value.values()):
+        return None
+    return {name: float(weight) for name, weight in value.items()}
+
+
+def _is_weight(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _LONGEST
+
+
+def _texts(value: Json) -> dict[str, str] | None:
+    if not isinstance(value, Mapping) or not all(isinstance(text, str) for text in value.values()):
+        return None
+    return dict(value)
+
+
+def _keys(variables: Mapping[str, str], env: Mapping[str, str]) -> dict[str, str]:
+    for store, variable in variables.items():
+        if not env.get(variable):
+            raise InvalidRequest(
+                f"the seal of store {store} is to be in {variable}, which is not set", field="router"
+            )
+    return {store: env[variable] for store, variable in variables.items()}
+
+
+_WANTED = {
+    "read": f"one of: {', '.join(READS)}",
+    "deadline": "seconds, more than 0",
+    "writing": "seconds, more than 0",
+    "hedge": "seconds, more than 0",
+    "register": "true or false",
+    "rerank": "true or false",
+    "trim": "a number of stores, 0 or more",
+    "weights": "a table of numbers by store name",
+    "seals": "a table of variable names by store name",
+}
+
 
 DEFAULT_AGENT = "default"
 DEFAULT_EMBEDDER = "minilm"

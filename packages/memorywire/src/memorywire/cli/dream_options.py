@@ -40,7 +40,7 @@ def _seconds(context: click.Context, option: click.Parameter, given: str | None)
 
 
 def _moment(context: click.Context, option: click.Parameter, given: str | None) -> int | str | None:
-    from memorywire.app.dream_settings import moment_of_day
+    from memorywire.app.settings import moment_of_day
 
     if given is None or given == OFF:
         return given
@@ -125,7 +125,7 @@ def sleep_of(sleep: "ConsolidationSettings", given: dict[str, Any]) -> "Consolid
 
 
 def _retention(usual: "Retention", given: dict[str, Any]) -> "Retention":
-    from memorywire.app.dream_settings import by_kind
+    from memorywire.app.settings import by_kind
 
     return replace(
         usual,

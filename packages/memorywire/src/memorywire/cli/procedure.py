@@ -7,9 +7,8 @@ import click
 from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.terminal import moment, table, terminal_width
 from memorywire.model.errors import InvalidRequest
-from memorywire.procedures.mermaid import mermaid
+from memorywire.procedures.draw import mermaid, svg
 from memorywire.procedures.parse import parse
-from memorywire.procedures.svg import svg
 
 _DRAWINGS = {"mermaid": mermaid, "svg": svg}
 _TRUTHS = {"true": True, "false": False}

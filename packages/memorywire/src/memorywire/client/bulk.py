@@ -10,10 +10,9 @@ from memorywire.model.record import Json, Record
 from memorywire.model.requests import Remember
 from memorywire.model.values import dataclass
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.remember import draft
+from memorywire.pipeline.remember import Cleaned, draft_record
 from memorywire.pipeline.remember_many import Asked, Result, all_without_secrets
 from memorywire.pipeline.remember_many import remember_each as remember_together
-from memorywire.pipeline.sanitize import Cleaned
 from memorywire.wire import validate
 from memorywire.wire.codec import decode
 
@@ -104,7 +103,7 @@ def _items(read: Sequence[Remember | MemorywireError], context: Context) -> list
 def _item(request: Remember, redacted: Cleaned | MemorywireError) -> _Item | MemorywireError:
     if isinstance(redacted, MemorywireError):
         return redacted
-    return _Item(request, redacted, draft(redacted.request))
+    return _Item(request, redacted, draft_record(redacted.request))
 
 
 async def _kept(asked: Sequence[Asked], context: Context) -> list[Result]:

@@ -21,9 +21,8 @@ from memorywire.model.where import Where
 from memorywire.pipeline.archive import keep_aside, set_aside
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.forget import forget
-from memorywire.pipeline.recall import recall
+from memorywire.pipeline.recall import Chosen, recall
 from memorywire.pipeline.remember import remember
-from memorywire.pipeline.select import Chosen
 from memorywire.search.embed import Embedder
 from memorywire.search.rank import recency
 from memorywire.search.reference import cosine, floats

@@ -14,7 +14,7 @@ from memorywire.model.layer import Conversation, Event, FoundFacts, Kind, Turn
 from memorywire.model.parts import CONTENT_CHARS_MAX
 from memorywire.model.record import Json, Scope
 from memorywire.model.requests import MinRelevance
-from memorywire.pipeline.facts import Asked, facts
+from memorywire.pipeline.layer import Asked, find_facts
 from memorywire.wire import strict
 from memorywire.wire.codec import encode
 from memorywire.wire.moments import check_moment
@@ -81,7 +81,7 @@ class Layer:
     async def recall(self, query: str, **options: Unpack[AskOptions]) -> FoundFacts:
         """What answers the question, best first."""
         scope, said = self._whose(options, AskOptions.__optional_keys__)
-        return await facts(asked(scope, query, **said), (await self._house()).context)
+        return await find_facts(asked(scope, query, **said), (await self._house()).context)
 
     async def work(self) -> int:
         """Read what waits and is due now; gives how many conversations are left waiting."""

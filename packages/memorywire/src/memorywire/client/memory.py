@@ -25,7 +25,7 @@ from memorywire.app import (
     rules_from,
 )
 from memorywire.app.dispatch import dispatch
-from memorywire.app.router_settings import write_policy
+from memorywire.app.settings import write_policy
 from memorywire.client.audit import Audited
 from memorywire.client.bulk import Result, remember_each
 from memorywire.client.contracts import Contracts
@@ -62,7 +62,7 @@ from memorywire.model.proposal import Debt
 from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.outbox import repay, write_off
-from memorywire.runtime.affinity import Mooring, closed, warn_unclosed
+from memorywire.runtime.portal import Mooring, closed, warn_unclosed
 from memorywire.search.embed import Embedder
 from memorywire.stores.contract import Fanned, Store
 from memorywire.wire.codec import encode

@@ -11,8 +11,7 @@ from memorywire.model.change import Version
 from memorywire.model.errors import Conflict, Duplicate, InvalidRequest
 from memorywire.model.record import Json, MemoryType, Record
 from memorywire.model.values import dataclass
-from memorywire.procedures import run
-from memorywire.procedures.definition import Definition
+from memorywire.procedures.definition import Definition, allowed, step
 from memorywire.procedures.parse import object_of, parse
 from memorywire.wire.codec import encode_record
 
@@ -92,11 +91,11 @@ class _Walk:
 
     def allowed(self, /, **facts: bool) -> list[str]:
         """The triggers that would succeed now; every fact they ask for must be given."""
-        return run.allowed(self.definition, facts)
+        return allowed(self.definition, facts)
 
     def trigger(self, trigger: str, /, **facts: bool) -> str:
         """Take one step and give the new state; nothing is written before `save`."""
-        self.definition = run.step(self.definition, trigger, facts)
+        self.definition = step(self.definition, trigger, facts)
         self._pending.append(trigger)
         return self.state
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from memorywire.procedures.definition import allowed, step
 from memorywire.procedures.parse import parse
-from memorywire.procedures.run import allowed, step
 
 
 def validate_procedure_dict(data: Mapping[str, Any]) -> None:

@@ -9,9 +9,8 @@ from memorywire.model.change import Base, Change, Put
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.requests import Recall
 from memorywire.pipeline.commit import straight
-from memorywire.pipeline.context import Context, nowhere_else
+from memorywire.pipeline.context import ALONE, Context, nowhere_else
 from memorywire.pipeline.recall import recall
-from memorywire.pipeline.routing import ALONE
 from memorywire.stores.registry import open_store
 
 DEPTH = 5

@@ -15,7 +15,7 @@ from memorywire.model.requests import Remember
 from memorywire.pipeline.commit import Plan
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.govern import case_of, governed
-from memorywire.pipeline.limits import refuse_large
+from memorywire.pipeline.remember import refuse_large
 from memorywire.pipeline.scan import asking, redacted
 from memorywire.policy.judge import Policy, judge, trust_of
 from memorywire.policy.redact import redact_remember

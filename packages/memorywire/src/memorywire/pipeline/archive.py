@@ -8,7 +8,7 @@ from memorywire.model.record import Record, Standing
 from memorywire.model.requests import Forget, Remember
 from memorywire.pipeline.commit import Plan, Submitted
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.expire import with_standing
+from memorywire.pipeline.forget import with_standing
 from memorywire.pipeline.remember import remember
 
 

@@ -1,7 +1,9 @@
 """Gathers the candidates of a recall: from one store in its order, or from several, checked and fused."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from memorywire.model.answers import Outcome
 from memorywire.model.capabilities import Feature
@@ -9,15 +11,80 @@ from memorywire.model.errors import StoreUnavailable
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
 from memorywire.model.requests import Fusion, Recall
-from memorywire.model.values import dataclass
-from memorywire.pipeline.context import Context
-from memorywire.pipeline.question_vectors import Wording
-from memorywire.pipeline.replicate import anchor_of
+from memorywire.model.values import dataclass, replaced
+from memorywire.pipeline.context import Context, NamelessVectors
+from memorywire.pipeline.outbox import anchor_of
 from memorywire.pipeline.verify_hits import Believed, believe, trusted
+from memorywire.search.embed import BeginsHere, Embedder, EmbedsHere
 from memorywire.search.fuse import Fused, Ranking, Rules, fuse
+from memorywire.search.names import without_names
 from memorywire.search.reference import cosine, floats
 from memorywire.search.relevance import evidence, relevance
 from memorywire.stores.contract import Enough, FallsBack, Fanned, Found, SupportsDeferredQuery
+
+SHORT = 200
+"""Up to this many characters, embedding a question is faster than handing it to another thread."""
+
+BRIEF = 100
+QUICK = 0.003
+"""A question of up to BRIEF characters is embedded by the thread that asks, if the last one took at most this
+many seconds."""
+
+
+class Wording:
+    """A question that is being embedded: all of its words, and the words without names."""
+
+    def __init__(self, text: str, embedder: Embedder, nameless_vectors: NamelessVectors) -> None:
+        rest = without_names(text)
+        self._embedder = embedder
+        self._rests = nameless_vectors
+        self._nameless = None if rest is None else nameless_vectors.known(rest)
+        self._new = rest if self._nameless is None else None
+        self._texts = [text] if self._new is None else [text, self._new]
+        self._vectors: Callable[[], list[bytes]] | None = None
+        self._completed: Query | None = None
+
+    def begin(self) -> None:
+        """Start embedding a short question now, or leave it to the thread that searches."""
+        if len(self._texts[0]) > SHORT or not isinstance(self._embedder, EmbedsHere):
+            return
+        if isinstance(self._embedder, BeginsHere):
+            self._vectors = self._embedder.begin(self._texts)
+        else:
+            self._vectors = partial(self._embedder.embed_here, self._texts)
+
+    async def embedded(self, question: Query) -> Query:
+        """The question with its vectors."""
+        return self._with(question, await self._embedder.embed(self._texts))
+
+    def late(
+        self, question: Query, limit: int, store: SupportsDeferredQuery, enough: Enough | None
+    ) -> Awaitable[list[Scored]] | None:
+        """The search that gets the vectors when it needs them; None when embedding was not begun."""
+        if self._vectors is None:
+            return None
+        ask = partial(self._complete, question, self._vectors, asyncio.get_running_loop().time)
+        brief = len(question.text) <= BRIEF and self._rests.pace <= QUICK
+        return store.search_late(question, ask, limit, brief=brief, enough=enough)
+
+    def _complete(
+        self, question: Query, vectors: Callable[[], list[bytes]], now: Callable[[], float]
+    ) -> Query:
+        """The question with the vectors that were begun; a store that has to search again may ask again."""
+        if self._completed is None:
+            began = now()
+            made = vectors()
+            self._rests.pace = now() - began
+            self._completed = self._with(question, made)
+        return self._completed
+
+    def _with(self, question: Query, vectors: Sequence[bytes]) -> Query:
+        nameless = self._nameless
+        if self._new is not None:
+            nameless = vectors[1]
+            self._rests.learn(self._new, nameless)
+        return replaced(question, vector=vectors[0], nameless=nameless)
+
 
 _LEAST = 20
 """Each of several stores is asked for at least this many hits, so that what one ranks low another can
@@ -66,7 +133,7 @@ class Asked:
 
 def begun(request: Recall, context: Context) -> Wording:
     """The wording of the query; embedding has begun where the store can start before it is done."""
-    wording = Wording(request.query, context.embedder, context.rests)
+    wording = Wording(request.query, context.embedder, context.nameless_vectors)
     if _late_asker(request, context) is not None:
         wording.begin()
     return wording

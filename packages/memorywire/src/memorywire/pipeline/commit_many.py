@@ -12,8 +12,7 @@ from memorywire.pipeline.commit import Plan, Submitted, committed, straight
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.govern import governed
 from memorywire.pipeline.ledger import entries_of
-from memorywire.policy.bulk import Bench, cleared, signless
-from memorywire.policy.judge import Judgement
+from memorywire.policy.judge import Bench, Judgement, cleared, signless
 from memorywire.policy.rules import Verdict
 from memorywire.stores.contract import SupportsBulkWrite
 

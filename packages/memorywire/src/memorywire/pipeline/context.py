@@ -1,23 +1,69 @@
 """The tools every operation works with; they are handed in, never looked up."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import math
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import field, replace
+from enum import StrEnum
+from threading import Lock
 from typing import TypeAlias, TypeVar
 
 from memorywire.model.clock import Clock
 from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.ids import IdMint
 from memorywire.model.record import Record, Scope
+from memorywire.model.requests import Fusion
 from memorywire.model.values import dataclass
 from memorywire.model.where import Where
 from memorywire.pipeline.commit import Corridor, Plan, Submitted, straight
 from memorywire.pipeline.governance import Office
-from memorywire.pipeline.question_vectors import Rests
-from memorywire.pipeline.routing import ALONE, Routing
 from memorywire.search.admit import Floors
 from memorywire.search.embed import Embedder
 from memorywire.stores.contract import Fanned, Store, SupportsHistory, Tracker
+
+
+class WritePolicy(StrEnum):
+    """Which stores must hold a change before its receipt says committed; the others are owed it."""
+
+    ALL = "all"
+    PRIMARY = "primary"
+    QUORUM = "quorum"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Routing:
+    """How several stores are used; fixed when they are opened.
+
+    With `register`, what a store returns is checked against what was written. With `rerank`, hits are ordered
+    here rather than by the stores, unless a request names a fusion by scores. `trim` is how many of the best
+    votes for a memory are ignored. `weights` are those of weighted fusion, 1 for stores that are not named.
+    """
+
+    write: WritePolicy = WritePolicy.ALL
+    register: bool = True
+    rerank: bool = True
+    trim: int = 0
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+    def reranks(self, fusion: Fusion) -> bool:
+        """Whether the order of the hits is decided here."""
+        return self.rerank and fusion is Fusion.RRF
+
+    def satisfied(self, holding: frozenset[str], children: tuple[str, ...]) -> bool:
+        """Whether a change that these children hold counts as committed."""
+        match self.write:
+            case WritePolicy.ALL:
+                return len(holding) == len(children)
+            case WritePolicy.PRIMARY:
+                return children[0] in holding
+            case WritePolicy.QUORUM:
+                return 2 * len(holding) > len(children)
+
+
+ALONE = Routing()
+"""The routing when nothing else was asked for."""
+
 
 T = TypeVar("T")
 
@@ -39,6 +85,34 @@ async def nowhere_else(scope: Scope) -> None:
     """The placing for when every scope is kept in the same store."""
 
 
+_MOST_QUESTIONS = 256
+
+
+class NamelessVectors:
+    """Vectors of recent questions without their names: the same is often asked about many people.
+
+    Also the seconds that the last embedding took. Safe to share between threads.
+    """
+
+    def __init__(self) -> None:
+        self.pace = math.inf
+        self._lock = Lock()
+        self._vectors: OrderedDict[str, bytes] = OrderedDict()
+
+    def known(self, rest: str) -> bytes | None:
+        with self._lock:
+            vector = self._vectors.get(rest)
+            if vector is not None:
+                self._vectors.move_to_end(rest)
+            return vector
+
+    def learn(self, rest: str, vector: bytes) -> None:
+        with self._lock:
+            self._vectors[rest] = vector
+            if len(self._vectors) > _MOST_QUESTIONS:
+                self._vectors.popitem(last=False)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """The store, the embedder with its floors, the clock, the id mint and the routing of several stores.
@@ -58,7 +132,7 @@ class Context:
     operation: str = "other"
     watching: Watching = unwatched
     placing: Placing = nowhere_else
-    rests: Rests = field(default_factory=Rests)
+    nameless_vectors: NamelessVectors = field(default_factory=NamelessVectors)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -17,8 +17,7 @@ from memorywire.model.record import Record, Trust
 from memorywire.model.values import dataclass
 from memorywire.model.where import And, Compare, Filter, Not, Operator, Or
 from memorywire.pipeline.candidates import Asked
-from memorywire.policy.patterns import folded
-from memorywire.policy.sources import source_group
+from memorywire.policy.patterns import folded, source_group
 from memorywire.search.admit import Admission, share_of
 from memorywire.search.token_budget import wording
 

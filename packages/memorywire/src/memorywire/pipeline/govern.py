@@ -17,13 +17,10 @@ from memorywire.model.values import maker
 from memorywire.pipeline.commit import Plan, Submitted, effect, staged
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.ledger import entry_about, entry_of
-from memorywire.pipeline.outbox import carry_out
-from memorywire.pipeline.retraction import unsaid
-from memorywire.pipeline.review import moved
-from memorywire.pipeline.similar import nearest
-from memorywire.policy.cases import Case
+from memorywire.pipeline.outbox import carry_out, unsaid
+from memorywire.pipeline.review import moved, nearest
 from memorywire.policy.injection import screen
-from memorywire.policy.judge import Judgement, Policy, judge
+from memorywire.policy.judge import Case, Judgement, Policy, judge
 from memorywire.policy.learned import features, features_to
 from memorywire.policy.rules import SECRETS, Verdict
 

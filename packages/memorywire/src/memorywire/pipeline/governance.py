@@ -1,18 +1,137 @@
 """Who answers for a change: the policy that judges it, the redactor before it, the journal that keeps it."""
 
 import asyncio
+import hashlib
+import re
+import unicodedata
 from collections.abc import Sequence
 
-from memorywire.journal.contract import Journal
-from memorywire.model.clock import Clock
-from memorywire.model.proposal import Proposal
-from memorywire.model.record import DEFAULT_TENANT, Json
+from memorywire.journal.contract import Journal, Words
+from memorywire.model.change import Put
+from memorywire.model.clock import DAY_MS, Clock
+from memorywire.model.kv import MARK
+from memorywire.model.proposal import Proposal, RecallNote
+from memorywire.model.record import DEFAULT_TENANT, Json, Record
+from memorywire.model.requests import Recall
 from memorywire.model.values import dataclass
-from memorywire.pipeline.budget import Purse
-from memorywire.pipeline.rejected import RejectedWords
 from memorywire.policy.documents import with_rules
 from memorywire.policy.judge import Policy
+from memorywire.policy.patterns import names
 from memorywire.policy.redact import Redactor
+from memorywire.policy.rules import Budget, Usage, spend
+
+_USAGE_FRESH_MS = 5_000
+_UNLIMITED = Budget()
+
+
+class Purse:
+    """What was handed out lately, by tenant and subject (`agent:NAME`, `caller:NAME`).
+
+    It is read again from the recall log every few seconds, so that budgets hold across restarts and
+    processes.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._known: dict[tuple[str, str], tuple[int, Usage]] = {}
+
+    async def check(self, request: Recall, policy: Policy, caller: str, now: int) -> None:
+        """Raise BudgetExceeded when handing out `k` more memories could exceed a budget that applies."""
+        for subject in (f"agent:{request.scope.agent}", f"caller:{caller}"):
+            for pattern, budget in policy.budgets:
+                if names([pattern], subject):
+                    usage = await self._usage(request.scope.tenant, subject, now)
+                    spend(budget, usage, request.k, now)
+
+    def spend(self, note: RecallNote) -> None:
+        """Count what was handed out, against the subjects that are being counted."""
+        for subject in (f"agent:{note.scope.agent}", f"caller:{note.caller}"):
+            key = (note.scope.tenant, subject)
+            if key in self._known and note.hits:
+                read_at, usage = self._known[key]
+                self._known[key] = (read_at, spend(_UNLIMITED, usage, len(note.hits), note.at))
+
+    async def _usage(self, tenant: str, subject: str, now: int) -> Usage:
+        read_at, usage = self._known.get((tenant, subject), (None, Usage()))
+        if read_at is None or not 0 <= now - read_at < _USAGE_FRESH_MS:
+            kind, _, name = subject.partition(":")
+            usage = Usage()
+            for at, count in await self._journal.recalled(tenant, now - DAY_MS, **{kind: name}):
+                usage = spend(_UNLIMITED, usage, count, at)
+            self._known[tenant, subject] = (now, usage)
+        return usage
+
+
+_REJECTED_FRESH_MS = 1_000
+_LABEL = b"rejected"  # separates these digests from others under the same key
+_ABOUT = frozenset({"remember", "merge"})
+_NO_LETTERS = re.compile(r"[\W_]+")
+
+
+class RejectedWords:
+    """The rejected words of a journal, as keyed digests in memory.
+
+    A rejection made by another process is seen within a second.
+    """
+
+    def __init__(self, journal: Journal, clock: Clock) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._digests: frozenset[bytes] = frozenset()
+        self._key = b""
+        self._mark: tuple[int, int] | None = None
+        self._read_at: int | None = None
+
+    async def has_any(self, records: Sequence[Record]) -> bool:
+        """Whether a person rejected what one of these records says."""
+        await self._refresh()
+        return bool(self._digests) and any(_digest(record, self._key) in self._digests for record in records)
+
+    async def rejecting(self, proposals: Sequence[Proposal]) -> tuple[Words, ...]:
+        """The words of proposals that a person rejects."""
+        said = [(one.id, put.record) for one in proposals for put in _puts(one)]
+        key = await self._journal.words_key() if said else b""
+        return tuple(
+            Words(tenant=record.scope.tenant, digest=_digest(record, key), proposal=id) for id, record in said
+        )
+
+    async def accepting(self, proposals: Sequence[Proposal]) -> tuple[Words, ...]:
+        """The words of proposals that a person approves or opens again, if any words were ever rejected."""
+        self.forget()
+        await self._refresh()
+        return await self.rejecting(proposals) if self._digests else ()
+
+    def forget(self) -> None:
+        """Read again, because this process changed it."""
+        self._read_at = None
+
+    async def _refresh(self) -> None:
+        now = self._clock()
+        if self._read_at is not None and 0 <= now - self._read_at < _REJECTED_FRESH_MS:
+            return
+        mark = await self._journal.rejected_mark()
+        if mark != self._mark:
+            self._digests = await self._journal.rejected_digests()
+            self._key = await self._journal.words_key() if self._digests else b""
+        self._mark, self._read_at = mark, now
+
+
+def _puts(proposal: Proposal) -> tuple[Put, ...]:
+    return proposal.change.put if proposal.change is not None and proposal.operation in _ABOUT else ()
+
+
+def _digest(record: Record, key: bytes) -> bytes:
+    """Equal for equal words in one scope; case, punctuation, spaces and invisible characters do not count.
+
+    A value under a key is another one under another key: `true` says nothing by itself.
+    """
+    scope, words = record.scope, record.words
+    said = words if words.isascii() else unicodedata.normalize("NFKC", words)
+    letters = _NO_LETTERS.sub("", said.casefold()) or words
+    key_value = record.metadata.get(MARK)
+    place = f"{scope.tenant}\0{scope.agent}\0{scope.user is None}\0{scope.user}\0{key_value}\0{letters}"
+    return hashlib.blake2b(place.encode(errors="replace"), digest_size=16, key=key, person=_LABEL).digest()
+
 
 LOCAL = "local"
 """The caller when nobody had to say who they are: the one user of this machine."""

@@ -1,8 +1,9 @@
 """The message layer: conversations are kept first, then read for facts, each of which walks the corridor."""
 
 import asyncio
+import json
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -13,14 +14,139 @@ from memorywire.journal import ingest_queue as queue
 from memorywire.journal import rowstate
 from memorywire.journal.entries import Entry, draft
 from memorywire.journal.sqlite import SqliteJournal
+from memorywire.model.answers import Hit, Remembered, Status
 from memorywire.model.clock import DAY_MS, Clock
-from memorywire.model.errors import NotFound, StoreError
-from memorywire.model.layer import Conversation, Event, EventState, Fact
-from memorywire.model.record import Scope
+from memorywire.model.errors import (
+    Conflict,
+    EmbedderFailed,
+    EmbedderNotConfigured,
+    MemorywireError,
+    NotFound,
+    StoreError,
+)
+from memorywire.model.ids import part_of
+from memorywire.model.kv import MARK as KEYED
+from memorywire.model.layer import MARK, Conversation, Event, EventState, Fact, FoundFact, FoundFacts, Kind
+from memorywire.model.record import MemoryType, Record, Scope
+from memorywire.model.requests import MinRelevance, Recall, Remember
+from memorywire.model.values import dataclass
+from memorywire.model.where import And, Compare, Filter, Not, Operator, Or
+from memorywire.pipeline.commit import Plan, Submitted
 from memorywire.pipeline.context import Context, unsupported
-from memorywire.pipeline.conversation import AWAY, facts, remembered, turns
 from memorywire.pipeline.extract import Extractor
+from memorywire.pipeline.remember import draft_record, known, remember
+from memorywire.stores.contract import SupportsHistory
 from memorywire.stores.wrappers.breaker import Breaker
+
+AWAY = (StoreError, EmbedderFailed, EmbedderNotConfigured)
+"""Errors that say nothing about the memory: it cannot be kept now, but may be later."""
+
+
+async def remember_event(event: Event, requests: Iterable[Remember], context: Context) -> Event:
+    """Remember each request, and note in the event what was kept, held or refused."""
+    memories: list[str] = []
+    held: list[str] = []
+    refused: list[str] = []
+    for request in requests:
+        try:
+            receipt = await _kept(request, context)
+        except AWAY:
+            raise
+        except MemorywireError as problem:
+            refused.append(problem.detail)
+            continue
+        (held if receipt.status is Status.STAGED else memories).append(receipt.proposal_id or receipt.id)
+    return replace(
+        event,
+        state=EventState.DONE,
+        memories=tuple(dict.fromkeys(memories)),
+        held=tuple(dict.fromkeys(held)),
+        error="; ".join(dict.fromkeys(refused)) or None,
+        conversation=None,
+        found=None,
+    )
+
+
+def build_turn_requests(event: Event, conversation: Conversation) -> list[Remember]:
+    """A request for every turn, as it was said, with who said it and when."""
+    return [
+        Remember(
+            scope=event.scope,
+            type=MemoryType.EPISODIC,
+            content=turn.content,
+            metadata={
+                **conversation.metadata,
+                "role": turn.role,
+                **({} if turn.name is None else {"speaker": turn.name}),
+                MARK: {"kind": Kind.TURN.value, "event": event.id},
+            },
+            source=turn.role,
+            id=part_of(event.id, place),
+            session_id=conversation.session_id,
+            occurred_at=turn.at,
+        )
+        for place, turn in enumerate(conversation.turns)
+    ]
+
+
+def build_fact_requests(
+    event: Event, conversation: Conversation, found: Sequence[Fact], name: str
+) -> list[Remember]:
+    """A request for every fact that the extractor of that name found."""
+    return [
+        Remember(
+            scope=event.scope,
+            type=fact.type,
+            content=fact.text,
+            confidence=fact.confidence,
+            metadata={**conversation.metadata, MARK: {"kind": Kind.FACT.value, "event": event.id}},
+            source=f"extractor:{name}",
+            session_id=conversation.session_id,
+            occurred_at=fact.occurred_at,
+        )
+        for fact in found
+    ]
+
+
+async def _kept(request: Remember, context: Context) -> Remembered:
+    """Remember a fact unless it is known; remember a turn even when another turn says the same."""
+    if request.id is None:
+        return await remember(request, context)
+    there = await _there(request, context)
+    if there is not None:
+        return known(context, there.id, there.version, there.updated_at, None)
+    repeating = replace(context, corridor=partial(_also_twice, context))
+    try:
+        return await remember(_keyed(request, context), repeating)
+    except Conflict:  # an earlier try has kept it, and somebody has forgotten it since
+        return known(context, request.id, 1, context.clock(), None)
+
+
+def _keyed(turn: Remember, context: Context) -> Remember:
+    """The turn with an idempotency key, where possible, so that a held turn is not proposed twice."""
+    can_be = context.office is not None and isinstance(context.store, SupportsHistory)
+    return replace(turn, idempotency_key=turn.id) if can_be else turn
+
+
+async def _there(request: Remember, context: Context) -> Record | None:
+    """The memory of this turn, if an earlier try kept it, or an earlier call gave the same dated turn."""
+    found = await context.store.get(request.scope, [request.id or ""])
+    if found or request.occurred_at is None:
+        return found[0] if found else None
+    twin = await context.store.duplicate(draft_record(request), context.clock())
+    return twin if twin is not None and _turn(twin) == _turn(request) else None
+
+
+def _turn(said: Record | Remember) -> object:
+    """What identifies a turn: its session and metadata, without the mark of how it came here."""
+    return said.session_id, {name: value for name, value in said.metadata.items() if name != MARK}
+
+
+async def _also_twice(context: Context, plan: Plan, _: Context) -> Submitted:
+    """A corridor that keeps a turn even when a memory says the same: people repeat themselves."""
+    puts = tuple(replace(put, unique=False) for put in plan.change.put)
+    return await context.submit(replace(plan, change=replace(plan.change, put=puts)))
+
 
 _LEASE_MS = 120_000
 _FIRST_PAUSE_MS = 1_000
@@ -225,10 +351,10 @@ class Reader:
         conversation = event.conversation or Conversation(turns=())
         if conversation.infer and self.extractor is not None:
             found = event.found if event.found is not None else await self._extracted(event, conversation)
-            requests = facts(event, conversation, found, self.extractor.name)
+            requests = build_fact_requests(event, conversation, found, self.extractor.name)
         else:
-            requests = turns(event, conversation)
-        return await remembered(event, requests, await context.serving(event.scope))
+            requests = build_turn_requests(event, conversation)
+        return await remember_event(event, requests, await context.serving(event.scope))
 
     async def _extracted(self, event: Event, conversation: Conversation) -> tuple[Fact, ...]:
         """The facts the extractor finds; written down first, if it might answer differently another time."""
@@ -263,3 +389,63 @@ def _without_secrets(conversation: Conversation, context: Context) -> Conversati
     )
     session = context.without_secrets(conversation.session_id)
     return replace(conversation, turns=said, metadata=metadata, session_id=session)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question to the layer, and which kinds of memory may answer it."""
+
+    scope: Scope
+    query: str
+    top_k: int
+    min_relevance: MinRelevance = "auto"
+    sources: tuple[Kind, ...] = tuple(Kind)
+
+
+async def find_facts(asked: Asked, usual: Context) -> FoundFacts:
+    """The facts that answer the question; values of keys are never among them."""
+    from memorywire.pipeline.recall import recall  # ranking is loaded when it is first needed
+
+    context = await usual.serving(asked.scope)
+    request = Recall(
+        scope=asked.scope,
+        query=asked.query,
+        k=asked.top_k,
+        min_relevance=asked.min_relevance,
+        filter=Or(tuple(_KINDS[kind] for kind in asked.sources)),
+    )
+    found = await recall(request, context)
+    return FoundFacts(
+        facts=tuple(_fact(hit) for hit in found),
+        verdict=found.verdict,
+        sources=asked.sources,
+        recall_id=found.recall_id,
+    )
+
+
+def _fact(hit: Hit) -> FoundFact:
+    record = hit.record
+    said = record.content
+    return FoundFact(
+        id=record.id,
+        memory=said if isinstance(said, str) else json.dumps(said, ensure_ascii=False),
+        score=hit.score,
+        kind=next(kind for kind in Kind if _KINDS[kind].matches(record)),
+        metadata=record.metadata,
+    )
+
+
+def _kind(kind: Kind) -> Filter:
+    return Compare(("metadata", MARK, "kind"), Operator.EQ, kind.value)
+
+
+_KINDS: dict[Kind, Filter] = {
+    Kind.FACT: _kind(Kind.FACT),
+    Kind.TURN: _kind(Kind.TURN),
+    Kind.NOTE: And(
+        (
+            Not(Or((_kind(Kind.FACT), _kind(Kind.TURN)))),
+            Compare(("metadata", KEYED, "of"), Operator.EXISTS, False),
+        )
+    ),
+}

@@ -11,7 +11,7 @@ from memorywire.model.record import Json, MemoryType, Record, Trust
 from memorywire.model.requests import Merge, Strategy
 from memorywire.pipeline.commit import Plan
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.limits import refuse_large
+from memorywire.pipeline.remember import refuse_large
 from memorywire.procedures.parse import check, object_of
 
 

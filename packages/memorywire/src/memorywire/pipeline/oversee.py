@@ -31,10 +31,9 @@ from memorywire.model.survey import (
 )
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.decide import decide
+from memorywire.pipeline.reads import agents, facets, feedback, recalls, why
 from memorywire.pipeline.review import examine, inbox
 from memorywire.pipeline.rules import activate_rule, revert_rule, rules, set_rules, try_rule
-from memorywire.pipeline.survey import agents, facets, feedback, recalls
-from memorywire.pipeline.why import why
 
 Overseen: TypeAlias = (
     ProposalPage

@@ -18,8 +18,7 @@ from memorywire.model.requests import (
     Undo,
 )
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.expire import expire
-from memorywire.pipeline.forget import forget
+from memorywire.pipeline.forget import expire, forget
 from memorywire.pipeline.merge import merge
 from memorywire.pipeline.reads import changes, get, history, list_
 from memorywire.pipeline.remember import remember

@@ -16,8 +16,7 @@ from memorywire.model.record import Scope
 from memorywire.model.requests import Recall
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.ledger import entry_about
-from memorywire.policy.cases import Case
-from memorywire.policy.judge import Judgement, Policy, judge
+from memorywire.policy.judge import Case, Judgement, Policy, judge
 from memorywire.policy.rules import Operation, Verdict
 
 GRANTED_MS = 3_600_000

@@ -1,11 +1,167 @@
 """Reading without ranking: one memory, a page of them, their past, the change log."""
 
+from collections import Counter
+from collections.abc import Sequence
+
+from memorywire.journal.contract import Act
+from memorywire.journal.entries import Entry
 from memorywire.model.answers import Chain, ChangeLog, Page
 from memorywire.model.errors import NotFound
-from memorywire.model.record import Record
+from memorywire.model.proposal import RecallNote
+from memorywire.model.record import RECALLABLE, Record, Scope, Standing
 from memorywire.model.requests import Changes, Get, History, List, Order
-from memorywire.pipeline.context import Context
-from memorywire.pipeline.survey import listed, surveyor
+from memorywire.model.review import Reach
+from memorywire.model.rulings import Given, Reasons, Why
+from memorywire.model.survey import (
+    AgentList,
+    Agents,
+    AgentSummary,
+    FacetCounts,
+    Facets,
+    FacetValue,
+    Feedback,
+    Helped,
+    Judged,
+    RecallPage,
+    Recalls,
+    RecallSummary,
+)
+from memorywire.model.where import Where
+from memorywire.pipeline.context import Context, unsupported
+from memorywire.stores.contract import Fanned, SupportsListing
+
+LOOKED_AT = 1_000
+"""How many of the newest memories are counted, so that a large memory answers as fast as a small one."""
+
+_VALUES = 20
+_FEEDBACK = "feedback"
+
+
+async def agents(request: Agents, context: Context) -> AgentList:
+    held = dict(await surveyor(context, "agents").owners(request.tenant))
+    waiting = {} if context.office is None else await context.office.journal.waiting(request.tenant)
+    names = sorted(held.keys() | waiting.keys())
+    return AgentList(
+        items=tuple(
+            AgentSummary(agent_id=name, memories=held.get(name, 0), waiting=waiting.get(name, 0))
+            for name in names
+        )
+    )
+
+
+async def facets(request: Facets, context: Context) -> FacetCounts:
+    where = listed(request, context)
+    newest = await surveyor(context, "facets").newest(where, None, LOOKED_AT)
+    return FacetCounts(looked_at=len(newest), fields=_counted(newest))
+
+
+async def recalls(request: Recalls, context: Context) -> RecallPage:
+    reach = request.reach
+    found = await context.governance.journal.recalls(
+        reach.tenant,
+        agent=reach.agent,
+        user=reach.user,
+        memory=request.memory_id,
+        before=request.before,
+        limit=request.limit,
+    )
+    return RecallPage(items=tuple(_summary(note) for note in found))
+
+
+async def feedback(request: Feedback, context: Context) -> Judged:
+    """Write down what was said; nothing else changes, whoever said it."""
+    note = await recall_in_reach(request.reach, request.recall_id, context)
+    if request.memory_id not in {id for id, _, _ in note.hits}:
+        raise NotFound("that recall did not hand out this memory", field="memory_id")
+    office, now = context.governance, context.clock()
+    reason = context.without_secrets(request.reason)
+    details = {"memory": request.memory_id, "reason": reason}
+    entry = Entry(
+        at=now,
+        operation=_FEEDBACK,
+        scope=note.scope,
+        actor=office.caller,
+        kind=request.helped,
+        subject=note.id,
+        details={name: value for name, value in details.items() if value is not None},
+    )
+    await office.journal.write(Act(entries=(entry,)))
+    return Judged(memory_id=request.memory_id, helped=request.helped, by=office.caller, at=now, reason=reason)
+
+
+async def judged(note: RecallNote, context: Context) -> tuple[Judged, ...]:
+    """All feedback on what a recall handed out, oldest first."""
+    said = await context.governance.journal.about(note.scope.tenant, note.id)
+    return tuple(
+        Judged(
+            memory_id=entry["details"]["memory"],
+            helped=Helped(entry["kind"]),
+            by=entry["actor"],
+            at=entry["at"],
+            reason=entry["details"].get("reason"),
+        )
+        for entry in reversed(said)
+        if entry["operation"] == _FEEDBACK
+    )
+
+
+async def recall_in_reach(reach: Reach, recall_id: str, context: Context) -> RecallNote:
+    """The note of a recall; the same NotFound for every reason why it may not be shown."""
+    note = await context.governance.journal.recall(reach.tenant, recall_id)
+    if note is None or not reach.covers(note.scope):
+        raise NotFound("no such recall here", field="recall_id")
+    return note
+
+
+def listed(request: List | Facets, context: Context) -> Where:
+    """What a list is about."""
+    archived = {Standing.ARCHIVED} if "archived" in request.include else set()
+    return Where(
+        scope=request.scope,
+        alive_at=context.clock(),
+        types=frozenset(request.types),
+        standings=RECALLABLE | archived,
+        filter=request.filter,
+    )
+
+
+def surveyor(context: Context, wanted_for: str) -> SupportsListing:
+    """The store, or the first of several, that can say what it holds."""
+    store = context.store
+    each = [store.child(name) for name in store.children] if isinstance(store, Fanned) else [store]
+    found = next((one for one in each if isinstance(one, SupportsListing)), None)
+    if found is None:
+        raise unsupported(wanted_for, f"store {store.name} cannot look over what it holds")
+    return found
+
+
+def _counted(records: Sequence[Record]) -> dict[str, tuple[FacetValue, ...]]:
+    counts = {
+        "type": Counter(record.type.value for record in records),
+        "user_id": Counter(record.scope.user for record in records if record.scope.user),
+        "source": Counter(record.source for record in records if record.source),
+        "trust": Counter(record.trust.value for record in records),
+        "standing": Counter(record.standing.value for record in records),
+        "tags": Counter(tag for record in records for tag in record.tags),
+    }
+    return {name: _most(count) for name, count in counts.items()}
+
+
+def _most(counts: "Counter[str]") -> tuple[FacetValue, ...]:
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(FacetValue(value=value, count=count) for value, count in ordered[:_VALUES])
+
+
+def _summary(note: RecallNote) -> RecallSummary:
+    return RecallSummary(
+        recall_id=note.id,
+        scope=note.scope,
+        at=note.at,
+        caller=note.caller,
+        verdict=note.verdict,
+        count=len(note.hits),
+        query=note.query or None,
+    )
 
 
 async def get(request: Get, context: Context) -> Record:
@@ -39,3 +195,33 @@ async def history(request: History, context: Context) -> Chain:
 async def changes(request: Changes, context: Context) -> ChangeLog:
     found = await context.historian("changes").changes(request.scope, request.limit)
     return ChangeLog(changes=tuple(found))
+
+
+async def why(request: Why, context: Context) -> Reasons:
+    """What the recall handed out; every reason why it cannot be told has the same answer."""
+    note = await recall_in_reach(request.reach, request.recall_id, context)
+    agent = Scope(agent=note.scope.agent, tenant=note.scope.tenant)
+    return Reasons(
+        recall_id=note.id,
+        scope=note.scope,
+        at=note.at,
+        caller=note.caller,
+        verdict=note.verdict,
+        results=tuple([await _given(agent, *hit, context) for hit in note.hits]),
+        query=note.query or None,
+        as_of=None if note.details is None else note.details.get("as_of"),
+        feedback=await judged(note, context),
+    )
+
+
+async def _given(scope: Scope, id: str, version: int, score: float, context: Context) -> Given:
+    """The version of the memory that the recall handed out, from its history."""
+    versions = await context.historian("why").history(scope, id)
+    found = next((link for link in versions if link.number == version), None)
+    return Given(
+        id=id,
+        version=version,
+        score=score,
+        current=found is not None and found.ended is None,
+        memory=None if found is None else found.record,
+    )

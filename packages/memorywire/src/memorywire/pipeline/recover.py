@@ -19,7 +19,7 @@ from memorywire.pipeline.context import Context
 from memorywire.pipeline.govern import places
 from memorywire.pipeline.ledger import entry_of
 from memorywire.pipeline.outbox import carry_out
-from memorywire.pipeline.past_cases import OLDER
+from memorywire.pipeline.rules import OLDER
 from memorywire.policy.injection import screen
 from memorywire.policy.patterns import fits
 

@@ -14,11 +14,16 @@ from memorywire.model.values import dataclass
 from memorywire.pipeline.commit import Plan
 from memorywire.pipeline.commit_many import Ended, submit_each
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.limits import is_large
-from memorywire.pipeline.receipts import receipt
-from memorywire.pipeline.remember import first_version, remember
-from memorywire.pipeline.sanitize import Cleaned, weighed, without_secrets
-from memorywire.policy.bulk import cleared
+from memorywire.pipeline.remember import (
+    Cleaned,
+    first_version,
+    is_large,
+    receipt,
+    remember,
+    weighed,
+    without_secrets,
+)
+from memorywire.policy.judge import cleared
 from memorywire.policy.redact import are_innocent
 
 Result: TypeAlias = Remembered | MemorywireError

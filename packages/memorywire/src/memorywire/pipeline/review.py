@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 
 from memorywire.journal.contract import Act, Wanted
@@ -9,12 +10,30 @@ from memorywire.model.clock import DAY_MS
 from memorywire.model.codec import dumps
 from memorywire.model.errors import NotFound
 from memorywire.model.proposal import Decision, Proposal, State
+from memorywire.model.query import Query, Scored
 from memorywire.model.record import Json, Record
 from memorywire.model.review import Examine, Inbox, ProposalPage, Reach, Reviewed
+from memorywire.model.where import Where
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.ledger import entry_about
-from memorywire.pipeline.similar import nearest
 from memorywire.policy.diff import diff_change
+from memorywire.search.admit import admit
+
+_MOST = 3
+
+
+async def nearest(record: Record, context: Context) -> Sequence[Scored]:
+    """The live memories of the record's own scope that are closest to what it says, without itself."""
+    now = context.clock()
+    query = Query(
+        where=Where(scope=record.scope, alive_at=now),
+        text=record.text,
+        vector=(await context.embedder.embed([record.meaning]))[0],
+        times=(),
+    )
+    found = await context.store.search(query, _MOST + 1)
+    admitted = admit(found, "auto", context.floors).admitted
+    return [hit for hit in admitted if hit.record.id != record.id][:_MOST]
 
 
 async def inbox(request: Inbox, context: Context) -> ProposalPage:

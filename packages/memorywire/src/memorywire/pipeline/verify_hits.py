@@ -17,7 +17,7 @@ from memorywire.model.record import Record
 from memorywire.model.values import dataclass
 from memorywire.model.where import Where
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.replicate import anchor_of
+from memorywire.pipeline.outbox import anchor_of
 from memorywire.stores.contract import Fanned, Found, Store
 
 ELSEWHERE = "of another scope"

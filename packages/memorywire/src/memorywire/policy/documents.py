@@ -9,13 +9,16 @@ from itertools import combinations
 from typing import TypeVar
 
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.packaged import folder
 from memorywire.model.record import Json, Trust
-from memorywire.policy.budgets import Budget, budget_from, budget_to
 from memorywire.policy.judge import Policy, SecretAction
-from memorywire.policy.profiles import Profile, profile_text
+from memorywire.policy.patterns import kind_of
 from memorywire.policy.rules import (
+    Budget,
     Rule,
     Verdict,
+    budget_from,
+    budget_to,
     count,
     flag,
     implies,
@@ -26,7 +29,20 @@ from memorywire.policy.rules import (
     texts,
     unknown_key,
 )
-from memorywire.policy.sources import kind_of
+
+
+class Profile(StrEnum):
+    """From the loosest to the tightest."""
+
+    OPEN = "open"
+    BALANCED = "balanced"
+    STRICT = "strict"
+
+
+def profile_text(profile: Profile) -> str:
+    """The TOML of a shipped profile."""
+    return (folder("memorywire.policy") / "profiles" / f"{profile}.toml").read_text(encoding="utf-8")
+
 
 E = TypeVar("E", bound=StrEnum)
 V = TypeVar("V")

@@ -1,20 +1,22 @@
 """Policy: what is judged, by which rules, and what comes of it. Values in, values out."""
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
 from functools import lru_cache
+from typing import Any, TypeAlias, TypeVar
 
-from memorywire.model.record import Scope, Trust
+from memorywire.model.record import Json, MemoryType, Record, Scope, Trust
 from memorywire.model.values import dataclass
-from memorywire.policy.budgets import Budget
-from memorywire.policy.cases import Case, matches, speaks_of
-from memorywire.policy.patterns import fits, names
+from memorywire.policy.injection import unsuspicious
+from memorywire.policy.patterns import fits, folded, kind_of, kinds_in, names, refuse_lookalike
 from memorywire.policy.rules import (
     APPROVAL,
     DEFAULT,
     INTENT,
     SECRETS,
+    Budget,
     Condition,
     Operation,
     Rule,
@@ -23,7 +25,128 @@ from memorywire.policy.rules import (
     condition_to,
     one_of,
 )
-from memorywire.policy.sources import kind_of, kinds_in, refuse_lookalike
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What is judged: who asks for what, and what it would do.
+
+    `records` would be put, `ending` are those that would be ended or erased, as far as they were read.
+    `secrets` are (kind, place), `instructions` are (sign, place), `similar` are ids of live memories.
+    `rejected` says that a person rejected the same words before, `undoes_person` that an agent would take
+    back what a person did.
+    """
+
+    operation: str
+    scope: Scope
+    caller: str
+    records: tuple[Record, ...] = ()
+    ended: int = 0
+    erased: int = 0
+    by_filter: bool = False
+    secrets: tuple[tuple[str, str], ...] = ()
+    instructions: tuple[tuple[str, str], ...] = ()
+    similar: tuple[str, ...] = ()
+    approval_required: bool = False
+    privacy_intent: Mapping[str, Json] | None = None
+    ending: tuple[Record, ...] = ()
+    rejected: bool = False
+    undoes_person: bool = False
+
+    @property
+    def destructive(self) -> bool:
+        """Whether something that is there now would be gone afterwards."""
+        return self.ended + self.erased > 0
+
+    @property
+    def affects(self) -> int:
+        return len(self.records) + self.ended + self.erased
+
+    @property
+    def may_be_automatic(self) -> bool:
+        """Whether a learned rule may let it pass: new, not procedural, not suspicious, not untrusted."""
+        return (
+            self.operation == Operation.REMEMBER
+            and not (self.destructive or self.secrets or self.instructions or self.rejected)
+            and bool(self.records)
+            and all(
+                record.version == 1
+                and record.trust is not Trust.UNTRUSTED
+                and record.type is not MemoryType.PROCEDURAL
+                for record in self.records
+            )
+        )
+
+
+def matches(rule: Rule, case: Case) -> bool:
+    """Whether the rule applies to this case.
+
+    Conditions on memories look at what is written or, when nothing is, at what is taken away. To hold or to
+    refuse, one memory that meets them is enough; to allow, all must meet them. Only a rule that names recall
+    applies to recalls.
+    """
+    if not speaks_of(rule, case.operation):
+        return False
+    if not rule.when.about_records:
+        return _meets(rule.when, case, None)
+    memories = case.records or case.ending
+    if len(memories) == 1:
+        return _meets(rule.when, case, memories[0])
+    met = (_meets(rule.when, case, record) for record in memories)
+    return bool(memories) and (all(met) if rule.verdict is Verdict.ALLOW else any(met))
+
+
+def speaks_of(rule: Rule, operation: str) -> bool:
+    """Whether a rule can apply to this operation."""
+    named = rule.when.operation
+    return operation in named or not (named or operation == Operation.RECALL)
+
+
+def _meets(when: Condition, case: Case, record: Record | None) -> bool:
+    for name, wanted in when.given.items():
+        if name in _OF_MEMORIES:
+            met = record is not None and _OF_MEMORIES[name](wanted, record)
+        elif name == "unless":
+            met = not _meets(wanted, case, record)
+        else:
+            met = _OF_CASES[name](wanted, case)
+        if not met:
+            return False
+    return True
+
+
+def _says_one_of(wanted: Sequence[str], content: Json) -> bool:
+    words = folded(content if isinstance(content, str) else json.dumps(content, ensure_ascii=False))
+    return any(folded(part) in words for part in wanted)
+
+
+_OF_MEMORIES: Mapping[str, Callable[[Any, Record], bool]] = {
+    "type": lambda wanted, record: record.type in wanted,
+    "trust": lambda wanted, record: record.trust in wanted,
+    "source": lambda wanted, record: fits(wanted, record.source),
+    "tags": lambda wanted, record: any(fits(wanted, tag) for tag in record.tags),
+    "confidence_below": lambda wanted, record: bool(record.confidence < wanted),
+    "content_contains": lambda wanted, record: _says_one_of(wanted, record.content),
+}
+
+_OF_CASES: Mapping[str, Callable[[Any, Case], bool]] = {
+    "everything": lambda wanted, case: True,
+    "operation": lambda wanted, case: case.operation in wanted,
+    "tenant": lambda wanted, case: names(wanted, case.scope.tenant),
+    "agent": lambda wanted, case: names(wanted, case.scope.agent),
+    "user": lambda wanted, case: names(wanted, case.scope.user),
+    "caller": lambda wanted, case: names(wanted, case.caller),
+    "affects_at_least": lambda wanted, case: bool(case.affects >= wanted),
+    "contains_secret": lambda wanted, case: wanted is bool(case.secrets),
+    "looks_like_instruction": lambda wanted, case: wanted is bool(case.instructions),
+    "similar_to_existing": lambda wanted, case: wanted is bool(case.similar),
+    "rejected_before": lambda wanted, case: wanted is case.rejected,
+    "undoes_person": lambda wanted, case: wanted is case.undoes_person,
+    "destructive": lambda wanted, case: wanted is case.destructive,
+    "erases": lambda wanted, case: wanted is (case.erased > 0),
+    "by_filter": lambda wanted, case: wanted is case.by_filter,
+}
+
 
 SOURCE_SHARE = 0.4
 """The share of an answer that one untrusted source may fill, unless the policy says otherwise."""
@@ -238,3 +361,102 @@ def _in_scope(pattern: str, scope: Scope) -> bool:
     tenant, agent, user = parts if len(parts) == 3 else ("*", pattern, "*")
     wanted = ((tenant, scope.tenant), (agent, scope.agent), (user, scope.user))
     return all(names((part,), name) for part, name in wanted)
+
+
+T = TypeVar("T")
+
+_PARTS = 16
+_SILENT = frozenset({int, float, bool, type(None)})  # what says nothing
+_BY_CONTENT = ("content_contains", "similar_to_existing")
+_Likeness: TypeAlias = tuple[object, ...]
+
+
+def cleared(items: Sequence[T], innocent: Callable[[Sequence[T]], bool]) -> list[bool]:
+    """Which items are innocent, found in few readings: all at once, else part by part.
+
+    What is innocent among others must be innocent alone. False means only that it could not be shown.
+    """
+    if innocent(items):
+        return [True] * len(items)
+    if len(items) <= 1:
+        return [False] * len(items)
+    step = max(1, len(items) // _PARTS)
+    parts = (items[at : at + step] for at in range(0, len(items), step))
+    return [clear for part in parts for clear in cleared(part, innocent)]
+
+
+def signless(records: Sequence[Record]) -> bool:
+    """Whether one reading of all these memories shows that `screen` finds no sign in any of them."""
+    said: list[str] = []
+    names: set[str] = set()
+    for record in records:
+        _hear(record.content, said)
+        for place, value in (("source", record.source), ("metadata", record.metadata), ("tags", record.tags)):
+            if value:
+                _tell(place, value, said, names)
+    return unsuspicious(dict.fromkeys(said), names)  # what many say is read once
+
+
+def _hear(value: Json, said: list[str]) -> None:
+    """Collect every text of a content, and the names of its fields, which are words of it, too."""
+    if isinstance(value, str):
+        said.append(value)
+    elif type(value) is dict or isinstance(value, Mapping):  # the second takes long to ask
+        said += value
+        for inner in value.values():
+            if type(inner) is str:
+                said.append(inner)
+            elif type(inner) not in _SILENT:
+                _hear(inner, said)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            _hear(inner, said)
+
+
+def _tell(place: str, value: Json, said: list[str], names: set[str]) -> None:
+    """Collect every text, and the name of the place where each stands."""
+    if isinstance(value, str):
+        said.append(value)
+        names.add(place)
+    elif type(value) is dict or isinstance(value, Mapping):
+        for key, inner in value.items():
+            if type(inner) not in _SILENT:
+                _tell(f"{place}.{key}", inner, said, names)
+    elif isinstance(value, list | tuple):
+        for at, inner in enumerate(value):
+            _tell(f"{place}[{at}]", inner, said, names)
+
+
+class Bench:
+    """Judges new memories by a policy, once for each kind that its rules can tell apart."""
+
+    def __init__(self, policy: Policy, caller: str) -> None:
+        self._policy = policy
+        self._caller = caller
+        self._learned = frozenset(rule.name for rule in policy.rules if rule.learned)
+        self._known: dict[_Likeness, Judgement] = {}
+        self._last: tuple[_Likeness | None, Judgement | None] = (None, None)
+
+    @property
+    def can_tell(self) -> bool:
+        """Whether the rules ask only for what all memories of one kind have in common."""
+        return self._policy.asked.isdisjoint(_BY_CONTENT)
+
+    def judge(self, operation: str, scope: Scope, record: Record) -> Judgement:
+        """What `judge` would say of a change that only puts this record, and in which nothing was found."""
+        alike = (
+            *(operation, scope, record.type, record.trust, record.source, record.tags, record.confidence),
+            record.version == 1,
+        )
+        before, known = self._last
+        if known is None or alike != before:  # mostly they are the same values, which is told at once
+            known = self._known.get(alike)
+            if known is None:
+                case = Case(operation=operation, scope=scope, caller=self._caller, records=(record,))
+                known = self._known[alike] = judge(case, self._policy)
+            self._last = (alike, known)
+        return known
+
+    def is_learned(self, judgement: Judgement) -> bool:
+        """Whether a rule gave it that was suggested from people's decisions."""
+        return judgement.rule in self._learned

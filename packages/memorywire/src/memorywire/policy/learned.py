@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from memorywire.model.record import Json, MemoryType, Trust
 from memorywire.model.values import dataclass
-from memorywire.policy.cases import Case
+from memorywire.policy.judge import Case
 from memorywire.policy.patterns import folded
 from memorywire.policy.rules import Condition, Operation, Rule, Verdict
 

@@ -4,9 +4,12 @@ What somebody wrote is compared as it reads (`fits`), so that no spelling slips 
 agents, users and callers are compared as they are (`names`): another case is somebody else.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+
+from memorywire.model.errors import InvalidRequest
 
 
 def folded(text: str) -> str:
@@ -48,3 +51,77 @@ def _matches(parts: Sequence[str], text: str) -> bool:
             return False
         at = found + len(part)
     return text.endswith(last) and len(text) - len(last) >= at
+
+
+_SITE = re.compile(r"[^:]*(?::/*[^/?#]*)?")
+_COLONS = re.compile("[:\u2236\ua789\ufe13\ufe55\uff1a]")  # the colon, and what is drawn like it
+_BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")  # letters that are not drawn
+_LOOKALIKES = {  # letters that are drawn like those of ASCII, by alphabet
+    "\u0430\u0432\u0433\u0435\u04bb\u043d\u0456\u0458\u043a\u04cf\u043c\u043e": "abrehhijklmo",  # Cyrillic
+    "\u0440\u051b\u0441\u0455\u0442\u0443\u04af\u0445\u0501\u051d\u0475\u043f": "pqcstyyxdwvn",
+    "\u03b1\u03b5\u03b7\u03b9\u03ba\u03bd\u03bf\u03c1\u03c3\u03c4\u03c5\u03c7": "aenikvopotux",  # Greek
+    "\u03b3\u03c9\u03b2": "ywb",
+    "\u0585\u0578\u057d\u0570\u0581\u0566\u0575": "onuhgqj",  # Armenian
+    "\u0131\u0251\u0261\u0269\u029f\u0280\u0274\u029c\u1d00\u0299\u1d04\u1d05": "iagilrnhabcd",  # phonetic
+    "\u1d07\u1d0a\u1d0b\u1d0d\u1d0f\u1d18\u1d1b\u1d1c\u1d20\u1d21\u1d22\ua731": "ejkmoptuvwzs",
+    "\u026a\u028f\ua730\u0262": "iyfg",
+}
+_AS_ASCII = {
+    ord(letter): drawn
+    for letters, plain in _LOOKALIKES.items()
+    for letter, drawn in zip(letters, plain, strict=True)
+}
+
+
+def kind_of(source: str) -> str:
+    """The part of a source before the first colon, or all of it: what the source claims to be."""
+    return _COLONS.split(source, maxsplit=1)[0]
+
+
+@lru_cache(maxsize=1024)
+def refuse_lookalike(source: str, known: frozenset[str]) -> None:
+    """Raise InvalidRequest where the kind of a source is written to be read as another one.
+
+    That is a kind whose letters are ASCII once width, invisible characters and look-alike letters are
+    undone. A word that is wholly of another alphabet may be a word of that language; it is refused only
+    where it reads like one of the `known` kinds.
+    """
+    colon = _COLONS.search(source)
+    kind = kind_of(source)
+    if kind.isascii() and (colon is None or colon.group() == ":"):
+        return
+    plain = _undisguised(kind)
+    drawn = plain.translate(_AS_ASCII)
+    if not drawn.isascii() or not drawn:
+        return
+    whole_word = not plain.isascii() and not re.search("[a-z]", plain)
+    if whole_word and drawn not in known:
+        return
+    raise InvalidRequest(
+        f"the kind of source {kind!a} is written to look like {drawn!r}",
+        field="source",
+        fix=f"write it with the plain letters, as {drawn}:..., or give it a name of its own",
+    )
+
+
+def kinds_in(patterns: Iterable[str]) -> frozenset[str]:
+    """The kinds that patterns of sources name."""
+    return frozenset(kind_of(pattern).rstrip("*").casefold() for pattern in patterns) - {""}
+
+
+def source_group(source: str | None) -> str:
+    """Who a source is, without the place inside it: `web:forum.example/a` and `/b` are one forum."""
+    found = None if source is None else _SITE.match(source)
+    return found.group() if found else ""
+
+
+def _undisguised(text: str) -> str:
+    """The text in one width and case, without characters that are not drawn."""
+    wide = unicodedata.normalize("NFKC", text)
+    shown = (char for char in wide if not (char in _BLANKS or _is_invisible(char)))
+    return "".join(shown).casefold()
+
+
+def _is_invisible(char: str) -> bool:
+    selector = "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
+    return selector or unicodedata.category(char) in ("Cf", "Cc")

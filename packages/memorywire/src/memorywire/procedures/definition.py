@@ -1,7 +1,9 @@
 """A procedure as a value: its states, the ways between them, and where it stands."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
+from memorywire.model.errors import Conflict, InvalidRequest
 from memorywire.model.record import Json
 from memorywire.model.values import dataclass
 
@@ -49,3 +51,72 @@ class Definition:
     def ways(self) -> list[Transition]:
         """The transitions out of the current state."""
         return [way for way in self.transitions if way.source == self.current]
+
+
+_SHOWN = 12
+"""How many triggers a problem names."""
+
+
+def allowed(definition: Definition, facts: Mapping[str, bool]) -> list[str]:
+    """The triggers that would succeed now, in the order of the definition."""
+    ways = definition.ways()
+    _refuse_unknown(ways, facts)
+    free = {way.trigger for way in ways if not _failing(way, facts)}
+    return [trigger for trigger in definition.triggers if trigger in free]
+
+
+def step(definition: Definition, trigger: str, facts: Mapping[str, bool]) -> Definition:
+    """The definition after the first transition of this trigger whose conditions hold.
+
+    Raises InvalidRequest for a trigger or a fact nobody knows, Conflict when the trigger is not for the
+    current state or its conditions do not hold.
+    """
+    ways = [way for way in definition.ways() if way.trigger == trigger]
+    if not ways:
+        raise _not_here(definition, trigger)
+    _refuse_unknown(ways, facts)
+    free = next((way for way in ways if not _failing(way, facts)), None)
+    if free is None:
+        failing = dict.fromkeys(saying for way in ways for saying in _failing(way, facts))
+        raise Conflict(
+            f"{trigger!r} is held back in state {definition.current!r}: {', '.join(failing)}",
+            field="trigger",
+            fix="trigger it again when this has changed",
+        )
+    return replace(definition, current=free.target)
+
+
+def _failing(way: Transition, facts: Mapping[str, bool]) -> list[str]:
+    """The facts that stand in the way, in words."""
+    missed = [f"{fact} does not hold" for fact in way.conditions if not facts[fact]]
+    return missed + [f"{fact} holds" for fact in way.unless if facts[fact]]
+
+
+def _refuse_unknown(ways: Iterable[Transition], facts: Mapping[str, bool]) -> None:
+    for fact in dict.fromkeys(fact for way in ways for fact in way.facts):
+        if not isinstance(facts.get(fact), bool):
+            raise InvalidRequest(
+                f"whether {fact} holds must be known, as true or false",
+                field=f"facts.{fact}",
+                fix=f"say {fact}=true or {fact}=false",
+            )
+
+
+def _not_here(definition: Definition, trigger: str) -> Conflict | InvalidRequest:
+    if trigger not in definition.triggers:
+        return InvalidRequest(
+            "this procedure has no such trigger",
+            field="trigger",
+            fix=f"use one of: {_some(definition.triggers)}" if definition.triggers else None,
+        )
+    here = dict.fromkeys(way.trigger for way in definition.ways())
+    return Conflict(
+        f"{trigger!r} does not lead out of state {definition.current!r}",
+        field="trigger",
+        fix=f"in this state there is: {_some(here)}" if here else "nothing leads out of this state",
+    )
+
+
+def _some(triggers: Iterable[str]) -> str:
+    names = list(triggers)
+    return ", ".join([*names[:_SHOWN], *(["..."] if len(names) > _SHOWN else [])])

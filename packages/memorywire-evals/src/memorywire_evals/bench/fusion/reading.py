@@ -13,7 +13,7 @@ from memorywire.client.memory import Memory
 from memorywire.model.answers import Remembered
 from memorywire.model.clock import Clock
 from memorywire.model.query import Query, Scored
-from memorywire.pipeline.routing import Routing
+from memorywire.pipeline.context import Routing
 from memorywire.search.embed import open_embedder
 from memorywire.stores.contract import Store
 from memorywire.stores.memory import MemoryStore

@@ -1,23 +1,342 @@
 """From a definition to a store: the key from the environment, the address admitted, the tenant kept apart."""
 
 import asyncio
-from urllib.parse import quote
+import ipaddress
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import fields, is_dataclass, replace
+from http.client import HTTPConnection, HTTPSConnection
+from typing import Any, TypeAlias, TypeVar, cast
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from memorywire.app.backends.addresses import POSTGRES, GuardedLink, Hosts, addresses
-from memorywire.app.backends.fallback import Owed, with_fallback
-from memorywire.app.backends.rules import Rules
-from memorywire.app.backends.tenancy import with_prefix
+from memorywire.app.backends.registry import Resolve, Rules
+from memorywire.model.change import Change, End, EndReason
 from memorywire.model.clock import Clock
 from memorywire.model.definition import Definition, Edition, TenancyKind
-from memorywire.model.errors import CapabilityUnsupported, Forbidden, InvalidRequest, StoreUnavailable
+from memorywire.model.errors import (
+    CapabilityUnsupported,
+    Forbidden,
+    InvalidRequest,
+    StoreCorrupt,
+    StoreError,
+    StoreUnavailable,
+)
+from memorywire.model.query import Query, Scored
+from memorywire.model.record import DEFAULT_TENANT, Record, Scope
 from memorywire.model.space import Space
+from memorywire.model.values import dataclass
+from memorywire.model.where import Where
 from memorywire.policy.patterns import names
-from memorywire.stores.contract import Store
+from memorywire.stores.contract import Found, RecallCounter, Store, Tracker
 from memorywire.stores.registry import known_schemes, open_store
-from memorywire.stores.remote.link import locate
+from memorywire.stores.remote.link import Link, Place, locate
 from memorywire.stores.remote.store import RemoteStore
 from memorywire.stores.wrappers import with_breaker, with_patience
 from memorywire.stores.wrappers.wrapper import with_name
+
+MOST_BYTES = 16 * 1024 * 1024
+"""Of an answer; a backend that sends more is not read further."""
+
+
+POSTGRES = frozenset({"postgres", "postgresql"})
+_NEAR = frozenset(
+    {"schema", "pool", "prepare", "notify", "stale", "sslmode", "channel_binding", "require_auth"}
+    | {"connect_timeout", "application_name", "target_session_attrs"}
+)
+"""Options of a Postgres URL that lead to no other host, file or service than the URL itself does."""
+
+_UNICAST = ipaddress.IPv6Network("2000::/3")  # all that is handed out; the rest only looks public
+_TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hosts:
+    """Which hosts a backend may be on: any with public addresses, and those that were named.
+
+    `resolve` gives the addresses of a host.
+    """
+
+    named: frozenset[str]
+    resolve: Resolve
+
+    def check(self, url: str) -> None:
+        """Raise for a URL that could never be used; its addresses are checked again on each use."""
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            raise InvalidRequest("that is no URL", field="url") from None
+        if host is not None:
+            self.admitted(host, port or 443)
+        elif parts.scheme in POSTGRES | {"http", "https"}:
+            raise InvalidRequest("the url names no host", field="url")
+        options = dict(parse_qsl(parts.query, keep_blank_values=True))
+        far = sorted(options.keys() - _NEAR) if parts.scheme in POSTGRES else []
+        if far:
+            raise InvalidRequest(
+                f"a backend cannot have the option {far[0]}",
+                field="url",
+                fix=f"there are: {', '.join(sorted(_NEAR))}",
+            )
+
+    def pinned(self, url: str) -> str:
+        """The URL of a Postgres database with the admitted address, so that nobody resolves it again."""
+        parts = urlsplit(url)
+        if parts.hostname is None or parts.hostname in self.named:
+            return url
+        address = self.admitted(parts.hostname, parts.port or 5432)
+        options = [*parse_qsl(parts.query), ("hostaddr", address)]
+        return parts._replace(query=urlencode(options, quote_via=quote)).geturl()
+
+    def admitted(self, host: str, port: int) -> str:
+        """An address of the host to connect to; raises Forbidden when any of them is not to be reached."""
+        found = self.resolve(host, port)
+        if not found:
+            raise StoreUnavailable(f"{host} has no address")
+        if host not in self.named and not all(_is_public(address) for address in found):
+            raise Forbidden(
+                f"{host} is not an address out in the world",
+                field="url",
+                fix="name the host in MEMORYWIRE_BACKEND_HOSTS if it is meant",
+            )
+        return found[0]
+
+
+def addresses(host: str, port: int) -> list[str]:
+    """The addresses that the system's resolver gives."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise StoreUnavailable(f"{host} cannot be resolved") from error
+    return [str(place[0]) for *_, place in found]
+
+
+def _is_public(address: str) -> bool:
+    found = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(found, ipaddress.IPv6Address):
+        inner = _inside(found)
+        if inner is None:
+            return found in _UNICAST and found.is_global
+        found = inner
+    return found.is_global and not found.is_multicast
+
+
+def _inside(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """The IPv4 address that an IPv6 address stands for, where a gateway would translate it."""
+    if address in _TRANSLATED:
+        return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
+    return address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
+
+
+class GuardedLink(Link):
+    """A link that connects to the address that was admitted, and follows nobody elsewhere."""
+
+    def __init__(self, place: Place, hosts: Hosts) -> None:
+        super().__init__(place, most_bytes=MOST_BYTES)
+        self._hosts = hosts
+
+    def _connected(self) -> HTTPConnection:
+        place, hosts = self._place, self._hosts
+        port = place.port or (443 if place.scheme == "https" else 80)
+        address = hosts.admitted(place.host, port)
+        if place.scheme == "https":
+            return _Secured(address, place.host, port, self._timeout)
+        return _Pinned(address, place.host, port, self._timeout)
+
+
+class _Pinned(HTTPConnection):
+    """A connection to one fixed address, under the name that was asked for."""
+
+    def __init__(self, address: str, host: str, port: int, timeout: float) -> None:
+        super().__init__(host, port, timeout=timeout)
+        self._address = address
+
+    def connect(self) -> None:
+        self.sock = socket.create_connection((self._address, self.port), self.timeout)
+
+
+class _Secured(HTTPSConnection):
+    """As `_Pinned`, with TLS; the certificate must be for the name."""
+
+    def __init__(self, address: str, host: str, port: int, timeout: float) -> None:
+        self._tls = ssl.create_default_context()
+        super().__init__(host, port, timeout=timeout, context=self._tls)
+        self._address = address
+
+    def connect(self) -> None:
+        plain = socket.create_connection((self._address, self.port), self.timeout)
+        self.sock = self._tls.wrap_socket(plain, server_hostname=self.host)
+
+
+T = TypeVar("T")
+
+
+Owed: TypeAlias = Callable[[], Awaitable[Sequence[Change]]]
+"""Gives the changes that the store has not received yet."""
+
+
+def with_fallback(store: Store, here: Store, owed: Owed) -> Store:
+    """The store, with `here` answering its reads when it fails; its own answers always stand.
+
+    It satisfies FallsBack, so that a recall can say who answered. What is deleted or replaced is deleted in
+    `here` first, even while the store is only owed the change. So falling back brings nothing back: `here`
+    may know less than the backend, and never more.
+    """
+    kind = type("WithFallback", (_WithFallback,), {})
+    return cast("Store", kind(store, here, owed))
+
+
+class _WithFallback:
+    def __init__(self, inner: Store, here: Store, owed: Owed) -> None:
+        self._inner = inner
+        self._here = here
+        self._owed = owed
+        self._ended: set[str] = set()
+
+    async def write(self, change: Change) -> int:
+        await self._end_here(change)
+        return await self._inner.write(change)
+
+    async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
+        return await self._either(lambda store: store.get(scope, ids))
+
+    async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
+        return await self._either(lambda store: store.find(where, after, limit))
+
+    async def count(self, where: Where) -> int:
+        return await self._either(lambda store: store.count(where))
+
+    async def search(self, query: Query, limit: int) -> list[Scored]:
+        return [*(await self.search_either(query, limit)).hits]
+
+    async def search_either(self, query: Query, limit: int) -> Found:
+        name = self._inner.name
+        try:
+            return Found(store=name, hits=tuple(await self._inner.search(query, limit)))
+        except StoreError as error:
+            await self._catch_up()
+            return Found(store=name, hits=tuple(await self._here.search(query, limit)), error=error)
+
+    async def duplicate(self, record: Record, at: int) -> Record | None:
+        return await self._either(lambda store: store.duplicate(record, at))
+
+    async def _either(self, ask: Callable[[Store], Awaitable[T]]) -> T:
+        try:
+            return await ask(self._inner)
+        except StoreError:
+            await self._catch_up()
+            return await ask(self._here)
+
+    async def _catch_up(self) -> None:
+        for change in await self._owed():
+            await self._end_here(change)
+
+    async def _end_here(self, change: Change) -> None:
+        if change.id in self._ended:
+            return
+        gone = [*(end.id for end in change.end), *change.erase, *(put.record.id for put in change.put)]
+        known = await self._here.get(change.scope, gone)
+        if known or change.erase:
+            await self._here.write(_farewell(change, known))
+        self._ended.add(change.id)
+
+    async def _touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
+        """Count a recall in the store that answered it."""
+        try:
+            await cast("Tracker", self._inner).touch(scope, ids, at)
+        except StoreError:
+            if isinstance(self._here, Tracker):
+                await self._here.touch(scope, ids, at)
+
+    async def _recalls(self, records: Sequence[Record]) -> Sequence[int]:
+        try:
+            return await cast("RecallCounter", self._inner).recalls(records)
+        except StoreError:
+            here = self._here
+            return await here.recalls(records) if isinstance(here, RecallCounter) else [0] * len(records)
+
+    def __getattr__(self, name: str) -> Any:
+        """Abilities of the store inside, for those it has."""
+        found = getattr(self._inner, name)
+        return {"touch": self._touch, "recalls": self._recalls}.get(name, found)
+
+
+def _farewell(change: Change, known: Sequence[Record]) -> Change:
+    """The part of the change that takes away, without what it brings."""
+    reasons = {end.id: end.reason for end in change.end}
+    ends = [
+        End(id=record.id, version=record.version, reason=reasons.get(record.id, EndReason.REPLACED))
+        for record in known
+        if record.id not in change.erase
+    ]
+    return replace(
+        change, id=f"{change.id}-here", put=(), end=tuple(ends), key=None, fingerprint=None, about=None
+    )
+
+
+Rename: TypeAlias = Callable[[Scope], Scope]
+
+
+def with_prefix(store: Store, tenant: str, prefix: str) -> Store:
+    """The store as one tenant sees it: its agents have the prefix there, in every verb; no others show."""
+
+    def outward(scope: Scope) -> Scope:
+        if scope.tenant != tenant:
+            raise StoreCorrupt("the backend of one tenant was asked for memories of another")
+        return replace(scope, tenant=DEFAULT_TENANT, agent=f"{prefix}{scope.agent}")
+
+    def homeward(scope: Scope) -> Scope:
+        if not scope.agent.startswith(prefix):
+            raise StoreCorrupt("the backend answered with memories of another tenant")
+        return replace(scope, tenant=tenant, agent=scope.agent.removeprefix(prefix))
+
+    # A class of its own for each: which abilities it has depends on the store inside.
+    kind = type("Renamed", (_Renamed,), {})
+    return cast("Store", kind(store, outward, homeward))
+
+
+class _Renamed:
+    """Any verb of the store inside, with scopes renamed in its arguments and in its answer."""
+
+    def __init__(self, inner: Store, outward: Rename, homeward: Rename) -> None:
+        self._inner = inner
+        self._outward = outward
+        self._homeward = homeward
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._inner, name)
+        if not callable(found) or name.startswith("_"):
+            return found
+
+        async def renamed(*arguments: Any) -> Any:
+            return _mapped(await found(*_mapped(arguments, self._outward)), self._homeward)
+
+        return renamed
+
+
+def _mapped(value: Any, rename: Rename) -> Any:
+    """The value with every scope in it renamed, at any depth."""
+    if isinstance(value, Scope):
+        return rename(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        changed = {
+            field.name: mapped
+            for field in fields(value)
+            if (mapped := _mapped(old := getattr(value, field.name), rename)) is not old
+        }
+        return replace(value, **changed) if changed else value
+    if isinstance(value, tuple | list):
+        return _listed(value, rename)
+    return value
+
+
+def _listed(values: Any, rename: Rename) -> Any:
+    mapped = [_mapped(value, rename) for value in values]
+    if all(new is old for new, old in zip(mapped, values, strict=True)):
+        return values
+    return type(values)(mapped)
+
 
 PREVIEWS = frozenset({"mem9", "zep"})
 """Adapters whose contract with the product nobody could verify."""

@@ -2,27 +2,81 @@
 
 import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import apsw
 
-from memorywire.app.backends.rules import Rules
-from memorywire.app.backends.secrets import refuse_secrets
 from memorywire.journal import definitions, rowstate
 from memorywire.journal.entries import Entry, draft
 from memorywire.journal.sqlite import SqliteJournal
 from memorywire.model.change import Change
 from memorywire.model.definition import Definition, Edition, definition_of
-from memorywire.model.errors import MemorywireError, NotFound, StoreError
+from memorywire.model.errors import MemorywireError, NotFound, SecretLeakage, StoreError
 from memorywire.model.record import Json, Scope
+from memorywire.model.urls import find_literal_secret
 from memorywire.model.values import dataclass
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.outbox import keep_repaying
+from memorywire.policy.redact import Redactor
 from memorywire.stores.contract import Store
+
+Resolve: TypeAlias = Callable[[str, int], Sequence[str]]
+"""The addresses of a host."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What definitions may use: variables with keys, hosts that are not public, adapters in preview.
+
+    Nothing is allowed unless it is named. Our own variables are never a backend's key. `env` is where keys
+    are looked up, `resolve` resolves hosts where the system does not.
+    """
+
+    keys: tuple[str, ...] = ()
+    hosts: frozenset[str] = frozenset()
+    previews: frozenset[str] = frozenset()
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    resolve: Resolve | None = None
+
+
+def rules_from(env: Mapping[str, str]) -> Rules:
+    """From MEMORYWIRE_BACKEND_KEYS, _HOSTS and _PREVIEWS: names with commas between."""
+    return Rules(
+        keys=_names(env, "KEYS"),
+        hosts=frozenset(_names(env, "HOSTS")),
+        previews=frozenset(_names(env, "PREVIEWS")),
+        env=env,
+    )
+
+
+def _names(env: Mapping[str, str], what: str) -> tuple[str, ...]:
+    given = env.get(f"MEMORYWIRE_BACKEND_{what}", "").split(",")
+    return tuple(name.strip() for name in given if name.strip())
+
+
+_FIX = (
+    "write {key} in its place, put the key into an environment variable and name the variable in key_env; "
+    "then change the key, because it was sent in clear"
+)
+
+
+def refuse_secrets(definition: Definition, redactor: Redactor | None) -> None:
+    """Raise SecretLeakage, which never repeats the value, when a definition holds a key in clear."""
+    part = find_literal_secret(definition.url)
+    if part is not None:
+        raise SecretLeakage(f"{part} in the URL is written in clear", field="url", fix=_FIX)
+    if redactor is None:
+        return
+    document = {**definition.document(), "url": definition.url.replace("{key}", "")}
+    for name, value in document.items():
+        _, findings = redactor.json(value, name)
+        for finding in findings:
+            raise SecretLeakage(f"{finding.place} holds a secret ({finding.kind})", field=name, fix=_FIX)
+
 
 _FRESH_MS = 1_000
 _ATTEND_SECONDS = 10.0

@@ -1,16 +1,51 @@
 """Chooses an extractor, or a model, by its name or URL."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from memorywire.model.errors import InvalidRequest
+from memorywire.model.layer import Conversation, Fact
+from memorywire.model.record import Scope
 from memorywire.pipeline.extract.builtin import BuiltIn
-from memorywire.pipeline.extract.contract import Extractor
-from memorywire.pipeline.extract.ingesting import StoreExtractor
 from memorywire.stores.contract import Fanned, Ingester, Store
 
 if TYPE_CHECKING:
     from memorywire.pipeline.extract.chat import Chat
+
+
+class Extractor(Protocol):
+    """Finds the facts that a conversation gives away."""
+
+    @property
+    def name(self) -> str:
+        """How the memories it leads to call their source: `extractor:NAME`."""
+        ...
+
+    @property
+    def local(self) -> bool:
+        """Whether it answers at once, without asking anybody."""
+        ...
+
+    async def extract(self, conversation: Conversation, scope: Scope) -> Sequence[Fact]:
+        """The facts, in the order they were said; raises StoreUnavailable when nobody answers now."""
+        ...
+
+
+class StoreExtractor:
+    """Satisfies Extractor. The product only says what it would remember; we remember it."""
+
+    name = "store"
+    local = False
+
+    def __init__(self, store: Ingester) -> None:
+        self._store = store
+
+    async def extract(self, conversation: Conversation, scope: Scope) -> Sequence[Fact]:
+        messages = [{"role": turn.role, "content": turn.content} for turn in conversation.turns]
+        said = await self._store.ingest(scope, messages)
+        return [Fact(text=text, occurred_at=conversation.last_at) for text in said if text.strip()]
+
 
 DEFAULT_EXTRACTOR = "auto"
 BUILT_IN = "builtin"
@@ -34,7 +69,7 @@ def open_extractor(named: str, store: Store, *, api_key: str | None = None) -> E
     if named == BUILT_IN:
         return BuiltIn()
     # Loaded here, so that nobody pays for an HTTP client who has no endpoint.
-    from memorywire.pipeline.extract.endpoint import EndpointExtractor
+    from memorywire.pipeline.extract.chat import EndpointExtractor
 
     return EndpointExtractor(open_chat(named, api_key=api_key, field="extractor", fix=_FIX))
 

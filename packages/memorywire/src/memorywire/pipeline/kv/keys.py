@@ -11,8 +11,7 @@ from memorywire.model.record import Json, Record, Scope, Standing
 from memorywire.model.values import dataclass, maker
 from memorywire.model.where import And, Compare, Filter, Operator, Where
 from memorywire.pipeline.context import Context
-from memorywire.pipeline.kv.cache import Seen
-from memorywire.pipeline.kv.usage import Usage
+from memorywire.pipeline.kv.usage import Seen, Usage
 from memorywire.stores.contract import Glimpse, SupportsHistory
 
 _OUTSIDE = Compare(("metadata", MARK, AREA), Operator.EXISTS, False)

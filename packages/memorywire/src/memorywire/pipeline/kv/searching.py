@@ -16,8 +16,7 @@ from memorywire.model.requests import DedupMode, RankWeights, Recall
 from memorywire.model.values import dataclass
 from memorywire.model.where import And, Compare, Operator
 from memorywire.pipeline.kv.keys import Keys
-from memorywire.pipeline.recall import recall
-from memorywire.pipeline.select import Chosen, choose
+from memorywire.pipeline.recall import Chosen, choose, recall
 from memorywire.search.embed import Embedder
 from memorywire.search.rank import RECALLS, rank
 
@@ -60,7 +59,7 @@ class _ByValue:
         entries = [scored for scored in found if scored.record.id in counting]
         said = [replace(scored, record=_said(scored.record)) for scored in entries]
         records = {scored.record.id: scored.record for scored in entries}
-        chosen = await choose(said, request, now, embedder, weighed)
+        chosen = await choose(said, request, now, embedder, rank_by_sum)
         self.repeats = chosen.repeats
         return replace(chosen, hits=tuple(replace(hit, record=records[hit.record.id]) for hit in chosen.hits))
 
@@ -70,7 +69,7 @@ def _said(record: Record) -> Record:
     return replace(record, content=value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
-def weighed(candidates: Sequence[Scored], weights: RankWeights, now: int) -> list[Scored]:
+def rank_by_sum(candidates: Sequence[Scored], weights: RankWeights, now: int) -> list[Scored]:
     """The candidates by `a*semantic + b*recency_decay + c*source_weight + d*log(1 + access)`, ties by id.
 
     Each signal is as the ranker of a recall knows it; only here they are added up, and use is not damped.

@@ -11,13 +11,11 @@ from memorywire.model.kv import MARK, Kept, Setting
 from memorywire.model.record import Json, Record, Trust
 from memorywire.model.values import maker
 from memorywire.pipeline.commit_many import submit_each
-from memorywire.pipeline.kv.cache import Seen
 from memorywire.pipeline.kv.keys import Keys, Place, glimpsed, live
 from memorywire.pipeline.kv.planning import Ready, content_of, fitting, plan_of, planned, receipt
-from memorywire.pipeline.kv.usage import MOST_TOGETHER
+from memorywire.pipeline.kv.usage import MOST_TOGETHER, Seen
 from memorywire.pipeline.kv.writing import keep_alone, kept_alone, ready
-from memorywire.policy.bulk import cleared
-from memorywire.policy.judge import trust_of
+from memorywire.policy.judge import cleared, trust_of
 from memorywire.policy.redact import Redactor
 from memorywire.stores.contract import Glimpse, SupportsPeek
 

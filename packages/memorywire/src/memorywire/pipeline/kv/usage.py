@@ -1,22 +1,161 @@
 """What this process knows of the keys in use: bytes held, writes under way, and which of them go together."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 from memorywire.model.answers import Status
 from memorywire.model.change import Change
 from memorywire.model.errors import Conflict, MemorywireError, QuotaExceeded
-from memorywire.model.kv import Kept, Owner, Setting
+from memorywire.model.kv import MARK, Kept, Owner, Setting
 from memorywire.model.record import Record, Scope
 from memorywire.pipeline.commit import Submitted
-from memorywire.pipeline.kv.cache import Known
-from memorywire.pipeline.kv.locks import Turns
 from memorywire.stores.contract import Store, SupportsBulkWrite
 
-if TYPE_CHECKING:  # every house has a usage of keys; few doors read and write them
+if TYPE_CHECKING:
     from memorywire.pipeline.kv.keys import Keys
+
+
+Seen: TypeAlias = tuple[str, int, int, int | None, int]
+"""A record's id, version, created_at and expires_at, and the bytes of its value; a plain tuple, which the
+garbage collector does not look at."""
+
+_MOST = 32_768
+
+
+class Known:
+    """The last version committed under each key that was set here: a guess, never the truth.
+
+    A write names the version it expects, so a wrong guess is refused, and the caller reads the store. A wrong
+    guess also shows that others write this owner's keys; from then on nothing is guessed for that owner.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[str, Seen] = {}
+        self._store: object = None
+        self._shared: set[Owner] = set()
+
+    def guesses(self, owner: Owner, store: object, ids: Iterable[str]) -> Mapping[str, Seen]:
+        """What is known of these ids in this store; nothing, if others write the owner's keys too."""
+        if store is not self._store or owner in self._shared:
+            return {}
+        return {id: self._seen[id] for id in ids if id in self._seen}
+
+    def set(self, store: object, change: Change) -> None:
+        """Note the version that a committed change of a key has written."""
+        if store is not self._store or len(self._seen) >= _MOST:
+            self._seen.clear()
+            self._store = store
+        record = change.put[0].record
+        held = record.metadata[MARK]["bytes"]
+        self._seen[record.id] = (record.id, record.version, record.created_at, record.expires_at, held)
+
+    def forget(self, id: str) -> bool:
+        """Drop what is known of this id; True when there was something."""
+        return self._seen.pop(id, None) is not None
+
+    def wrong(self, owner: Owner, id: str) -> None:
+        """Note that a guess was wrong: nothing is guessed for this owner any more."""
+        if self.forget(id):
+            self._shared.add(owner)
+
+
+class Turn:
+    """The queue for one key: one writer at a time. The last one to leave removes the queue."""
+
+    def __init__(self, turns: "Turns", id: str, before: "Held | None") -> None:
+        self._turns = turns
+        self._id = id
+        self._before = before
+        self._lock = asyncio.Lock()
+        self._waiting = 0
+
+    async def __aenter__(self) -> None:
+        self._waiting += 1
+        try:
+            await self._lock.acquire()
+            await self._after_those_before()
+        except BaseException:
+            self._gone()
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._lock.release()
+        self._gone()
+
+    async def _after_those_before(self) -> None:
+        if self._before is None:
+            return
+        try:
+            await self._before.over.wait()
+        except BaseException:
+            self._lock.release()
+            raise
+        self._before = None
+
+    def _gone(self) -> None:
+        self._waiting -= 1
+        if not self._waiting:
+            self._turns.leave(self._id, self, self._before)
+
+
+class Held:
+    """The turns of many keys, taken without waiting; `missed` are the indexes of those that were not free."""
+
+    def __init__(self, turns: "Turns", ids: Sequence[str]) -> None:
+        self._turns = turns
+        self._ids: list[str] = []
+        self.missed: list[int] = []
+        self.over = asyncio.Event()
+        for at, id in enumerate(ids):
+            if turns.take(id, self):
+                self._ids.append(id)
+            else:
+                self.missed.append(at)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        for id in self._ids:
+            self._turns.leave(id, self)
+
+
+class Turns:
+    """All turns that are taken in this process, by the id of the key's record."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, Turn | Held] = {}
+
+    def turn(self, id: str) -> Turn:
+        """The queue for one key; entering it waits for everybody who came before."""
+        taken = self._taken.get(id)
+        if not isinstance(taken, Turn):
+            taken = self._taken[id] = Turn(self, id, taken)
+        return taken
+
+    def hold(self, ids: Sequence[str]) -> Held:
+        """Take the turns of many keys at once, without waiting for any of them."""
+        return Held(self, ids)
+
+    def take(self, id: str, held: Held) -> bool:
+        """Take the turn of a key for this group; False when it is not free."""
+        if id in self._taken:
+            return False
+        self._taken[id] = held
+        return True
+
+    def leave(self, id: str, gone: Turn | Held, before: Held | None = None) -> None:
+        """Free the turn of a key; it stays with the group that held it `before`, if that is not done yet."""
+        if self._taken.get(id) is not gone:
+            return
+        if before is None or before.over.is_set():
+            del self._taken[id]
+        else:
+            self._taken[id] = before
+
 
 T = TypeVar("T")
 Answer: TypeAlias = "asyncio.Future[Record | None]"

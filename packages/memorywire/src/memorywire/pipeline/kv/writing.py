@@ -34,8 +34,7 @@ from memorywire.pipeline.kv.planning import (
     receipt,
     text_of,
 )
-from memorywire.pipeline.remember import draft
-from memorywire.pipeline.sanitize import Cleaned, weighed, without_secrets
+from memorywire.pipeline.remember import Cleaned, draft_record, weighed, without_secrets
 
 T = TypeVar("T")
 
@@ -258,7 +257,7 @@ async def _vector(keys: Keys, setting: Setting) -> tuple[bytes | None, str | Non
 def _meaning(keys: Keys, setting: Setting) -> str:
     if setting.index is Indexing.TEXT:
         return setting.text or ""
-    return draft(_request(keys, setting)).meaning
+    return draft_record(_request(keys, setting)).meaning
 
 
 def _refuse_without_vectors(keys: Keys) -> None:

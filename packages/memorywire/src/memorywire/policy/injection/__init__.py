@@ -4,18 +4,302 @@ It only names what it sees; the policy decides what follows. It catches careless
 wall: who wrote a memory says more about it than its words.
 """
 
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
+import base64
+import binascii
+import html
+import re
+import tomllib
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, lru_cache
+from itertools import groupby
+from typing import Any
+from urllib.parse import unquote
 
-from memorywire.policy.injection.readings import (
-    decoded,
-    disguises,
-    glance,
-    hidden_text,
-    plain,
-    words,
+from memorywire.model.lookalikes import ignorable
+from memorywire.model.packaged import folder
+from memorywire.model.values import dataclass
+
+# Beside Unicode's table: letters of other scripts that pass for Latin ones, digits that stand for letters.
+_LOOKALIKES = str.maketrans(
+    "авекмнорстухіјѕԁһӏԛԝɡɑαβεικνορτυχγω013457",
+    "abekmhopctyxijsdhlqwgaabeiknoptuxywoieast",
 )
-from memorywire.policy.injection.signs import marked, reserved, spoken, unremarkable
+
+_ROT13 = str.maketrans("abcdefghijklmnopqrstuvwxyz", "nopqrstuvwxyzabcdefghijklm")
+
+_SEPARATORS = str.maketrans(dict.fromkeys(".*_-"))
+
+_TAGS = range(0xE0020, 0xE007F)  # invisible doubles of the printable ASCII characters
+
+_STOP = "\x1f"  # where a sentence ends, until every other mark is gone
+_SILENT, _MORE_SILENT = "'`\"", "’“”"
+_ENDS, _MORE_ENDS = (". ", "! ", "? ", ": ", "; ", "\r", "\n"), "。！？；—"
+
+_HIDING = (
+    "[\U000e0020-\U000e007f]",
+    "[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4}",
+    "[\u200b-\u200f\u2060\ufeff]{6}",
+    "(?:[A-Za-z][\u200b-\u200d\u2060\ufeff]+[A-Za-z]?[^\u200b-\u200d\u2060\ufeff]{0,12}){4}",
+    "[\u202d\u202e]",
+)
+
+_CONCEAL = "\x1b[8m"  # how a terminal is told to show nothing
+
+_SPELLED = ("(?:[ .*_-][a-z]){6}",)
+_BASE64 = "[A-Za-z0-9+/_-]{20,}={0,2}"
+_BYTES = r"(?:(?:\\x|0x)?[0-9A-Fa-f]{2}[\s,:]?){12,}"
+_PERCENT = "(?:%[0-9A-Fa-f]{2}[^%]{0,20}){3}"
+_ENTITY = "(?:&#?[0-9A-Za-z]{2,7};[^&]{0,20}){3}"
+_ESCAPE = r"(?:\\u00[0-9A-Fa-f]{2}){4}"
+_CODES = (_BASE64, _BYTES, _PERCENT, _ENTITY, _ESCAPE)
+UNREAD = (*_SPELLED, *_CODES)
+"""One of these fits where ASCII text may say more than its words and their `turned` forms."""
+
+
+def plain(text: str) -> str:
+    """What a reader sees, in lower case: compatibility forms unified, invisible characters gone."""
+    seen = text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_invisible()))
+    return seen.lower()
+
+
+@cache
+def _invisible() -> dict[int, None]:
+    return dict.fromkeys(ignorable())
+
+
+@cache
+def _all_lookalikes() -> dict[int, str]:
+    from memorywire.model.unicode_tables import LOOKALIKES
+
+    twins = {ord(char): plain.lower() for plain, chars in LOOKALIKES.items() for char in chars}
+    return {code: plain for code, plain in twins.items() if plain.isalpha()} | {
+        code: chr(letter) for code, letter in _LOOKALIKES.items()
+    }
+
+
+def words(text: str) -> str:
+    """The words of a plain text between single spaces, sentences between full stops."""
+    ended, plain_ascii = text, text.isascii()
+    for mark in _SILENT if plain_ascii else (*_SILENT, *_MORE_SILENT):
+        ended = ended.replace(mark, "")
+    for mark in _ENDS if plain_ascii else (*_ENDS, *_MORE_ENDS):
+        ended = ended.replace(mark, f" {_STOP} ")
+    return f" . {' '.join(ended.translate(_WORDLY).split())} . "
+
+
+def glance(shown: bytes) -> bytes:
+    """The `words` of a plain ASCII text, followed by its readings with each letter disguise undone."""
+    ended = shown.translate(None, _SILENT_BYTES)
+    for mark in _ENDS_BYTES:
+        ended = ended.replace(mark, _STOP_BYTES)
+    said = b" . %b . " % b" ".join(ended.translate(_WORDLY_BYTES).split())
+    folded = said.translate(_LOOKALIKE_BYTES)
+    return b"".join((said, b"" if folded == said else folded, said.translate(_ROT13_BYTES), said[::-1]))
+
+
+class _Wordly(dict[int, str]):
+    """For `str.translate`: letters, marks and digits stay, stops become full stops, the rest spaces."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        kept = character.isalnum() or unicodedata.category(character)[0] == "M"
+        self[code] = character if kept else "." if character == _STOP else " "
+        return self[code]
+
+
+_WORDLY = _Wordly()
+
+
+def _table(letters: Mapping[int, int | str | None]) -> bytes:
+    """For `bytes.translate`: what `str.translate` makes of ASCII."""
+    return "".join(map(chr, range(128))).translate(letters).encode().ljust(256)
+
+
+_SILENT_BYTES, _STOP_BYTES = _SILENT.encode(), f" {_STOP} ".encode()
+_ENDS_BYTES = tuple(mark.encode() for mark in _ENDS)
+_WORDLY_BYTES, _LOOKALIKE_BYTES, _ROT13_BYTES = _table(_WORDLY), _table(_LOOKALIKES), _table(_ROT13)
+
+
+def disguises(said: str, shown: str) -> Iterator[str]:
+    """The words of a text with each letter disguise undone; `shown` is the text that `said` comes from."""
+    if _fitting(_SPELLED, shown):
+        yield words(_spelled(shown))
+    yield from turned(said)
+
+
+def turned(said: str) -> Iterator[str]:
+    """The words with each disguise of letters undone: look-alikes, ROT13, spelling backwards."""
+    folded = said.translate(_LOOKALIKES if said.isascii() else _all_lookalikes())
+    if folded != said:
+        yield folded
+    yield said.translate(_ROT13)
+    yield said[::-1]
+
+
+def _spelled(text: str) -> str:
+    """The text with words joined that were spelled letter by letter; two spaces or more separate words."""
+    return " ".join(_joined(part.split()) for part in text.translate(_SEPARATORS).split("  "))
+
+
+def _joined(parts: list[str]) -> str:
+    runs = groupby(parts, key=lambda part: len(part) == 1)
+    return " ".join("".join(run) if letters else " ".join(run) for letters, run in runs)
+
+
+def decoded(text: str) -> Iterator[str]:
+    """Texts that are hidden in this one in some encoding."""
+    if not text.isascii():
+        yield "".join(chr(ord(char) - 0xE0000) for char in text if ord(char) in _TAGS)
+    fitting = _fitting(_CODES, text)
+    for run in _re(_BASE64).findall(text) if _BASE64 in fitting else ():
+        yield from _legible(_base64(run))
+    for run in _re(_BYTES).findall(text) if _BYTES in fitting else ():
+        yield from _legible(_hex(run))
+    if _PERCENT in fitting:
+        yield unquote(text, errors="ignore")
+    if _ENTITY in fitting:
+        yield html.unescape(text)
+    if _ESCAPE in fitting:
+        yield unquote(text.replace("\\u00", "%"), errors="ignore")
+
+
+def hidden_text(text: str) -> bool:
+    """Whether invisible characters carry a message, or break up or reverse the visible text."""
+    if text.isascii():
+        return _CONCEAL in text
+    without_flags = _re("\U0001f3f4[\U000e0020-\U000e007e]{1,8}\U000e007f").sub("", text)
+    return any(_re(pattern).search(without_flags) for pattern in _HIDING)
+
+
+def _base64(run: str) -> bytes:
+    body = run.rstrip("=").replace("-", "+").replace("_", "/")
+    body = body[: len(body) - (len(body) % 4 == 1)]
+    return base64.b64decode(body + "=" * (-len(body) % 4))
+
+
+def _hex(run: str) -> bytes:
+    digits = "".join(character for character in run.replace("0x", "") if character not in "\\x,: \t\r\n")
+    return binascii.unhexlify(digits[: len(digits) & ~1])
+
+
+def _legible(data: bytes) -> Iterator[str]:
+    """The bytes as text; nothing if they are not text."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return
+    if sum(character.isprintable() or character.isspace() for character in text) > 0.9 * len(text):
+        yield text
+
+
+def _fitting(patterns: tuple[str, ...], text: str) -> frozenset[str]:
+    """The patterns that fit somewhere. One reading shows whether any does, and mostly none does."""
+    return frozenset(patterns[place] for place in _any_of(patterns).Match(text.encode()) or ())
+
+
+@cache
+def _any_of(patterns: tuple[str, ...]) -> Any:
+    import re2
+
+    all_of_them = re2.Set.SearchSet()
+    for pattern in patterns:
+        all_of_them.Add(pattern)
+    all_of_them.Compile()
+    return all_of_them
+
+
+@cache
+def _re(pattern: str) -> Any:
+    """A pattern of the engine whose time is linear, loaded when the first text is screened."""
+    import re2
+
+    return re2.compile(pattern)
+
+
+# What the automaton of all patterns may take. When it is full it starts again; it gives up only when a single
+# state does not fit, and then it cannot be compiled at all.
+_MEMORY = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """All patterns of one kind as a single automaton, so that a text is read once."""
+
+    automaton: Any
+    signs: tuple[str, ...]
+
+    def found(self, text: str) -> set[str]:
+        return {self.signs[place] for place in self.automaton.Match(text.encode()) or ()}
+
+
+def marked(text: str) -> set[str]:
+    """The signs in a plain text as it stands."""
+    return _marks().found(text)
+
+
+def spoken(said: str) -> set[str]:
+    """The signs in the words of a text."""
+    return _phrases().found(said)
+
+
+def reserved(name: str) -> set[str]:
+    """The sign that this is a name under which agents keep their own settings, or nothing."""
+    return _reserved().found(name.strip().lower())
+
+
+def unremarkable(shown: bytes, said: bytes) -> bool:
+    """Whether neither a plain ASCII text nor its words hold a sign, or anything that must be decoded."""
+    return not (_anything().automaton.Match(shown) or _phrases().automaton.Match(said))
+
+
+@cache
+def _written() -> Mapping[str, Mapping[str, Any]]:
+    return tomllib.loads((folder(__package__) / "signs.toml").read_text("utf-8"))
+
+
+# Compiling a table takes long, so each waits for the first text that needs it.
+
+
+@cache
+def _phrases() -> _Table:
+    groups = {name: f"(?:{group})" for name, group in _written()["words"].items()}
+    return _compiled(_written()["phrases"], lambda phrase: f" {_spelt(phrase, groups)} ")
+
+
+@cache
+def _marks() -> _Table:
+    return _compiled(_written()["marks"], str)
+
+
+@cache
+def _reserved() -> _Table:
+    return _compiled(_written()["reserved"], lambda name: f"^(?:{name})$")
+
+
+@cache
+def _anything() -> _Table:
+    return _compiled({**_written()["marks"], **_written()["reserved"], "unread": UNREAD}, str)
+
+
+def _spelt(phrase: str, groups: Mapping[str, str]) -> str:
+    """A phrase as a regular expression."""
+    named = re.sub(r"\{([a-z]+)\}", lambda name: groups[name[1]], phrase)
+    return re.sub(r"~(\d) ", r"(?:[^ .]+ ){0,\1}", named)
+
+
+def _compiled(signs: Mapping[str, Iterable[str]], form: Callable[[str], str]) -> _Table:
+    import re2
+
+    options = re2.Options()
+    options.max_mem = _MEMORY
+    automaton = re2.Set.SearchSet(options)
+    known = [(sign, pattern) for sign, patterns in signs.items() for pattern in patterns]
+    for _, pattern in known:
+        automaton.Add(form(pattern))
+    automaton.Compile()
+    return _Table(automaton, tuple(sign for sign, _ in known))
+
 
 ENCODED = "encoded"
 HIDDEN = "hidden_text"

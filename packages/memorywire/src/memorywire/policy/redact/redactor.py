@@ -2,20 +2,207 @@
 
 import base64
 import binascii
-from collections.abc import Iterable, Iterator, Mapping
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
+from itertools import chain
 from types import MappingProxyType
+from typing import Any
 
-from memorywire.model.record import Json
+from memorywire.model.errors import SecretLeakage
+from memorywire.model.lookalikes import ignorable_class
+from memorywire.model.record import Json, Record
+from memorywire.model.requests import Remember
 from memorywire.model.values import dataclass
-from memorywire.policy.redact.announced import find_announced
-from memorywire.policy.redact.gate import is_innocent
 from memorywire.policy.redact.known import Known
 from memorywire.policy.redact.personal import find_personal
-from memorywire.policy.redact.places import find_placed, holds_a_secret, is_ordinary
-from memorywire.policy.redact.rules import Rank, Span, compiled, find_issued, image, legible
-from memorywire.policy.redact.shapes import find_shapes
-from memorywire.policy.redact.views import is_broken, joined, unbroken, unmasked
+from memorywire.policy.redact.places import (
+    IN_ASCII,
+    NAMES,
+    PLACES,
+    find_announced,
+    find_placed,
+    holds_a_secret,
+    is_ordinary,
+)
+from memorywire.policy.redact.rules import (
+    ANY_RUN,
+    ISSUERS,
+    Rank,
+    Span,
+    compiled,
+    find_issued,
+    find_shapes,
+    image,
+    legible,
+)
+
+_MORE_TWINS = ("ВКМНТвкмнтԁһӏԛԝΒΕΖΗΚΜΝΡΤΥΧ", "BKMHTBKMHTdhlqwBEZHKMNPTYX")
+"""Letters that look like Latin ones, beside those of Unicode's table."""
+
+_CONTROLS = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
+_MARKS = "\u0300-\u036f\u20d0-\u20f0"  # strokes and the like, written over a letter
+_ENDS = "\u2028\u2029"
+_WIDE = "\uff0d\uff10-\uff19\uff21-\uff3a\uff3f\uff41-\uff5a\U0001d400-\U0001d7ff"
+_BEFORE_BREAK, _AFTER_BREAK = " \t\r\\", " \t>|+*\"'`"
+_BREAK = re.compile(rf"(?:\n|\\n)[{_AFTER_BREAK}]*")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A text with gaps taken out; `starts` are the places in it where its pieces begin."""
+
+    text: str
+    starts: Sequence[int]
+    origins: Sequence[int]
+
+    def back(self, span: Span) -> Span:
+        """The span in the original text that this span of the view stands for."""
+        return replace(span, start=self._origin(span.start), end=self._origin(span.end - 1) + 1)
+
+    def _origin(self, at: int) -> int:
+        piece = bisect_right(self.starts, at) - 1
+        return self.origins[piece] + at - self.starts[piece]
+
+
+def unmasked(text: str) -> View | None:
+    """Without invisible characters, in one width and one script; None where no word is so disguised."""
+    if text.isascii() or not _disguised().search(text):
+        return None
+    return _without_breaks([found.span() for found in _invisible().finditer(text)], text.translate(_faces()))
+
+
+def is_broken(text: str) -> bool:
+    """Whether the text has more than one line, however it says so."""
+    return "\n" in text or "\\n" in text
+
+
+def joined(text: str) -> View | None:
+    """The lines joined, without what stands between their words; None for a single line."""
+    gaps = []
+    for found in _BREAK.finditer(text):
+        start, end = found.span()
+        while start and text[start - 1] in _BEFORE_BREAK:
+            start -= 1
+        gaps.append((start, end))
+    return _without_breaks(gaps, text) if gaps else None
+
+
+def unbroken(text: str) -> str:
+    """The text of `joined` alone; finding the way back costs ten times as much."""
+    lines = text.replace("\\n", "\n").split("\n")
+    return "".join([line.rstrip(_BEFORE_BREAK).lstrip(_AFTER_BREAK) for line in lines])
+
+
+def _without_breaks(gaps: Sequence[tuple[int, int]], text: str) -> View:
+    pieces, starts, origins = [], [], []
+    at = length = 0
+    for start, end in (*gaps, (len(text), len(text))):
+        if start > at:
+            pieces.append(text[at:start])
+            starts.append(length)
+            origins.append(at)
+            length += start - at
+        at = max(at, end)
+    return View("".join(pieces), starts, origins)
+
+
+@cache
+def _invisible() -> re.Pattern[str]:
+    """What hides in a text, by Unicode's own table of characters that a reader does not see."""
+    from memorywire.model.unicode_tables import DEFAULT_IGNORABLE
+
+    ranges = "".join(f"{chr(low)}-{chr(high)}" for low, high in DEFAULT_IGNORABLE)
+    return re.compile(f"[{ranges}{_ENDS}{_MARKS}{_CONTROLS}]+")
+
+
+@cache
+def _disguised() -> Any:
+    import re2
+
+    hidden = f"{ignorable_class()}{_ENDS}{_MARKS}\\x00-\\x08\\x0e-\\x1f\\x7f-\\x{{9f}}"
+    foreign = "".join(f"\\x{{{code:x}}}" for code, face in _faces().items() if face.isalnum())
+    return re2.compile(f"[!-~][{hidden}]+[!-~]|[{_WIDE}]|[0-9A-Za-z_]-?[{foreign}]|[{foreign}]-?[0-9A-Za-z_]")
+
+
+@cache
+def _faces() -> dict[int, str]:
+    """Characters that look like a Latin one, each with that Latin character."""
+    from memorywire.model.unicode_tables import LOOKALIKES
+
+    wide = (
+        chr(code) for first, last in ((0xFF01, 0xFF5E), (0x1D400, 0x1D7FF)) for code in range(first, last + 1)
+    )
+    plain = {ord(char): unicodedata.normalize("NFKC", char) for char in wide}
+    twins = {ord(char): face for face, chars in LOOKALIKES.items() if face.isalnum() for char in chars}
+    more = {ord(char): face for char, face in zip(*_MORE_TWINS, strict=True)}
+    return {code: char for code, char in (twins | plain | more).items() if len(char) == 1}
+
+
+_MEMORY = 64 << 20
+_SILENT = frozenset({int, float, bool, type(None)})  # what says nothing
+_LINE = "\n"
+_BLOCK = "-----BEGIN "
+
+
+def is_innocent(names: Iterable[str | None], values: Iterable[Json]) -> bool:
+    """Whether no pattern could fit anywhere in these names and values.
+
+    All texts are read as lines of one. No rule looks further around a secret than to the ends of its line, so
+    whatever fits in a text also fits in these lines. Text beyond ASCII may be disguised: then False.
+    """
+    keys = [name for name in names if name is not None]
+    said: list[str] = []
+    for value in values:
+        if value:  # most of what a request can say it does not
+            _gather(value, "", keys, said)
+    words, identifiers = _LINE.join(said), _LINE.join(dict.fromkeys(keys))
+    if not (words.isascii() and identifiers.isascii()) or _telling().Match(words.encode()):
+        return False
+    return not identifiers or not _telling_names().Match(identifiers.encode())
+
+
+def _gather(value: Json, name: str, keys: list[str], said: list[str]) -> None:
+    """Collect texts, each behind its name; apart from them keys and joined lines, for issuers' forms only."""
+    if isinstance(value, str):
+        text = f"{name}: {value}" if name else value
+        said.append(text)
+        if is_broken(text):
+            keys.append(unbroken(text))
+    elif type(value) is dict or isinstance(value, Mapping):  # the second takes long to ask
+        for key, inner in value.items():
+            keys.append(key)
+            if type(inner) not in _SILENT:
+                _gather(inner, key, keys, said)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            _gather(inner, name, keys, said)
+
+
+@cache
+def _telling() -> Any:
+    return _any_of([ANY_RUN, _BLOCK, IN_ASCII, *(rule.pattern for rule in PLACES)])
+
+
+@cache
+def _telling_names() -> Any:
+    return _any_of([NAMES, *(rule.pattern for rule in ISSUERS)])
+
+
+def _any_of(patterns: Iterable[str]) -> Any:
+    import re2
+
+    options = re2.Options()
+    options.max_mem = _MEMORY
+    options.never_capture = True
+    either = re2.Set.SearchSet(options)
+    either.Add("|".join(f"(?:{pattern})" for pattern in patterns))
+    either.Compile()
+    return either
+
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _ENCODED = r"[A-Za-z0-9+/_-]{24,}={0,2}"
@@ -218,3 +405,85 @@ def _free(key: str, taken: Mapping[str, Json]) -> str:
     if key not in taken:
         return key
     return next(name for number in range(2, len(taken) + 3) if (name := f"{key} {number}") not in taken)
+
+
+def redact_remember(request: Remember, redactor: Redactor) -> tuple[Remember, tuple[Finding, ...]]:
+    """The request without its secrets, and what was found; a secret in an id is refused."""
+    if redactor.finds_nothing(_names(request), _said(request)):
+        return request, ()
+    _refuse_in_names(request, redactor)
+    found: list[Finding] = []
+    clean = {
+        "content": _words(request.content, "content", redactor, found),
+        "metadata": _words(request.metadata, "metadata", redactor, found),
+        "tags": _labels(request.tags, redactor, found),
+        "source": _name(request.source, "source", redactor, found),
+        "session_id": _name(request.session_id, "session_id", redactor, found),
+        "privacy_intent": _words(request.privacy_intent, "privacy_intent", redactor, found),
+    }
+    return (replace(request, **clean) if found else request), tuple(found)
+
+
+def are_innocent(requests: Sequence[Remember], redactor: Redactor) -> bool:
+    """Whether one reading shows that `redact_remember` would find nothing in these; False says nothing."""
+    names = chain.from_iterable(map(_names, requests))
+    return redactor.finds_nothing(names, chain.from_iterable(map(_said, requests)))
+
+
+def _names(request: Remember) -> tuple[str | None, ...]:
+    scope, given = request.scope, (request.id, request.idempotency_key, request.source, request.session_id)
+    return (scope.agent, scope.user, *given, *request.supersedes, *request.derived_from)
+
+
+def _said(request: Remember) -> tuple[Json, ...]:
+    return request.content, request.metadata, request.tags, request.privacy_intent
+
+
+def scan_record(record: Record, redactor: Redactor) -> tuple[Finding, ...]:
+    """What a record that is already kept holds, ids included."""
+    found: list[Finding] = []
+    _words(record.content, "content", redactor, found)
+    _words(record.metadata, "metadata", redactor, found)
+    _labels(record.tags, redactor, found)
+    names = {"source": record.source, "session_id": record.session_id, "id": record.id}
+    for place, name in (names | _owners(record)).items():
+        _name(name, place, redactor, found)
+    return tuple(found)
+
+
+def _refuse_in_names(request: Remember, redactor: Redactor) -> None:
+    lists = {"supersedes": request.supersedes, "derived_from": request.derived_from}
+    names = {f"{field}.{at}": id for field, ids in lists.items() for at, id in enumerate(ids)}
+    given = {"id": request.id, "idempotency_key": request.idempotency_key}
+    for place, name in (given | _owners(request) | names).items():
+        _, kinds = ("", ()) if name is None else redactor.identifier(name)
+        for kind in kinds:
+            raise SecretLeakage(
+                f"{place} holds a secret ({kind}), and an id cannot be rewritten",
+                field=place,
+                fix="choose an id that says nothing, and change the secret where it is used: it was sent",
+            )
+
+
+def _owners(owned: Remember | Record) -> dict[str, str | None]:
+    return {"agent_id": owned.scope.agent, "user_id": owned.scope.user}
+
+
+def _words(value: Json, place: str, redactor: Redactor, found: list[Finding]) -> Json:
+    clean, findings = redactor.json(value, place)
+    found += findings
+    return clean
+
+
+def _labels(tags: Iterable[str], redactor: Redactor, found: list[Finding]) -> tuple[str, ...]:
+    """The tags, each still once."""
+    clean = _words(list(tags), "tags", redactor, found)
+    return tuple(dict.fromkeys(clean))
+
+
+def _name(name: str | None, place: str, redactor: Redactor, found: list[Finding]) -> str | None:
+    if name is None:
+        return None
+    clean, kinds = redactor.identifier(name)
+    found += [Finding(kind, place) for kind in kinds]
+    return clean

@@ -1,13 +1,14 @@
 """The rules that know a secret by its own form, written from what its issuer publishes about it."""
 
 import re
-from collections.abc import Callable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from functools import cache
 from typing import Any
 
 from memorywire.model.values import dataclass
-from memorywire.policy.redact.looks import is_placeholder
+from memorywire.policy.redact.looks import is_hex, is_mixed, is_placeholder, is_random, parts, uuid_start
 
 
 class Rank(IntEnum):
@@ -165,3 +166,166 @@ def find_issued(text: str, seen: bytes) -> Iterator[Span]:
     for found in _issued().finditer(seen):
         rule = next(rule for rule in ISSUERS if compiled(rule.pattern).fullmatch(found.group()))
         yield from rule.judge(found.span(), text, Rank.ISSUER)
+
+
+KIND = "key-like"
+
+_LEAST = 15
+_BEFORE, _AFTER, _ADDRESS = 72, 32, 400
+_LONGEST = 600  # beyond it is data, not a key
+_LONGEST_BARE = 200
+_LONG_ID = 40  # ids of things are shorter than keys
+
+_TELLING = (
+    r"(?i)(?:api|app|access|auth|secret|private|signing|encryption|master|admin|service|deploy|license)"
+    r"[ _-]?keys?\b|apikey|token(?:s|_|\b)|secret|credential|passw(?:or)?d|passphrase|passcode|\bpwd|\bauth"
+    r"|authoriz|bearer|\bcreds\b|[A-Z0-9]_KEY\b"
+)
+_ORDINARY = (
+    r"(?i)\bsha-?\d*\b|\bmd5\b|hash|checksum|digest|commit|revision|fingerprint|\bssh-|ecdsa|public[ _-]?key"
+    r"|etag|integrity|uuid|guid|\bids?\b|[^y]_id\b|\bcid\b|ipfs|wallet|address|image|photo|base64|\btrace"
+    r"|\bspan\b|request|cursor|\bpage|pagination|continuation|version|\bbuild\b|transaction|\btx|\bblock\b"
+    r"|order|tracking|serial|reference|\bref\b|\bfile|upload|layer|blob|snapshot|invoice|ticket"
+    r"|tokens? (?:count|limit|budget)"
+)
+_SECRET_PARTS = frozenset(
+    "sk rk key keys api apikey token tok secret sec pat auth oauth access refresh live prod sandbox pw pwd "
+    "pass priv private admin bearer cred creds svc bot webhook cli".split()
+)
+_ISSUED_PARTS = frozenset({"sk", "rk"})
+"""Beginnings that only keys have: after them even a rest of counting digits is one."""
+
+_KEY_PARTS = frozenset("sk pat key apikey token secret access refresh".split())  # before a UUID
+_OBJECT_PARTS = frozenset(
+    "req request msg message thread run asst call cus sub evt event pi ch in price prod file chatcmpl resp "
+    "user usr org proj project team id uid img image photo pic doc page task job order invoice inv tx txn "
+    "block trace span build v ver version cache chunk layer sess session conv chat step node obj item cart "
+    "ticket case issue bucket backup snapshot i vol ami subnet vpc sg eni publishable cid addr wallet video "
+    "vid audio clip track asset upload blob".split()
+)
+_DIGEST_PARTS = frozenset(
+    "sha sha1 sha256 sha384 sha512 md5 commit git rev ref ssh rsa pk pub public".split()
+)
+_DATA_HEADS = tuple("iVBORw0KGgo /9j/ R0lGOD UklGR PHN2Zy JVBERi0 AAAAB3Nza AAAAC3Nza AAAAE2Vj".split())
+_DIGIT = re.compile(r"\d")
+_GLUED = re.compile(r"[A-Za-z]{2,6}(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})")
+_FILE = re.compile(
+    r"\.(?:png|jpe?g|gif|webp|svg|pdf|mp[34]|mov|zip|gz|js|css|py|json|txt|md|csv|log|html?|wav|heic)$",
+    re.IGNORECASE,
+)
+
+ANY_RUN = r"[A-Za-z0-9_.+/~=-]{15}"
+"""Fits every candidate, whatever may be base64, and what issuers make, except for blocks of keys."""
+
+
+@cache
+def _candidates() -> Any:
+    return compiled(r"[A-Za-z0-9_-][A-Za-z0-9_.+/~-]{14,}={0,2}")
+
+
+class _Surroundings:
+    """The telling words of a text, found once, when the first candidate asks."""
+
+    def __init__(self, seen: bytes) -> None:
+        self._telling = [found.span() for found in compiled(_TELLING).finditer(seen)]
+        self._ordinary = [found.span() for found in compiled(_ORDINARY).finditer(seen)]
+
+    def tell(self, start: int, end: int) -> int:
+        """1 when the words nearby speak of a credential, -1 when they name something ordinary, else 0."""
+        credential, ordinary = _before(self._telling, start), _before(self._ordinary, start)
+        if max(credential, ordinary) >= start - _BEFORE:
+            return 1 if credential > ordinary else -1
+        return 1 if _after(self._telling, end) and not _after(self._ordinary, end) else 0
+
+
+def _before(words: Sequence[tuple[int, int]], at: int) -> int:
+    """Where the last word that ends before the place does so."""
+    position = bisect_right(words, at, key=lambda word: word[1])
+    return words[position - 1][1] if position else -_BEFORE - 1
+
+
+def _after(words: Sequence[tuple[int, int]], at: int) -> bool:
+    position = bisect_left(words, at, key=lambda word: word[0])
+    return position < len(words) and words[position][1] <= at + _AFTER
+
+
+def find_shapes(text: str, seen: bytes) -> Iterator[Span]:
+    """Every place in `text` that looks like a key of some issuer; `seen` is the text's image."""
+    surroundings: _Surroundings | None = None
+    for found in _candidates().finditer(seen):
+        start, end = found.span()
+        token = text[start:end].rstrip(".-/_+~")
+        by_words, by_itself = _looks(token)
+        if not (by_words or by_itself) or _in_data(token, text[max(0, start - _ADDRESS) : start]):
+            continue
+        surroundings = surroundings or _Surroundings(seen)
+        told = surroundings.tell(start, end)
+        if by_words if told > 0 else by_itself and told == 0:
+            yield Span(start, start + len(token), KIND, Rank.SHAPE)
+
+
+def _looks(token: str) -> tuple[bool, bool]:
+    """Whether it could be a key where words nearby say so, and whether it is one even without them."""
+    if not _could_be(token):
+        return False, False
+    start = uuid_start(token)
+    if start >= 0:
+        return True, bool(_KEY_PARTS.intersection(parts(token[:start].lower())))
+    by_itself = _shows(token)
+    return by_itself or is_random(token, 16), by_itself and not _is_object(token)
+
+
+def _shows(token: str) -> bool:
+    return _has_prefix(token) or _stands_alone(token) or bool(_GLUED.fullmatch(token) and not is_hex(token))
+
+
+def _could_be(token: str) -> bool:
+    """Whether it may be a key at all; cheap checks come first, because most words end here."""
+    if token.islower() or token.isupper():
+        if not _DIGIT.search(token):
+            return False
+    elif token.isdigit() or len(token) < _LEAST or not any(map(str.isalnum, token)):
+        return False
+    if len(token) > _LONGEST or _FILE.search(token) or is_placeholder(token):
+        return False
+    pieces = parts(token)
+    return len("".join(pieces)) >= 4.5 * len(pieces) and not token.startswith(_DATA_HEADS)
+
+
+def _in_data(token: str, before: str) -> bool:
+    """Whether it is part of an address or of embedded data, where rules for places look."""
+    word = before.rsplit(None, 1)[-1] if before and not before[-1].isspace() else ""
+    return (
+        "://" in word or "www." in word or word.endswith("base64,") or (token.count("/") > 2 and "." in token)
+    )
+
+
+def _is_object(token: str) -> bool:
+    """Whether its first part says that it is a digest or an id."""
+    first, *rest = parts(token)
+    return first.lower() in _DIGEST_PARTS or (
+        first.lower() in _OBJECT_PARTS and len("".join(rest)) < _LONG_ID
+    )
+
+
+def _has_prefix(token: str) -> bool:
+    """Whether short names stand before a random rest, as in `abc_live_...`."""
+    pieces = parts(token)
+    names = [piece.lower() for piece in pieces[:-1] if len(piece) <= 12]
+    if not names or len(pieces[0]) > 12:
+        return False
+    rest = token[token.index(pieces[0]) + len(pieces[0]) :]
+    if is_mixed("".join(pieces[1:])) and is_random(rest, 18):
+        return True
+    longest = max(pieces[1:], key=len)
+    if _SECRET_PARTS.intersection(names):
+        return is_random(longest, 16, counting=pieces[0].lower() in _ISSUED_PARTS)
+    if is_hex(longest):
+        return len(longest) >= 32
+    return is_random(longest, 20)
+
+
+def _stands_alone(token: str) -> bool:
+    """Whether it is so long and so mixed that nobody wrote it by hand."""
+    core = "".join(parts(token))
+    return len(token) <= _LONGEST_BARE and is_mixed(core) and is_random(token, 32)

@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 from memorywire.model.clock import DAY_MS, END_OF_CALENDAR
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
-from memorywire.policy.visible import visible
+from memorywire.policy.diff import visible
 from memorywire.server.console.sessions import PATH
 
 SHOWN = 2_000

@@ -7,8 +7,7 @@ from starlette.responses import Response
 from memorywire.journal.operators import Right
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Json
-from memorywire.policy.segments import segments
-from memorywire.policy.visible import visible
+from memorywire.policy.diff import segments, visible
 from memorywire.server.console.forms import Form, whole
 from memorywire.server.console.page import Page, Room, Section, View
 from memorywire.server.console.render import day_ms

@@ -11,8 +11,7 @@ from memorywire.consolidate.steps import DREAM
 from memorywire.journal.operators import Right
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json, Scope
-from memorywire.policy.segments import segments
-from memorywire.policy.visible import visible
+from memorywire.policy.diff import segments, visible
 from memorywire.server.console.forms import whole
 from memorywire.server.console.page import Page, Room, Section, View
 from memorywire.server.console.render import plain

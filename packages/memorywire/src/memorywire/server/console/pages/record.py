@@ -8,10 +8,9 @@ from starlette.responses import Response
 from memorywire.model.errors import Conflict, InvalidRequest, MemorywireError, NotFound
 from memorywire.model.record import Json
 from memorywire.model.review import ERASE
-from memorywire.policy.segments import segments
-from memorywire.policy.visible import visible
+from memorywire.policy.diff import segments, visible
+from memorywire.procedures.draw import svg
 from memorywire.procedures.parse import parse
-from memorywire.procedures.svg import svg
 from memorywire.server.console.forms import Form
 from memorywire.server.console.page import Page, Room, View
 from memorywire.server.console.render import plain
