@@ -109,7 +109,7 @@ def test_a_filter_selects_the_same_in_sql_as_in_python(
 
 
 def _pushed(part: Filter) -> bool:
-    return conditions(everything(a_scope(), filter=part), None).rest == EVERYTHING
+    return conditions(everything(a_scope(), filter=part)).rest == EVERYTHING
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_what_sql_would_decide_differently_is_left_to_python(part: Filter) -> No
 
 def test_a_conjunction_is_pushed_as_far_as_possible() -> None:
     exact, left = compare("source", "eq", "web"), compare("metadata.k", "eq", [1])
-    asked = conditions(everything(a_scope(), filter=And((exact, left))), None)
+    asked = conditions(everything(a_scope(), filter=And((exact, left))))
     assert asked.rest == And((left,))
     assert "source" in asked.sql
 
@@ -193,7 +193,7 @@ def _forms(sql: str) -> list[str]:
     if "{conditions}" not in sql:
         return [sql]
     scopes = [Scope(agent="a"), Scope(agent="a", user="u")]
-    asked = [conditions(Where(scope=scope, alive_at=0), head) for scope in scopes for head in (None, 7)]
+    asked = [conditions(Where(scope=scope, alive_at=0, as_of=at)) for scope in scopes for at in (None, 7)]
     pages = [f"{part.sql} AND {part.id} > :after" for part in asked]
     return [sql.format(conditions=form) for form in [*(part.sql for part in asked), *pages]]
 

@@ -39,11 +39,6 @@ class _Link:
     def erased(self) -> bool:
         return self.version.record is None
 
-    def seen_at(self, sequence: int) -> bool:
-        """Whether this was the current version after that commit."""
-        ended = self.version.ended
-        return self.version.began <= sequence and (ended is None or ended > sequence)
-
 
 @dataclass(frozen=True, slots=True)
 class _Commit:
@@ -53,6 +48,19 @@ class _Commit:
 
 _Key: TypeAlias = tuple[str, str]  # tenant, id
 _Chain: TypeAlias = tuple[_Link, ...]  # oldest first; only the last may be live
+
+
+def _current(chain: _Chain, times: Mapping[int, int], as_of: int | None) -> _Link | None:
+    """The version that is current, now or at a moment of the past, by the time that each change carries.
+
+    Commit order would do while clocks only go forward. After a step back a version may end before it begins,
+    so the newest that had begun by then decides.
+    """
+    begun = [link for link in chain if as_of is None or times[link.version.began] <= as_of]
+    if not begun:
+        return None
+    ended = begun[-1].version.ended
+    return begun[-1] if ended is None or (as_of is not None and times[ended] > as_of) else None
 
 
 async def open_store(url: str, *, space: Space) -> "MemoryStore":
@@ -185,25 +193,13 @@ class MemoryStore:
         return chain if chain and scope.covers(chain[-1].scope) else ()
 
     def _matching(self, where: Where) -> Iterator[tuple[Record, _Link]]:
-        sequence = len(self._commits) if where.as_of is None else self._last_commit(where.scope, where.as_of)
+        times = {commit.sequence: commit.change.at for commit in self._commits.values()}
         for chain in self._chains.values():
-            for link in chain:
-                if link.version.record is not None and link.seen_at(sequence):
-                    record = self._read(link.version.record)
-                    if where.matches(record):
-                        yield _own(record), link
-
-    def _last_commit(self, scope: Scope, at: int) -> int:
-        """The agent's last commit by that moment; commits of other agents must not move this agent's past."""
-        agent = Scope(tenant=scope.tenant, agent=scope.agent)
-        return max(
-            (
-                c.sequence
-                for c in self._commits.values()
-                if agent.covers(c.change.scope) and c.change.at <= at
-            ),
-            default=0,
-        )
+            link = _current(chain, times, where.as_of)
+            if link is not None and link.version.record is not None:
+                record = self._read(link.version.record)
+                if where.matches(record):
+                    yield _own(record), link
 
     def _read(self, record: Record) -> Record:
         """The record with what only the store knows: when it was last recalled."""

@@ -216,6 +216,8 @@ CHECKS: tuple[Check, ...] = (
         remembering.the_past_has_its_own_clock_for_expiry,
         remembering.another_agents_clock_does_not_move_my_past,
         remembering.a_clock_that_went_back_hides_nothing_later,
+        remembering.a_change_stamped_too_early_leaves_the_past_as_it_was,
+        remembering.the_past_shows_one_version_when_a_clock_went_back_and_forth,
     ),
     *_all(
         {Feature.HARD_DELETE, Feature.HISTORY, Feature.AS_OF},

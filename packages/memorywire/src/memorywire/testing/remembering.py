@@ -201,4 +201,30 @@ async def a_clock_that_went_back_hides_nothing_later(store: Store) -> None:
     first, second = records(a_scope(), 2)
     await keep(store, first, at=NOW + 20)
     await keep(store, second, at=NOW + 10)
-    same(ids(await store.find(everything(first.scope, as_of=NOW + 10))), by_id([first, second]))
+    same(ids(await store.find(everything(first.scope, as_of=NOW + 10))), [second.id])
+    same(ids(await store.find(everything(first.scope, as_of=NOW + 19))), [second.id])
+    same(ids(await store.find(everything(first.scope, as_of=NOW + 20))), by_id([first, second]))
+
+
+async def a_change_stamped_too_early_leaves_the_past_as_it_was(store: Store) -> None:
+    """A change by a clock that was far behind does not bring today's state into the time between."""
+    old, new, stray = records(a_scope(), 3)
+    await keep(store, old, at=NOW + 10)
+    await keep(store, new, at=NOW + 50)
+    await keep(store, stray, at=NOW - 1_000)
+    same(ids(await store.find(everything(old.scope, as_of=NOW))), [stray.id])
+    same(ids(await store.find(everything(old.scope, as_of=NOW + 20))), by_id([old, stray]))
+    same(ids(await store.find(everything(old.scope, as_of=NOW + 50))), by_id([old, new, stray]))
+
+
+async def the_past_shows_one_version_when_a_clock_went_back_and_forth(store: Store) -> None:
+    first = a_record(a_scope(), "zebra")
+    second = revised(first, content="kettle")
+    third = revised(second, content="garden")
+    await keep(store, first, at=NOW + 10)
+    for version, at in ((second, NOW + 30), (third, NOW + 15)):
+        await store.write(a_change(first.scope, Put(record=version, base=Base.LIVE), at=at))
+    for moment, wanted in {9: [], 10: [first], 14: [first], 15: [third], 20: [third], 40: [third]}.items():
+        where = everything(first.scope, as_of=NOW + moment)
+        same(await store.find(where), wanted)
+        same(await store.count(where), len(wanted))

@@ -28,25 +28,35 @@ class Conditions:
     rest: Filter
 
 
-def conditions(where: Where, head: int | None) -> Conditions:
-    """The versions that match; `head` is the last commit to look back to, if any."""
+# What was current at a moment, by the time that each change carries; see `stores/sqlite/pushdown.py`.
+_CURRENT_THEN = """version.began > 0 AND version.content IS NOT NULL AND EXISTS (
+  SELECT FROM change WHERE change.tenant = version.tenant AND change.agent = version.agent
+    AND change.seq = version.began AND change.at <= %(as_of)s
+) AND (version.ended IS NULL OR EXISTS (
+  SELECT FROM change WHERE change.tenant = version.tenant AND change.agent = version.agent
+    AND change.seq = version.ended AND change.at > %(as_of)s
+)) AND NOT EXISTS (
+  SELECT FROM version AS later JOIN change ON change.tenant = later.tenant AND change.agent = later.agent
+    AND change.seq = later.began
+  WHERE later.tenant = version.tenant AND later.id = version.id AND later.number > version.number
+    AND change.at <= %(as_of)s
+)"""
+
+
+def conditions(where: Where) -> Conditions:
+    """The versions that match."""
     compiler = _Compiler()
     rest = compiler.take(where.filter)
-    life = _scope_and_life(where, head, compiler.bindings)
+    life = _scope_and_life(where, compiler.bindings)
     return Conditions(" AND ".join([*life, *compiler.parts]), compiler.bindings, rest)
 
 
-def _scope_and_life(where: Where, head: int | None, bindings: dict[str, Any]) -> list[str]:
+def _scope_and_life(where: Where, bindings: dict[str, Any]) -> list[str]:
     bounds: list[tuple[str, str, Any]] = [
         ("version.tenant = %(tenant)s", "tenant", kept(where.scope.tenant)),
         ("version.agent = %(agent)s", "agent", kept(where.scope.agent)),
         ("version.user_id = %(user)s", "user", scope_row(where.scope)["user"]),
-        (
-            "version.began > 0 AND version.began <= %(head)s"
-            " AND (version.ended IS NULL OR version.ended > %(head)s) AND version.content IS NOT NULL",
-            "head",
-            head,
-        ),
+        (_CURRENT_THEN, "as_of", where.as_of),
         ("(version.expires_at IS NULL OR version.expires_at > %(alive_at)s)", "alive_at", where.alive_at),
         ("version.standing = ANY(%(standings)s)", "standings", _names(where.standings)),
         ("version.type = ANY(%(types)s)", "types", _names(where.types) if where.types else None),
@@ -62,7 +72,7 @@ def _scope_and_life(where: Where, head: int | None, bindings: dict[str, Any]) ->
     ]
     asked = [(sql, name, value) for sql, name, value in bounds if value is not None]
     bindings.update({name: value for _, name, value in asked})
-    return [*(sql for sql, _, _ in asked), *(["version.ended IS NULL"] if head is None else [])]
+    return [*(sql for sql, _, _ in asked), *(["version.ended IS NULL"] if where.as_of is None else [])]
 
 
 def _names(values: Iterable[str]) -> list[str]:

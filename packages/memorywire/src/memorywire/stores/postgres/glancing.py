@@ -27,7 +27,7 @@ async def glance(
         return None
     allowed: list[int] | None = None
     if needs_rows(where):
-        asked = conditions(where, None)
+        asked = conditions(where)
         if asked.rest != EVERYTHING:
             return None
         which = QUERIES["positions"].format(conditions=asked.sql)

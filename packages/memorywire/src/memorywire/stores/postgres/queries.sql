@@ -153,9 +153,6 @@ WHERE tenant = %(tenant)s AND agent = %(agent)s AND digest = %(digest)s AND ende
   AND user_id IS NOT DISTINCT FROM %(user)s::text AND id <> %(id)s
   AND (expires_at IS NULL OR expires_at > %(at)s);
 
--- name: head_at
-SELECT max(seq) FROM change WHERE tenant = %(tenant)s AND agent = %(agent)s AND at <= %(as_of)s;
-
 -- name: history
 SELECT {version} FROM version
 JOIN change AS b ON b.tenant = version.tenant AND b.agent = version.agent AND b.seq = version.began

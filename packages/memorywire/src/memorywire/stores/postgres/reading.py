@@ -39,23 +39,12 @@ async def recalls(db: Connection, tenant: str, ids: Sequence[str]) -> list[int]:
     return [int(count) for (count,) in await fetch(db, QUERIES["recalls"], asked)]
 
 
-async def asked_for(db: Connection, where: Where) -> Conditions:
-    """The conditions of a `Where`, as of the agent's last commit at the moment asked for.
-
-    Another agent's clock must not move this agent's past, so only its own commits count.
-    """
-    if where.as_of is None:
-        return conditions(where, None)
-    [(head,)] = await fetch(db, QUERIES["head_at"], scope_row(where.scope) | {"as_of": where.as_of})
-    return conditions(where, int(head or 0))
-
-
 async def find(
     db: Connection, where: Where, after: str | None, limit: int, *, backwards: bool = False
 ) -> list[Record]:
     """A page of matching records; pages of rows are fetched until it is full or nothing is left."""
     query, sign = ("find_backwards", "<") if backwards else ("find", ">")
-    asked = await asked_for(db, where)
+    asked = conditions(where)
     page = limit if asked.rest == EVERYTHING else max(limit, _PAGE)
     found: list[Record] = []
     while len(found) < limit:
@@ -76,7 +65,7 @@ async def owners(db: Connection, tenant: str) -> list[tuple[str, int]]:
 
 
 async def count(db: Connection, where: Where) -> int:
-    asked = await asked_for(db, where)
+    asked = conditions(where)
     if asked.rest != EVERYTHING:
         return len(await positions(db, asked))
     [(number,)] = await fetch(db, QUERIES["count"].format(conditions=asked.sql), asked.bindings)

@@ -17,9 +17,10 @@ from memorywire.model.where import EVERYTHING, Where
 from memorywire.stores.postgres.agent_index import INDEXED, PostgresShelf, Since
 from memorywire.stores.postgres.contenders import contenders
 from memorywire.stores.postgres.database import Connection, Row, fetch
+from memorywire.stores.postgres.filters import conditions
 from memorywire.stores.postgres.migrate import refuse_if_reembedded
 from memorywire.stores.postgres.queries import QUERIES
-from memorywire.stores.postgres.reading import asked_for, at_positions, positions
+from memorywire.stores.postgres.reading import at_positions, positions
 from memorywire.stores.postgres.rows import floats, kept, record_of, scope_row, some
 from memorywire.stores.sqlite.agent_index import AgentIndex
 from memorywire.stores.sqlite.candidate import Ranked
@@ -77,7 +78,7 @@ class Searcher:
             return await self._on_shelf(db, query, limit, int(head))
         if await self._is_small(db, scope):
             return await self._among_few(db, query, limit)
-        asked = await asked_for(db, query.where)
+        asked = conditions(query.where)
         chosen = None
         if asked.rest == EVERYTHING:
             chosen = await contenders(db, query, asked, self.space, (int(live), int(words)), limit)
@@ -94,7 +95,7 @@ class Searcher:
 
     async def _on_shelf(self, db: Connection, query: Query, limit: int, head: int) -> list[Ranked]:
         where = query.where
-        allowed = await positions(db, await asked_for(db, where)) if needs_rows(where) else None
+        allowed = await positions(db, conditions(where)) if needs_rows(where) else None
         name = (where.scope.tenant, where.scope.agent)
         while True:
             with self.index_cache.take(*name) as agent_index:
@@ -107,7 +108,7 @@ class Searcher:
                 since.apply(cast(PostgresShelf, agent_index))
 
     async def _among_few(self, db: Connection, query: Query, limit: int) -> list[Ranked]:
-        asked = await asked_for(db, query.where)
+        asked = conditions(query.where)
         return await self._beside(db, query, limit, await positions(db, asked), None)
 
     async def _beside(

@@ -43,12 +43,19 @@ _ELEMENTS = """EXISTS (
 )"""
 
 
-# What an agent's changes up to a sequence began, and no later one had ended by then.
+# What was current at a moment, by the time that each change carries. Commit order would do while clocks only
+# go forward; after a step back, a version of an earlier commit may end before it begins, so the newest
+# version that had begun by then decides.
 _CURRENT_THEN = """position IN (
   SELECT past.position FROM change INDEXED BY change_agent
   CROSS JOIN version AS past ON past.position >= first AND past.position < first + puts
-  WHERE change.tenant = :tenant AND change.agent = :agent AND seq <= :head
-) AND (ended IS NULL OR ended > :head) AND content IS NOT NULL"""
+  WHERE change.tenant = :tenant AND change.agent = :agent AND change.at <= :as_of
+) AND (ended IS NULL OR (SELECT change.at FROM change WHERE change.seq = ended) > :as_of)
+AND content IS NOT NULL AND NOT EXISTS (
+  SELECT 1 FROM version AS later JOIN change ON change.seq = later.began
+  WHERE later.tenant = record.tenant AND later.id = record.id AND later.number > record.number
+    AND change.at <= :as_of
+)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +86,12 @@ class _Reader:
     elements: str | None = None  # the JSON list, for a field that may be one
 
 
-def conditions(where: Where, head: int | None) -> Conditions:
-    """The rows of the view `record` that match; `head` is the last commit to look back to, if any."""
+def conditions(where: Where) -> Conditions:
+    """The rows of the view `record` that match."""
     compiler = _Compiler()
     rest = compiler.take(where.filter)
-    parts = [*_scope_and_life(where, head, compiler.bindings), *compiler.parts]
-    return Conditions(" AND ".join(parts), compiler.bindings, rest, past=head is not None)
+    parts = [*_scope_and_life(where, compiler.bindings), *compiler.parts]
+    return Conditions(" AND ".join(parts), compiler.bindings, rest, past=where.as_of is not None)
 
 
 def needs_rows(where: Where) -> bool:
@@ -92,13 +99,13 @@ def needs_rows(where: Where) -> bool:
     return where.filter != EVERYTHING or where.idle_since is not None or where.confidence_below is not None
 
 
-def _scope_and_life(where: Where, head: int | None, bindings: Bindings) -> list[str]:
-    way = "" if head is None else "+"  # the way into the past leads through the changes alone
+def _scope_and_life(where: Where, bindings: Bindings) -> list[str]:
+    way = "" if where.as_of is None else "+"  # the way into the past leads through the changes alone
     bounds: list[tuple[str, str, str | int | float | None]] = [
         (f"{way}tenant = :tenant", "tenant", where.scope.tenant),
         (f"{way}agent = :agent", "agent", where.scope.agent),
         ("user = :user", "user", where.scope.user),
-        (_CURRENT_THEN, "head", head),
+        (_CURRENT_THEN, "as_of", where.as_of),
         ("(expires_at IS NULL OR expires_at > :alive_at)", "alive_at", where.alive_at),
         ("standing IN (SELECT value FROM json_each(:standings))", "standings", _names(where.standings)),
         (
@@ -113,7 +120,7 @@ def _scope_and_life(where: Where, head: int | None, bindings: Bindings) -> list[
     ]
     asked = [(sql, name, value) for sql, name, value in bounds if value is not None]
     bindings.update({name: value for _, name, value in asked})
-    return [*(sql for sql, _, _ in asked), *(["ended IS NULL"] if head is None else [])]
+    return [*(sql for sql, _, _ in asked), *(["ended IS NULL"] if where.as_of is None else [])]
 
 
 def _names(values: Iterable[str]) -> str:

@@ -7,11 +7,6 @@ INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO NOTHING;
 -- name: head
 SELECT IFNULL(max(seq), 0) FROM change;
 
--- name: head_at
-SELECT seq FROM change
-WHERE tenant = :tenant AND agent = :agent AND at <= :as_of
-ORDER BY seq DESC LIMIT 1;
-
 -- name: change_by_id
 SELECT seq FROM change WHERE tenant = :tenant AND id = :id;
 

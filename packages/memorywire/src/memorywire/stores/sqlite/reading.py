@@ -34,19 +34,11 @@ def recalls(db: apsw.Connection, records: Sequence[Record]) -> list[int]:
     return [count for (count,) in db.execute(QUERIES["recalls"], {"asked": asked})]
 
 
-def head(db: apsw.Connection, where: Where) -> int | None:
-    """The last commit of the agent at the moment asked for: another agent's clock must not move its past."""
-    if where.as_of is None:
-        return None
-    name = {"tenant": where.scope.tenant, "agent": where.scope.agent, "as_of": where.as_of}
-    return int(db.execute(QUERIES["head_at"], name).get or 0)
-
-
 def find(
     db: apsw.Connection, where: Where, after: str | None, limit: int, *, backwards: bool = False
 ) -> list[Record]:
     """A page of matching records, by id; pages of rows are fetched until it is full or nothing is left."""
-    asked = conditions(where, head(db, where))
+    asked = conditions(where)
     page = limit if asked.rest == EVERYTHING else max(limit, _PAGE)
     found: list[Record] = []
     while len(found) < limit:
@@ -73,7 +65,7 @@ def owners(db: apsw.Connection, tenant: str) -> list[tuple[str, int]]:
 
 
 def count(db: apsw.Connection, where: Where) -> int:
-    asked = conditions(where, head(db, where))
+    asked = conditions(where)
     if asked.rest == EVERYTHING:
         return int(db.execute(QUERIES["count"].format(conditions=asked.sql), asked.bindings).get)
     return sum(1 for _ in _checked_positions(db, asked))
@@ -81,7 +73,7 @@ def count(db: apsw.Connection, where: Where) -> int:
 
 def positions(db: apsw.Connection, where: Where) -> list[int]:
     """Where the matching versions stand in the file, in ascending order."""
-    asked = conditions(where, head(db, where))
+    asked = conditions(where)
     if asked.rest == EVERYTHING:
         rows = db.execute(QUERIES["positions"].format(conditions=asked.sql), asked.bindings)
         return sorted(position for (position,) in rows)
