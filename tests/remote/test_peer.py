@@ -248,7 +248,7 @@ def test_a_connection_that_was_closed_while_idle_is_replaced(tmp_path: Path):
         with peer(f"sqlite://{tmp_path}/other.db") as first:
             store = await open_store(first.client.url, space=OURS)
             assert await store.get(scope, ["x"]) == []
-            for connection in store._link._idle:
+            for connection in store._link._http._idle:
                 connection.sock.shutdown(socket.SHUT_RDWR)
             assert await store.get(scope, ["x"]) == []
         await store.close()

@@ -10,7 +10,6 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import urlencode
 
 from memorywire.model.capabilities import Feature
@@ -18,6 +17,7 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.query import Query
 from memorywire.model.record import Json, Scope
 from memorywire.model.space import Space
+from memorywire.runtime import http
 from memorywire.stores.vendors import (
     Entry,
     Place,
@@ -38,7 +38,7 @@ _KEY = "memorywire_key"
 _PINNED = "pinned"  # kept to the letter and at once; everything else is rewritten by a language model
 _MOST = 200
 _PATIENCE = 30.0
-_DONE = range(200, 300)
+_MOST_BYTES = 64 * 1024 * 1024
 # What is deleted there is marked, and stays in the database.
 _LACKS = frozenset({Feature.HARD_DELETE})
 
@@ -59,11 +59,11 @@ class Mem9:
     """Pinned memories, by the ids Mem9 gives them."""
 
     name = NAME
-    errors: tuple[type[Exception], ...] = (OSError, HTTPException, ValueError, KeyError)
+    errors: tuple[type[Exception], ...] = (http.HttpError, ValueError, KeyError)
 
     def __init__(self, place: Place) -> None:
-        self._kind = HTTPSConnection if place.options.get("tls") == "1" else HTTPConnection
-        self._host = place.host
+        scheme = "https" if place.options.get("tls") == "1" else "http"
+        self._origin = f"{scheme}://{place.host}"
 
     async def keep(self, entries: Sequence[Entry]) -> Sequence[str]:
         kept = [await self._ask("POST", "", document=_document(entry)) for entry in entries]
@@ -117,18 +117,13 @@ class Mem9:
         """The answer as JSON, empty for what is not there."""
         headers = {"Content-Type": "application/json", "X-API-Key": os.environ.get("MEM9_API_KEY", "")}
         body = None if document is None else json.dumps(document).encode()
-        connection = self._kind(self._host, timeout=_PATIENCE)
-        try:
-            connection.request(method, f"{_MEMORIES}{path}", body, headers)
-            answer = connection.getresponse()
-            said = answer.read()
-        finally:
-            connection.close()
-        if answer.status == HTTPStatus.NOT_FOUND:
+        url = f"{self._origin}{_MEMORIES}{path}"
+        response = http.request(method, url, body, headers, timeout=_PATIENCE, max_bytes=_MOST_BYTES)
+        if response.status == HTTPStatus.NOT_FOUND:
             return {}
-        if answer.status not in _DONE:
-            raise HTTPException(f"Mem9 answered with status {answer.status}")
-        return json.loads(said or b"{}")
+        if not response.is_ok:
+            raise http.HttpError(f"Mem9 answered with status {response.status}")
+        return json.loads(response.body or b"{}")
 
 
 def _agent(scope: Scope) -> str:

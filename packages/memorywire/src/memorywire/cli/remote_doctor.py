@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Iterator
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -64,17 +63,15 @@ class _Reply(NamedTuple):
 
 
 def _ask(place: "Place", path: str) -> _Reply:
-    kind = HTTPSConnection if place.scheme == "https" else HTTPConnection
-    connection = kind(place.host, place.port, timeout=_SECONDS)
+    from memorywire.runtime import http
+
+    url = f"{place.origin}{place.path}{path}"
     try:
-        connection.request("GET", place.path + path, headers=place.headers)
-        reply = connection.getresponse()
-        document = json.loads(reply.read(_LIMIT))
-    except (OSError, HTTPException, ValueError) as error:
+        response = http.request("GET", url, None, place.headers, timeout=_SECONDS, max_bytes=_LIMIT)
+        document = json.loads(response.body)
+    except (http.HttpError, ValueError) as error:
         return _Reply(0, {"detail": str(error)})
-    finally:
-        connection.close()
-    return _Reply(reply.status, document if isinstance(document, dict) else {})
+    return _Reply(response.status, document if isinstance(document, dict) else {})
 
 
 def _findings(health: _Reply, ready: _Reply, capabilities: _Reply) -> Iterator[dict[str, Json]]:

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import Self
 from urllib.parse import quote, unquote, urlsplit
@@ -26,9 +25,9 @@ from memorywire.journal.signed_notes import (
 from memorywire.model.errors import InvalidRequest, StoreBusy, StoreUnavailable
 from memorywire.model.ids import Entropy
 from memorywire.model.values import dataclass
+from memorywire.runtime import http
 
 _SECONDS = 5.0
-_OK = range(200, 300)
 _SCHEMES = frozenset({"file", "http", "https", "put+http", "put+https"})
 
 
@@ -124,17 +123,13 @@ def _posted(url: str, checkpoint: Checkpoint, text: bytes) -> bool:
     place = parts.path or "/"
     if into_store:
         place = f"{parts.path.rstrip('/')}/{quote(checkpoint.origin, safe='')}/{checkpoint.size}.checkpoint"
-    target = f"{place}?{parts.query}" if parts.query else place
-    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-    connection = kind(parts.hostname or "", parts.port, timeout=_SECONDS)
+    address = parts._replace(path=place).geturl()
+    headers = {"Content-Type": "text/plain; charset=utf-8"}
+    method = "PUT" if into_store else "POST"
     try:
-        headers = {"Content-Type": "text/plain; charset=utf-8"}
-        connection.request("PUT" if into_store else "POST", target, text, headers)
-        return connection.getresponse().status in _OK
-    except (OSError, HTTPException, ValueError):
+        return http.request(method, address, text, headers, timeout=_SECONDS, max_bytes=0).is_ok
+    except http.HttpError:
         return False
-    finally:
-        connection.close()
 
 
 _SEED_BYTES = 32

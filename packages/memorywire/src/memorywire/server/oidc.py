@@ -2,20 +2,25 @@
 
 import asyncio
 import json
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from memorywire.journal.operators import EVERYBODY, Operator, Role
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
+from memorywire.runtime.http import HttpClient, HttpError
 
 # Only signatures that a public key checks: with a shared secret, whoever checks could sign.
 _ALGORITHMS = ("ES256", "ES384", "EdDSA", "PS256", "RS256", "RS384", "RS512")
 _FRESH_SECONDS = 300.0
-_TIMEOUT = 10
+_RETRY_SECONDS = 10.0  # tokens with invented key ids must not each cause a request to the provider
+_TIMEOUT = 10.0
+_MOST_BYTES = 1024 * 1024
 _LONGEST = 8_192
 _CLAIM = "memorywire"
 
@@ -37,15 +42,11 @@ class Passports:
     """Reads tokens of one provider."""
 
     def __init__(self, provider: Provider) -> None:
-        import jwt  # installed with the extra `oidc`, and said here when it is not
+        import jwt  # installed with the extra `oidc`
 
         self._jwt = jwt
         self._provider = provider
-        self._key: Callable[[str], Any] = (
-            jwt.PyJWKClient(provider.keys, lifespan=_FRESH_SECONDS, timeout=_TIMEOUT).get_signing_key_from_jwt
-            if provider.keys.startswith("https://")
-            else FileKeys(provider.keys, jwt).of
-        )
+        self._keys = KeySet(provider.keys, jwt)
 
     async def operator(self, token: str) -> Operator | None:
         """The operator that the token speaks for; None for every reason not to believe it."""
@@ -57,49 +58,72 @@ class Passports:
         try:
             claims = self._jwt.decode(
                 token,
-                self._key(token),
+                self._keys.find(token),
                 algorithms=_ALGORITHMS,
                 issuer=self._provider.issuer,
                 audience=self._provider.audience,
                 options={"require": ["exp", "iss", "aud", "sub"]},
             )
-        except (self._jwt.PyJWTError, UnicodeError, ValueError):
+        except (self._jwt.PyJWTError, InvalidRequest, UnicodeError, ValueError):
             return None
         return _operator(claims)
 
 
-class FileKeys:
-    """The keys of a JWKS file, read again from time to time; the only key of a file needs no name."""
+class KeySet:
+    """The public keys of a JWKS file or https URL, read again every five minutes.
 
-    def __init__(self, path: str, jwt: Any, now: Callable[[], float] = time.monotonic) -> None:
-        """Raises InvalidRequest when the file cannot be read, so that a wrong path is told at once."""
-        self._path = path
+    A key id that is not in the set of a URL also reads it again, because providers rotate their keys.
+    """
+
+    def __init__(self, location: str, jwt: Any, now: Callable[[], float] = time.monotonic) -> None:
+        """Raises InvalidRequest for a file that cannot be read, so that a wrong path is reported at start."""
+        self._location = location
         self._jwt = jwt
         self._now = now
-        self._read()
-
-    def of(self, token: str) -> Any:
-        """The key that a token names."""
-        if self._now() - self._read_at >= _FRESH_SECONDS:
+        self._keys: dict[str | None, Any] = {}
+        self._read_at = -math.inf
+        self._http: HttpClient | None = None
+        if location.startswith("https://"):
+            self._http = HttpClient(location, timeout=_TIMEOUT, max_bytes=_MOST_BYTES, use_proxy=True)
+        else:
             self._read()
-        named = self._jwt.get_unverified_header(token).get("kid")
-        if named is None and len(self._keys) == 1:
+
+    def find(self, token: str) -> Any:
+        """Return the key that the token names; the only key of a set needs no name. Raises PyJWTError."""
+        age = self._now() - self._read_at
+        key_id = self._jwt.get_unverified_header(token).get("kid")
+        is_new = self._http is not None and key_id not in self._keys and age >= _RETRY_SECONDS
+        if age >= _FRESH_SECONDS or is_new:
+            self._read()
+        if key_id is None and len(self._keys) == 1:
             return next(iter(self._keys.values()))
-        if named not in self._keys:
+        if key_id not in self._keys:
             raise self._jwt.PyJWKSetError("no such key")
-        return self._keys[named]
+        return self._keys[key_id]
 
     def _read(self) -> None:
         try:
-            found = self._jwt.PyJWKSet.from_json(Path(self._path).read_text(encoding="utf-8"))
+            keys = self._jwt.PyJWKSet.from_json(self._load()).keys
         except (OSError, ValueError, self._jwt.PyJWTError) as error:
             raise InvalidRequest(
-                f"cannot read the keys in {self._path}",
+                f"cannot read the keys in {self._location}",
                 field="oidc_keys",
                 fix="name a JWKS file, or an https URL",
             ) from error
-        self._keys = {key.key_id: key for key in found.keys}
+        self._keys = {key.key_id: key for key in keys if key.public_key_use in ("sig", None)}
         self._read_at = self._now()
+
+    def _load(self) -> str:
+        if self._http is None:
+            return Path(self._location).read_text(encoding="utf-8")
+        target = urlsplit(self._location)._replace(scheme="", netloc="", fragment="").geturl()
+        try:
+            response = self._http.request("GET", target)
+        except HttpError as error:
+            raise self._jwt.PyJWKClientConnectionError(error.reason) from error
+        if not response.is_ok:
+            raise self._jwt.PyJWKClientConnectionError(f"HTTP {response.status}")
+        return response.body.decode()
 
 
 def _operator(claims: Mapping[str, Json]) -> Operator | None:

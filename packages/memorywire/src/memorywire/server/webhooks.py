@@ -11,7 +11,6 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import urlsplit
 
 from memorywire.client.events import Event, Feed
@@ -21,6 +20,7 @@ from memorywire.journal.webhooks import Letter, Webhook
 from memorywire.model.clock import Clock
 from memorywire.model.errors import InvalidRequest, StoreError
 from memorywire.model.ids import Entropy
+from memorywire.runtime import http
 from memorywire.server.http.answers import encoded
 from memorywire.server.http.stream import as_document
 
@@ -29,7 +29,6 @@ LONGEST_PAUSE_MS = 3_600_000
 _LEASE_MS = 60_000
 _SECONDS = 10.0
 _PREFIX = "whsec_"
-_OK = range(200, 300)
 
 
 def new_secret(entropy: Entropy) -> str:
@@ -118,14 +117,8 @@ class Courier:
 
 def _posted(url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
     """Post the body; None when it was accepted, else why not. Redirects are not followed."""
-    parts = urlsplit(url)
-    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-    connection = kind(parts.hostname or "", parts.port, timeout=_SECONDS)
     try:
-        connection.request("POST", parts._replace(scheme="", netloc="").geturl() or "/", body, dict(headers))
-        status = connection.getresponse().status
-    except (OSError, HTTPException, ValueError) as error:
-        return f"{type(error).__name__}: {error}"
-    finally:
-        connection.close()
-    return None if status in _OK else f"HTTP {status}"
+        response = http.request("POST", url, body, headers, timeout=_SECONDS, max_bytes=0)
+    except http.HttpError as error:
+        return error.reason
+    return None if response.is_ok else f"HTTP {response.status}"

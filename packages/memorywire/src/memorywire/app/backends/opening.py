@@ -3,10 +3,8 @@
 import asyncio
 import ipaddress
 import socket
-import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
-from http.client import HTTPConnection, HTTPSConnection
 from typing import Any, TypeAlias, TypeVar, cast
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
@@ -129,44 +127,9 @@ def _inside(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
     return address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
 
 
-class GuardedLink(Link):
-    """A link that connects to the address that was admitted, and follows nobody elsewhere."""
-
-    def __init__(self, place: Place, hosts: Hosts) -> None:
-        super().__init__(place, most_bytes=MOST_BYTES)
-        self._hosts = hosts
-
-    def _connected(self) -> HTTPConnection:
-        place, hosts = self._place, self._hosts
-        port = place.port or (443 if place.scheme == "https" else 80)
-        address = hosts.admitted(place.host, port)
-        if place.scheme == "https":
-            return _Secured(address, place.host, port, self._timeout)
-        return _Pinned(address, place.host, port, self._timeout)
-
-
-class _Pinned(HTTPConnection):
-    """A connection to one fixed address, under the name that was asked for."""
-
-    def __init__(self, address: str, host: str, port: int, timeout: float) -> None:
-        super().__init__(host, port, timeout=timeout)
-        self._address = address
-
-    def connect(self) -> None:
-        self.sock = socket.create_connection((self._address, self.port), self.timeout)
-
-
-class _Secured(HTTPSConnection):
-    """As `_Pinned`, with TLS; the certificate must be for the name."""
-
-    def __init__(self, address: str, host: str, port: int, timeout: float) -> None:
-        self._tls = ssl.create_default_context()
-        super().__init__(host, port, timeout=timeout, context=self._tls)
-        self._address = address
-
-    def connect(self) -> None:
-        plain = socket.create_connection((self._address, self.port), self.timeout)
-        self.sock = self._tls.wrap_socket(plain, server_hostname=self.host)
+def guarded_link(place: Place, hosts: Hosts) -> Link:
+    """A link that connects only to an address that `hosts` admits."""
+    return Link(place, most_bytes=MOST_BYTES, resolve=hosts.admitted)
 
 
 T = TypeVar("T")
@@ -405,7 +368,7 @@ async def opened(
     await asyncio.to_thread(check, made, rules)
     url = _with_key(made, tenant, rules)
     if made.kind in ("http", "https"):
-        store: Store = await RemoteStore.opened(GuardedLink(locate(url), _hosts(rules)), space)
+        store: Store = await RemoteStore.opened(guarded_link(locate(url), _hosts(rules)), space)
     elif made.kind in POSTGRES:
         store = await open_store(await asyncio.to_thread(_hosts(rules).pinned, url), space=space)
     else:

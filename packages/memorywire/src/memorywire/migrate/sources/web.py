@@ -3,12 +3,12 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import urlencode, urlsplit
 
 from memorywire.model.errors import InvalidRequest, StoreCorrupt, StoreUnavailable
 from memorywire.model.jsontext import parse_json
 from memorywire.model.record import Json
+from memorywire.runtime import http
 
 _PATIENCE = 60.0  # seconds
 _MOST_BYTES = 256 * 1024 * 1024
@@ -61,20 +61,17 @@ class Site:
     def _asked(
         self, verb: str, path: str, asked: Mapping[str, Json], body: bytes | None
     ) -> tuple[int, bytes]:
-        parts = urlsplit(self.url)
-        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        target = f"{parts.path.rstrip('/')}{path}" + (f"?{urlencode(asked)}" if asked else "")
-        connection = kind(parts.hostname or "", parts.port, timeout=_PATIENCE)
+        url = f"{self.url.rstrip('/')}{path}" + (f"?{urlencode(asked)}" if asked else "")
+        headers = {**_JSON, **self.headers}
         try:
-            connection.request(verb, target, body, {**_JSON, **self.headers})
-            answer = connection.getresponse()
-            return answer.status, answer.read(_MOST_BYTES)
-        except (HTTPException, OSError) as error:
+            response = http.request(verb, url, body, headers, timeout=_PATIENCE, max_bytes=_MOST_BYTES)
+        except http.HttpError as error:
             raise StoreUnavailable(
-                f"nobody answers at {parts.hostname}: {error}", field="url", fix="check that the service runs"
+                f"nobody answers at {urlsplit(self.url).hostname}: {error.reason}",
+                field="url",
+                fix="check that the service runs",
             ) from error
-        finally:
-            connection.close()
+        return response.status, response.body
 
 
 def _listed(page: Json) -> list[Mapping[str, Json]]:

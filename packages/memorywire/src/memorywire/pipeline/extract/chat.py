@@ -3,14 +3,13 @@
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
-from urllib.parse import urlsplit
 
 from memorywire.model.errors import StoreUnavailable
 from memorywire.model.layer import Conversation, Fact
 from memorywire.model.record import Json, Scope
 from memorywire.model.values import dataclass
+from memorywire.runtime import http
 from memorywire.search.embed.openai import retry_after
 
 _MOST_BYTES = 1024 * 1024
@@ -135,12 +134,16 @@ class Chat:
     def _answered(self, question: Mapping[str, Json], most_tokens: int, seconds: float) -> bytes:
         while True:
             asked = {"model": self.name, **question, self._limit: most_tokens, **self._steady}
-            status, answer, wait = self._sent(json.dumps(asked).encode(), seconds)
+            response = self._post(json.dumps(asked).encode(), seconds)
+            status = response.status
             if status == _OK:
-                return answer
+                return response.body
             if status in BUSY:
-                raise ModelBusy(f"the model {self.name} is busy: HTTP {status}", retry_after(wait))
-            if status != _NOT_SO or not self._yields(answer):  # the body may repeat the key
+                raise ModelBusy(
+                    f"the model {self.name} is busy: HTTP {status}",
+                    retry_after(response.headers.get("retry-after")),
+                )
+            if status != _NOT_SO or not self._yields(response.body):  # the body may repeat the key
                 raise self.failed(f"HTTP {status}")
 
     def _yields(self, complaint: bytes) -> bool:
@@ -153,22 +156,13 @@ class Chat:
             return True
         return False
 
-    def _sent(self, question: bytes, seconds: float) -> tuple[int, bytes, str | None]:
-        """Status, body, and how long it wants to be left alone."""
-        parts = urlsplit(self.url)
-        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        connection = kind(parts.hostname or "", parts.port, timeout=seconds)
+    def _post(self, question: bytes, seconds: float) -> http.Response:
         try:
-            connection.request("POST", parts.path, question, self._headers)
-            response = connection.getresponse()
-            answer = response.read(_MOST_BYTES + 1)
-        except (OSError, HTTPException, UnicodeError) as error:  # the last of a name that no host can have
-            raise self.failed(type(error).__name__) from error
-        finally:
-            connection.close()
-        if len(answer) > _MOST_BYTES:
-            raise self.failed(f"more than {_MOST_BYTES} bytes")
-        return response.status, answer, response.getheader("Retry-After")
+            return http.request(
+                "POST", self.url, question, self._headers, timeout=seconds, max_bytes=_MOST_BYTES
+            )
+        except http.HttpError as error:
+            raise self.failed(error.reason) from error
 
     def _read(self, answer: bytes) -> Answer:
         try:

@@ -6,13 +6,12 @@ import math
 import sys
 from array import array
 from collections.abc import Sequence
-from http.client import HTTPException, HTTPMessage
-from typing import IO, Any
-from urllib.error import HTTPError, URLError
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from typing import Any
+from urllib.parse import urlsplit
 
 from memorywire.model.errors import DimensionMismatch, EmbedderFailed
 from memorywire.model.space import Space
+from memorywire.runtime.http import HttpClient, HttpError, Response, ResponseTooLarge
 
 BATCH = 64
 ATTEMPTS = 4
@@ -31,15 +30,6 @@ class Busy(Exception):
         self.seconds = seconds
 
 
-class NoRedirects(HTTPRedirectHandler):
-    """Refuses redirects: the key is meant for the endpoint that was named, and for no other."""
-
-    def redirect_request(
-        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
-    ) -> None:
-        return None
-
-
 class OpenAiEmbedder:
     """Asks the endpoint in a worker thread, some texts at a time, with patience when it is busy."""
 
@@ -56,12 +46,12 @@ class OpenAiEmbedder:
         """`timeout` and `first_pause` are seconds; each pause is twice the one before."""
         self.space = Space(model=model, revision="remote", dimension=dimension)
         self._endpoint = endpoint
-        self._timeout = timeout
         self._first_pause = first_pause
         self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
-        self._opener = build_opener(NoRedirects)
+        self._target = urlsplit(endpoint)._replace(scheme="", netloc="").geturl()
+        self._http = HttpClient(endpoint, timeout=timeout, max_bytes=ENVELOPE_BYTES, use_proxy=True)
 
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
         vectors: list[bytes] = []
@@ -72,7 +62,7 @@ class OpenAiEmbedder:
         return vectors
 
     async def close(self) -> None:
-        self._opener.close()
+        self._http.close()
 
     def _question(self, texts: Sequence[str]) -> bytes:
         """The request's body; endpoints refuse empty texts and lone surrogates."""
@@ -83,38 +73,35 @@ class OpenAiEmbedder:
         pause = self._first_pause
         for _ in range(ATTEMPTS - 1):
             try:
-                return await asyncio.to_thread(self._ask, question, count)
+                return await self._ask(question, count)
             except Busy as busy:
                 await asyncio.sleep(min(busy.seconds or pause, LONGEST_PAUSE))
                 pause *= 2
         try:
-            return await asyncio.to_thread(self._ask, question, count)
+            return await self._ask(question, count)
         except Busy as busy:
             detail = f"{self._endpoint} stayed busy for {ATTEMPTS} attempts: {busy}"
             raise EmbedderFailed(detail, fix="try again later") from busy
 
-    def _ask(self, question: bytes, count: int) -> bytes:
-        request = Request(self._endpoint, question, self._headers)  # noqa: S310 (http or https only)
+    async def _ask(self, question: bytes, count: int) -> bytes:
         limit = ENVELOPE_BYTES + count * self.space.dimension * NUMBER_BYTES
         try:
-            with self._opener.open(request, timeout=self._timeout) as response:
-                answer: bytes = response.read(limit + 1)
-        except HTTPError as error:
-            raise self._refusal(error) from None
-        except (URLError, HTTPException, OSError) as error:
-            reason = getattr(error, "reason", None) or type(error).__name__
-            raise EmbedderFailed(f"{self._endpoint} did not answer: {reason}") from error
-        if len(answer) > limit:
-            raise EmbedderFailed(f"{self._endpoint} answered with more than {limit} bytes")
-        return answer
+            response = await self._http.send("POST", self._target, question, self._headers, max_bytes=limit)
+        except ResponseTooLarge as error:
+            raise EmbedderFailed(f"{self._endpoint} answered with more than {limit} bytes") from error
+        except HttpError as error:
+            raise EmbedderFailed(f"{self._endpoint} did not answer: {error.reason}") from error
+        if not response.is_ok:
+            raise self._refusal(response)
+        return response.body
 
-    def _refusal(self, error: HTTPError) -> Exception:
-        """What an HTTP status means; the body is left out, for it may repeat the key."""
-        error.close()
-        if error.code == 429 or error.code >= 500:
-            return Busy(error.code, retry_after(error.headers.get("Retry-After")))
-        fix = "check the API key" if error.code in (401, 403) else "check the URL and the model"
-        return EmbedderFailed(f"{self._endpoint} refused: HTTP {error.code}", fix=fix)
+    def _refusal(self, response: Response) -> Exception:
+        """The error for an HTTP status, without the body, which may repeat the key."""
+        status = response.status
+        if status == 429 or status >= 500:
+            return Busy(status, retry_after(response.headers.get("retry-after")))
+        fix = "check the API key" if status in (401, 403) else "check the URL and the model"
+        return EmbedderFailed(f"{self._endpoint} refused: HTTP {status}", fix=fix)
 
 
 def retry_after(header: str | None) -> float | None:

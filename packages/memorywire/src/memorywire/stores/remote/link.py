@@ -1,16 +1,13 @@
-"""A way to another memorywire: requests over connections that stay open, made in threads."""
+"""JSON requests to another memorywire, and the parsing of its address."""
 
-import asyncio
 import json
-import ssl
-from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from memorywire.model.errors import InvalidRequest, MemorywireError, StoreCorrupt, StoreUnavailable
 from memorywire.model.record import Json
+from memorywire.runtime.http import HttpClient, HttpError, PlainHttp, Resolve, Response, ResponseTooLarge
 from memorywire.stores.remote.problems import error_of
 
 _MOST_BYTES = 64 * 1024 * 1024
@@ -30,6 +27,12 @@ class Place:
 
     def __repr__(self) -> str:
         return f"Place({self.scheme}://{self.host})"
+
+    @property
+    def origin(self) -> str:
+        """The scheme, host and port, as a URL."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}" if self.port is None else f"{self.scheme}://{host}:{self.port}"
 
     @property
     def headers(self) -> dict[str, str]:
@@ -78,32 +81,23 @@ def _tenant(query: str) -> str | None:
     return name
 
 
-@dataclass(frozen=True, slots=True)
-class _Sent:
-    method: str
-    path: str
-    body: bytes | None
-    headers: Mapping[str, str]
-
-
 class Link:
-    """Sends JSON and gets JSON back, or raises the problem that came instead."""
+    """Sends JSON to another memorywire and returns its JSON, or raises the error that came instead."""
 
     def __init__(
-        self, place: Place, *, timeout: float = 30.0, keep: int = 8, most_bytes: int = _MOST_BYTES
+        self,
+        place: Place,
+        *,
+        timeout: float = 30.0,
+        keep: int = 8,
+        most_bytes: int = _MOST_BYTES,
+        resolve: Resolve | None = None,
     ) -> None:
-        """`timeout` is in seconds, for each time the other side is waited for.
-
-        An answer is read up to `most_bytes`; what is longer is no answer.
-
-        Of the connections so many are kept open. When one of them broke, nobody knows who heard what was
-        sent, and it is sent again.
-        """
+        """`timeout`, `keep` and `resolve` are as in `HttpClient`; responses are read up to `most_bytes`."""
         self._place = place
-        self._timeout = timeout
-        self._keep = keep
-        self._most_bytes = most_bytes
-        self._idle: deque[HTTPConnection] = deque()
+        self._http = HttpClient(
+            place.origin, timeout=timeout, max_bytes=most_bytes, keep_alive=keep, resolve=resolve
+        )
         self._closed = False
 
     async def post(self, path: str, document: Json, *, tenant: str | None = None) -> Json:
@@ -117,68 +111,40 @@ class Link:
             headers["Content-Type"] = "application/json"
         if tenant is not None:
             headers["Memorywire-Tenant"] = tenant
-        body = None if document is None else _written(document)
-        return await asyncio.to_thread(self._exchange, _Sent(method, path, body, headers))
+        body = None if document is None else _encode(document)
+        if self._closed:
+            raise StoreUnavailable("the connection to the other memorywire was closed")
+        try:
+            response = await self._http.send(method, f"{self._place.path}{path}", body, headers)
+        except ResponseTooLarge as error:
+            raise self._problem(error.status, None) from error
+        except HttpError as error:
+            raise self._unanswered(error) from error
+        return self._read(response)
 
     async def close(self) -> None:
         self._closed = True
-        while self._idle:
-            self._idle.popleft().close()
+        self._http.close()
 
-    def _exchange(self, sent: "_Sent") -> Json:
-        if self._closed:
-            raise StoreUnavailable("the way to the other memorywire was closed")
-        try:
-            if self._idle:
-                try:
-                    return self._asked(self._idle.popleft(), sent)
-                except (HTTPException, ConnectionError, IndexError):
-                    pass  # it was closed while it was idle; a new one shows whether anybody is there
-            return self._asked(self._connected(), sent)
-        except (HTTPException, OSError) as error:
-            raise self._unanswered(error) from error
-
-    def _unanswered(self, error: Exception) -> StoreUnavailable:
-        if getattr(error, "reason", None) == "WRONG_VERSION_NUMBER":  # of TLS: the answer came in the clear
+    def _unanswered(self, error: HttpError) -> StoreUnavailable:
+        if isinstance(error, PlainHttp):
             return StoreUnavailable(
                 f"{self._place.host} does not speak https at this port",
                 fix="say http:// in its address, or name the port where it speaks https",
             )
-        reason = getattr(error, "strerror", None) or type(error).__name__
         return StoreUnavailable(
-            f"{self._place.host} did not answer: {reason}",
+            f"{self._place.host} did not answer: {error.reason}",
             fix="is it running? start it with `memorywire serve`, or check the address and its port",
         )
 
-    def _asked(self, connection: HTTPConnection, sent: "_Sent") -> Json:
-        answered = False
+    def _read(self, response: Response) -> Json:
         try:
-            connection.request(sent.method, f"{self._place.path}{sent.path}", sent.body, dict(sent.headers))
-            response = connection.getresponse()
-            answer = response.read(self._most_bytes + 1)
-            answered = response.isclosed() and not response.will_close and len(self._idle) < self._keep
-        finally:
-            if answered and not self._closed:
-                self._idle.append(connection)
-            else:
-                connection.close()
-        return self._read(response.status, answer)
-
-    def _connected(self) -> HTTPConnection:
-        place = self._place
-        if place.scheme == "https":
-            context = ssl.create_default_context()
-            return HTTPSConnection(place.host, place.port, timeout=self._timeout, context=context)
-        return HTTPConnection(place.host, place.port, timeout=self._timeout)
-
-    def _read(self, status: int, answer: bytes) -> Json:
-        try:
-            document = json.loads(answer)
+            document = json.loads(response.body)
         except (ValueError, RecursionError):
             document = None
-        if status in _DONE and document is not None:
+        if response.is_ok and document is not None:
             return document
-        raise self._problem(status, document)
+        raise self._problem(response.status, document)
 
     def _problem(self, status: int, document: Json) -> MemorywireError:
         if status not in _DONE and isinstance(document, dict) and "code" in document:
@@ -189,7 +155,7 @@ class Link:
         )
 
 
-def _written(document: Json) -> bytes:
+def _encode(document: Json) -> bytes:
     try:
         return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     except (TypeError, ValueError) as error:
