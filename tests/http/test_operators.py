@@ -81,6 +81,24 @@ def test_nothing_that_concerns_other_agents_is_for_a_limited_operator(guarded: S
         assert limited.post(f"/v0/{operation}", {}).status == 403
 
 
+def test_an_id_tells_a_limited_caller_nothing_of_other_agents(guarded: Server):
+    whole = guarded.operator("chooses-ids", "admin", tenants=["ids"])
+    limited = guarded.operator("gets-ids", "admin", tenants=["ids"], agents=["support-*"])
+    words = {"agent_id": "sales", "type": "semantic", "content": "the price is 7"}
+    assert whole.post("/v0/remember", {**words, "id": "taken"}).status == 200
+    mine = {**words, "agent_id": "support-1"}
+    assert whole.post("/v0/remember", {**mine, "id": "taken"}).status == 409
+    answers = [limited.post("/v0/remember", {**mine, "id": id}) for id in ("taken", "free")]
+    assert [(answer.status, answer.json["field"]) for answer in answers] == [(403, "id")] * 2
+    assert answers[0].json["detail"] == answers[1].json["detail"]
+    changed = [limited.post("/v0/remember", {**mine, "id": id, "if_version": 1}) for id in ("taken", "free")]
+    assert [answer.status for answer in changed] == [409, 409]
+    assert changed[0].json["detail"].replace("taken", "free") == changed[1].json["detail"]
+    items = [{"operation": "remember", "payload": {**mine, "id": id}} for id in ("taken", "free")]
+    batch = limited.post("/v0/batch", {"items": items})
+    assert [one["status"] for one in batch.json["items"]] == [403, 403]
+
+
 def test_a_limited_operator_sees_only_agents_that_are_theirs(guarded: Server):
     whole = guarded.operator("sees-all", "admin", tenants=["seen"])
     limited = guarded.operator("sees-some", "admin", tenants=["seen"], agents=["support-*"])

@@ -76,6 +76,19 @@ class Caller:
         if (agent is None and optional) or (isinstance(agent, str) and not names(self.agents, agent)):
             raise Forbidden("this agent is not yours", field="agent_id", fix="name an agent that is")
 
+    def require_own_id(self, payload: Mapping[str, Json]) -> None:
+        """Raise Forbidden when a limited caller chooses the id of a new memory.
+
+        Ids are unique in a tenant, so a conflict would tell that another agent has the id. Changing a memory
+        (with `if_version`) is allowed: one of another agent is answered like one that does not exist.
+        """
+        if self.agents != EVERYBODY and payload.get("id") is not None and payload.get("if_version") is None:
+            raise Forbidden(
+                "a token for some agents cannot choose the id of a new memory",
+                field="id",
+                fix="leave out id; send idempotency_key to make a retry safe",
+            )
+
 
 ANYBODY = Caller(
     name=LOCAL, rights=frozenset(Right), tenant=DEFAULT_TENANT, everywhere=True, tenants=EVERYBODY

@@ -135,5 +135,7 @@ def permit(operation: str, payload: Mapping[str, Json], caller: Caller) -> None:
     caller.require(NEEDS.get(operation, Right.MANAGE), everywhere=everywhere)
     if names_agent(operation) and operation != "capabilities":
         caller.require_agent(payload, optional=agent_is_optional(operation))
+        if operation == "remember":
+            caller.require_own_id(payload)
     elif operation in EVERYWHERE:
         caller.require_every_agent()
