@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from memorywire.migrate.importers import Origin, Source, read_json, read_source
+from memorywire.migrate.importers.text_files import describe_skipped
 from memorywire.migrate.readable import _cells
-from memorywire.migrate.sources import read_source
-from memorywire.migrate.sources.documents import document
-from memorywire.migrate.sources.found import Origin, Source
-from memorywire.migrate.sources.pages import others
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Scope
 from memorywire.model.spreadsheet import as_cell, from_cell
@@ -60,7 +58,7 @@ def test_a_link_out_of_the_folder_is_not_read_and_is_named(tmp_path: Path) -> No
     (folder / "same.md").symlink_to(folder / "tea.md")
     (folder / "diary.md").symlink_to(secret)
     assert set(_words(folder)) == {"Ana drinks tea"}
-    [note] = [line for line in others(folder) if "outside" in line]
+    [note] = [line for line in describe_skipped(folder) if "outside" in line]
     assert "diary.md" in note
 
 
@@ -79,7 +77,7 @@ def _archive(path: Path, size: int) -> Path:
 def test_an_archive_that_unpacks_to_much_more_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
     bomb = _archive(tmp_path / "bomb.zip", 64 * 2**20)
     with pytest.raises(InvalidRequest, match="times as much") as refused:
-        document(bomb, "conversations.json")
+        read_json(bomb, "conversations.json")
     assert refused.value.fix
 
 
@@ -87,7 +85,7 @@ def test_an_ordinary_archive_is_read(tmp_path: Path) -> None:
     path = tmp_path / "export.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("conversations.json", json.dumps([{"mapping": {}}] * 10_000))
-    assert len(document(path, "conversations.json")) == 10_000
+    assert len(read_json(path, "conversations.json")) == 10_000
 
 
 FORMULAS = [

@@ -12,10 +12,8 @@ import psycopg
 import pytest
 
 from memorywire import Memory
+from memorywire.migrate.importers import Origin, Service, read_service, read_source, recognise_service
 from memorywire.migrate.importing import Wish, bring_in
-from memorywire.migrate.sources import read_source
-from memorywire.migrate.sources.found import Origin
-from memorywire.migrate.sources.services import Service, kind_of, read_service
 from memorywire.model.errors import InvalidRequest, StoreCorrupt, StoreUnavailable
 from memorywire.model.record import Json, Record, Scope
 from memorywire.pipeline.context import Context
@@ -32,7 +30,8 @@ Answer = Callable[[str, Mapping[str, str], Any, Mapping[str, str]], Json]
 def _read(url: str, kind: str = "auto", **more: Any) -> dict[str, Record]:
     """The memories behind an address, by what they say."""
     scope = Scope(agent="agent", user=more.pop("user", None))
-    source = read_service(kind_of(url, kind), Service(url=url, scope=scope, **more))
+    service = Service(url=url, scope=scope, **more)
+    source = read_service(recognise_service(service) if kind == "auto" else kind, service)
     records = [put.record for change in source.changes() for put in change.put]
     assert len({record.id for record in records}) == len(records)
     return {record.words: record for record in records}
@@ -101,7 +100,7 @@ def test_points_that_mem0_keeps_in_postgres_come_in(database: str) -> None:
 
 
 def test_a_database_of_nobody_known_is_refused_and_one_that_is_away_is_said_to_be(database: str) -> None:
-    with pytest.raises(InvalidRequest, match="no tables of a product"):
+    with pytest.raises(InvalidRequest, match="no tables of a known product"):
         _read(database)
     with pytest.raises(StoreUnavailable):
         _read("postgresql://nobody:secret@127.0.0.1:9/none")
@@ -170,17 +169,17 @@ def test_a_server_of_ones_own_is_asked_for_a_user() -> None:
 
 
 def test_what_is_no_answer_is_a_problem_with_a_name() -> None:
-    with _serving(lambda *asked: "garbage") as url, pytest.raises(StoreCorrupt, match="no JSON"):
+    with _serving(lambda *asked: "garbage") as url, pytest.raises(StoreCorrupt, match="not JSON"):
         _read(url, "letta")
-    with _serving(lambda *asked: {"detail": "x"}) as url, pytest.raises(StoreCorrupt, match="no list"):
+    with _serving(lambda *asked: {"detail": "x"}) as url, pytest.raises(StoreCorrupt, match="not a list"):
         _read(url, "letta")
     with _serving(lambda *asked: None) as url, pytest.raises(StoreUnavailable, match="404"):
         _read(url, "letta")
-    with pytest.raises(StoreUnavailable, match="nobody answers"):
+    with pytest.raises(StoreUnavailable, match="does not answer"):
         _read("http://127.0.0.1:9", "letta")
-    with pytest.raises(InvalidRequest, match="what answers there"):
+    with pytest.raises(InvalidRequest, match="Unrecognised service"):
         _read("http://127.0.0.1:9")
-    with pytest.raises(InvalidRequest, match="not read from there") as caught:
+    with pytest.raises(InvalidRequest, match="cannot be read from that address") as caught:
         _read("http://127.0.0.1:9", "chroma")
     assert "letta, mem0" in str(caught.value.fix)
 

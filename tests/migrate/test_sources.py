@@ -11,8 +11,7 @@ import apsw
 import pytest
 
 from memorywire import Memory
-from memorywire.migrate.sources import read_source
-from memorywire.migrate.sources.found import Origin
+from memorywire.migrate.importers import Origin, read_source
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.pipeline.context import Context
@@ -81,7 +80,7 @@ def test_what_get_all_of_mem0_gave_is_read_as_json(tmp_path: Path, shape: Callab
     assert (kept.scope.user, kept.created_at) == ("ana", 1_735_689_600_000)
     assert kept.metadata == {"mood": "calm", "mem0_id": "m1"}
     for other in ({"memory": "no list"}, [{"memory": "nameless"}]):
-        with pytest.raises(InvalidRequest, match="nobody here knows"):
+        with pytest.raises(InvalidRequest, match="Unrecognised file format"):
             _read(_written(path, other))
 
 
@@ -189,7 +188,7 @@ def test_files_of_a_folder_that_are_no_notes_are_named_among_the_losses(tmp_path
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("said", encoding="utf-8")
     origin = Origin(path=tmp_path, scope=Scope(agent="agent"))
-    told = "files that are no Markdown (7): NOTE.MD, b.txt, sub/c.canvas, z0.png, z1.png and 2 more"
+    told = "files that are not Markdown (7): NOTE.MD, b.txt, sub/c.canvas, z0.png, z1.png and 2 more"
     assert read_source("auto", origin).losses[1:] == (told,)
     assert len(read_source("auto", replace(origin, path=tmp_path / "a.md")).losses) == 1
 

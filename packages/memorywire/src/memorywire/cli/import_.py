@@ -50,7 +50,13 @@ where_taken = click.option(
 @click.command("import")
 @click.argument("what", metavar="[FILE|URL]", required=False)
 @click.option(
-    "--from", "kind", type=click.Choice(SOURCES), default="auto", show_default=True, help="What it is."
+    "--from",
+    "kind",
+    metavar="FORMAT",
+    default="auto",
+    show_default=True,
+    shell_complete=lambda ctx, param, text: [name for name in SOURCES if name.startswith(text)],
+    help=f"What it is: {', '.join(SOURCES)}, or a format that another package adds.",
 )
 @where_taken
 @click.option(
@@ -115,11 +121,10 @@ def command(
 
 def _place(what: str) -> dict[str, Any]:
     """Where the memories are, in the words of a wish."""
-    from memorywire.migrate.sources.services import KEYS, is_address
+    from memorywire.migrate.importers import is_address, read_keys
 
     if is_address(what):
-        keys = {kind: os.environ[name] for kind, name in KEYS.items() if os.environ.get(name)}
-        return {"address": what, "keys": keys}
+        return {"address": what, "keys": read_keys(os.environ)}
     path = Path(what)
     if not what or not path.exists():  # an empty name would be the folder one stands in
         raise NotFound(f"there is no file {what}", field="file", fix="name a file, a folder, or a URL")

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from memorywire.migrate.examining import refuse_other_forms
+from memorywire.migrate.importers.source import Source
 from memorywire.migrate.lines import change_line, sealed
-from memorywire.migrate.sources.found import Source
 from memorywire.model.change import Change
 from memorywire.model.errors import InvalidRequest
 

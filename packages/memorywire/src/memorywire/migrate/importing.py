@@ -13,12 +13,18 @@ from memorywire.migrate.bundle import FORMAT, Bundle, changes_in
 from memorywire.migrate.conflicts import OnConflict
 from memorywire.migrate.evidence import keep, signed_journal, verified
 from memorywire.migrate.examining import examine
+from memorywire.migrate.importers import (
+    Origin,
+    Service,
+    Source,
+    list_formats,
+    read_service,
+    read_source,
+    recognise_service,
+)
 from memorywire.migrate.names import batch_of
 from memorywire.migrate.sanitize import Trusting, as_named, as_untrusted, by_source
 from memorywire.migrate.signatures import is_known, verify_signature
-from memorywire.migrate.sources import PRODUCTS, read_source
-from memorywire.migrate.sources.found import Origin, Source
-from memorywire.migrate.sources.services import Service, kind_of, read_service
 from memorywire.migrate.standing import Overseen, refuse_unsound_rules, settle_in
 from memorywire.model.change import Change
 from memorywire.model.codec import dump
@@ -180,16 +186,16 @@ def _named_sources(wish: Wish) -> frozenset[str]:
     """What memories without a source of their own are said to come from: the product, or a file's name."""
     path = wish.path
     files = [path] if path.is_file() else path.rglob("*") if wish.address is None else ()
-    return frozenset(PRODUCTS) | {file.name for file in files}
+    return frozenset(list_formats()) | {file.name for file in files}
 
 
 def _source(wish: Wish) -> Source:
     if wish.address is None:
         with reading():
             return read_source(wish.kind, wish.origin)
-    kind = kind_of(wish.address, wish.kind)
-    service = Service(url=wish.address, scope=wish.origin.scope, key=wish.keys.get(kind))
-    return read_service(kind, service)
+    service = Service(url=wish.address, scope=wish.origin.scope)
+    kind = recognise_service(service) if wish.kind == "auto" else wish.kind
+    return read_service(kind, replace(service, key=wish.keys.get(kind)))
 
 
 def _is_bundle(wish: Wish) -> bool:

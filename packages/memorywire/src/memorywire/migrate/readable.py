@@ -10,8 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from memorywire.migrate.chronicle import agents_of, current, told_by
-from memorywire.migrate.sources.okf import LINKS, OURS
-from memorywire.migrate.sources.table import TEXTS
+from memorywire.migrate.importers.text_files import OKF_FIELD, OKF_LINKS, TEXT_COLUMNS
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.spreadsheet import as_cell
 from memorywire.stores.contract import Store
@@ -82,18 +81,18 @@ def _concepts(path: Path, records: Sequence[Record], fresh: bool) -> set[Path]:
 def concept(record: Record) -> str:
     """One memory as an OKF concept: the common fields first, all others under our own name."""
     ours = {name: value for name, value in _said(record).items() if value not in ([], {})}
-    if record.content == record.words.strip("\n") and LINKS not in record.words:
+    if record.content == record.words.strip("\n") and OKF_LINKS not in record.words:
         del ours["content"]  # the text of the file says it
     fields = {
         "type": record.type.value,
         "title": _title(record),
         "tags": list(record.tags),
         "timestamp": datetime.fromtimestamp(record.updated_at / 1000, UTC).isoformat(),
-        OURS: ours,
+        OKF_FIELD: ours,
     }
     lines = [f"{name}: {written(value)}" for name, value in fields.items() if value not in ([], {})]
     links = [*record.supersedes, *record.merged_from, *record.derived_from]
-    related = LINKS + "\n".join(f"- [{id}](./{_name(id)})" for id in links) if links else ""
+    related = OKF_LINKS + "\n".join(f"- [{id}](./{_name(id)})" for id in links) if links else ""
     return "\n".join(("---", *lines, "---", "", record.words + related)) + "\n"
 
 
@@ -109,7 +108,7 @@ def _rows(path: Path, records: Sequence[Record], fresh: bool) -> set[Path]:
 
 def _cells(said: Mapping[str, Json]) -> dict[str, str]:
     return {
-        name: as_cell(value if name in TEXTS else json.dumps(value, ensure_ascii=False))
+        name: as_cell(value if name in TEXT_COLUMNS else json.dumps(value, ensure_ascii=False))
         for name, value in said.items()
     }
 

@@ -1,4 +1,4 @@
-"""Rows of somebody else's SQLite file, which is opened to be read and never written."""
+"""Reads SQLite files of other programs; they are opened read-only."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from memorywire.model.record import Json
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[apsw.Connection]:
+def _open(path: Path) -> Iterator[apsw.Connection]:
     try:
         db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     except apsw.Error as error:
@@ -28,22 +28,22 @@ def opened(path: Path) -> Iterator[apsw.Connection]:
         db.close()
 
 
-def tables(path: Path) -> frozenset[str]:
-    """The names of its tables; none where it is no SQLite file."""
+def list_tables(path: Path) -> frozenset[str]:
+    """The names of its tables; empty if it is not a SQLite file."""
     if not path.is_file():
         return frozenset()
     with path.open("rb") as file:
         if file.read(16) != b"SQLite format 3\x00":
             return frozenset()
-    with opened(path) as db:
+    with _open(path) as db:
         return frozenset(
             name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
         )
 
 
-def rows(path: Path, query: str) -> Iterator[dict[str, Json]]:
-    """The rows of a query, by the names of their columns."""
-    with opened(path) as db:
+def read_rows(path: Path, query: str) -> Iterator[dict[str, Json]]:
+    """The rows of a query, each by column name."""
+    with _open(path) as db:
         cursor = db.execute(query)
         for row in cursor:
             yield {column[0]: value for column, value in zip(cursor.description, row, strict=True)}

@@ -1,4 +1,4 @@
-"""Rows of somebody else's Postgres database, which is read in one snapshot and never written."""
+"""Reads Postgres databases of other products, each query in a read-only snapshot."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,33 +11,33 @@ from memorywire.model.record import Json
 if TYPE_CHECKING:
     import psycopg
 
-_AT_ONCE = 500
+_FETCH_ROWS = 500
 _TABLES = """
 SELECT table_name, array_agg(column_name::text) FROM information_schema.columns
 WHERE table_schema = ANY(current_schemas(false)) GROUP BY table_name
 """
 
 
-def columns(url: str) -> dict[str, frozenset[str]]:
-    """The columns of each table that the URL shows by its name alone."""
-    with _opened(url) as db:
-        return {str(name): frozenset(found) for name, found in db.execute(_TABLES)}
+def list_columns(url: str) -> dict[str, frozenset[str]]:
+    """The columns of each table in the search path of the URL, by table."""
+    with _open(url) as db:
+        return {str(name): frozenset(columns) for name, columns in db.execute(_TABLES)}
 
 
-def rows(url: str, query: str, *tables: str) -> Iterator[dict[str, Json]]:
-    """The rows of a query, by the names of their columns; `{}` in it stands for a table."""
-    with _opened(url) as db, db.cursor(name="rows") as cursor:
+def read_rows(url: str, query: str, *tables: str) -> Iterator[dict[str, Json]]:
+    """The rows of a query, each by column name; `{}` in the query stands for a table."""
+    with _open(url) as db, db.cursor(name="rows") as cursor:
         from psycopg import sql
 
-        cursor.itersize = _AT_ONCE
+        cursor.itersize = _FETCH_ROWS
         cursor.execute(sql.SQL(query).format(*map(sql.Identifier, tables)))
         names = [column.name for column in cursor.description or ()]
         for row in cursor:
-            yield {name: _plain(value) for name, value in zip(names, row, strict=True)}
+            yield {name: _as_json(value) for name, value in zip(names, row, strict=True)}
 
 
 @contextmanager
-def _opened(url: str) -> "Iterator[psycopg.Connection[Any]]":
+def _open(url: str) -> "Iterator[psycopg.Connection[Any]]":
     try:
         import psycopg
     except ImportError as error:
@@ -53,9 +53,9 @@ def _opened(url: str) -> "Iterator[psycopg.Connection[Any]]":
             "the database cannot be reached", field="url", fix="check its address and the login"
         ) from error
     except psycopg.Error as error:
-        said = error.diag.message_primary
-        raise InvalidRequest(f"the database is not as expected: {said}", field="url") from error
+        message = error.diag.message_primary
+        raise InvalidRequest(f"the database is not as expected: {message}", field="url") from error
 
 
-def _plain(value: Any) -> Json:
+def _as_json(value: Any) -> Json:
     return value.isoformat() if isinstance(value, datetime) else value

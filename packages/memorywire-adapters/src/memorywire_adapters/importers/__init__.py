@@ -1,0 +1,1 @@
+"""Importers of other products' files, APIs and databases, registered under `memorywire.importers`."""

@@ -1,0 +1,185 @@
+"""Importers: each turns the files of one format into memories.
+
+Another package adds one by an entry point of the group `memorywire.importers` that names an `Importer`. What
+such a package needs is exported here.
+"""
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import cast
+
+from memorywire.migrate.importers.json_files import as_object, parse_if_json, read_json
+from memorywire.migrate.importers.source import (
+    ImportedMemory,
+    Importer,
+    Origin,
+    Service,
+    ServiceImporter,
+    Source,
+    build_source,
+    parse_time,
+    read_file_time,
+)
+from memorywire.model.errors import InvalidRequest
+from memorywire.stores.sqlite.foreign import list_tables, read_rows
+
+__all__ = [
+    "FORMATS",
+    "ImportedMemory",
+    "Importer",
+    "Origin",
+    "Service",
+    "ServiceImporter",
+    "Source",
+    "as_object",
+    "build_source",
+    "is_address",
+    "list_formats",
+    "list_tables",
+    "parse_if_json",
+    "parse_time",
+    "read_file_time",
+    "read_json",
+    "read_keys",
+    "read_rows",
+    "read_service",
+    "read_source",
+    "recognise_service",
+]
+
+GROUP = "memorywire.importers"
+
+_ADAPTERS = "memorywire-adapters"
+_BUILT_IN = {
+    "mcp-memory": "json_files:MCP_MEMORY",
+    "chatgpt": "json_files:CHATGPT",
+    "claude": "json_files:CLAUDE",
+    "memorywire-0": "memorywire_0:IMPORTER",
+    "csv": "text_files:CSV",
+    "markdown": "text_files:MARKDOWN",
+    "okf": "text_files:OKF",
+    "basic-memory": "text_files:NOTES",
+    "notes": "text_files:NOTES",
+}
+_TEXT_FORMATS = ("csv", "markdown", "okf", "basic-memory", "notes")
+FORMATS = (
+    "mcp-memory",
+    *("mem0", "openmemory", "letta", "langgraph", "chroma"),  # of memorywire-adapters
+    *("chatgpt", "claude", "memorywire-0"),
+    *_TEXT_FORMATS,
+)
+"""In the order in which a file is tried: the last takes any text."""
+
+
+def list_formats() -> list[str]:
+    """Every format that can be named, in the order in which a file is tried.
+
+    Formats that other packages add are tried before those that take any text.
+    """
+    specific = [name for name in FORMATS if name not in _TEXT_FORMATS]
+    return [*specific, *sorted(_list_entry_points().keys() - set(FORMATS)), *_TEXT_FORMATS]
+
+
+def read_source(kind: str, origin: Origin) -> Source:
+    """The memories of a file of that format; `auto` is the first that recognises it. Blocks."""
+    if origin.path.is_file() and not origin.path.stat().st_size:
+        raise InvalidRequest(
+            f"{origin.path.name} is empty", field="file", fix="name another file, or export it again"
+        )
+    if kind == "auto":
+        return _recognise_file(origin).read(origin)
+    importer = _find_importer(kind)
+    if not importer.recognises(origin.path):
+        raise InvalidRequest(
+            f"{origin.path.name} is not a file of {kind}", field="file", fix=importer.expects
+        )
+    return importer.read(origin)
+
+
+def _recognise_file(origin: Origin) -> Importer:
+    for _, importer in _load_importers():
+        if importer.recognises(origin.path):
+            return importer
+    missing = "" if "mem0" in _list_entry_points() else f"; other products need: pip install {_ADAPTERS}"
+    raise InvalidRequest(
+        f"Unrecognised file format: {origin.path.name}",
+        field="file",
+        fix=f"say --from: {', '.join(list_formats())}; `memorywire import-lines` reads one memory per line"
+        + missing,
+    )
+
+
+def is_address(text: str) -> bool:
+    """Whether it is the URL of a service, and not a path."""
+    return text.startswith(("http://", "https://", "postgresql://", "postgres://"))
+
+
+def recognise_service(service: Service) -> str:
+    """The product behind an address, by its host or by the tables of its database. Blocks."""
+    # mem0 keeps any table with a vector, so its check is the least specific and comes last.
+    for name, importer in reversed(list(_load_services())):
+        if importer.recognises(service):
+            return name
+    if service.protocol == "http":
+        raise InvalidRequest(
+            f"Unrecognised service: {service.host}", field="from", fix=f"say --from {_name_readers(service)}"
+        )
+    raise InvalidRequest(
+        "the database has no tables of a known product",
+        field="url",
+        fix=f"known are {_name_readers(service)}; name another schema by ?options=-csearch_path%3DNAME",
+    )
+
+
+def read_service(kind: str, service: Service) -> Source:
+    """The memories of a product behind an address. Blocks."""
+    importer = _find_importer(kind).service
+    reader = None if importer is None else importer.readers.get(service.protocol)
+    if reader is None:
+        raise InvalidRequest(
+            f"{kind} cannot be read from that address", field="from", fix=f"one of: {_name_readers(service)}"
+        )
+    return reader(service)
+
+
+def read_keys(environment: Mapping[str, str]) -> dict[str, str]:
+    """The keys of services that the environment has, by product."""
+    variables = {name: importer.key_variable for name, importer in _load_services()}
+    return {name: environment[key] for name, key in variables.items() if key and environment.get(key)}
+
+
+def _name_readers(service: Service) -> str:
+    names = [name for name, importer in _load_services() if service.protocol in importer.readers]
+    return ", ".join(sorted(names)) or f"a product, after: pip install {_ADAPTERS}"
+
+
+def _load_services() -> Iterator[tuple[str, ServiceImporter]]:
+    return ((name, importer.service) for name, importer in _load_importers() if importer.service)
+
+
+def _load_importers() -> Iterator[tuple[str, Importer]]:
+    """The importers that are installed, in the order in which a file is tried."""
+    added = _list_entry_points()
+    return ((name, _find_importer(name)) for name in list_formats() if name in _BUILT_IN or name in added)
+
+
+def _find_importer(kind: str) -> Importer:
+    if kind in _BUILT_IN:
+        module, _, name = _BUILT_IN[kind].partition(":")
+        return cast(Importer, getattr(import_module(f"{__name__}.{module}"), name))
+    if point := _list_entry_points().get(kind):
+        return cast(Importer, point.load())
+    if kind in FORMATS:
+        raise InvalidRequest(
+            f"importing from {kind} needs the package {_ADAPTERS}, which is not installed",
+            field="from",
+            fix=f"pip install {_ADAPTERS}",
+        )
+    raise InvalidRequest(
+        f"Unknown format: {kind}", field="from", fix=f"one of: auto, bundle, {', '.join(list_formats())}"
+    )
+
+
+def _list_entry_points() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=GROUP)}

@@ -1,0 +1,197 @@
+"""What an importer returns: memories of another product, and how they become changes with stable ids."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from memorywire.migrate.chronicle import kept_so
+from memorywire.migrate.names import derived
+from memorywire.model.change import Base, Change, Put
+from memorywire.model.parts import CONTENT_CHARS_MAX, in_parts
+from memorywire.model.record import Json, MemoryType, Record, Scope
+
+# Numbers below this are seconds: read as milliseconds they would lie before March 1973.
+_SECONDS_BELOW = 100_000_000_000
+_SOURCE_CHARS_MAX = 1024  # as the wire schema limits `source`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """The file or folder to read, and the scope of memories that name no agent or user."""
+
+    path: Path
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """The address of a product's API or database, its key, and the default scope."""
+
+    url: str
+    scope: Scope
+    key: str | None = field(default=None, repr=False)
+
+    @property
+    def protocol(self) -> str:
+        """The kind of address: `http` or `postgres`."""
+        return "http" if self.url.startswith("http") else "postgres"
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.url).hostname or ""
+
+    @property
+    def origin(self) -> Origin:
+        """Identifies the service, without the credentials in its URL."""
+        parts = urlsplit(self.url)
+        path = Path("/", self.host, str(parts.port or ""), parts.path.lstrip("/"))
+        return Origin(path=path, scope=self.scope)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedMemory:
+    """One memory of another product; `key` identifies it there.
+
+    `earlier` has its previous texts, oldest first, each with the time from which it was valid.
+    """
+
+    key: str
+    content: str | Mapping[str, Json]
+    at: int
+    type: MemoryType = MemoryType.SEMANTIC
+    updated_at: int | None = None
+    occurred_at: int | None = None
+    expires_at: int | None = None
+    agent: str | None = None
+    user: str | None = None
+    session: str | None = None
+    source: str | None = None
+    tags: tuple[str, ...] = ()
+    confidence: float = 1.0
+    metadata: Mapping[str, Json] = field(default_factory=dict)
+    earlier: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A recognised file or service: its name, the changes that import it, and what cannot be imported."""
+
+    name: str
+    changes: Callable[[], Iterator[Change]]
+    losses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceImporter:
+    """Reads a product over its API or from its Postgres database. All functions block.
+
+    `readers` has a function for each kind of address, `http` or `postgres`. `key_variable` is the environment
+    variable in which the product looks for the key of its API.
+    """
+
+    recognises: Callable[[Service], bool]
+    readers: Mapping[str, Callable[[Service], Source]]
+    key_variable: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Importer:
+    """Reads the files of one product or format; entry points of `memorywire.importers` name one.
+
+    `recognises` and `read` block. `expects` describes the files, for an error's `fix`.
+    """
+
+    expects: str
+    recognises: Callable[[Path], bool]
+    read: Callable[[Origin], Source]
+    service: ServiceImporter | None = None
+
+
+def build_source(
+    product: str,
+    origin: Origin,
+    memories: Callable[[], Iterator[ImportedMemory]],
+    losses: tuple[str, ...] = (),
+) -> Source:
+    """A source whose memories have ids derived from their keys, so that a second import changes nothing."""
+
+    def changes() -> Iterator[Change]:
+        for memory in memories():
+            for part in _split(memory) if memory.content else ():
+                yield from _build_versions(part, _build_record(part, product, origin.scope))
+
+    return Source(name=name_source(product, origin), changes=changes, losses=losses)
+
+
+def _split(memory: ImportedMemory) -> Iterator[ImportedMemory]:
+    """The memory, in parts if its text is too long; the first part keeps its key and its earlier texts.
+
+    A procedure cannot be split: it stays whole, and the import refuses it if it is too long.
+    """
+    content, is_procedure = memory.content, memory.type is MemoryType.PROCEDURAL
+    earlier = tuple((next(in_parts(text)), at) for text, at in memory.earlier)
+    if not isinstance(content, str) or len(content) <= CONTENT_CHARS_MAX or is_procedure:
+        yield replace(memory, earlier=earlier)
+        return
+    parts = list(in_parts(content))
+    for number, part in enumerate(parts, start=1):
+        metadata = {**memory.metadata, "part": number, "parts": len(parts)}
+        if number == 1:
+            yield replace(memory, content=part, metadata=metadata, earlier=earlier)
+        else:
+            key = f"{memory.key}\npart {number}"
+            yield replace(memory, key=key, content=part, metadata=metadata, earlier=())
+
+
+def _build_versions(memory: ImportedMemory, record: Record) -> Iterator[Change]:
+    """A change for each version of a memory, oldest first."""
+    earlier = [replace(record, content=text, updated_at=at) for text, at in memory.earlier]
+    for number, version in enumerate((*earlier, record), start=1):
+        change = kept_so(version)
+        put = Put(record=replace(change.put[0].record, version=number), base=Base.LIVE)
+        yield change if number == 1 else replace(change, put=(put,))
+
+
+def name_source(product: str, origin: Origin) -> str:
+    """A digest of product and path, from which neither can be read."""
+    return hashlib.sha256(f"{product}\n{origin.path.resolve()}".encode()).hexdigest()
+
+
+def _build_record(memory: ImportedMemory, product: str, scope: Scope) -> Record:
+    agent = memory.agent or scope.agent
+    return Record(
+        id=derived(product, agent, memory.key),
+        scope=Scope(tenant=scope.tenant, agent=agent, user=memory.user or scope.user),
+        type=memory.type,
+        content=memory.content,
+        created_at=memory.at,
+        updated_at=memory.updated_at or memory.at,
+        occurred_at=memory.occurred_at,
+        expires_at=memory.expires_at,
+        confidence=memory.confidence,
+        source=(memory.source or product)[:_SOURCE_CHARS_MAX],
+        session_id=memory.session,
+        tags=tuple(dict.fromkeys(tag for tag in memory.tags if tag)),
+        metadata=memory.metadata,
+    )
+
+
+def parse_time(value: Json, default: int) -> int:
+    """Epoch milliseconds of ISO 8601, seconds or milliseconds; `default` for anything else."""
+    if isinstance(value, bool) or value is None:
+        return default
+    if isinstance(value, int | float):
+        return round(value * 1000) if abs(value) < _SECONDS_BELOW else round(value)
+    try:
+        at = datetime.fromisoformat(str(value))
+    except ValueError:
+        return default
+    return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def read_file_time(path: Path) -> int:
+    """When the file was last written, for memories that name no time of their own."""
+    return path.stat().st_mtime_ns // 1_000_000
