@@ -9,7 +9,7 @@ import os
 import random
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -176,8 +176,9 @@ def killed_at_the_end(processes: list[BaseProcess]) -> Iterator[None]:
         yield
     finally:
         for process in processes:
-            if process.is_alive():
-                os.kill(process.pid or 0, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it may end by itself just now
+                if process.is_alive():
+                    os.kill(process.pid or 0, signal.SIGKILL)
             process.join()
 
 
