@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 from memorywire.app import settings
-from memorywire.cli import version
-from memorywire.cli.command import VERBS, memorywire
+from memorywire.cli.about import version_command
+from memorywire.cli.command import COMMANDS, memorywire
 from memorywire.cli.problems import exit_code
 from memorywire.model import errors
 from memorywire.model.consolidation import ConsolidationSettings
@@ -89,8 +89,8 @@ def cli_page() -> Iterator[str]:
     yield "# Command line"
     yield f"{memorywire.help} {memorywire.epilog}"
     context = click.Context(memorywire, info_name="memorywire")
-    verbs = {verb: memorywire.get_command(context, verb) for verb in VERBS}
-    shared = {option.opts[0]: option for option in _options(version.command, context)}
+    verbs = {verb: memorywire.get_command(context, verb) for verb in COMMANDS}
+    shared = {option.opts[0]: option for option in _options(version_command, context)}
     others = [
         verb for verb, command in verbs.items() if not shared.keys() <= _names(_options(command, context))
     ]

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from playwright.sync_api import Browser, expect
 
-from memorywire.cli.demo_world import Calendar
+from memorywire.cli.demo import Calendar
 from memorywire.model.clock import DAY_MS, system_clock
 from tests.console.stage import PHONE, Stage, shows, staged, visiting
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from memorywire.cli.demo_world import Calendar, tell
+from memorywire.cli.demo import Calendar, fill_demo
 from memorywire.consolidate.run import ConsolidationRun, dream
 from memorywire.model.clock import system_clock
 from memorywire.model.record import Scope
@@ -37,7 +37,7 @@ class World:
 def demo_world() -> Iterator[World]:
     calendar = Calendar(system_clock)
     with staged(clock=calendar) as stage:
-        stage.server.run(tell(stage.server.container, calendar))
+        stage.server.run(fill_demo(stage.server.container, calendar))
         waiting = stage.call("proposals", by_risk=True, agent_id="support")["items"]
         recall = stage.call("recall", agent_id="support", query="what does Ana like to drink?")
         modified = next(

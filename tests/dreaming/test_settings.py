@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memorywire.app import load_settings
-from memorywire.cli.dream_options import tended
+from memorywire.cli.dream import override_background
 from memorywire.model.consolidation import ConsolidationSettings
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import MemoryType
@@ -116,5 +116,5 @@ def test_a_command_says_that_no_model_is_asked_and_what_is_wrong_with_an_option(
 
 def test_what_is_typed_about_the_background_goes_before_what_is_set() -> None:
     usual = ConsolidationSettings(promote=60.0, night=180)
-    assert tended(usual, promote=None, night=None) == usual
-    assert tended(usual, promote=5.0, night="off") == replace(usual, promote=5.0, night=None)
+    assert override_background(usual, promote=None, night=None) == usual
+    assert override_background(usual, promote=5.0, night="off") == replace(usual, promote=5.0, night=None)

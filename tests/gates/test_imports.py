@@ -22,8 +22,8 @@ def test_importing_the_package_loads_nothing_heavy():
 
 def test_the_engine_is_not_loaded_to_show_help():
     loaded = _modules_after(
-        "from memorywire.cli.command import memorywire, VERBS\n"
-        "for verb in VERBS: memorywire.get_command(None, verb)"
+        "from memorywire.cli.command import memorywire, COMMANDS\n"
+        "for verb in COMMANDS: memorywire.get_command(None, verb)"
     )
     assert "click" in loaded
     assert not (HEAVY - {"click"}) & loaded

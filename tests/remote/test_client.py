@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memorywire.cli.command import VERBS
+from memorywire.cli.command import COMMANDS
 from memorywire.client.remote import BlockingClient, Client
 from memorywire.journal.contract import Act
 from memorywire.model.change import Change, EndReason
@@ -208,7 +208,7 @@ def test_a_verb_that_needs_the_store_does_not_take_the_one_next_to_it(
 def test_every_verb_has_its_place_in_the_table_of_what_a_server_can_be_asked():
     page = (ROOT / "docs" / "how-to" / "remote.md").read_text(encoding="utf-8")
     rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
-    assert sorted(verb for row in rows for verb in re.findall("`([a-z-]+)`", row)) == sorted(VERBS)
+    assert sorted(verb for row in rows for verb in re.findall("`([a-z-]+)`", row)) == sorted(COMMANDS)
 
 
 def test_the_ledger_of_a_server_is_asked_on_the_command_line(tmp_path: Path):

@@ -28,7 +28,7 @@ which_agents = click.option(
 
 
 @asynccontextmanager
-async def opened_house(settings: "Settings", clock: Clock = system_clock) -> AsyncIterator["Container"]:
+async def open_app(settings: "Settings", clock: Clock = system_clock) -> AsyncIterator["Container"]:
     """The stores, the embedder and the journal that the settings name, open for a while."""
     from memorywire.app import LOCAL, Governance, default_journal, open_container, rules_from
 
@@ -77,15 +77,15 @@ def file_of(url: str) -> Path | None:
     return locate(address).path
 
 
-def is_there(url: str) -> bool:
+def store_exists(url: str) -> bool:
     """Whether looking at the store finds one; only a missing file is known not to be there."""
     path = file_of(url)
     return path is None or path.exists()
 
 
-def must_be_there(url: str) -> None:
+def require_store(url: str) -> None:
     """Raise NotFound for a store that does not exist: a misspelt name must not look like an empty store."""
-    if not is_there(url):
+    if not store_exists(url):
         raise NotFound(
             f"there is no store at {file_of(url)}",
             field="store",
@@ -93,7 +93,7 @@ def must_be_there(url: str) -> None:
         )
 
 
-def remarks(stores: Iterable[str]) -> list[str]:
+def store_notes(stores: Iterable[str]) -> list[str]:
     """What whoever only reads should know of these stores: that one is new, or can only be read."""
     from memorywire.stores.sqlite.location import Location
 
@@ -103,18 +103,18 @@ def remarks(stores: Iterable[str]) -> list[str]:
     return new + [f"note: {path} can only be read: nothing is kept, no recall answered" for path in sealed]
 
 
-def in_house(settings: "Settings", act: "Callable[[Container], Awaitable[T]]") -> T:
+def run_in_app(settings: "Settings", act: "Callable[[Container], Awaitable[T]]") -> T:
     """The answer of an act in the house that the settings name."""
     import asyncio
 
     async def work() -> T:
-        async with opened_house(settings) as container:
+        async with open_app(settings) as container:
             return await act(container)
 
     return asyncio.run(work())
 
 
-def in_journal(settings: "Settings", act: "Callable[[SqliteJournal], Awaitable[T]]") -> T:
+def run_in_journal(settings: "Settings", act: "Callable[[SqliteJournal], Awaitable[T]]") -> T:
     """The answer of an act on the journal that the settings name."""
 
     async def work(container: "Container") -> T:
@@ -124,4 +124,4 @@ def in_journal(settings: "Settings", act: "Callable[[SqliteJournal], Awaitable[T
             raise unsupported("this", "no journal is wired here")
         return await act(container.journal)
 
-    return in_house(settings, work)
+    return run_in_app(settings, work)

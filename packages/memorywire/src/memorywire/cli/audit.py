@@ -35,7 +35,7 @@ _Verb = Callable[..., None]
 
 
 @click.group("audit")
-def command() -> None:
+def audit_command() -> None:
     """Show, prove and export the ledger: every operation, in order, chained and signed."""
 
 
@@ -54,7 +54,7 @@ def _filters(verb: _Verb) -> _Verb:
     return verb
 
 
-@command.command("log")
+@audit_command.command("log")
 @_filters
 @click.option("--subject", metavar="ID", help="Only about this change, proposal or recall.")
 @click.option("--before", type=int, metavar="N", help="Only entries before this one.")
@@ -89,7 +89,7 @@ def _entries(
         return [row.said for row in book.read(lambda db: ledger.log(db, filters, before=before, limit=limit))]
 
 
-@command.command("verify")
+@audit_command.command("verify")
 @click.option(
     "--checkpoint",
     "kept",
@@ -138,7 +138,7 @@ def verify(
         raise click.exceptions.Exit(_BROKEN)
 
 
-@command.command("checkpoint")
+@audit_command.command("checkpoint")
 @click.option("--rotate-key", is_flag=True, help="Go on with a new key, which the old one signs for.")
 @of_everybody
 def checkpoint(cli: CliContext, rotate_key: bool) -> None:
@@ -156,7 +156,7 @@ def checkpoint(cli: CliContext, rotate_key: bool) -> None:
     cli.show(answer, lambda said: [said["checkpoint"].rstrip("\n")])
 
 
-@command.command("prove")
+@audit_command.command("prove")
 @click.argument("entry", type=int)
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the proof to a file.")
 @scoped("tenant")
@@ -180,7 +180,7 @@ def prove(cli: CliContext, entry: int, output: Path | None) -> None:
         _deliver(cli, book.lines(lambda db: proven(db, book.notary, entry)), output)
 
 
-@command.command("export")
+@audit_command.command("export")
 @_filters
 @click.option("--whole", is_flag=True, help="The whole ledger with its chain, of every agent.")
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a file.")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 import click
 
-from memorywire.cli.app import in_house
+from memorywire.cli.app import run_in_app
 from memorywire.cli.context import PERSON, Answer, CliContext, scoped
 from memorywire.cli.inputs import decoded, json_object
 from memorywire.cli.terminal import safe, table, terminal_width
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 @click.group("backends")
-def command() -> None:
+def backends_command() -> None:
     """Define other places for memories, and bind agents to them.
 
     A definition may name keys that MEMORYWIRE_BACKEND_KEYS allows, hosts of your own network that
@@ -26,7 +26,7 @@ def command() -> None:
     """
 
 
-@command.command("list")
+@backends_command.command("list")
 @scoped("tenant")
 def list_(cli: CliContext) -> None:
     """Show every edition of every definition, and whom it serves."""
@@ -34,7 +34,7 @@ def list_(cli: CliContext) -> None:
     cli.show({"definitions": [_document(edition) for edition in found]}, _rows)
 
 
-@command.command("create")
+@backends_command.command("create")
 @click.argument("file", type=click.File("rb"), default="-")
 @scoped("tenant")
 def create(cli: CliContext, file: BinaryIO) -> None:
@@ -43,7 +43,7 @@ def create(cli: CliContext, file: BinaryIO) -> None:
     _show(cli, lambda book: book.create(cli.tenant, document, PERSON))
 
 
-@command.command("show")
+@backends_command.command("show")
 @click.argument("definition")
 @scoped("tenant")
 def show(cli: CliContext, definition: str) -> None:
@@ -51,7 +51,7 @@ def show(cli: CliContext, definition: str) -> None:
     _show(cli, lambda book: book.get(cli.tenant, definition))
 
 
-@command.command("fork")
+@backends_command.command("fork")
 @click.argument("definition")
 @click.argument("changes", type=json_object)
 @scoped("tenant")
@@ -60,7 +60,7 @@ def fork(cli: CliContext, definition: str, changes: Answer) -> None:
     _show(cli, lambda book: book.fork(cli.tenant, definition, changes, PERSON))
 
 
-@command.command("retire")
+@backends_command.command("retire")
 @click.argument("definition")
 @scoped("tenant")
 def retire(cli: CliContext, definition: str) -> None:
@@ -68,7 +68,7 @@ def retire(cli: CliContext, definition: str) -> None:
     _show(cli, lambda book: book.retire(cli.tenant, definition, PERSON))
 
 
-@command.command("bind")
+@backends_command.command("bind")
 @click.argument("definition")
 @scoped("agent", "tenant")
 def bind(cli: CliContext, definition: str) -> None:
@@ -76,7 +76,7 @@ def bind(cli: CliContext, definition: str) -> None:
     _show(cli, lambda book: book.bind(cli.tenant, definition, cli.settings.agent, PERSON))
 
 
-@command.command("unbind")
+@backends_command.command("unbind")
 @scoped("agent", "tenant")
 def unbind(cli: CliContext) -> None:
     """Keep the agent's memories here again."""
@@ -97,7 +97,7 @@ def _in_book(cli: CliContext, act: "Callable[[Backends], Awaitable[T]]") -> T:
             raise unsupported("backends", "no journal is wired here")
         return await act(container.backends)
 
-    return in_house(cli.here, work)
+    return run_in_app(cli.here, work)
 
 
 def _document(edition: "Edition") -> Answer:

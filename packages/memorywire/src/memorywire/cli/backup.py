@@ -8,17 +8,18 @@ import click
 
 from memorywire.cli.app import file_of
 from memorywire.cli.context import Answer, CliContext, of_everybody
+from memorywire.model.clock import system_clock
 from memorywire.model.counting import counted
 from memorywire.model.errors import CapabilityUnsupported
 
-if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
+if TYPE_CHECKING:
     from memorywire.journal.backup import Copied
 
 
 @click.command("backup")
 @click.argument("file", type=click.Path(path_type=Path))
 @of_everybody
-def command(cli: CliContext, file: Path) -> None:
+def backup_command(cli: CliContext, file: Path) -> None:
     """Copy the store, its ledger and the ledger's key to FILE.
 
     The copy is of one moment and holds everything that was acknowledged before; a server may go on
@@ -26,10 +27,10 @@ def command(cli: CliContext, file: Path) -> None:
     """
     from memorywire.journal.backup import backup
 
-    cli.show(copied(backup(store_path(cli), file)), _sentences)
+    cli.show(_copy_answer(backup(_store_path(cli), file)), _render_backup)
 
 
-def store_path(cli: CliContext) -> Path:
+def _store_path(cli: CliContext) -> Path:
     """The file of the desk's store."""
     path = file_of(cli.here.stores[0])
     if path is None:
@@ -41,7 +42,7 @@ def store_path(cli: CliContext) -> Path:
     return path
 
 
-def copied(result: "Copied") -> Answer:
+def _copy_answer(result: "Copied") -> Answer:
     return {
         "file": str(result.path),
         "bytes": result.bytes,
@@ -50,13 +51,42 @@ def copied(result: "Copied") -> Answer:
     }
 
 
-def _sentences(answer: Answer) -> Iterator[str]:
-    yield f"kept {summary(answer)}"
+def _render_backup(answer: Answer) -> Iterator[str]:
+    yield f"kept {_copy_summary(answer)}"
     if answer["exposed"]:
         unsigned = counted(answer["exposed"], "entry is", "entries are")
         yield f"the newest {unsigned} not signed: nothing proves more yet"
 
 
-def summary(answer: Answer) -> str:
+def _copy_summary(answer: Answer) -> str:
     entries = counted(answer["entries"], "entry")
     return f"{answer['bytes']} bytes with {entries} of the ledger in {answer['file']}"
+
+
+@click.command("restore")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--replace", is_flag=True, help="Put it in the place of a store that exists; that one is renamed."
+)
+@of_everybody
+def restore_command(cli: CliContext, file: Path, replace: bool) -> None:
+    """Put the backup FILE in the place of the store.
+
+    Its pages and its ledger are checked first. End every process that uses the store before.
+    """
+    from memorywire.journal.backup import restore
+
+    aside = f".replaced-{system_clock()}"
+    done = restore(file, _store_path(cli), replace=replace, aside=aside)
+    answer = (
+        _copy_answer(done)
+        if done.replaced is None
+        else {**_copy_answer(done), "replaced": str(done.replaced)}
+    )
+    cli.show(answer, _render_restore)
+
+
+def _render_restore(answer: Answer) -> Iterator[str]:
+    yield f"restored {_copy_summary(answer)}"
+    if "replaced" in answer:
+        yield f"  what was there is now {answer['replaced']}; delete it when you do not need it any more"

@@ -17,7 +17,7 @@ from memorywire.wire.spec import schemas
 @click.argument("payload", required=False, metavar="[JSON]")
 @click.option("--clock", type=int, hidden=True, help="Pretend that it is this moment, in epoch ms.")
 @shared
-def command(cli: CliContext, operation: str, payload: str | None, clock: int | None) -> None:
+def call_command(cli: CliContext, operation: str, payload: str | None, clock: int | None) -> None:
     """Send raw wire JSON, print the response.
 
     JSON is the payload of the request; `-` reads it from standard input, and so does nothing in a pipe.

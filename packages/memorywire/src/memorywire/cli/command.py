@@ -6,7 +6,6 @@ import importlib
 import io
 import os
 import sys
-from keyword import iskeyword
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
@@ -18,52 +17,67 @@ from memorywire.cli.problems import INTERRUPTED, REFUSED, STORE_FAILURE, USAGE, 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-VERBS = (
-    "remember",
-    "recall",
-    "forget",
-    "erase",
-    "merge",
-    "expire",
-    "get",
-    "list",
-    "history",
-    "undo",
-    "changes",
-    "backends",
-    "kv",
-    "layer",
-    "review",
-    "policy",
-    "why",
-    "audit",
-    "serve",
-    "mcp",
-    "hook",
-    "operator",
-    "webhook",
-    "backup",
-    "restore",
-    "debts",
-    "scan",
-    "recover",
-    "procedure",
-    "export",
-    "import",
-    "migrate",
-    "import-lines",
-    "call",
-    "capabilities",
-    "calibrate",
-    "reembed",
-    "dream",
-    "shards",
-    "conformance",
-    "doctor",
-    "demo",
-    "version",
-    "completion",
-)
+SECTIONS: dict[str, dict[str, str]] = {
+    "Memory": {
+        "remember": "remember",
+        "recall": "recall",
+        "get": "lookup",
+        "list": "lookup",
+        "history": "lookup",
+        "forget": "forget",
+        "merge": "forget",
+        "expire": "forget",
+        "changes": "changes",
+        "undo": "changes",
+        "kv": "kv",
+        "layer": "layer",
+        "procedure": "procedure",
+    },
+    "Review and audit": {
+        "review": "review",
+        "policy": "policy",
+        "why": "lookup",
+        "audit": "audit",
+        "scan": "recover",
+        "recover": "recover",
+        "erase": "forget",
+    },
+    "Serve": {
+        "serve": "serve",
+        "mcp": "mcp",
+        "hook": "hook",
+        "operator": "operator",
+        "webhook": "webhook",
+        "call": "call",
+        "capabilities": "about",
+    },
+    "Move data": {
+        "export": "export",
+        "import": "import_",
+        "import-lines": "import_",
+        "migrate": "migrate",
+        "backup": "backup",
+        "restore": "backup",
+    },
+    "Maintain": {
+        "doctor": "doctor",
+        "dream": "dream",
+        "calibrate": "calibrate",
+        "reembed": "reembed",
+        "debts": "debts",
+        "backends": "backends",
+        "shards": "shards",
+        "conformance": "conformance",
+    },
+    "About": {
+        "demo": "demo",
+        "version": "about",
+        "completion": "about",
+    },
+}
+"""The commands as `memorywire --help` groups them, each with the module of this package that defines it."""
+
+COMMANDS = {name: module for section in SECTIONS.values() for name, module in section.items()}
 
 GROUP = "memorywire.commands"
 """Entry points of this group add commands; each names a click command."""
@@ -99,15 +113,13 @@ class Verbs(click.Group):
     """Loads a verb's file when the verb is named, so that no command pays for the others."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*VERBS, *sorted(_added())]
+        return [*COMMANDS, *sorted(_added())]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in VERBS:
+        if cmd_name not in COMMANDS:
             return _load_added(cmd_name)
-        # A verb that is a word of Python's own has a file with a stroke behind it.
-        name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name.replace("-", "_")
-        module = importlib.import_module(f"memorywire.cli.{name}")
-        command: click.Command = module.command
+        module = importlib.import_module(f"memorywire.cli.{COMMANDS[cmd_name]}")
+        command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         return command
 
     def invoke(self, ctx: click.Context) -> object:
@@ -120,7 +132,7 @@ class Verbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        names = VERBS if args[0] in VERBS else self.list_commands(ctx)
+        names = COMMANDS if args[0] in COMMANDS else self.list_commands(ctx)
         near = difflib.get_close_matches(args[0], names, n=1)
         if args[0] in SATELLITES and args[0] not in names:
             raise click.UsageError(f"`memorywire {args[0]}` needs: pip install {SATELLITES[args[0]]}", ctx)

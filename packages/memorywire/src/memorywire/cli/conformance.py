@@ -45,7 +45,7 @@ def _form(name: str, what: str) -> click.Option:
     help="A TOML file of checks the product cannot pass, with reasons.",
 )
 @click.option("--badge", type=click.Path(dir_okay=False, path_type=Path), help="Also draw a badge as SVG.")
-def command(
+def conformance_command(
     url: str,
     seed: int,
     lives: int,
@@ -74,7 +74,7 @@ def command(
         raise click.exceptions.Exit(_BROKEN)
 
 
-command.params += [_form("json", "JSON"), _form("junit", "JUnit XML"), _form("html", "a page")]
+conformance_command.params += [_form("json", "JSON"), _form("junit", "JUnit XML"), _form("html", "a page")]
 
 
 def _refuse_lost(places: Iterable[str | Path | None]) -> None:

@@ -130,11 +130,11 @@ class CliContext:
 
         A store that was typed and is not there was misspelt; the usual one is made by its first use.
         """
-        from memorywire.cli.app import must_be_there, remarks
+        from memorywire.cli.app import require_store, store_notes
 
         for url in self.settings.stores if "--store" in self.typed else ():
-            must_be_there(url)
-        odd = [] if self.as_json or self.server is not None else remarks(self.settings.stores)
+            require_store(url)
+        odd = [] if self.as_json or self.server is not None else store_notes(self.settings.stores)
         with self.memory() as memory:
             for line in odd:
                 click.echo(line, err=True)

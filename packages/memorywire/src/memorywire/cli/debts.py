@@ -24,7 +24,9 @@ _LIST, _PAY, _WRITE_OFF = "list", "pay", "write-off"
 @click.argument("name", metavar="[NAME]", required=False)
 @click.option("--why", metavar="TEXT", help="Why a debt is given up; the ledger keeps it.")
 @of_everybody
-def command(cli: CliContext, deed: str, change_id: str | None, name: str | None, why: str | None) -> None:
+def debts_command(
+    cli: CliContext, deed: str, change_id: str | None, name: str | None, why: str | None
+) -> None:
     """Show what a store is owed, pay it, or give it up.
 
     A change that a store missed is kept and written as soon as the store takes it, in order. `list` shows

@@ -1,25 +1,32 @@
 """`memorywire demo`: a short story on a store of its own, told with real calls."""
 
+import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import click
 
+from memorywire.cli.app import open_app
 from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.terminal import moment, safe
+from memorywire.model.clock import DAY_MS, Clock, system_clock
+from memorywire.model.consolidation import ConsolidationSettings
 from memorywire.model.record import Json
 
 if TYPE_CHECKING:
+    from memorywire.app import Container, Settings
     from memorywire.client.sync import Memory
 
-_TOLD: tuple[dict[str, Json], ...] = (
+
+_MEMORIES: tuple[dict[str, Json], ...] = (
     {"type": "semantic", "content": "Ana prefers green tea to coffee", "source": "chat"},
     {
         "type": "semantic",
@@ -40,7 +47,7 @@ _TOLD: tuple[dict[str, Json], ...] = (
     {"type": "semantic", "content": "Ana  prefers green tea\nto coffee", "source": "user"},
 )
 _TEA = "which beverage should I offer Ana?"
-_ASKED = (
+_QUESTIONS = (
     _TEA,
     "on which day do we deploy new code?",
     "why was a release reverted?",
@@ -52,7 +59,7 @@ _UNKNOWN = "which telescope discovered the ninth planet?"
 
 @click.command("demo")
 @shared
-def command(cli: CliContext) -> None:
+def demo_command(cli: CliContext) -> None:
     """Tell a short story on a fresh store.
 
     Remember, recall, forget, undo, receipts: real calls, nothing prepared. Your own data is not
@@ -60,7 +67,7 @@ def command(cli: CliContext) -> None:
     """
     if cli.typed:
         raise click.UsageError(f"the story has a file and an agent of its own: leave out {cli.typed[0]}")
-    with _fresh(cli) as (place, memory):
+    with _open_demo_memory(cli) as (place, memory):
         story = Story(memory, quiet=cli.as_json)
         story.say(f"An agent's memory in one file: {place}")
         first = story.remember()
@@ -71,11 +78,11 @@ def command(cli: CliContext) -> None:
     if cli.as_json:
         cli.print_json(story.calls)
     else:
-        click.echo(_ending())
+        click.echo(_closing_text())
 
 
 @contextmanager
-def _fresh(cli: CliContext) -> Iterator[tuple[Path, "Memory"]]:
+def _open_demo_memory(cli: CliContext) -> Iterator[tuple[Path, "Memory"]]:
     with tempfile.TemporaryDirectory(prefix="memorywire-demo-") as folder:
         place = Path(folder, "memory.db")
         settings = replace(
@@ -109,14 +116,14 @@ class Story:
 
     def remember(self) -> str:
         self.say("\n1. Remember: facts, an episode, a procedure, and one thing said twice")
-        receipts = [self.call("remember", **told) for told in _TOLD]
-        for told, receipt in zip(_TOLD, receipts, strict=True):
+        receipts = [self.call("remember", **told) for told in _MEMORIES]
+        for told, receipt in zip(_MEMORIES, receipts, strict=True):
             self.say(f"   {receipt['status']:9}  {told['type']:10}  {safe(told['content'])}")
         return str(receipts[0]["id"])
 
     def recall(self) -> None:
         self.say("\n2. Recall, in other words than those that were remembered")
-        for question in _ASKED:
+        for question in _QUESTIONS:
             self.ask(question)
         self.say("\n3. A question that nothing in memory answers")
         self.ask(_UNKNOWN)
@@ -158,8 +165,8 @@ class Story:
             self.say(f"   version {version['number']}  {version['record']['content']}  ({ended})")
 
 
-def _ending() -> str:
-    command = "memorywire" if shutil.which("memorywire") else _own_path()
+def _closing_text() -> str:
+    command = "memorywire" if shutil.which("memorywire") else _command_path()
     return f"""
 The file is gone again. Your own memory is one command away:
    {command} remember "the first thing to know about me"
@@ -167,9 +174,127 @@ The file is gone again. Your own memory is one command away:
    {command} --help"""
 
 
-def _own_path() -> str:
+def _command_path() -> str:
     """The command as it can be typed from here, when it is not on the path."""
     path = Path(sys.argv[0]).absolute()
     if path.name == "__main__.py":
         return "python -m memorywire"
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+
+OPERATORS = {"olga": "admin", "ravi": "reviewer", "noor": "reader"}
+
+
+class Calendar:
+    """A clock that can be put back, so that what is told has a past."""
+
+    def __init__(self, now: Clock) -> None:
+        self._now = now
+        self.back_ms = 0
+
+    def __call__(self) -> int:
+        return self._now() - self.back_ms
+
+
+async def fill_demo(container: "Container", calendar: Calendar) -> None:
+    """Let everything happen: real calls, each by its caller and on its day."""
+    from memorywire.app.dispatch import dispatch
+    from memorywire.consolidate.run import ConsolidationRun, dream
+    from memorywire.consolidate.steps import DREAM
+    from memorywire.model.record import DEFAULT_TENANT, Scope
+    from memorywire.wire.codec import encode
+
+    known: dict[str, Json] = {}
+    for step in json.loads((files(__package__) / "demo_world.json").read_text(encoding="utf-8")):
+        calendar.back_ms = int(step["days"] * DAY_MS)
+        asked = replace(container, context=container.as_caller(step["as"]))
+        payload = _fill_references(step["with"], known)
+        if step["do"] == DREAM:
+            await dream(Scope(agent=payload["agent_id"]), asked.context, ConsolidationRun())
+            continue
+        answer = encode(await dispatch(step["do"], payload, asked, tenant=DEFAULT_TENANT))
+        known |= {name: answer[field] for name, field in step.get("keep", {}).items()}
+    calendar.back_ms = 0
+
+
+async def add_demo_operators(container: "Container") -> str:
+    """People with roles; the token of the first one."""
+    from memorywire.journal.operators import Operator, Role
+    from memorywire.pipeline.context import unsupported
+    from memorywire.server.operators import Registry
+
+    if container.journal is None:
+        raise unsupported("a demo", "no journal is wired here")
+    registry = Registry(journal=container.journal, clock=container.context.clock, actor="person:local")
+    issued = [
+        await registry.add(
+            Operator(name=name, role=Role(role), made_at=container.context.clock(), tenants=("*",))
+        )
+        for name, role in OPERATORS.items()
+    ]
+    return issued[0].secret
+
+
+def _fill_references(value: Json, known: Mapping[str, Json]) -> Json:
+    """The value with `$name` replaced by what an earlier answer gave."""
+    if isinstance(value, str) and value.startswith("$"):
+        return known[value[1:]]
+    if isinstance(value, dict):
+        return {name: _fill_references(inner, known) for name, inner in value.items()}
+    return [_fill_references(inner, known) for inner in value] if isinstance(value, list) else value
+
+
+_RUN_AT = 3 * 60
+"""It dreams at three o'clock, should anybody leave it running so long."""
+
+_TOUR = """\
+Two agents of a tea shop have remembered for forty days, and {waiting} changes wait for a person.
+  1. Open the console, below, and sign in with this token: {token}
+     In the inbox, decide three: j and k move, a approves, r rejects, ? helps.
+     Some come from a form, some from the web; one is an attack, one held a secret, one would erase.
+  2. A mistake? Press u, or the Undo of the note.
+  3. Ask in the playground what Ana likes to drink, and see why each memory was recalled, and what was not.
+  4. In the dreams, read what each night put in order, memory by memory, and take a night back.
+  5. In the activity, press Verify: the ledger shows that nobody changed anything afterwards.
+Ctrl-C ends it, and nothing stays behind.
+"""
+
+
+@contextmanager
+def open_demo(cli: CliContext) -> Iterator[CliContext]:
+    """A desk whose memory is the made-up world; the visitor's own is not touched."""
+    if cli.typed:
+        raise click.UsageError(f"the demo has a store and agents of its own: leave out {cli.typed[0]}")
+    with tempfile.TemporaryDirectory(prefix="memorywire-demo-") as folder:
+        settings = replace(
+            cli.settings,
+            stores=(f"sqlite://{quote(str(Path(folder, 'memory.db')))}",),
+            agent="support",
+            user=None,
+            embedder="minilm",
+            policy="balanced",
+            console=None,
+            sleep=ConsolidationSettings(night=_RUN_AT),
+        )
+        import asyncio
+
+        story = asyncio.run(_build_demo(settings))
+        if not cli.as_json:
+            click.echo(story)
+        yield cli.under(settings)
+
+
+async def _build_demo(settings: "Settings") -> str:
+    """Make the world; gives what there is to tell about it."""
+    from memorywire.journal.contract import Wanted
+    from memorywire.model.proposal import WAITING
+    from memorywire.model.record import DEFAULT_TENANT
+
+    calendar = Calendar(system_clock)
+    async with open_app(settings, calendar) as container:
+        await fill_demo(container, calendar)
+        token = await add_demo_operators(container)
+        waiting = await container.context.governance.journal.count(
+            Wanted(tenant=DEFAULT_TENANT, states=WAITING)
+        )
+    return _TOUR.format(waiting=waiting, token=token)

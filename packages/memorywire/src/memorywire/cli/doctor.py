@@ -1,5 +1,6 @@
 """`memorywire doctor`: what is installed, where the data is, whether it is healthy, what would be fixed."""
 
+import json
 import os
 import shlex
 import shutil
@@ -9,19 +10,101 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from memorywire import __version__
-from memorywire.cli import remote_doctor as distant
-from memorywire.cli.app import file_of, is_there
+from memorywire.cli.app import file_of, store_exists
 from memorywire.cli.context import Answer, CliContext, of_everybody
 from memorywire.cli.problems import STORE_FAILURE
 from memorywire.cli.terminal import safe, without_secrets
 from memorywire.model.clock import system_clock
 from memorywire.model.counting import counted
-from memorywire.model.errors import MemorywireError
+from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire.model.record import Json
+
+if TYPE_CHECKING:
+    from memorywire.stores.remote.link import Place
+
+
+_SECONDS = 10
+_VARIABLE = "MEMORYWIRE_TOKEN"
+_MOST_BYTES = 1_000_000
+
+
+def examine_server(url: str) -> Answer:
+    """What a server says of itself, and what is wrong with it."""
+    from memorywire.stores.remote.link import locate
+
+    try:
+        place = locate(url, os.environ.get(_VARIABLE))
+    except InvalidRequest as error:
+        raise click.BadParameter(f"{error.detail}; {error.fix}", param_hint="--url") from error
+    health, ready, capabilities = (_get(place, path) for path in ("/healthz", "/readyz", "/v0/capabilities"))
+    findings = list(_server_findings(health, ready, capabilities))
+    return {
+        "ok": not findings,
+        "memorywire": __version__,
+        "server": {
+            "url": without_secrets(url),
+            "alive": health.status == 200,
+            "ready": ready.status == 200,
+            "stores": capabilities.said.get("stores", []) if capabilities.status == 200 else [],
+        },
+        "findings": findings,
+    }
+
+
+def render_server(answer: Answer) -> Iterator[str]:
+    server = answer["server"]
+    yield f"server      {safe(server['url'])}"
+    for store in server["stores"]:
+        yield f"store       {safe(store['name'])}: {safe(', '.join(store['features']))}"
+    for finding in answer["findings"]:
+        yield f"problem     {safe(finding['what'])}"
+        yield f"  fix: {safe(finding['fix'])}"
+    yield "healthy" if answer["ok"] else "not healthy"
+
+
+class _Reply(NamedTuple):
+    """The status and the document of an answer; 0 when there was none."""
+
+    status: int
+    said: dict[str, Json]
+
+
+def _get(place: "Place", path: str) -> _Reply:
+    from memorywire.runtime import http
+
+    url = f"{place.origin}{place.path}{path}"
+    try:
+        response = http.request("GET", url, None, place.headers, timeout=_SECONDS, max_bytes=_MOST_BYTES)
+        document = json.loads(response.body)
+    except (http.HttpError, ValueError) as error:
+        return _Reply(0, {"detail": str(error)})
+    return _Reply(response.status, document if isinstance(document, dict) else {})
+
+
+def _server_findings(health: _Reply, ready: _Reply, capabilities: _Reply) -> Iterator[dict[str, Json]]:
+    if health.status != 200:
+        why = health.said.get("detail", health.status)
+        yield _server_finding(f"no memorywire answers there: {why}", "start it, or check the URL")
+        return
+    if ready.said.get("status") == "read-only":
+        yield _server_finding("the server can only read its store", "make its file, folder and disk writable")
+    elif ready.status != 200:
+        yield _server_finding("the server lives but cannot answer", "look into its log, and at its store")
+    if capabilities.status == 401:
+        yield _server_finding("the server does not know us", f"put a token into {_VARIABLE}")
+    elif capabilities.status != 200:
+        why = capabilities.said.get("detail")
+        yield _server_finding(f"it refuses to say what it can do: {why}", "check the token's role")
+
+
+def _server_finding(what: str, fix: str) -> dict[str, Json]:
+    return {"what": what, "fix": fix, "serious": True}
+
 
 _PRIVATE = 0o600
 _LATE_MS = 600_000  # after which an entry should be signed, however little is written
@@ -32,7 +115,7 @@ _ROOM = 16 * 1024 * 1024  # of free bytes: the write-ahead log alone may need as
 @click.command("doctor")
 @click.option("--url", metavar="URL", help="Examine a server instead; its token is in MEMORYWIRE_TOKEN.")
 @of_everybody
-def command(cli: CliContext, url: str | None) -> None:
+def doctor_command(cli: CliContext, url: str | None) -> None:
     """Examine the installation and the data, or the server that --url or MEMORYWIRE_URL names.
 
     Says what is installed, which settings were read, whether the embedder answers and the data is
@@ -42,16 +125,16 @@ def command(cli: CliContext, url: str | None) -> None:
     """
     server = url or cli.server
     if server is None:
-        answer = _examined(cli)
-        cli.show(answer, sentences)
+        answer = _examine(cli)
+        cli.show(answer, _render_report)
     else:
-        answer = distant.examined(server)
-        cli.show(answer, distant.sentences)
+        answer = examine_server(server)
+        cli.show(answer, render_server)
     if not answer["ok"]:
         raise click.exceptions.Exit(STORE_FAILURE)
 
 
-def _examined(cli: CliContext) -> Answer:
+def _examine(cli: CliContext) -> Answer:
     import asyncio
 
     sqlite, embedder = _sqlite(), asyncio.run(_embedder(cli))
@@ -122,7 +205,7 @@ def _store(cli: CliContext, url: str) -> dict[str, Json]:
     try:
         if (path := file_of(url)) is not None:
             refuse_if_lost(path)
-        if not is_there(url):
+        if not store_exists(url):
             return {**named, "exists": False}
         with cli.under(replace(cli.settings, stores=(url,))).memory() as memory:
             health = memory.health()["stores"][0]
@@ -157,11 +240,11 @@ def _rows(path: Path) -> dict[str, Json]:
 
 def _state(cli: CliContext, url: str) -> dict[str, Json]:
     """How the state compares with the ledger, where both are in one database."""
-    from memorywire.cli.app import as_sqlite, in_journal
+    from memorywire.cli.app import as_sqlite, run_in_journal
 
     if as_sqlite(url) is None:
         return {}
-    report = in_journal(replace(cli.settings, stores=(url,)), lambda journal: journal.verify_state())
+    report = run_in_journal(replace(cli.settings, stores=(url,)), lambda journal: journal.verify_state())
     differences = [str(one) for one in report.differences[:_MOST]]
     return {"verified_to": report.entries, "differences": differences}
 
@@ -269,7 +352,7 @@ def _finding(what: str, fix: str, *, serious: bool) -> dict[str, Json]:
     return {"what": what, "fix": fix, "serious": serious}
 
 
-def sentences(answer: Answer) -> Iterator[str]:
+def _render_report(answer: Answer) -> Iterator[str]:
     settings, embedder, sqlite = answer["settings"], answer["embedder"], answer["sqlite"]
     yield f"memorywire  {answer['memorywire']}"
     yield f"python      {answer['python']['version']}  {answer['python']['executable']}"
@@ -281,14 +364,14 @@ def sentences(answer: Answer) -> Iterator[str]:
     yield f"user        {safe(settings['user']) if settings['user'] is not None else 'all'}"
     yield f"settings    {', '.join(settings['sources']) or 'defaults only'}"
     for store in answer["stores"]:
-        yield from _store_sentences(store)
+        yield from _render_store(store)
     for finding in answer["findings"]:
         yield f"{'problem' if finding['serious'] else 'advice':12}{safe(finding['what'])}"
         yield f"  fix: {safe(finding['fix'])}"
     yield "healthy" if answer["ok"] else "not healthy"
 
 
-def _store_sentences(store: dict[str, Json]) -> Iterator[str]:
+def _render_store(store: dict[str, Json]) -> Iterator[str]:
     yield f"store       {safe(store['url'])}"
     if store.get("exists") is False:
         yield "  not there yet; the first remember makes it"

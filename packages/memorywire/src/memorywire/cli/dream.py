@@ -1,25 +1,230 @@
 """`memorywire dream`: put memory in order, by changes that can be read and taken back."""
 
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import click
 
-from memorywire.cli.context import Answer, CliContext, shared
-from memorywire.cli.dream_options import of_a_night, sleep_of
-from memorywire.cli.dream_session import at_memory, dream_session, dream_watch, rules
+from memorywire.cli.app import run_in_app
+from memorywire.cli.context import PERSON, Answer, CliContext, shared
 from memorywire.cli.inputs import json_lines
 from memorywire.cli.terminal import moment, safe, table, terminal_width
+from memorywire.model.consolidation import OFF
 from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.record import Json, Scope
+from memorywire.model.record import Json, MemoryType, Scope
 
 if TYPE_CHECKING:
+    from memorywire.app import Container
     from memorywire.consolidate.probes import Probe
+    from memorywire.model.consolidation import ConsolidationSettings, Limits, Retention, Spending
     from memorywire.pipeline.context import Context
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_KINDS = ", ".join(MemoryType)
+_NUMBER = re.compile(r"[0-9]{1,9}")
+_SECONDS = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
+_SHORTEST = 0.1
+
+
+def _parse_by_kind(
+    context: click.Context, option: click.Parameter, given: tuple[str, ...]
+) -> dict[MemoryType, int]:
+    """`episodic=90` and its like."""
+    said = [text.partition("=") for text in given]
+    if not all(kind in set(MemoryType) and _NUMBER.fullmatch(number) for kind, _, number in said):
+        raise click.BadParameter(f"write KIND=N with one of the kinds {_KINDS}")
+    return {MemoryType(kind): int(number) for kind, _, number in said}
+
+
+def _parse_seconds(context: click.Context, option: click.Parameter, given: str | None) -> float | str | None:
+    if given is None or given == OFF:
+        return given
+    if not _SECONDS.fullmatch(given) or float(given) < _SHORTEST:
+        raise click.BadParameter(f"write a number of seconds, at least {_SHORTEST}, or off")
+    return float(given)
+
+
+def _parse_time_of_day(
+    context: click.Context, option: click.Parameter, given: str | None
+) -> int | str | None:
+    from memorywire.app.settings import moment_of_day
+
+    if given is None or given == OFF:
+        return given
+    found = moment_of_day(given)
+    if found is None:
+        raise click.BadParameter("write a time such as 03:00, in UTC, or off")
+    return found
+
+
+_RUN_OPTIONS = (
+    click.option(
+        "--keep",
+        multiple=True,
+        callback=_parse_by_kind,
+        metavar="KIND=DAYS",
+        help="Archive unused memories of a kind after so many days; 0 keeps them for ever; repeatable.",
+    ),
+    click.option(
+        "--most",
+        multiple=True,
+        callback=_parse_by_kind,
+        metavar="KIND=N",
+        help="How many memories of a kind a user may have; 0 is any number; repeatable.",
+    ),
+    click.option("--pin", "pins", multiple=True, metavar="TAG", help="Leave what has this tag; repeatable."),
+    click.option("--max-changes", type=click.IntRange(1), metavar="N", help="Touch no more memories."),
+    click.option("--max-ratio", type=click.FloatRange(0, 1), metavar="SHARE", help="Touch no larger share."),
+    click.option("--max-seconds", type=click.FloatRange(0), metavar="N", help="Begin no step after so long."),
+    click.option("--model", metavar="URL|off", help="Who writes summaries and procedures."),
+    click.option("--max-tokens", type=click.IntRange(0), metavar="N", help="Tokens it may take."),
+    click.option("--price", type=click.FloatRange(0), metavar="P", help="What a million tokens cost."),
+    click.option("--max-cost", type=click.FloatRange(0), metavar="P", help="What it may cost at that price."),
+)
+_BACKGROUND_OPTIONS = (
+    click.option(
+        "--promote",
+        callback=_parse_seconds,
+        metavar="SECONDS|off",
+        help="How often notes of sessions are looked through; without it, what the settings say.",
+    ),
+    click.option(
+        "--night",
+        callback=_parse_time_of_day,
+        metavar="HH:MM|off",
+        help="When to dream for every agent each day, in UTC; without it, what the settings say.",
+    ),
+)
+
+
+def run_options(command: F) -> F:
+    """How long memories are kept, and what one run may do and spend."""
+    return _add_options(_RUN_OPTIONS, command)
+
+
+def background_options(command: F) -> F:
+    """What a server does by itself."""
+    return _add_options(_BACKGROUND_OPTIONS, command)
+
+
+def _add_options(options: Sequence[Callable[[F], F]], command: F) -> F:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def override_background(sleep: "ConsolidationSettings", **given: Any) -> "ConsolidationSettings":
+    """The settings for background work, with typed options over them."""
+    said: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    off: dict[str, Any] = dict.fromkeys(name for name, value in said.items() if value == OFF)
+    return replace(sleep, **(said | off))
+
+
+def override_settings(sleep: "ConsolidationSettings", given: dict[str, Any]) -> "ConsolidationSettings":
+    """The settings of a night, with typed options over them."""
+    return replace(
+        sleep,
+        retention=_retention(sleep.retention, given),
+        limits=_limits(sleep.limits, given),
+        spending=_spending(sleep.spending, given),
+        model=given["model"] or sleep.model,
+    )
+
+
+def _retention(usual: "Retention", given: dict[str, Any]) -> "Retention":
+    from memorywire.app.settings import by_kind
+
+    return replace(
+        usual,
+        days=by_kind(usual.days, given["keep"]),
+        most=by_kind(usual.most, given["most"]),
+        pins=usual.pins | set(given["pins"]),
+    )
+
+
+def _limits(usual: "Limits", given: dict[str, Any]) -> "Limits":
+    return replace(usual, **_typed(given, changes="max_changes", ratio="max_ratio", seconds="max_seconds"))
+
+
+def _spending(usual: "Spending", given: dict[str, Any]) -> "Spending":
+    return replace(usual, **_typed(given, tokens="max_tokens", price="price", cost="max_cost"))
+
+
+def _typed(given: dict[str, Any], **names: str) -> dict[str, Any]:
+    return {name: given[option] for name, option in names.items() if given[option] is not None}
+
+
+@click.command("rules")
+@shared
+def rules(cli: CliContext) -> None:
+    """Show what the next session should know, do, and never do."""
+    from memorywire.consolidate.session import session_rules
+
+    async def act(scope: Scope, context: "Context") -> Answer:
+        return (await session_rules(scope, context)).document()
+
+    cli.show(at_memory(cli, act), _render_rules)
+
+
+def dream_session(cli: CliContext, log: Path) -> None:
+    """Read the log; the extractor of the settings finds its facts."""
+    from memorywire.consolidate.session import read_session
+
+    said_there = log.read_bytes()
+
+    async def act(scope: Scope, container: "Container") -> Answer:
+        context = await container.as_caller(PERSON).serving(scope)
+        said = await read_session(said_there, log.stem, scope, context, container.reader.extractor)
+        return said.document()
+
+    cli.show(_run_in_app(cli, act), _render_session)
+
+
+def dream_watch(cli: CliContext, every: float) -> None:
+    """Until somebody stops it."""
+    from memorywire.consolidate.tending import Tending
+
+    async def act(scope: Scope, container: "Container") -> Answer:
+        await Tending(container, cli.settings.sleep).keep_promoting(every)
+        return None
+
+    click.echo(f"looking every {every:g} seconds; stop with Ctrl-C")
+    _run_in_app(cli, act)
+
+
+def at_memory(cli: CliContext, act: "Callable[[Scope, Context], Awaitable[Answer]]") -> Answer:
+    """The answer of `act` on the memory of the settings, in the name of this machine's user."""
+
+    async def work(scope: Scope, container: "Container") -> Answer:
+        return await act(scope, await container.as_caller(PERSON).serving(scope))
+
+    return _run_in_app(cli, work)
+
+
+def _run_in_app(cli: CliContext, act: "Callable[[Scope, Container], Awaitable[Answer]]") -> Answer:
+    settings = cli.here
+    scope = Scope(tenant=cli.tenant, agent=settings.agent, user=settings.user)
+    return run_in_app(settings, lambda container: act(scope, container))
+
+
+def _render_session(answer: Answer) -> Iterator[str]:
+    yield f"kept {len(answer['kept'])}, proposed {len(answer['proposed'])}, known already {answer['known']}"
+    if "problem" in answer:
+        yield f"  without the facts of the extractor: {answer['problem']}"
+
+
+def _render_rules(answer: Answer) -> Iterator[str]:
+    for name, memories in answer.items():
+        yield f"{name}: {len(memories) or 'nothing'}"
+        yield from (f"  {memory['id']}  {safe(str(memory['content']))}" for memory in memories)
+
 
 _run = click.argument("run", metavar="RUN")
 
@@ -43,7 +248,7 @@ _run = click.argument("run", metavar="RUN")
     help="How often --watch looks.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be done and change nothing.")
-@of_a_night
+@run_options
 @click.option(
     "--probes",
     type=click.File("rb"),
@@ -52,7 +257,7 @@ _run = click.argument("run", metavar="RUN")
     "default: the last questions that were asked.",
 )
 @shared
-def command(
+def dream_command(
     cli: CliContext, night: bool, log: Path | None, watch: bool, every: float, dry_run: bool, **rest: Any
 ) -> None:
     """Merge duplicates, end what was contradicted later, archive what nobody used.
@@ -74,24 +279,24 @@ def command(
     if log is not None:
         dream_session(cli, log)
     if log is None or night:
-        _night(cli, dry_run, **rest)
+        _run_night(cli, dry_run, **rest)
 
 
-def _night(cli: CliContext, dry_run: bool, probes: BinaryIO | None, **given: Any) -> None:
+def _run_night(cli: CliContext, dry_run: bool, probes: BinaryIO | None, **given: Any) -> None:
     from memorywire.consolidate.run import dream, night_of
     from memorywire.consolidate.tending import with_questions
 
-    asked = tuple(_probe(number, document) for number, document in json_lines(probes or ()))
-    night = replace(night_of(sleep_of(cli.settings.sleep, given)), dry_run=dry_run, probes=asked)
+    asked = tuple(_parse_probe(number, document) for number, document in json_lines(probes or ()))
+    night = replace(night_of(override_settings(cli.settings.sleep, given)), dry_run=dry_run, probes=asked)
 
     async def act(scope: Scope, context: "Context") -> Answer:
         fit = await with_questions(night, scope, context) if probes is None else night
         return (await dream(scope, context, fit)).document()
 
-    cli.show(at_memory(cli, act), lambda said: _sentences(said, cli))
+    cli.show(at_memory(cli, act), lambda said: _render_run(said, cli))
 
 
-@command.command("runs")
+@dream_command.command("runs")
 @shared
 def runs_(cli: CliContext) -> None:
     """List the runs, newest first."""
@@ -100,10 +305,10 @@ def runs_(cli: CliContext) -> None:
     async def act(scope: Scope, context: "Context") -> Answer:
         return {"runs": [run.document() for run in await runs(scope, context)]}
 
-    cli.show(at_memory(cli, act), _listed)
+    cli.show(at_memory(cli, act), _render_runs)
 
 
-@command.command("show")
+@dream_command.command("show")
 @_run
 @shared
 def show(cli: CliContext, run: str) -> None:
@@ -113,15 +318,15 @@ def show(cli: CliContext, run: str) -> None:
     async def act(scope: Scope, context: "Context") -> Answer:
         return await shown(scope, run, context)
 
-    cli.show(at_memory(cli, act), _whole)
+    cli.show(at_memory(cli, act), _render_whole_run)
 
 
-@command.command("undo")
+@dream_command.command("undo")
 @_run
 @shared
 def undo(cli: CliContext, run: str) -> None:
     """Take RUN back, all of it."""
-    from memorywire.cli.undo import sentences
+    from memorywire.cli.changes import render_undo
     from memorywire.consolidate.runs import take_back
     from memorywire.wire.codec import encode
 
@@ -129,13 +334,13 @@ def undo(cli: CliContext, run: str) -> None:
         answer: Answer = encode(await take_back(scope, run, context))
         return answer
 
-    cli.show(at_memory(cli, act), sentences)
+    cli.show(at_memory(cli, act), render_undo)
 
 
-command.add_command(rules)
+dream_command.add_command(rules)
 
 
-def _probe(number: int, document: Json) -> "Probe":
+def _parse_probe(number: int, document: Json) -> "Probe":
     from memorywire.consolidate.probes import Probe
 
     match document:
@@ -158,13 +363,13 @@ _RESULTS = {
 }
 
 
-def _sentences(answer: Answer, cli: CliContext) -> Iterator[str]:
+def _render_run(answer: Answer, cli: CliContext) -> Iterator[str]:
     counts = Counter(step["pass"] for step in answer["steps"])
     told = ", ".join(f"{count} {name}" for name, count in counts.items())
     idle = answer["result"] == "rehearsed" and not answer["steps"]
     result = _RESULTS["calm" if idle else answer["result"]]
     yield f"{counted(answer['memories'], 'memory')}: {result}" + (f": {told}" if told else "")
-    yield from _steps(answer["steps"])
+    yield from _step_table(answer["steps"])
     for proposed in answer["proposed"]:
         yield f"  proposed {proposed['proposal_id']}: {', '.join(proposed['ids'])} {proposed['why']}"
     for refused in answer["refused"]:
@@ -175,12 +380,12 @@ def _sentences(answer: Answer, cli: CliContext) -> Iterator[str]:
         asked = answer["probes"]
         before, after = asked["recall_before"], asked["recall_after"]
         yield f"recall of {counted(asked['questions'], 'question')}: {before} before, {after} after"
-    yield from _thought(answer["model"])
+    yield from _render_model(answer["model"])
     if "run" in answer:
         yield f"  undo with: {cli.again('dream', 'undo', answer['run'])}"
 
 
-def _thought(answer: Answer) -> Iterator[str]:
+def _render_model(answer: Answer) -> Iterator[str]:
     """What a model made of memory, or that none was asked."""
     if answer["state"] == "off":
         yield f"summaries and procedures: off, {answer['why']}"
@@ -195,14 +400,14 @@ def _thought(answer: Answer) -> Iterator[str]:
         yield f"  {answer['problem']}"
 
 
-def _steps(steps: list[Answer]) -> list[str]:
+def _step_table(steps: list[Answer]) -> list[str]:
     if not steps:
         return []
     rows = [[step["pass"], ", ".join(step["ids"]), step.get("kept", ""), step["why"]] for step in steps]
     return table(["PASS", "MEMORY", "IN FAVOUR OF", "WHY"], rows, elastic="WHY", width=terminal_width())
 
 
-def _listed(answer: Answer) -> list[str]:
+def _render_runs(answer: Answer) -> list[str]:
     if not answer["runs"]:
         return ["no dream has changed anything yet"]
     rows = [
@@ -216,9 +421,9 @@ def _listed(answer: Answer) -> list[str]:
     return table(["AT", "RUN", "WHAT"], rows, elastic="WHAT", width=terminal_width())
 
 
-def _whole(answer: Answer) -> Iterator[str]:
+def _render_whole_run(answer: Answer) -> Iterator[str]:
     yield f"{moment(answer['at'])}  {answer['reason']}"
-    yield from _steps(answer["steps"])
+    yield from _step_table(answer["steps"])
     for sign, name in (("-", "ended"), ("+", "began")):
         yield from (
             f"{sign} {one['id']} v{one['version']}: {safe(str(one['content']))}" for one in answer[name]

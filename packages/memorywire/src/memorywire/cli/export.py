@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.app import must_be_there, opened_house
+from memorywire.cli.app import open_app, require_store
 from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.ledger_file import left_out, other_tenants
 from memorywire.cli.terminal import Progress
@@ -42,7 +42,7 @@ _SHOWN = 10
 )
 @click.option("--replace", is_flag=True, help="Write over a file that is there.")
 @shared
-def command(
+def export_command(
     cli: CliContext, file: Path, format_: str, with_vectors: bool, with_ledger: bool, replace: bool
 ) -> None:
     """Write the memory of every agent and user to FILE; - is standard output.
@@ -73,7 +73,7 @@ def command(
     if file == _STDOUT and format_ != "bundle":
         raise InvalidRequest(f"{format_} is written to files of its own", field="file", fix="name a file")
     for url in cli.here.stores:
-        must_be_there(url)
+        require_store(url)
     wanted = Exporting(
         tenant=cli.tenant,
         agents=tuple(filter(None, [cli.reach().get("agent_id")])),
@@ -81,22 +81,22 @@ def command(
         vectors=with_vectors,
         ledger=with_ledger,
     )
-    answer = asyncio.run(_exported(cli, file, format_, wanted)) | {"other_tenants": other_tenants(cli)}
+    answer = asyncio.run(_export(cli, file, format_, wanted)) | {"other_tenants": other_tenants(cli)}
     if file == _STDOUT:  # which has the bundle and nothing else
-        click.echo("\n".join(sentences(answer | {"file": "standard output"})), err=True)
+        click.echo("\n".join(_render_export(answer | {"file": "standard output"})), err=True)
     else:
-        cli.show(answer, sentences)
+        cli.show(answer, _render_export)
 
 
-async def _exported(cli: CliContext, file: Path, format_: str, wanted: "Exporting") -> Answer:
-    async with opened_house(cli.here) as container:
+async def _export(cli: CliContext, file: Path, format_: str, wanted: "Exporting") -> Answer:
+    async with open_app(cli.here) as container:
         with Progress("exporting", None) as progress:
             if format_ != "bundle":
-                return await _readable(container.context, file, format_, wanted)
-            return await _bundle(container.context, file, wanted, progress)
+                return await _write_readable(container.context, file, format_, wanted)
+            return await _write_bundle(container.context, file, wanted, progress)
 
 
-async def _bundle(context: "Context", file: Path, wanted: "Exporting", progress: Progress) -> Answer:
+async def _write_bundle(context: "Context", file: Path, wanted: "Exporting", progress: Progress) -> Answer:
     from memorywire.migrate.bundle import export
 
     def reached(done: int) -> None:
@@ -114,13 +114,13 @@ async def _bundle(context: "Context", file: Path, wanted: "Exporting", progress:
             os.fsync(target.fileno())
         partial.replace(file)
     except OSError as error:
-        raise _unwritable(file, error) from error
+        raise _write_error(file, error) from error
     finally:
         partial.unlink(missing_ok=True)
     return {"file": str(file), "format": "bundle", "counts": dict(bundle.counts), "digest": bundle.digest}
 
 
-async def _readable(context: "Context", file: Path, format_: str, wanted: "Exporting") -> Answer:
+async def _write_readable(context: "Context", file: Path, format_: str, wanted: "Exporting") -> Answer:
     from memorywire.migrate.readable import LOSSES, write_readable
 
     try:
@@ -128,7 +128,7 @@ async def _readable(context: "Context", file: Path, format_: str, wanted: "Expor
             file, format_, context.store, wanted.tenant, wanted.agents, wanted.user
         )
     except OSError as error:
-        raise _unwritable(file, error) from error
+        raise _write_error(file, error) from error
     return {
         "file": str(file),
         "format": format_,
@@ -138,13 +138,13 @@ async def _readable(context: "Context", file: Path, format_: str, wanted: "Expor
     }
 
 
-def _unwritable(file: Path, error: OSError) -> StoreUnavailable:
+def _write_error(file: Path, error: OSError) -> StoreUnavailable:
     return StoreUnavailable(
         f"{file} cannot be written: {error.strerror}", field="file", fix="check free space and permissions"
     )
 
 
-def sentences(answer: Answer) -> Iterator[str]:
+def _render_export(answer: Answer) -> Iterator[str]:
     counts = answer["counts"]
     if answer["format"] != "bundle":
         yield f"wrote {counted(counts['put'], 'memory')} to {answer['file']}"

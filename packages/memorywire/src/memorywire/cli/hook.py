@@ -27,7 +27,7 @@ _KEPT_DAYS = 30
 @click.command("hook")
 @click.option("--work", is_flag=True, help="Take in what the hooks have copied from session logs.")
 @shared
-def command(cli: CliContext, work: bool) -> None:
+def hook_command(cli: CliContext, work: bool) -> None:
     """Answer a hook of Claude Code, Codex or Cursor, whose event is one JSON object on standard input.
 
     At the start of a session the answer has pinned memories and counts, at a prompt what answers it; at the

@@ -1,23 +1,31 @@
 """`memorywire import`: a bundle, or what another product left behind."""
 
 import os
-from collections.abc import Iterator
-from dataclasses import asdict
+import signal
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from memorywire.cli.app import opened_house
+from memorywire.cli.app import open_app
 from memorywire.cli.context import Answer, CliContext, shared
-from memorywire.cli.problems import REFUSED, problem_lines
+from memorywire.cli.inputs import TYPES, decoded
+from memorywire.cli.problems import INTERRUPTED, REFUSED, STORE_FAILURE, problem_lines
 from memorywire.cli.terminal import Progress
+from memorywire.model.answers import Remembered, Status
 from memorywire.model.counting import counted
-from memorywire.model.errors import NotFound
+from memorywire.model.errors import EmbedderFailed, MemorywireError, NotFound, StoreError
 
 if TYPE_CHECKING:
+    from memorywire.client.sync import Memory
     from memorywire.migrate.importing import Wish
+
 
 SOURCES = (
     "auto",
@@ -38,7 +46,7 @@ SOURCES = (
     "memorywire-0",
 )
 
-where_taken = click.option(
+on_conflict_option = click.option(
     "--on-conflict",
     type=click.Choice(["skip", "overwrite", "new-id", "merge"]),
     default="skip",
@@ -58,7 +66,7 @@ where_taken = click.option(
     shell_complete=lambda ctx, param, text: [name for name in SOURCES if name.startswith(text)],
     help=f"What it is: {', '.join(SOURCES)}, or a format that another package adds.",
 )
-@where_taken
+@on_conflict_option
 @click.option(
     "--remap",
     multiple=True,
@@ -72,7 +80,7 @@ where_taken = click.option(
 )
 @click.option("--undo", "undo", metavar="BATCH", help="Take an import back.")
 @shared
-def command(
+def import_command(
     cli: CliContext,
     what: str | None,
     kind: str,
@@ -94,14 +102,14 @@ def command(
 
     if undo is not None and what is None:
         cli.refuse_scope("a batch is taken back whole", names=("agent", "user"))
-        cli.show(asyncio.run(_taken_back(cli, undo)), partial(_undone, cli))
+        cli.show(asyncio.run(_undo_import(cli, undo)), partial(_render_import_undo, cli))
         return
     if what is None or undo is not None:
         raise click.UsageError("name a FILE, or a batch with --undo")
     from memorywire.migrate.importing import Wish
 
     wish = Wish(
-        **_place(what),
+        **_locate(what),
         typed=frozenset(cli.reach()),
         kind=kind,
         agent=cli.settings.agent,
@@ -113,13 +121,13 @@ def command(
         ledger=not without_ledger,
         trusted=trusted,
     )
-    answer = asyncio.run(_imported(cli, wish))
-    cli.show(answer, partial(sentences, cli))
+    answer = asyncio.run(_import_memories(cli, wish))
+    cli.show(answer, partial(_render_import, cli))
     if answer["problems"] or answer["refused"]:
         raise click.exceptions.Exit(REFUSED)
 
 
-def _place(what: str) -> dict[str, Any]:
+def _locate(what: str) -> dict[str, Any]:
     """Where the memories are, in the words of a wish."""
     from memorywire.migrate.importers import is_address, read_keys
 
@@ -131,10 +139,10 @@ def _place(what: str) -> dict[str, Any]:
     return {"path": path}
 
 
-async def _imported(cli: CliContext, wish: "Wish") -> Answer:
+async def _import_memories(cli: CliContext, wish: "Wish") -> Answer:
     from memorywire.migrate.importing import bring_in
 
-    async with opened_house(cli.here) as container:
+    async with open_app(cli.here) as container:
         with Progress("importing", None) as progress:
             return await bring_in(
                 wish,
@@ -143,17 +151,17 @@ async def _imported(cli: CliContext, wish: "Wish") -> Answer:
             )
 
 
-async def _taken_back(cli: CliContext, batch: str) -> Answer:
+async def _undo_import(cli: CliContext, batch: str) -> Answer:
     from memorywire.migrate.undoing import take_back
 
-    async with opened_house(cli.here) as container:
+    async with open_app(cli.here) as container:
         return asdict(await take_back(batch, container.context, cli.tenant))
 
 
-def sentences(cli: CliContext, answer: Answer) -> Iterator[str]:
+def _render_import(cli: CliContext, answer: Answer) -> Iterator[str]:
     would = "would bring in" if answer["dry_run"] else "brought in"
     yield f"{would} {counted(answer['memories'], 'memory')} by {counted(answer['changes'], 'change')}"
-    for name, words in _REST.items():
+    for name, words in _OTHER_COUNTS.items():
         if answer[name]:
             yield f"  {answer[name]} {words}"
     if "signed_by" in answer:
@@ -178,7 +186,7 @@ def _signature(answer: Answer) -> str:
     )
 
 
-_REST = {
+_OTHER_COUNTS = {
     "already": "changes were here already",
     "conflicts": "changes met an id that is taken, or built on one that did not come in",
     "held": "wait for a person: memorywire review",
@@ -189,9 +197,173 @@ _REST = {
 }
 
 
-def _undone(cli: CliContext, answer: Answer) -> Iterator[str]:
+def _render_import_undo(cli: CliContext, answer: Answer) -> Iterator[str]:
     ended = counted(answer["ended"], "memory")
     yield f"took back: {ended} ended, {answer['restored']} as before"
     if answer["moved"]:
         yield f"  {len(answer['moved'])} were changed since and stay: {', '.join(answer['moved'])}"
     yield from (f"  undo with: {cli.again('undo', id)}" for id in answer["change_ids"])
+
+
+_BATCH = 128
+"""As many as the client embeds at once, so that a failure loses count of none that were kept."""
+
+Line = tuple[int, bytes]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the lines so far."""
+
+    committed: int = 0
+    duplicate: int = 0
+    failed: list[tuple[int, MemorywireError]] = field(default_factory=list)
+    stopped: tuple[int, MemorywireError] | None = None
+    """The first line that could not be kept through no fault of its own."""
+    interrupted: bool = False
+
+    def count(self, line: int, result: Remembered | MemorywireError) -> None:
+        if isinstance(result, StoreError | EmbedderFailed):
+            self.stopped = self.stopped or (line, result)
+        elif isinstance(result, MemorywireError):
+            self.failed.append((line, result))
+        elif result.status is Status.DUPLICATE:
+            self.duplicate += 1
+        else:
+            self.committed += 1
+
+    @property
+    def done(self) -> int:
+        return self.committed + self.duplicate + len(self.failed)
+
+    def answer(self) -> Answer:
+        failed = sorted(self.failed, key=lambda fault: fault[0])
+        return {
+            "committed": self.committed,
+            "duplicate": self.duplicate,
+            "failed": [_line_problem(line, error) for line, error in failed],
+            **({"stopped": _line_problem(*self.stopped)} if self.stopped else {}),
+            **({"interrupted": True} if self.interrupted else {}),
+        }
+
+    @property
+    def exit_code(self) -> int:
+        if self.interrupted:
+            return INTERRUPTED
+        if self.stopped:
+            return STORE_FAILURE
+        return REFUSED if self.failed else 0
+
+
+def _line_problem(line: int, error: MemorywireError) -> Answer:
+    return {"line": line, "problem": error.problem()}
+
+
+@click.command("import-lines")
+@click.argument("file", type=click.File("rb"))
+@click.option("--type", "type_", type=TYPES, default="semantic", show_default=True, help="Kind of memory.")
+@click.option("--source", metavar="TEXT", help="Who or what said so.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="A label for every line; repeatable.")
+@click.option("--session", "session_id", metavar="ID", help="The session they come from.")
+@shared
+def import_lines_command(
+    cli: CliContext,
+    file: BinaryIO,
+    type_: str,
+    source: str | None,
+    tags: tuple[str, ...],
+    session_id: str | None,
+) -> None:
+    """Remember every line of FILE, or of standard input for `-`.
+
+    A line that starts with `{` is a JSON object with the fields of a remember request; what it leaves
+    out is taken from the options. Empty lines are passed over. A line that is wrong does not stop the
+    others; a store that fails does. Importing the same file again goes on where it stopped.
+    """
+    defaults = cli.payload(type=type_, source=source, tags=list(tags), session_id=session_id)
+    tally = Tally()
+    with cli.memory() as memory, Progress("importing", _file_size(file)) as progress:
+        try:
+            _import_batches(memory, file, defaults, tally, progress)
+        except KeyboardInterrupt:
+            tally.interrupted = True
+    cli.show(tally.answer(), _render_lines)
+    raise click.exceptions.Exit(tally.exit_code)
+
+
+def _import_batches(
+    memory: "Memory", file: BinaryIO, defaults: Answer, tally: Tally, progress: Progress
+) -> None:
+    position, lines = 0, enumerate(file, start=1)
+    while not tally.stopped and (batch := list(islice(lines, _BATCH))):
+        with _delay_interrupt():
+            _remember_batch(memory, batch, defaults, tally)
+        position += sum(len(line) for _, line in batch)
+        progress.reached(position, counted(tally.done, "line"))
+
+
+@contextmanager
+def _delay_interrupt() -> Iterator[None]:
+    """Delay a Ctrl-C until the batch in hand is kept, so that the count is right; a second acts at once."""
+    heard = False
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        nonlocal heard
+        if heard:
+            raise KeyboardInterrupt
+        heard = True
+
+    before = signal.signal(signal.SIGINT, hear)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if heard:
+        raise KeyboardInterrupt
+
+
+def _file_size(file: BinaryIO) -> int | None:
+    """How long the import is, when it is a file and not a pipe."""
+    return os.fstat(file.fileno()).st_size or None
+
+
+def _remember_batch(memory: "Memory", batch: Iterable[Line], defaults: Answer, tally: Tally) -> None:
+    requests: list[tuple[int, Answer]] = []
+    for number, line in batch:
+        try:
+            requests.extend((number, request) for request in _line_requests(line, defaults))
+        except MemorywireError as error:
+            tally.count(number, error)
+    try:
+        results = memory.remember_many([request for _, request in requests])
+    except (StoreError, EmbedderFailed) as error:
+        tally.stopped = (requests[0][0], error)
+        return
+    for (number, _), result in zip(requests, results, strict=True):
+        tally.count(number, result)
+
+
+def _line_requests(line: bytes, defaults: Answer) -> Iterator[Answer]:
+    """The request a line stands for; none for an empty one."""
+    from memorywire.wire.strict import parse
+
+    text = decoded(line, field="content").strip()
+    if text.startswith("{"):
+        yield {**defaults, **parse(text)}
+    elif text:
+        yield {**defaults, "content": text}
+
+
+def _render_lines(answer: Answer) -> Iterator[str]:
+    failed = answer["failed"]
+    yield f"remembered {answer['committed']}, already known {answer['duplicate']}, failed {len(failed)}"
+    for fault in failed:
+        first, *rest = problem_lines(fault["problem"], as_json=False)
+        yield f"line {fault['line']}: {first}"
+        yield from rest
+    if "stopped" in answer:
+        first, *rest = problem_lines(answer["stopped"]["problem"], as_json=False)
+        yield f"stopped at line {answer['stopped']['line']}: {first}"
+        yield from rest
+    if "interrupted" in answer:
+        yield "stopped by Ctrl-C; importing the same file again goes on from here"

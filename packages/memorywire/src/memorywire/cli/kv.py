@@ -26,11 +26,11 @@ of = click.option(
 
 
 @click.group("kv")
-def command() -> None:
+def kv_command() -> None:
     """Keep values under keys: what is set is what is got, or it is refused."""
 
 
-@command.command("get")
+@kv_command.command("get")
 @click.argument("key")
 @of
 @shared
@@ -45,7 +45,7 @@ def get(cli: CliContext, key: str, of: str) -> None:
     cli.show(entry_document(found), lambda answer: [_value(answer["value"])])
 
 
-@command.command("set")
+@kv_command.command("set")
 @click.argument("key")
 @click.argument("value")
 @click.option("--text", "as_text", is_flag=True, help="VALUE is text, also when it reads like JSON.")
@@ -86,7 +86,7 @@ def set_(
     _owner(cli, of).show(_receipt(encode(kept)), _kept)
 
 
-@command.command("incr")
+@kv_command.command("incr")
 @click.argument("key")
 @click.argument("by", type=float, default=1)
 @of
@@ -101,7 +101,7 @@ def incr(cli: CliContext, key: str, by: float, of: str) -> None:
     _owner(cli, of).show(_receipt(encode(kept)), _sum)
 
 
-@command.command("delete")
+@kv_command.command("delete")
 @click.argument("key")
 @of
 @shared
@@ -114,7 +114,7 @@ def delete(cli: CliContext, key: str, of: str) -> None:
     _owner(cli, of).show(_receipt(encode(done)), _deleted)
 
 
-@command.command("list")
+@kv_command.command("list")
 @click.argument("prefix", default="")
 @click.option(
     "--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="At most so many."
@@ -132,7 +132,7 @@ def list_(cli: CliContext, prefix: str, limit: int, after: str | None, of: str) 
     cli.show({"entries": [entry_document(entry) for entry in found], **more}, _entries)
 
 
-@command.command("search")
+@kv_command.command("search")
 @click.argument("query")
 @click.option("--prefix", default="", metavar="TEXT", help="Only keys that begin so.")
 @click.option("--top-k", type=click.IntRange(1, 50), default=10, show_default=True, help="At most so many.")
@@ -150,7 +150,7 @@ def search(cli: CliContext, query: str, prefix: str, top_k: int, dedup: str | No
     cli.show({"entries": entries, "repeats": found.repeats, "degraded": list(found.degraded)}, _entries)
 
 
-@command.command("stats")
+@kv_command.command("stats")
 @of
 @shared
 def stats(cli: CliContext, of: str) -> None:
@@ -161,7 +161,7 @@ def stats(cli: CliContext, of: str) -> None:
         cli.show(encode(_shelf(cli, memory, of).stats()), _stats)
 
 
-@command.command("reembed")
+@kv_command.command("reembed")
 @of
 @shared
 def reembed(cli: CliContext, of: str) -> None:

@@ -17,11 +17,11 @@ _KINDS = tuple(kind.value for kind in Kind)
 
 
 @click.group("layer")
-def command() -> None:
+def layer_command() -> None:
     """Take conversations in, and ask what they gave away."""
 
 
-@command.command("add")
+@layer_command.command("add")
 @lines_of('{"role": ..., "content": ..., "name": ..., "at": ...}')
 @click.option(
     "--verbatim", is_flag=True, help="Keep every message as it was said, instead of reading for facts."
@@ -38,7 +38,7 @@ def add(cli: CliContext, file: BinaryIO, verbatim: bool, session: str | None) ->
     cli.show(event_document(event), _event)
 
 
-@command.command("event")
+@layer_command.command("event")
 @click.argument("event_id")
 @shared
 def event(cli: CliContext, event_id: str) -> None:
@@ -49,7 +49,7 @@ def event(cli: CliContext, event_id: str) -> None:
         cli.show(event_document(memory.layer.event(event_id)), _event)
 
 
-@command.command("recall")
+@layer_command.command("recall")
 @click.argument("query")
 @click.option("--top-k", type=click.IntRange(1, 50), default=10, show_default=True, help="At most so many.")
 @click.option(
@@ -69,7 +69,7 @@ def recall(cli: CliContext, query: str, top_k: int, sources: tuple[str, ...]) ->
     cli.show(facts_document(found), _facts)
 
 
-@command.command("work")
+@layer_command.command("work")
 @of_everybody
 def work(cli: CliContext) -> None:
     """Read for facts what waits and is due, of every agent."""

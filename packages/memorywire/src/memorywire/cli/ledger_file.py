@@ -74,9 +74,9 @@ class DistantBook:
 
     def read(self, work: "Callable[[apsw.Connection], T]") -> T:
         """The answer of `work`, in one snapshot of the database."""
-        from memorywire.cli.app import in_journal
+        from memorywire.cli.app import run_in_journal
 
-        return in_journal(self.settings, lambda journal: journal.file.read(work))
+        return run_in_journal(self.settings, lambda journal: journal.file.read(work))
 
     def lines(self, work: "Callable[[apsw.Connection], Iterator[str]]") -> Iterator[str]:
         """As `read`, with all lines of one snapshot."""
@@ -84,14 +84,14 @@ class DistantBook:
 
     def signed(self, *, rotate: bool = False) -> str:
         """A checkpoint of the ledger as it is."""
-        from memorywire.cli.app import in_journal
+        from memorywire.cli.app import run_in_journal
         from memorywire.journal.sealing import advanced, keep
 
         frontier = self.read(advanced)
         if frontier is None:
             raise NotFound("the ledger is empty", fix="remember something first")
         note = (self.notary.rotate if rotate else self.notary.sign)(frontier.checkpoint)
-        in_journal(self.settings, lambda journal: journal.file.write(lambda db: keep(db, frontier)))
+        run_in_journal(self.settings, lambda journal: journal.file.write(lambda db: keep(db, frontier)))
         return note
 
 
@@ -137,12 +137,12 @@ def left_out(tenants: Sequence[str]) -> Iterator[str]:
 
 
 def _distant(cli: CliContext) -> DistantBook:
-    from memorywire.cli.app import in_journal
+    from memorywire.cli.app import run_in_journal
 
     async def notary_of(journal: "SqliteJournal") -> "Notary | None":
         return journal.notary
 
-    notary = in_journal(cli.settings, notary_of)
+    notary = run_in_journal(cli.settings, notary_of)
     if notary is None:
         raise NotFound("this ledger is not signed: its journal has no place on this machine", field="store")
     return DistantBook(settings=cli.settings, notary=notary)

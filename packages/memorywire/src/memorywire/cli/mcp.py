@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 import click
 
-from memorywire.cli.app import opened_house
+from memorywire.cli.app import open_app
 from memorywire.cli.context import CliContext, shared
-from memorywire.cli.extras import needed
+from memorywire.cli.hints import require_extra
 from memorywire.cli.terminal import without_secrets
 from memorywire.model.errors import CapabilityUnsupported
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # the engine is loaded by the first request
 @click.option("--print-config", is_flag=True, help="Print what to put into the settings of common clients.")
 @click.option("--no-ask", is_flag=True, help="Never ask about held changes through the client.")
 @shared
-def command(cli: CliContext, print_config: bool, no_ask: bool) -> None:
+def mcp_command(cli: CliContext, print_config: bool, no_ask: bool) -> None:
     """Serve the memory of one agent over MCP, on standard input and output.
 
     The client that starts this says whose memory it is with --agent and --user; the model cannot. Held
@@ -54,7 +54,7 @@ def command(cli: CliContext, print_config: bool, no_ask: bool) -> None:
     import gc
 
     gc.disable()  # importing makes many objects and no garbage: it takes a tenth less time
-    with needed("mcp"):
+    with require_extra("mcp"):
         from memorywire.server.mcp.stdio import serve_stdio
     gc.enable()
 
@@ -92,7 +92,7 @@ async def _opening(cli: CliContext) -> AsyncIterator["OpenDoor"]:
 
             async with lock:
                 if not doors:
-                    container = await stack.enter_async_context(opened_house(cli.settings))
+                    container = await stack.enter_async_context(open_app(cli.settings))
                     doors.append(Door(container, Limits()))
                     stack.push_async_callback(doors[0].drain)
             return doors[0]

@@ -7,9 +7,9 @@ from functools import partial
 
 import click
 
-from memorywire.cli.app import file_of, must_be_there, opened_house
+from memorywire.cli.app import file_of, open_app, require_store
 from memorywire.cli.context import Answer, CliContext, shared
-from memorywire.cli.import_ import where_taken
+from memorywire.cli.import_ import on_conflict_option
 from memorywire.cli.ledger_file import left_out, other_tenants
 from memorywire.cli.problems import REFUSED, problem_lines
 from memorywire.cli.terminal import Progress, without_secrets
@@ -20,10 +20,10 @@ from memorywire.model.errors import InvalidRequest
 @click.command("migrate")
 @click.argument("source", metavar="SRC")
 @click.argument("target", metavar="DST")
-@where_taken
+@on_conflict_option
 @click.option("--dry-run", is_flag=True, help="Say what would be lost; write nothing.")
 @shared
-def command(cli: CliContext, source: str, target: str, on_conflict: str, dry_run: bool) -> None:
+def migrate_command(cli: CliContext, source: str, target: str, on_conflict: str, dry_run: bool) -> None:
     """Bring the memories of the store SRC to the store DST.
 
     Of every agent and user; --agent and --user narrow it to one agent, to one user, or to one user of one
@@ -34,27 +34,27 @@ def command(cli: CliContext, source: str, target: str, on_conflict: str, dry_run
     """
     import asyncio
 
-    must_be_there(source)
+    require_store(source)
     if source == target or (file_of(source) is not None and file_of(source) == file_of(target)):
         raise InvalidRequest("SRC and DST are the same store", field="target", fix="name two stores")
     others = other_tenants(cli.under(replace(cli.settings, stores=(source,))))
     answer = {
-        **asyncio.run(_moved(cli, source, target, on_conflict, dry_run)),
+        **asyncio.run(_migrate(cli, source, target, on_conflict, dry_run)),
         "other_tenants": others,
     }
-    cli.show(answer, partial(sentences, target=target, tenant=cli.named))
+    cli.show(answer, partial(_render_migration, target=target, tenant=cli.named))
     if answer["problems"] or not answer.get("verified", {"ok": True})["ok"]:
         raise click.exceptions.Exit(REFUSED)
 
 
-async def _moved(cli: CliContext, source: str, target: str, on_conflict: str, dry_run: bool) -> Answer:
+async def _migrate(cli: CliContext, source: str, target: str, on_conflict: str, dry_run: bool) -> Answer:
     from memorywire.migrate.conflicts import OnConflict
     from memorywire.migrate.moving import Move, move
     from memorywire.stores.registry import open_store
 
     narrowed = cli.reach()
     agents = tuple(filter(None, [narrowed.get("agent_id")]))
-    async with opened_house(replace(cli.settings, stores=(target,))) as container:
+    async with open_app(replace(cli.settings, stores=(target,))) as container:
         origin = await open_store(source, space=container.context.embedder.space)
         try:
             asked = Move(
@@ -74,7 +74,7 @@ async def _moved(cli: CliContext, source: str, target: str, on_conflict: str, dr
             await origin.close()
 
 
-def sentences(answer: Answer, target: str, tenant: str | None = None) -> Iterator[str]:
+def _render_migration(answer: Answer, target: str, tenant: str | None = None) -> Iterator[str]:
     for loss in answer["losses"]:
         yield f"lost: {loss['field']} of {loss['count']} ({loss['why']})"
     would = "would move" if answer["dry_run"] else "moved"
@@ -86,13 +86,13 @@ def sentences(answer: Answer, target: str, tenant: str | None = None) -> Iterato
     for problem in answer["problems"]:
         yield from problem_lines(problem, as_json=False)
     if "verified" in answer:
-        yield from _verified(answer["verified"])
+        yield from _render_comparison(answer["verified"])
         words = ["memorywire", "import", "--undo", answer["batch"], "--store", without_secrets(target)]
         words += [] if tenant is None else ["--tenant", tenant]
         yield f"  take it back with: {shlex.join(words)}"
 
 
-def _verified(found: Answer) -> Iterator[str]:
+def _render_comparison(found: Answer) -> Iterator[str]:
     if found["ok"]:
         yield "both sides have the same memories"
     else:

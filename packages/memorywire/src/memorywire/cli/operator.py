@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from memorywire.cli.app import in_journal, which_agents
+from memorywire.cli.app import run_in_journal, which_agents
 from memorywire.cli.context import PERSON, Answer, CliContext, of_everybody
 from memorywire.cli.inputs import FUTURE, ahead
 from memorywire.cli.terminal import moment, table, terminal_width
@@ -31,11 +31,11 @@ def _ahead_or_never(text: str) -> int:
 
 
 @click.group("operator")
-def command() -> None:
+def operator_command() -> None:
     """Name who may use the doors, and give and take their tokens."""
 
 
-@command.command("add")
+@operator_command.command("add")
 @click.argument("name")
 @click.option("--role", type=click.Choice(_ROLES), required=True, help="What they may do.")
 @click.option(
@@ -71,7 +71,7 @@ def add(
     cli.show(_issued(issued), _token_lines)
 
 
-@command.command("rotate")
+@operator_command.command("rotate")
 @click.argument("name")
 @click.option(
     "--overlap",
@@ -99,7 +99,7 @@ def rotate(cli: CliContext, name: str, overlap: int, expires_at: int | None) -> 
     cli.show(_issued(issued), _token_lines)
 
 
-@command.command("revoke")
+@operator_command.command("revoke")
 @click.argument("name")
 @of_everybody
 def revoke(cli: CliContext, name: str) -> None:
@@ -109,7 +109,7 @@ def revoke(cli: CliContext, name: str) -> None:
     cli.show({"operator": name, "revoked": True, "already": not done}, lambda answer: [said])
 
 
-@command.command("list")
+@operator_command.command("list")
 @of_everybody
 def list_(cli: CliContext) -> None:
     """Show who was named, and when their tokens were used."""
@@ -121,7 +121,7 @@ def list_(cli: CliContext) -> None:
 def _run(cli: CliContext, act: "Callable[[Registry], Awaitable[T]]") -> T:
     from memorywire.server.operators import Registry
 
-    return in_journal(
+    return run_in_journal(
         cli.here,
         lambda journal: act(Registry(journal=journal, clock=system_clock, actor=PERSON)),
     )

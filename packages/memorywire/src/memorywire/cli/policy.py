@@ -20,18 +20,18 @@ _name = click.argument("name", metavar="RULE")
 
 
 @click.group("policy")
-def command() -> None:
+def policy_command() -> None:
     """Show, check, try and change the rules that decide what may enter memory."""
 
 
-@command.command("show")
+@policy_command.command("show")
 @scoped("tenant")
 def show(cli: CliContext) -> None:
     """Show the policy in force."""
     cli.show(_rules(cli), _page)
 
 
-@command.command("check")
+@policy_command.command("check")
 @_file
 @of_everybody
 def check(cli: CliContext, file: Path) -> None:
@@ -48,7 +48,7 @@ def check(cli: CliContext, file: Path) -> None:
     cli.show(answer, lambda _: [f"sound: {own} {'rule' if own == 1 else 'rules'}{below}"])
 
 
-@command.command("test")
+@policy_command.command("test")
 @click.argument("rule", metavar="RULE")
 @click.option("--days", type=int, metavar="N", help="How far back; 30 when not given.")
 @shared
@@ -62,7 +62,7 @@ def test(cli: CliContext, rule: str, days: int | None) -> None:
     cli.show(cli.call("test_rule", rule=meant, days=days), _trial)
 
 
-@command.command("set")
+@policy_command.command("set")
 @_file
 @click.option("--if-edition", type=int, metavar="N", help="Only while edition N is in force; 0 is none.")
 @click.option(
@@ -87,7 +87,7 @@ def set_(cli: CliContext, file: Path, if_edition: int | None, drop_all: bool) ->
     cli.show(answer, lambda said: [*_page(said), *_dropped(said, cli)])
 
 
-@command.command("editions")
+@policy_command.command("editions")
 @scoped("tenant")
 def editions(cli: CliContext) -> None:
     """Show every list of rules that was given, the newest first, and who gave it."""
@@ -95,7 +95,7 @@ def editions(cli: CliContext) -> None:
     cli.show(_rules(cli), lambda said: _editions(said, restore))
 
 
-@command.command("restore")
+@policy_command.command("restore")
 @click.argument("number", type=int, metavar="EDITION")
 @scoped("tenant")
 def restore(cli: CliContext, number: int) -> None:
@@ -107,7 +107,7 @@ def restore(cli: CliContext, number: int) -> None:
     cli.show(_call(cli, "set_rules", rules=found["rules"], if_edition=book["edition"]), _page)
 
 
-@command.command("suggestions")
+@policy_command.command("suggestions")
 @scoped("tenant")
 def suggestions(cli: CliContext) -> None:
     """Show rules that people's decisions speak for."""
@@ -115,7 +115,7 @@ def suggestions(cli: CliContext) -> None:
     cli.show(_rules(cli), lambda said: _suggestions(said, activate))
 
 
-@command.command("activate")
+@policy_command.command("activate")
 @_name
 @scoped("tenant")
 def activate(cli: CliContext, name: str) -> None:
@@ -123,7 +123,7 @@ def activate(cli: CliContext, name: str) -> None:
     cli.show(_call(cli, "activate_rule", name=name), _page)
 
 
-@command.command("revert")
+@policy_command.command("revert")
 @_name
 @scoped("tenant")
 def revert(cli: CliContext, name: str) -> None:

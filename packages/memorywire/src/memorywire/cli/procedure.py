@@ -20,11 +20,11 @@ _facts = click.option(
 
 
 @click.group("procedure")
-def command() -> None:
+def procedure_command() -> None:
     """Show, move and draw the procedure that memory ID holds."""
 
 
-@command.command("show")
+@procedure_command.command("show")
 @_id
 @shared
 def show(cli: CliContext, id_: str) -> None:
@@ -32,7 +32,7 @@ def show(cli: CliContext, id_: str) -> None:
     cli.show(_kept(cli, id_), _page)
 
 
-@command.command("trigger")
+@procedure_command.command("trigger")
 @_id
 @click.argument("trigger")
 @_facts
@@ -57,7 +57,7 @@ def trigger(cli: CliContext, id_: str, trigger: str, facts: tuple[str, ...]) -> 
     cli.show({name: value for name, value in answer.items() if value is not None}, _moved)
 
 
-@command.command("allowed")
+@procedure_command.command("allowed")
 @_id
 @_facts
 @shared
@@ -70,7 +70,7 @@ def allowed(cli: CliContext, id_: str, facts: tuple[str, ...]) -> None:
     cli.show(answer, lambda said: said["allowed"] or [f"nothing, in state {said['current']}"])
 
 
-@command.command("history")
+@procedure_command.command("history")
 @_id
 @shared
 def history(cli: CliContext, id_: str) -> None:
@@ -84,7 +84,7 @@ def history(cli: CliContext, id_: str) -> None:
     cli.show({"id": id_, "steps": said}, _steps)
 
 
-@command.command("draw")
+@procedure_command.command("draw")
 @_id
 @click.option(
     "--as",

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import click
 
 from memorywire.cli.context import Answer, CliContext, shared
+from memorywire.cli.hints import note_filter_doubts, note_other_agents
 from memorywire.cli.inputs import PAST, TYPES, ago, json_object, min_relevance, text_from
-from memorywire.cli.misread import note_misread
-from memorywire.cli.neighbours import tell_of_others
 from memorywire.cli.terminal import entries, moment, safe, shortened, styled, terminal_width
 from memorywire.model.errors import NotFound
 from memorywire.model.record import Json, Trust
@@ -54,7 +53,7 @@ _FUSIONS = click.Choice([fusion.value for fusion in Fusion])
 )
 @click.option("--explain", is_flag=True, help="Show the signals behind every score, and the near misses.")
 @shared
-def command(
+def recall_command(
     cli: CliContext,
     query: str | None,
     types: tuple[str, ...],
@@ -68,7 +67,7 @@ def command(
     if dedup_threshold is not None and dedup is None:
         raise click.UsageError("--dedup-threshold needs --dedup")
     if filter_ is not None:
-        note_misread(cli, filter_)
+        note_filter_doubts(cli, filter_)
     answer = cli.call(
         "recall",
         query=text_from(query, field="query"),
@@ -82,7 +81,7 @@ def command(
     contents = contents_of(cli, [miss["id"] for miss in missed])
     cli.show(answer, lambda said: sentences(said, contents))
     if not answer["results"]:
-        tell_of_others(cli)
+        note_other_agents(cli)
     if not cli.as_json and (fields["explain"] or terminal_width() is not None):
         click.echo(styled(f"(to see this again: {cli.again('why', answer['recall_id'])})", dim=True))
 

@@ -23,7 +23,7 @@ _TOKEN = 4  # characters, about
     "--price", type=click.FloatRange(0), metavar="AMOUNT", help="What a million tokens cost at the embedder."
 )
 @of_everybody
-def command(cli: CliContext, to: str | None, dry_run: bool, price: float | None) -> None:
+def reembed_command(cli: CliContext, to: str | None, dry_run: bool, price: float | None) -> None:
     """Make new vectors for every memory, so that another embedder can serve the store.
 
     What an earlier release wrote is indexed by its words anew, too, if it was not yet; `doctor` says so.

@@ -44,7 +44,7 @@ _TRUSTS = click.Choice([level.value for level in Trust])
     help='A rule it brings along, e.g. {"verdict": "refuse", "contains_secret": true}.',
 )
 @shared
-def command(
+def remember_command(
     cli: CliContext,
     content: str | None,
     type_: str,

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from memorywire.cli.context import Answer, CliContext, shared
-from memorywire.cli.forget import typed_word
+from memorywire.cli.forget import ask_erase_word
 from memorywire.cli.inputs import json_object, text_from
 from memorywire.cli.ledger_file import left_out, other_tenants
 from memorywire.cli.problems import REFUSED
-from memorywire.cli.proposals import page_of, queue
 from memorywire.cli.recall import content_words
+from memorywire.cli.terminal import entries, moment, safe, styled, terminal_width
 from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.proposal import WAITING, State
@@ -21,6 +21,119 @@ from memorywire.model.record import Json
 
 if TYPE_CHECKING:
     from memorywire.client.sync import Memory
+
+
+_SPANS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s"))
+_MARKS = {"=": ("", "", None), "-": ("[-", "-]", "red"), "+": ("{+", "+}", "green")}
+
+
+def render_queue(answer: Answer, show: str | None) -> Iterator[str]:
+    """What waits, a line each; `show` is the command that shows one."""
+    if not answer["items"]:
+        yield "nothing waits"
+        return
+    rows = [
+        [
+            one["state"],
+            one["operation"],
+            one["id"],
+            moment(one["at"]),
+            one["agent_id"],
+            one["rule"],
+            one.get("preview") or counted(len(one["memories"]), "memory"),
+        ]
+        for one in answer["items"]
+    ]
+    headers = ["STATE", "OPERATION", "PROPOSAL", "SINCE", "AGENT", "RULE", "CONTENT"]
+    yield from entries(headers, rows, lead=2, width=terminal_width())
+    if show is not None:
+        yield f"look at one: {show}"
+
+
+def render_proposal(answer: Answer, approve: str) -> Iterator[str]:
+    """Everything needed to decide one proposal."""
+    proposal = answer["proposal"]
+    yield f"proposal {proposal['id']}: {proposal['state']}, {format_age(answer['age_ms'])} old"
+    whose = f"agent {proposal['agent_id']}"
+    whose += f", user {proposal['user_id']}" if "user_id" in proposal else ""
+    yield f"  {proposal['operation']} by {safe(proposal['caller'])} for {safe(whose)}"
+    yield f"  held by rule {safe(proposal['rule'])}: {safe(proposal['why'])}"
+    yield from _finding_line("secrets taken out", proposal["secrets"])
+    yield from _finding_line("speaks to the model", proposal["instructions"])
+    yield from _decision_line(proposal.get("decision"))
+    yield from _diff_lines(answer["diff"])
+    if answer["similar"]:
+        yield "similar memories:"
+        yield from (f"  {one['id']}  {safe(content_words(one['content']))}" for one in answer["similar"])
+    if proposal["state"] == "pending":
+        yield f"approve with: {approve}"
+
+
+def format_age(span_ms: int) -> str:
+    """A span in its largest unit."""
+    return next((f"{span_ms // unit}{name}" for unit, name in _SPANS if span_ms >= unit), "0s")
+
+
+def _finding_line(label: str, found: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    if found:
+        named = ", ".join(f"{one['kind']} in {one['place']}" for one in found)
+        yield f"  {label}: {safe(named)}"
+
+
+def _decision_line(decision: Mapping[str, Json] | None) -> Iterator[str]:
+    if decision is not None:
+        why = f": {safe(decision['reason'])}" if "reason" in decision else ""
+        yield f"  decided by {safe(decision['by'])} at {moment(decision['at'])}{why}"
+
+
+def _diff_lines(diff: Mapping[str, Json]) -> Iterator[str]:
+    """The difference as lines; a sign before each says what it means, with or without colours."""
+    for one in diff["added"]:
+        yield styled(f"+ {one['id']} (new)", colour="green")
+        yield from _field_lines("+", one["fields"])
+    for one in diff["removed"]:
+        into = f" into {one['into']}" if "into" in one else ""
+        yield styled(f"- {one['id']} ({one['reason']}{into})", colour="red")
+        yield from _field_lines("-", one["fields"])
+    for one in diff["modified"]:
+        yield f"~ {one['id']} ({_format_versions(one['from_version'], one['version'])})"
+        yield from _field_lines("-", one["removed"])
+        yield from _field_lines("+", one["added"])
+        yield from (f"  ~ {safe(change['field'])}: {_format_change(change)}" for change in one["modified"])
+
+
+def _format_versions(current: int, planned: int) -> str:
+    """From which version to which; a plan that memory has overtaken leads nowhere."""
+    if planned > current:
+        return f"version {current} to {planned}"
+    return f"version {planned} was planned, and memory is at version {current} already"
+
+
+def _field_lines(sign: str, fields: Mapping[str, Json]) -> Iterator[str]:
+    colour = {"+": "green", "-": "red"}[sign]
+    for path, value in fields.items():
+        yield styled(f"  {sign} {safe(path)}: {_format_value(value)}", colour=colour)
+
+
+def _format_change(change: Mapping[str, Json]) -> str:
+    segments = change.get("segments") or [
+        ["-", _format_value(change["before"])],
+        ["+", _format_value(change["after"])],
+    ]
+    return "".join(_format_segment(mark, _format_value(text)) for mark, text in segments)
+
+
+def _format_segment(mark: str, text: str) -> str:
+    opening, closing, colour = _MARKS[mark]
+    marked = f"{opening}{text}{closing}"
+    return marked if colour is None else styled(marked, colour=colour)
+
+
+def _format_value(value: Json) -> str:
+    """In one line, the spaces kept: they may be what changed."""
+    text = content_words(value) if isinstance(value, str | dict | list) else str(value)
+    return "".join(c if c.isprintable() else "⏎" if c == "\n" else " " for c in text)
+
 
 _STATES = click.Choice([state.value for state in State])
 _PAGE = 1000
@@ -43,26 +156,32 @@ _confirm_word = click.option(
 
 
 @click.group("review")
-def command() -> None:
+def review_command() -> None:
     """Decide what was held: PROPOSALs wait until a person says yes or no.
 
     Everybody's, unless --agent or --user narrows it.
     """
 
 
-@command.command("list")
+@review_command.command("list")
 @click.option("--state", "states", type=_STATES, multiple=True, help="Only these; else what waits.")
 @click.option("--rule", metavar="NAME", help="Only what this rule held.")
 @shared
 def list_(cli: CliContext, states: tuple[str, ...], rule: str | None) -> None:
     """Show what waits, oldest first."""
     with cli.reading() as memory:
-        found = _found(cli, memory, states or sorted(WAITING), rule)
+        found = _list_proposals(cli, memory, states or sorted(WAITING), rule)
     answer = {"items": found, "total": len(found)}
-    cli.show(answer, lambda said: [*queue(said, cli.again("review", "show", "PROPOSAL")), *_elsewhere(cli)])
+    cli.show(
+        answer,
+        lambda said: [
+            *render_queue(said, cli.again("review", "show", "PROPOSAL")),
+            *_other_tenants_note(cli),
+        ],
+    )
 
 
-def _elsewhere(cli: CliContext) -> Iterator[str]:
+def _other_tenants_note(cli: CliContext) -> Iterator[str]:
     """Who else may have something waiting: whoever named no tenant may have meant everybody."""
     if cli.named is not None:
         return
@@ -72,7 +191,7 @@ def _elsewhere(cli: CliContext) -> Iterator[str]:
         yield "  of one tenant; a token of several names another with --tenant"
 
 
-@command.command("show")
+@review_command.command("show")
 @_id
 @shared
 def show(cli: CliContext, id_: str) -> None:
@@ -80,10 +199,10 @@ def show(cli: CliContext, id_: str) -> None:
     with cli.reading() as memory:
         answer = _ask(cli, memory, "proposal", proposal_id=id_)
     approve = cli.again("review", "approve", id_, "--seen", answer["seen"])
-    cli.show(answer, lambda said: page_of(said, approve))
+    cli.show(answer, lambda said: render_proposal(said, approve))
 
 
-@command.command("approve")
+@review_command.command("approve")
 @_ids
 @click.option("--forget", "target", metavar="MEMORY", help="And this similar memory ends.")
 @_seen
@@ -101,7 +220,7 @@ def approve(cli: CliContext, ids: tuple[str, ...], target: str | None, **options
     _decide(cli, verb, ids, target=target, **options)
 
 
-@command.command("reject")
+@review_command.command("reject")
 @_ids
 @_seen
 @_reason
@@ -114,17 +233,17 @@ def reject(cli: CliContext, ids: tuple[str, ...], **options: Json) -> None:
     _decide(cli, "reject", ids, **options)
 
 
-@command.command("reopen")
+@review_command.command("reopen")
 @click.argument("ids", nargs=-1, required=True, metavar="PROPOSAL...")
 @_reason
 @shared
 def reopen(cli: CliContext, ids: tuple[str, ...], reason: str | None) -> None:
     """Take a decision on PROPOSALs back, with what it did to memory: they wait again."""
     with cli.memory() as memory:
-        _decide_these(cli, memory, ids, verb="reopen", reason=reason)
+        _decide_and_show(cli, memory, ids, verb="reopen", reason=reason)
 
 
-@command.command("edit")
+@review_command.command("edit")
 @_id
 @click.argument("content", required=False)
 @_reason
@@ -136,15 +255,19 @@ def edit(cli: CliContext, id_: str, content: str | None, reason: str | None) -> 
         if "request" not in shown:
             raise InvalidRequest("it has no content to edit", field="verb", fix="approve it or reject it")
         before = shown["request"]["content"]
-        after = _edited(before) if content is None else _typed(text_from(content, field="content"), before)
+        after = (
+            _edit_content(before)
+            if content is None
+            else _parse_content(text_from(content, field="content"), before)
+        )
         if after == before:
             click.echo("nothing was changed, so nothing was decided", err=True)
             raise click.exceptions.Exit(REFUSED)
         fields = {"edit": {"content": after}, "seen": shown["seen"], "reason": reason}
-        _decide_these(cli, memory, [id_], verb="edit", **fields)
+        _decide_and_show(cli, memory, [id_], verb="edit", **fields)
 
 
-@command.command("merge")
+@review_command.command("merge")
 @_id
 @click.argument("memory_id", metavar="MEMORY")
 @_seen
@@ -155,7 +278,7 @@ def merge(cli: CliContext, id_: str, memory_id: str, **fields: Json) -> None:
     _decide_one(cli, "merge", id_, memory_id, **fields)
 
 
-@command.command("supersede")
+@review_command.command("supersede")
 @_id
 @click.argument("memory_id", metavar="MEMORY")
 @_seen
@@ -168,14 +291,14 @@ def supersede(cli: CliContext, id_: str, memory_id: str, **fields: Json) -> None
 
 def _decide_one(cli: CliContext, verb: str, id_: str, target: str, **fields: Json) -> None:
     with cli.memory() as memory:
-        _decide_these(cli, memory, [id_], verb=verb, target=target, **fields)
+        _decide_and_show(cli, memory, [id_], verb=verb, target=target, **fields)
 
 
-def _decide_these(cli: CliContext, memory: "Memory", ids: Sequence[str], **fields: Json) -> None:
+def _decide_and_show(cli: CliContext, memory: "Memory", ids: Sequence[str], **fields: Json) -> None:
     answer = _carry_out(cli, memory, proposal_ids=list(ids), **fields)
     if answer.get("change_id") and not cli.as_json:  # whose change it is, so that the undo finds it
         cli = cli.of(_ask(cli, memory, "proposal", proposal_id=ids[0])["proposal"]["agent_id"])
-    cli.show(answer, _sentences)
+    cli.show(answer, _render_decision)
 
 
 def _carry_out(cli: CliContext, memory: "Memory", **fields: Json) -> Answer:
@@ -186,7 +309,7 @@ def _carry_out(cli: CliContext, memory: "Memory", **fields: Json) -> Answer:
         if problem.field != "confirm" or fields.get("confirm") is not None or not sys.stdin.isatty():
             raise
         click.echo(problem.detail, err=True)
-    return _ask(cli, memory, "decide", **{**fields, "confirm": typed_word()})
+    return _ask(cli, memory, "decide", **{**fields, "confirm": ask_erase_word()})
 
 
 def _decide(
@@ -205,7 +328,7 @@ def _decide(
         if everything:
             _decide_all(cli, memory, verb, rule, yes=yes, **fields)
             return
-        _decide_these(cli, memory, ids, verb=verb, **fields)
+        _decide_and_show(cli, memory, ids, verb=verb, **fields)
 
 
 def _decide_all(
@@ -213,7 +336,7 @@ def _decide_all(
 ) -> None:
     """One atomic batch per agent, recalls apart, once the person at the terminal has agreed to the number."""
     states = sorted(WAITING) if verb == "reject" else [State.PENDING.value]
-    found = _found(cli, memory, states, rule)
+    found = _list_proposals(cli, memory, states, rule)
     if not found:
         click.echo("nothing like that waits", err=True)
         raise click.exceptions.Exit(REFUSED)
@@ -223,14 +346,14 @@ def _decide_all(
     agents = {one["id"]: one["agent_id"] for one in found}
     cli.show(
         {"decisions": decided},
-        lambda said: (line for one in said["decisions"] for line in _told(cli, one, agents)),
+        lambda said: (line for one in said["decisions"] for line in _render_batch(cli, one, agents)),
     )
 
 
 def _confirm(found: Sequence[Mapping[str, Json]], verb: str) -> None:
     if not sys.stdin.isatty():
         raise click.UsageError("--all without a terminal to ask needs --yes")
-    for line in queue({"items": found[:_SAMPLE]}, None):
+    for line in render_queue({"items": found[:_SAMPLE]}, None):
         click.echo(line, err=True)
     if len(found) > _SAMPLE:
         click.echo(f"  and {len(found) - _SAMPLE} more", err=True)
@@ -248,7 +371,9 @@ def _batches(found: Sequence[Answer]) -> Iterator[list[str]]:
         yield from (ids[start : start + _PAGE] for start in range(0, len(ids), _PAGE))
 
 
-def _found(cli: CliContext, memory: "Memory", states: Sequence[str], rule: str | None) -> list[Answer]:
+def _list_proposals(
+    cli: CliContext, memory: "Memory", states: Sequence[str], rule: str | None
+) -> list[Answer]:
     """Every page of the queue, narrowed to what one rule held."""
     found: list[Answer] = []
     after: str | None = None
@@ -266,23 +391,23 @@ def _ask(cli: CliContext, memory: "Memory", operation: str, **fields: Json) -> A
     return memory.call(operation, {**cli.reach(), **given})
 
 
-def _edited(before: Json) -> Json:
+def _edit_content(before: Json) -> Json:
     text = click.edit(content_words(before), extension=".txt" if isinstance(before, str) else ".json")
-    return before if text is None else _typed(text.removesuffix("\n"), before)
+    return before if text is None else _parse_content(text.removesuffix("\n"), before)
 
 
-def _typed(text: str, before: Json) -> Json:
+def _parse_content(text: str, before: Json) -> Json:
     return text if isinstance(before, str) else json_object(text)
 
 
-def _told(cli: CliContext, answer: Answer, agents: Mapping[str, str]) -> Iterator[str]:
-    yield from _sentences(answer)
+def _render_batch(cli: CliContext, answer: Answer, agents: Mapping[str, str]) -> Iterator[str]:
+    yield from _render_decision(answer)
     if answer.get("change_id") and not answer.get("erased"):
         whose = cli.of(agents[answer["proposal_ids"][0]])
         yield f"  undo with: {whose.again('undo', answer['change_id'])}"
 
 
-def _sentences(answer: Answer) -> Iterator[str]:
+def _render_decision(answer: Answer) -> Iterator[str]:
     yield f"{answer['state']} {len(answer['proposal_ids'])}, by {answer['by']}"
     yield from (f"  {id}" for id in answer["proposal_ids"])
     yield from (f"  {one['store']}: {one['error']}" for one in answer["outcomes"] if one.get("error"))

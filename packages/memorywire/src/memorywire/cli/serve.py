@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memorywire.cli.app import opened_house, remarks
+from memorywire.cli.app import open_app, store_notes
 from memorywire.cli.context import CliContext, of_everybody
-from memorywire.cli.dream_options import of_the_background, tended
+from memorywire.cli.dream import background_options, override_background
 from memorywire.cli.mounts import add_mount_options, prepare_mounts
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
@@ -74,11 +74,11 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
 @click.option("--oidc-audience", metavar="NAME", help="For whom the provider made them.")
 @click.option("--oidc-keys", metavar="FILE|URL", help="The public keys of the provider, as JWKS.")
 @add_mount_options
-@of_the_background
+@background_options
 @click.option("--demo", is_flag=True, help="Serve a small world made up for the purpose, to look around in.")
 @click.option("--quiet", is_flag=True, help="Do not write a line for each request to standard error.")
 @of_everybody
-def command(
+def serve_command(
     cli: CliContext,
     host: str,
     port: int,
@@ -102,10 +102,10 @@ def command(
     """
     import asyncio
 
-    from memorywire.cli.demo_serve import demo_desk
-    from memorywire.cli.extras import needed
+    from memorywire.cli.demo import open_demo
+    from memorywire.cli.hints import require_extra
 
-    with needed("server"):
+    with require_extra("server"):
         from memorywire.server.http.endpoint import Limits
         from memorywire.server.http.observe import to_stderr
         from memorywire.server.http.serve import Address, Serving
@@ -116,7 +116,7 @@ def command(
     limits = Limits(body=max_body, rate=rate, connections=max_connections)
     address = Address(host=host, port=port, hosts=hosts, proxies=proxies)
     doors = _Doors(address, _provider(**rest), limits, added)
-    with needed("oidc"), demo_desk(cli) if demo else nullcontext(cli) as at:
+    with require_extra("oidc"), open_demo(cli) if demo else nullcontext(cli) as at:
         serving = Serving(
             address=doors.address,
             limits=limits,
@@ -127,7 +127,7 @@ def command(
             provider=doors.provider,
         )
         with json_logs(to_stderr) if cli.as_json else nullcontext():
-            asyncio.run(_serve(at, serving, doors, tended(at.settings.sleep, **background)))
+            asyncio.run(_serve(at, serving, doors, override_background(at.settings.sleep, **background)))
 
 
 def _provider(
@@ -150,8 +150,8 @@ async def _serve(
     from memorywire.journal.operators import any_operator
     from memorywire.server.http.serve import serve
 
-    async with opened_house(cli.settings) as container:
-        for line in remarks(cli.settings.stores):
+    async with open_app(cli.settings) as container:
+        for line in store_notes(cli.settings.stores):
             _remark(line, as_json=cli.as_json)
         doors.guarded = container.journal is None or await container.journal.file.read(any_operator)
         doors.tending = Tending(container, sleep)

@@ -18,14 +18,14 @@ T = TypeVar("T")
 
 
 @click.group("shards")
-def command() -> None:
+def shards_command() -> None:
     """Spread agents over several Postgres databases.
 
     The store is the directory: shards+postgresql://user@host/database.
     """
 
 
-@command.command("add")
+@shards_command.command("add")
 @click.argument("name")
 @click.argument("url")
 @of_everybody
@@ -46,7 +46,7 @@ def add(cli: CliContext, name: str, url: str) -> None:
     cli.show(_in_directory(cli, work), lambda said: [f"added shard {said['name']}"])
 
 
-@command.command("move")
+@shards_command.command("move")
 @click.argument("buckets", metavar="BUCKET...", nargs=-1, required=True, type=click.IntRange(0, 1023))
 @click.option("--to", "name", metavar="NAME", required=True, help="The shard that is to keep them.")
 @of_everybody
@@ -68,7 +68,7 @@ def move(cli: CliContext, buckets: tuple[int, ...], name: str) -> None:
     cli.show(_in_directory(cli, work), _moved)
 
 
-@command.command("status")
+@shards_command.command("status")
 @of_everybody
 def status(cli: CliContext) -> None:
     """Show the shards, how many buckets each keeps, and what is on its way."""
@@ -88,7 +88,7 @@ def status(cli: CliContext) -> None:
     cli.show(_in_directory(cli, work), _standing)
 
 
-@command.command("bucket")
+@shards_command.command("bucket")
 @click.argument("agents", metavar="AGENT...", nargs=-1, required=True)
 @of_everybody
 def bucket(cli: CliContext, agents: tuple[str, ...]) -> None:

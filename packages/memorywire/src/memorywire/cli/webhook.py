@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memorywire.cli.app import in_journal, which_agents
+from memorywire.cli.app import run_in_journal, which_agents
 from memorywire.cli.context import PERSON, Answer, CliContext, scoped
 from memorywire.cli.terminal import moment, safe, table, terminal_width, without_secrets
 from memorywire.model.clock import system_clock
@@ -19,19 +19,19 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
 
 
 @click.group("webhook")
-def command() -> None:
+def webhook_command() -> None:
     """Tell other programs of every change: signed, in order, and again until it is taken."""
 
 
-@command.command("add")
+@webhook_command.command("add")
 @click.argument("url")
 @which_agents
 @scoped("tenant")
 def add(cli: CliContext, url: str, agents: tuple[str, ...]) -> None:
     """Tell URL of what happens from now on, and print the secret that signs it, once."""
-    from memorywire.cli.extras import needed
+    from memorywire.cli.hints import require_extra
 
-    with needed("server"):
+    with require_extra("server"):
         from memorywire.server.webhooks import check_address, new_secret
     from memorywire.journal.webhooks import Webhook
 
@@ -55,11 +55,11 @@ def add(cli: CliContext, url: str, agents: tuple[str, ...]) -> None:
         await journal.write_by(partial(webhooks.add, webhook=webhook, drafts=[told]))
         return webhook
 
-    made = in_journal(cli.here, work)
+    made = run_in_journal(cli.here, work)
     cli.show({"id": made.id, "url": without_secrets(made.url), "secret": made.secret}, _added)
 
 
-@command.command("list")
+@webhook_command.command("list")
 @scoped("tenant")
 def list_(cli: CliContext) -> None:
     """Show every webhook: how far it was told, and what is wrong."""
@@ -69,12 +69,12 @@ def list_(cli: CliContext) -> None:
 
         return await journal.file.read(webhooks.webhooks)
 
-    known = in_journal(cli.here, work)
+    known = run_in_journal(cli.here, work)
     shown = [_shown(webhook) for webhook in known if cli.named in (None, webhook.tenant)]
     cli.show({"webhooks": shown}, _lines)
 
 
-@command.command("letters")
+@webhook_command.command("letters")
 @click.argument("id")
 @scoped("tenant")
 def letters(cli: CliContext, id: str) -> None:
@@ -86,7 +86,7 @@ def letters(cli: CliContext, id: str) -> None:
         await _check_tenant(journal, id, cli.named)
         return await journal.file.read(partial(webhooks.letters, id=id))
 
-    found = in_journal(cli.here, work)
+    found = run_in_journal(cli.here, work)
     answer: Answer = {"letters": [{"event": one.event, "at": one.at, "error": one.error} for one in found]}
     cli.show(
         answer,
@@ -96,7 +96,7 @@ def letters(cli: CliContext, id: str) -> None:
     )
 
 
-@command.command("remove")
+@webhook_command.command("remove")
 @click.argument("id")
 @scoped("tenant")
 def remove(cli: CliContext, id: str) -> None:
@@ -109,7 +109,7 @@ def remove(cli: CliContext, id: str) -> None:
         told = webhooks.draft_about(id, "removed", tenant=cli.tenant, actor=PERSON, at=system_clock())
         await journal.write_by(partial(webhooks.remove, id=id, drafts=[told]))
 
-    in_journal(cli.here, work)
+    run_in_journal(cli.here, work)
     cli.show({"id": id, "removed": True}, lambda said: [f"removed {said['id']}"])
 
 
