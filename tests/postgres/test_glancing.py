@@ -5,14 +5,13 @@ from dataclasses import replace
 import pytest
 
 from memorywire.model.query import Query
-from memorywire.stores.postgres.glancing import glance
 from memorywire.stores.postgres.store import PostgresStore
 from memorywire.testing.samples import a_query, a_record, a_scope, compare, end, ids, keep
 from tests.postgres.desk import opened, run
 
 
 async def _at_a_glance(store: PostgresStore, query: Query) -> list[str] | None:
-    found = await glance(store.database, store._searcher, query, 9, {})
+    found = await store._searcher.search_cached(store.database, query, 9, {})
     return None if found is None else ids(found)
 
 

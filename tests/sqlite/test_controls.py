@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from memorywire.index.agent_index import AgentIndex
+from memorywire.index.arrays import Selection
+from memorywire.index.cache import IndexCache
 from memorywire.stores.contract import Store
 from memorywire.stores.sqlite import pushdown
-from memorywire.stores.sqlite.agent_index import AgentIndex
-from memorywire.stores.sqlite.index_cache import IndexCache
-from memorywire.stores.sqlite.selection import Selection
 from memorywire.stores.sqlite.sql import QUERIES
 from memorywire.testing import changing, finding, sharing
 from memorywire.testing.expect import Broken
@@ -84,6 +84,6 @@ def test_a_query_without_a_predicate_is_caught(
 )
 def test_a_search_that_filters_after_ranking_is_caught(claim: Claim, monkeypatch: pytest.MonkeyPatch) -> None:
     assert _holds(claim)
-    monkeypatch.setattr(IndexCache, "whose", lambda index_cache, scope: (scope.tenant, scope.agent, None))
-    monkeypatch.setattr(AgentIndex, "matching", lambda agent_index, where: Selection.of_all(len(agent_index)))
+    monkeypatch.setattr(IndexCache, "choose_owner", lambda indexes, scope: (scope.tenant, scope.agent, None))
+    monkeypatch.setattr(AgentIndex, "select", lambda index, where: Selection.of_all(len(index)))
     assert not _holds(claim)

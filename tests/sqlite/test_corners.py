@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from memorywire.client.memory import Memory
+from memorywire.index import agent_index
 from memorywire.model.record import Record, Scope
 from memorywire.stores.contract import Store
 from memorywire.stores.memory import MemoryStore
-from memorywire.stores.sqlite import agent_index as agent_index
-from memorywire.stores.sqlite import user_index as user_index
+from memorywire.stores.sqlite import search
 from memorywire.testing.samples import (
     NOW,
     SPACE,
@@ -61,8 +61,8 @@ def test_a_small_user_sees_every_change_at_once(tmp_path: Path):
 
 @pytest.fixture
 def _few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (agent_index, user_index):
-        monkeypatch.setattr(module, "SMALL", _FEW)
+    for module in (agent_index, search):
+        monkeypatch.setattr(module, "SMALL_INDEX", _FEW)
 
 
 def _said(scope: Scope, user: str | None, count: int, seed: int) -> list[Record]:
@@ -141,7 +141,7 @@ def test_a_small_user_is_found_without_loading_what_others_have(tmp_path: Path) 
             await _keep(both, _said(scope, "ana", _FEW, 2))
             await _same_answers(both, replace(scope, user="ana"), 3)
             await _same_answers(both, replace(scope, user="nobody"), 3)
-            assert tested._shelves.seen(scope.tenant, scope.agent) == 0
+            assert tested._indexes.head(scope.tenant, scope.agent) == 0
 
     run(story())
 
@@ -157,14 +157,14 @@ def test_a_user_who_has_much_is_found_among_the_others(tmp_path: Path) -> None:
             for turn in range(4):  # from few to many
                 await _keep(both, _said(scope, "ana", 10, 10 + turn))
                 await _same_answers(both, replace(scope, user="ana"), turn)
-            assert tested._shelves.seen(scope.tenant, scope.agent) > 0
-            assert len(tested._shelves) == 1
+            assert tested._indexes.head(scope.tenant, scope.agent) > 0
+            assert len(tested._indexes) == 1
 
     run(story())
 
 
 @pytest.mark.usefixtures("_few_are_many")
-def test_small_shelves_leave_before_a_large_one(tmp_path: Path) -> None:
+def test_small_indexes_leave_before_a_large_one(tmp_path: Path) -> None:
     scope = a_scope()
 
     async def story() -> None:
@@ -174,8 +174,8 @@ def test_small_shelves_leave_before_a_large_one(tmp_path: Path) -> None:
                 await keep(tested, *_said(scope, user, 20, number))
             asked = [a_query(replace(scope, user=user), "word1") for user in (None, *users)]
             first = [await tested.search(query, 5) for query in asked]
-            assert tested._shelves.seen(scope.tenant, scope.agent) > 0
-            assert 2 <= len(tested._shelves) < len(users)
+            assert tested._indexes.head(scope.tenant, scope.agent) > 0
+            assert 2 <= len(tested._indexes) < len(users)
             assert [await tested.search(query, 5) for query in asked] == first
 
     run(story())

@@ -11,11 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memorywire.client.memory import Memory
+from memorywire.index import agent_index, postings
 from memorywire.model.errors import Conflict
-from memorywire.stores.sqlite import agent_index as agent_index
-from memorywire.stores.sqlite import compactor as packer
-from memorywire.stores.sqlite import postings
-from memorywire.stores.sqlite import segments as packing
+from memorywire.stores.sqlite import segments
 from memorywire.testing.words import WordEmbedder
 from tests.sqlite.desk import run
 
@@ -27,15 +25,14 @@ OPERATIONS = ("remember", "remember", "supersede", "forget", "erase", "merge", "
 
 @pytest.fixture(autouse=True, scope="module")
 def _small() -> Iterator[None]:
-    """Few rows are many here: there are packs, gaps to close and runs to join."""
+    """Few rows are many here: there are segments, tombstones and runs to merge."""
     with pytest.MonkeyPatch.context() as patch:
         for module, name, few in (
-            (packing, "ROWS", 6),
-            (packing, "LEAST", 2),
-            (packer, "LEAST", 2),
-            (agent_index, "_MOST_GAPS", 3),
-            (agent_index, "SMALL", 9),
-            (postings, "_SHORTEST_TAIL", 20),
+            (segments, "SEGMENT_ROWS", 6),
+            (segments, "MIN_ROWS", 2),
+            (agent_index, "_MAX_TOMBSTONES", 3),
+            (agent_index, "SMALL_INDEX", 9),
+            (postings, "_MAX_TAIL", 20),
         ):
             patch.setattr(module, name, few)
         yield

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memorywire.index.vectors import to_float16, to_float32
 from memorywire.model.space import Space
-from memorywire.stores.sqlite.float16 import narrowed, widened
 from memorywire.stores.sqlite.rows import _half
 
 _numbers = st.lists(st.floats(-1.0, 1.0, width=32), min_size=1, max_size=20)
@@ -18,13 +18,13 @@ _numbers = st.lists(st.floats(-1.0, 1.0, width=32), min_size=1, max_size=20)
 @given(_numbers)
 def test_arrays_and_plain_python_round_alike(numbers: list[float]) -> None:
     vector = struct.pack(f"<{len(numbers)}f", *numbers)
-    assert struct.pack(f"<{len(numbers)}e", *numbers) == narrowed(vector)
+    assert struct.pack(f"<{len(numbers)}e", *numbers) == to_float16(vector)
 
 
 @given(_numbers)
 def test_what_was_made_wide_is_narrowed_to_the_same_again(numbers: list[float]) -> None:
-    halves = narrowed(struct.pack(f"<{len(numbers)}f", *numbers))
-    assert narrowed(widened(np.frombuffer(halves, "<u2")).tobytes()) == halves
+    halves = to_float16(struct.pack(f"<{len(numbers)}f", *numbers))
+    assert to_float16(to_float32(np.frombuffer(halves, "<u2")).tobytes()) == halves
 
 
 def test_a_process_without_arrays_keeps_the_same_bits() -> None:

@@ -7,15 +7,12 @@ from typing import Any
 
 import pytest
 
+from memorywire.index.batch import Batch
 from memorywire.model.change import Change
 from memorywire.model.query import Scored
 from memorywire.model.record import Record, Scope, Standing
 from memorywire.stores.memory import MemoryStore
-from memorywire.stores.sqlite import SqliteStore
-from memorywire.stores.sqlite import agent_index as agent_index
-from memorywire.stores.sqlite import compactor as packer
-from memorywire.stores.sqlite import segments as packing
-from memorywire.stores.sqlite.batch import Batch
+from memorywire.stores.sqlite import SqliteStore, search, segments
 from memorywire.stores.sqlite.rows import term_hash
 from memorywire.stores.sqlite.sql import QUERIES
 from memorywire.testing.samples import (
@@ -36,10 +33,9 @@ COUNT = 200
 
 @pytest.fixture(autouse=True)
 def _small_packs(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (packing, packer, agent_index):
-        monkeypatch.setattr(module, "ROWS", 40)
-    for module in (packing, packer):
-        monkeypatch.setattr(module, "LEAST", 5)
+    for module in (segments, search):
+        monkeypatch.setattr(module, "SEGMENT_ROWS", 40)
+    monkeypatch.setattr(segments, "MIN_ROWS", 5)
 
 
 def _record(number: int, **more: Any) -> Record:
@@ -151,11 +147,11 @@ def test_the_next_pack_is_found_by_as_many_questions_however_many_there_are(tmp_
                 with store.file.readers.borrow() as db:
                     statements: list[str] = []
                     db.exec_trace = lambda _, sql, bound, told=statements: told.append(sql) or True
-                    made = packing.next_pack(db, name, SPACE.dimension)
+                    made = segments.build_segment(db, name, SPACE.dimension)
                     db.exec_trace = None
                 assert made is not None
                 asked.append(len(statements))
-                await store.file.write(lambda db, made=made: packing.keep(db, name, made))
+                await store.file.write(lambda db, made=made: segments.write_segment(db, name, made))
         return {*asked}
 
     assert len(run(main())) == 1
@@ -185,9 +181,9 @@ def test_room_is_made_for_what_is_not_packed_too(tmp_path: Path) -> None:
 
     async def main() -> None:
         async with opened(path) as store:
-            taken = store._shelves.take(AGENT.tenant, AGENT.agent)
+            taken = store._indexes.take(AGENT.tenant, AGENT.agent)
             with taken as empty, store.file.readers.borrow() as db:
-                assert empty._about(db) == COUNT
+                assert empty._estimate_size(db) == COUNT
 
     run(main())
 
@@ -217,7 +213,7 @@ def test_an_erased_memory_takes_its_pack_with_it_and_the_rest_is_packed_again(tm
         word = term_hash("50")
         trace = word.to_bytes(8, "little", signed=True)
         stored = rows(path, "SELECT data FROM pack ORDER BY since")
-        packed = [Batch.unpacked(data[4:]) for (data,) in stored]  # behind the checksum
+        packed = [Batch.from_bytes(data[4:]) for (data,) in stored]  # behind the checksum
         assert [word in batch.entries.term for batch in packed] == [False, True, False, False, False]
         assert bytes_on_disk(tmp_path).count(trace) >= 2
         async with opened(path) as store:
@@ -241,14 +237,14 @@ def test_a_pack_made_before_an_erasure_is_not_kept_after_it(tmp_path: Path) -> N
     async def main() -> list[int]:
         async with opened(path) as store:
             await _write(_kept(0, 60), store)
-            made = await store.file.read(lambda db: packing.next_pack(db, name, SPACE.dimension))
+            made = await store.file.read(lambda db: segments.build_segment(db, name, SPACE.dimension))
             assert made is not None
             await store.write(a_change(AGENT, erase=("m0003",)))
-            await store.file.write(lambda db: packing.keep(db, name, made))
+            await store.file.write(lambda db: segments.write_segment(db, name, made))
             after = len(_packs(path))
-            again = await store.file.read(lambda db: packing.next_pack(db, name, SPACE.dimension))
+            again = await store.file.read(lambda db: segments.build_segment(db, name, SPACE.dimension))
             assert again is not None
-            await store.file.write(lambda db: packing.keep(db, name, again))
+            await store.file.write(lambda db: segments.write_segment(db, name, again))
             return [after, len(_packs(path))]
 
     assert run(main()) == [0, 1]

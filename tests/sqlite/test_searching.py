@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from memorywire.index import agent_index, arrays, postings, ranking
+from memorywire.index.batch import ENTRY
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.query import Query, Scored
+from memorywire.model.query import Enough, Query, Scored
 from memorywire.model.record import MemoryType, Record, Scope, Standing
-from memorywire.stores.contract import Enough, Store
+from memorywire.stores.contract import Store
 from memorywire.stores.memory import MemoryStore
-from memorywire.stores.sqlite import SqliteStore, best, postings, ranking
-from memorywire.stores.sqlite import agent_index as agent_index
-from memorywire.stores.sqlite.batch import ENTRY
+from memorywire.stores.sqlite import SqliteStore
 from memorywire.testing.samples import (
     NOW,
     SPACE,
@@ -101,9 +101,9 @@ async def _keep_all(store_: Store, kept: Sequence[Record], seed: int) -> None:
 def shelves_are(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """As they are while there are few memories, and as they are when there are many."""
     if request.param == "large":
-        monkeypatch.setattr(agent_index, "SMALL", 24)
-        monkeypatch.setattr(ranking, "FEW", 0)
-        monkeypatch.setattr(best, "FEW", 0)
+        monkeypatch.setattr(agent_index, "SMALL_INDEX", 24)
+        monkeypatch.setattr(ranking, "SMALL_SELECTION", 0)
+        monkeypatch.setattr(arrays, "SMALL_SELECTION", 0)
 
 
 @pytest.mark.usefixtures("shelves_are")
@@ -198,7 +198,7 @@ def test_a_search_while_others_write_never_shows_half_a_change(tmp_path: Path) -
     run(main())
 
 
-def test_shelves_that_do_not_fit_leave_and_come_back(tmp_path: Path) -> None:
+def test_indexes_that_do_not_fit_leave_and_come_back(tmp_path: Path) -> None:
     scopes = [a_scope() for _ in range(6)]
 
     async def main() -> None:
@@ -206,7 +206,7 @@ def test_shelves_that_do_not_fit_leave_and_come_back(tmp_path: Path) -> None:
             for number, scope in enumerate(scopes):
                 await _keep_all(tested, _lives(scope, 100, number), number)
             first = [await tested.search(_queries(scope, 1)[0], 9) for scope in scopes]
-            assert 1 <= len(tested._shelves) < len(scopes)
+            assert 1 <= len(tested._indexes) < len(scopes)
             assert first == [await tested.search(_queries(scope, 1)[0], 9) for scope in scopes]
 
     run(main())
@@ -219,15 +219,15 @@ def test_a_shelf_that_fills_the_memory_alone_is_still_used(tmp_path: Path) -> No
         async with opened(tmp_path / "m.db", memory=1) as tested:
             await _keep_all(tested, _lives(scope, 50, 1), 1)
             assert len(await tested.search(_queries(scope, 1)[0], 9)) == 9
-            assert len(tested._shelves) == 1
+            assert len(tested._indexes) == 1
 
     run(main())
 
 
 @pytest.mark.usefixtures("shelves_are")
 def test_gaps_left_by_ended_records_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agent_index, "_MOST_GAPS", 8)
-    monkeypatch.setattr(postings, "_SHORTEST_TAIL", 64)
+    monkeypatch.setattr(agent_index, "_MAX_TOMBSTONES", 8)
+    monkeypatch.setattr(postings, "_MAX_TAIL", 64)
     scope = a_scope()
     oracle = MemoryStore(SPACE)
 
@@ -244,7 +244,7 @@ def test_gaps_left_by_ended_records_are_closed(tmp_path: Path, monkeypatch: pyte
                         await end(one, record)
                 for query in _queries(scope, part):
                     _same(await tested.search(query, 20), await oracle.search(query, 20))
-            with tested._shelves.take(scope.tenant, scope.agent) as held:
+            with tested._indexes.take(scope.tenant, scope.agent) as held:
                 assert len(held) < 100
                 assert held.nbytes < 40_000
 

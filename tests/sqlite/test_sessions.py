@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from memorywire.index import sessions
 from memorywire.model.record import Record, Scope
 from memorywire.stores.memory import MemoryStore
-from memorywire.stores.sqlite import sessions
 from memorywire.testing.samples import (
     NOW,
     SPACE,
@@ -55,7 +55,7 @@ def test_neighbours_are_those_the_oracle_sees(
     one_by_one: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sessions, "_FEW", 64 if one_by_one else 0)
+    monkeypatch.setattr(sessions, "_MAX_INSERTS", 64 if one_by_one else 0)
     scope, dice = a_scope(), random.Random(4)
     kept: list[Record] = []
 

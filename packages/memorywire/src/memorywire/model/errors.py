@@ -230,6 +230,14 @@ class StoreCorrupt(StoreError):
     code = "store_corrupt"
 
 
+DAMAGED_FIX = "see what is damaged with: memorywire doctor; then restore a backup"
+
+
+def corrupt_row(id: str, error: Exception) -> StoreCorrupt:
+    """The error of a row that cannot be read."""
+    return StoreCorrupt(f"the row of {id} is damaged: {error!r}", fix=DAMAGED_FIX)
+
+
 class StoreNewer(StoreError):
     code = "store_newer"
 

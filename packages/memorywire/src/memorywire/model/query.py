@@ -1,6 +1,6 @@
 """What a store is asked to rank, and what it answers."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from memorywire.model.record import Record
 from memorywire.model.values import dataclass
@@ -42,3 +42,15 @@ class Scored:
     record: Record
     score: float
     signals: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Enough:
+    """When a store may stop: after `most` candidates, or at the first whose score does not reach the `level`.
+
+    `level` is given the score and the signals of the best candidate, and whether all are turns of sessions.
+    It counts only where all candidates are admitted by the same rule.
+    """
+
+    most: int
+    level: Callable[[float, Mapping[str, float], bool], float]

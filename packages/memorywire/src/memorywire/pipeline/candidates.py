@@ -8,7 +8,7 @@ from functools import partial
 from memorywire.model.answers import Outcome
 from memorywire.model.capabilities import Feature
 from memorywire.model.errors import StoreUnavailable
-from memorywire.model.query import Query, Scored
+from memorywire.model.query import Enough, Query, Scored
 from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
 from memorywire.model.requests import Fusion, Recall
 from memorywire.model.values import dataclass, replaced
@@ -20,7 +20,7 @@ from memorywire.search.fuse import Fused, Ranking, Rules, fuse
 from memorywire.search.names import without_names
 from memorywire.search.reference import cosine, floats
 from memorywire.search.relevance import evidence, relevance
-from memorywire.stores.contract import Enough, FallsBack, Fanned, Found, SupportsDeferredQuery
+from memorywire.stores.contract import FallsBack, Fanned, Found, SupportsDeferredQuery
 
 SHORT = 200
 """Up to this many characters, embedding a question is faster than handing it to another thread."""

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from memorywire.model.answers import Hit, NearMiss, Outcome, Recalled
 from memorywire.model.capabilities import Feature
 from memorywire.model.clock import DAY_MS
-from memorywire.model.query import DAMAGED_VECTORS, Query, Scored
+from memorywire.model.query import DAMAGED_VECTORS, Enough, Query, Scored
 from memorywire.model.record import RECALLABLE, Standing
 from memorywire.model.requests import Dedup, DedupMode, Fusion, RankWeights, Recall
 from memorywire.model.values import dataclass, replaced
@@ -28,7 +28,7 @@ from memorywire.search.names import asks_more, names
 from memorywire.search.rank import RECALLS, counts_recalls, rank
 from memorywire.search.subquestions import things
 from memorywire.search.token_budget import pack
-from memorywire.stores.contract import Enough, RecallCounter, Tracker
+from memorywire.stores.contract import RecallCounter, Tracker
 
 Ranker: TypeAlias = Callable[[Sequence[Scored], RankWeights, int], list[Scored]]
 

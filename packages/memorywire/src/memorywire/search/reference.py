@@ -8,12 +8,10 @@ from memorywire.model.query import Query, Scored
 from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
 from memorywire.model.values import dataclass
 from memorywire.search.relevance import (
-    A_NOSE,
     AGO,
     ALIKE,
     ASKING,
     BRIEF,
-    CONTEST,
     FULLER,
     IN_TIME,
     LEADERS,
@@ -26,6 +24,8 @@ from memorywire.search.relevance import (
     SAME_TERMS,
     SPOKE,
     TERMS_COVERED,
+    TIE_MARGIN,
+    TOP,
     brevity,
     evidence,
     idf,
@@ -107,14 +107,14 @@ def rank(candidates: Sequence[Candidate], asked: Vector | None, query: Query, li
     for runner in runners:
         runner.weight *= runner.signals.get("brevity", 1.0) * (1 - ASKING * runner.asks)
     runners.sort(key=lambda runner: runner.place)
-    contest = runners[:CONTEST]
+    contest = runners[:TOP]
     _put_newest_ahead(contest, sought)
     contest.sort(key=lambda runner: runner.place)
     _put_fuller_session_ahead(contest, runners, sought)
     contest.sort(key=lambda runner: runner.place)
     if not query.settled:
         _put_newer_session_ahead(contest, sought)
-    ranked = sorted(contest, key=lambda runner: runner.place) + runners[CONTEST:]
+    ranked = sorted(contest, key=lambda runner: runner.place) + runners[TOP:]
     return [Scored(record=r.record, score=r.score, signals=r.signals) for r in ranked[:limit]]
 
 
@@ -228,7 +228,7 @@ def _put_newest_ahead(contest: Sequence[_Runner], sought: _Sought) -> None:
     by_age = sorted(contest, key=lambda runner: (runner.record.moment, runner.record.id))
     for at, newer in enumerate(by_age):
         passed = [
-            older.weight + A_NOSE
+            older.weight + TIE_MARGIN
             for older in by_age[:at]
             if older.record.moment < newer.record.moment
             and None in (older.session, newer.session)
@@ -261,7 +261,7 @@ def _put_fuller_session_ahead(
         return
     fuller = _covered(second, everybody, sought) - _covered(first, everybody, sought)
     if second.weight + FULLER * fuller > first.weight:
-        second.weight = first.weight + A_NOSE
+        second.weight = first.weight + TIE_MARGIN
         second.signals["fuller"] = 1.0
 
 
@@ -282,7 +282,7 @@ def _put_newer_session_ahead(ranked: Sequence[_Runner], sought: _Sought) -> None
         and LEADERS_TIE * first.weight <= second.weight <= first.weight
         and _same_terms(first, second, sought, LEADERS_SAME_TERMS)
     ):
-        second.weight = first.weight + A_NOSE
+        second.weight = first.weight + TIE_MARGIN
         second.signals["newest"] = 1.0
 
 

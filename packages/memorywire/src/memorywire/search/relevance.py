@@ -45,7 +45,7 @@ ago"."""
 SPOKE = 1.5
 """The factor for words of somebody whom the query names."""
 
-CONTEST = 50
+TOP = 50
 """How many of the best take part when near ties are settled in favour of the newer."""
 
 NEAR_TIE = 0.7
@@ -66,7 +66,7 @@ FULLER = 0.2
 """What it counts, between the two best sessions, that the turns of one hold more of the query's term weight:
 the words of a question are spread over a conversation."""
 
-A_NOSE = 1e-9
+TIE_MARGIN = 1e-9
 """The margin by which the newer of two such memories is put ahead."""
 
 

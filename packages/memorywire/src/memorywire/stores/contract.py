@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Change, Footprint, Version
 from memorywire.model.errors import MemorywireError
-from memorywire.model.query import Query, Scored
+from memorywire.model.query import Enough, Query, Scored
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.values import dataclass
 from memorywire.model.where import Where
@@ -133,18 +133,6 @@ class SupportsChangeLog(Protocol, metaclass=Ability):
     async def vectors(self, tenant: str, versions: Sequence[tuple[str, int]]) -> list[bytes | None]:
         """The vectors of these versions (id, number), as puts bring them; None where there is none."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Enough:
-    """When a store may stop: after `most` candidates, or at the first whose score does not reach the `level`.
-
-    `level` is given the score and the signals of the best candidate, and whether all are turns of sessions.
-    It counts only where all candidates are admitted by the same rule.
-    """
-
-    most: int
-    level: Callable[[float, Mapping[str, float], bool], float]
 
 
 @runtime_checkable

@@ -6,11 +6,10 @@ from dataclasses import replace
 import apsw
 
 from memorywire.model.change import Change
-from memorywire.model.query import Query, Scored
+from memorywire.model.query import Enough, Query, Scored
 from memorywire.model.record import DEMOTED_FACTOR, Record, Scope, Standing
 from memorywire.search.relevance import relevance, weight
 from memorywire.search.text import name_words
-from memorywire.stores.contract import Enough
 from memorywire.stores.graph.edges import Edge, Kind, are_kept, catch_up, forget_erased, hashes, is_current
 from memorywire.stores.graph.walking import Reached, edges_at, namesakes, walk
 from memorywire.stores.sqlite import SqliteStore

@@ -12,12 +12,11 @@ from memorywire.model.space import Space
 from memorywire.model.where import Where
 from memorywire.stores.postgres import applying, reading
 from memorywire.stores.postgres.database import Connection, Database, T, Work, fetch, map_errors
-from memorywire.stores.postgres.glancing import glance
 from memorywire.stores.postgres.location import Location
 from memorywire.stores.postgres.migrate import migrate
 from memorywire.stores.postgres.queries import QUERIES
 from memorywire.stores.postgres.rows import kept
-from memorywire.stores.postgres.searching import Searcher
+from memorywire.stores.postgres.search import Searcher
 
 EXACT = 20_000
 """A scope with no more live memories than this is searched by looking at each of them."""
@@ -116,7 +115,7 @@ class PostgresStore:
         if limit < 1:
             return []
         database, tenant = self._replica or self.database, kept(query.where.scope.tenant)
-        found = await glance(database, self._searcher, query, limit, _SEARCHING)
+        found = await self._searcher.search_cached(database, query, limit, _SEARCHING)
         if found is not None:
             return found
         return await database.look(tenant, lambda db: self._searcher.search(db, query, limit), _SEARCHING)

@@ -15,6 +15,7 @@ from typing import Self, TypeAlias, TypeVar
 import apsw
 
 from memorywire.model.errors import (
+    DAMAGED_FIX,
     InvalidRequest,
     MemorywireError,
     StoreBusy,
@@ -24,7 +25,6 @@ from memorywire.model.errors import (
 from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.gate import require_safe_wal
 from memorywire.stores.sqlite.location import Location
-from memorywire.stores.sqlite.rows import DAMAGED_FIX
 
 Connect: TypeAlias = Callable[[Location], apsw.Connection]
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from memorywire.search.text import EDITION
 from memorywire.stores.sqlite.checksums import CHANGE, RECORD, end_checksum, row_checksum, vector_checksum
 from memorywire.stores.sqlite.migrate import kept_space, migrations, words_of
 from memorywire.stores.sqlite.rows import Row, indexed, record_of
-from memorywire.stores.sqlite.segments import find_damaged_packs
+from memorywire.stores.sqlite.segments import find_damaged_segments
 from memorywire.stores.sqlite.sql import QUERIES
 
 _MOST = 5  # problems are named
@@ -47,7 +47,7 @@ def find_damaged_rows(db: apsw.Connection) -> list[str]:
         _version_problems,
         _change_problems,
         _recall_problems,
-        _pack_problems,
+        _segment_problems,
     )
     return list(islice(chain.from_iterable(check(db) for check in checks), _MOST))
 
@@ -117,9 +117,9 @@ def _term_problem(row: Row) -> str | None:
 
 
 def _vector_problems(batch: Sequence[Row], dimension: int) -> Iterator[str]:
-    from memorywire.stores.sqlite.float16 import sound_vectors  # arrays are slow to load
+    from memorywire.index.vectors import decode_vectors  # numpy is slow to load
 
-    _, _, damaged = sound_vectors([row[-2] for row in batch], dimension)
+    _, _, damaged = decode_vectors([row[-2] for row in batch], dimension)
     for row, is_damaged in zip(batch, damaged.tolist(), strict=True):
         if is_damaged:
             yield f"version {row[4]} of {row[3]}: its vector is not of length one"
@@ -138,8 +138,8 @@ def _recall_problems(db: apsw.Connection) -> Iterator[str]:
         yield f"the count of recalls of {id} is damaged"
 
 
-def _pack_problems(db: apsw.Connection) -> Iterator[str]:
-    for agent in find_damaged_packs(db):
+def _segment_problems(db: apsw.Connection) -> Iterator[str]:
+    for agent in find_damaged_segments(db):
         yield f"a part of the search index of {agent} is damaged, and is not used"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from memorywire.model.record import Json
 from memorywire.model.values import dataclass
-from memorywire.model.where import EVERYTHING, Compare, Filter, Operator, Where
+from memorywire.model.where import Compare, Filter, Operator, Where
 from memorywire.stores.compiling import ORDER, Compiler, NoSql, checked
 from memorywire.stores.sqlite.rows import Bindings
 
@@ -92,11 +92,6 @@ def conditions(where: Where) -> Conditions:
     rest = compiler.take(where.filter)
     parts = [*_scope_and_life(where, compiler.bindings), *compiler.parts]
     return Conditions(" AND ".join(parts), compiler.bindings, rest, past=where.as_of is not None)
-
-
-def needs_rows(where: Where) -> bool:
-    """Whether the condition reads fields that the in-memory index does not have."""
-    return where.filter != EVERYTHING or where.idle_since is not None or where.confidence_below is not None
 
 
 def _scope_and_life(where: Where, bindings: Bindings) -> list[str]:

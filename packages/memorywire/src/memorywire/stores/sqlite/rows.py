@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from memorywire.model.change import Change, EndReason, Put, Version
-from memorywire.model.errors import InvalidRequest, StoreCorrupt
+from memorywire.model.errors import InvalidRequest, corrupt_row
 from memorywire.model.jsontext import decoded, encoder
 from memorywire.model.kv import saying
 from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
@@ -45,8 +45,6 @@ _TYPES = {kind.value: kind for kind in MemoryType}
 _STANDINGS = {standing.value: standing for standing in Standing}
 _TRUSTS = {trust.value: trust for trust in Trust}
 _REASONS = {reason.value: reason for reason in EndReason}
-
-DAMAGED_FIX = "see what is damaged with: memorywire doctor; then restore a backup"
 
 # Where these stand in the view `record`.
 _ID, _NUMBER, _CONTENT, _POSITION = 3, 4, 21, 23
@@ -165,12 +163,7 @@ def record_of(row: Row, seen: Seen = as_written) -> Record:
     try:
         return _decoded(row, seen)
     except (KeyError, ValueError, TypeError) as error:
-        raise damaged_row(row[_ID], error) from error
-
-
-def damaged_row(id: str, error: Exception) -> StoreCorrupt:
-    """What is said of a row that cannot be read."""
-    return StoreCorrupt(f"the row of {id} is damaged: {error!r}", fix=DAMAGED_FIX)
+        raise corrupt_row(row[_ID], error) from error
 
 
 def _decoded(row: Row, seen: Seen) -> Record:
@@ -214,7 +207,7 @@ def version_of(row: Row) -> Version:
     began, ended, reason, into, began_at, began_by, ended_at, ended_by = row[_FIRST_OF_CHAIN:]
     erased = row[_CONTENT] is None
     if reason is not None and reason not in _REASONS:
-        raise damaged_row(row[_ID], ValueError(reason))
+        raise corrupt_row(row[_ID], ValueError(reason))
     return Version(
         id=row[_ID],
         number=row[_NUMBER],
@@ -291,9 +284,9 @@ def _half(vector: bytes | None, space: Space) -> bytes | None:
 
 @cache
 def _narrowing() -> Callable[[bytes], bytes]:
-    from memorywire.stores.sqlite.float16 import narrowed
+    from memorywire.index.vectors import to_float16
 
-    return narrowed
+    return to_float16
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -1,35 +1,50 @@
-"""Packs: parts of an agent's search index kept in the file, so that opening it need not read every row.
+"""Segments: parts of an agent's search index stored in the file, so that loading it need not read every row.
 
-A pack holds what a stretch of the agent's changes began, as far as it was current when the pack was made. It
-is a cache: what ended since is taken out again by whoever loads it, a stretch without a pack is read from its
-rows, and erasing a memory deletes the pack it was in.
+A segment holds what a range of the agent's changes began, as far as it was current when the segment was made.
+It is a cache: a loader removes what has ended since, reads a range without a segment from its rows, and
+erasing a memory deletes its segment. The compactor makes segments in the background. The table of segments is
+called `pack` in the file.
 """
 
+import asyncio
 import struct
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import apsw
 
+from memorywire.index.cache import IndexCache
+from memorywire.model.change import Change
+from memorywire.model.errors import StoreError
+from memorywire.model.space import Space
 from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.checksums import row_checksum
+from memorywire.stores.sqlite.file import SqliteFile
+from memorywire.stores.sqlite.migrate import refuse_if_reembedded
 from memorywire.stores.sqlite.rows import Bindings, Row
 from memorywire.stores.sqlite.sql import QUERIES
 
-if TYPE_CHECKING:  # arrays are loaded by whoever makes or reads a pack
-    from memorywire.stores.sqlite.batch import Batch
+if TYPE_CHECKING:  # numpy is loaded when a segment is made or read
+    from memorywire.index.batch import Batch
 
 FORMAT = 2
-"""The format of packs; a pack of another format is ignored. From 2 on, a pack begins with a checksum."""
+"""The format of segments; others are ignored. From 2 on, a segment begins with a checksum."""
 
 _CHECKSUM = struct.Struct("<I")
 
-ROWS = 1024
-"""This many rows make a pack at the end of an agent's past; fewer are read one by one."""
+SEGMENT_ROWS = 1024
+"""This many rows make a segment at the end of an agent's changes; fewer are read one by one."""
 
-LEAST = 256
-"""This many rows make a pack in a gap, where another pack was deleted."""
+MIN_ROWS = 256
+"""This many rows make a segment between others, where one was deleted."""
+
+_MAX_AGENTS = 4096  # that are counted at a time; one that is dropped gets segments when it is searched
+_PAUSE_SECONDS = 0.25  # after a bulk write: compaction during one made it a seventh slower (decision 33)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,79 +59,153 @@ class Segment:
     @property
     def batch(self) -> "Batch | None":
         """Its rows; None when nothing of it was current."""
-        from memorywire.stores.sqlite.batch import Batch
+        from memorywire.index.batch import Batch
 
-        return Batch.unpacked(self.data) if self.data else None
+        return Batch.from_bytes(self.data) if self.data else None
 
 
-def segments(db: apsw.Connection, name: Bindings) -> Iterator[Segment]:
-    """The agent's packs in order; they do not overlap, but there may be gaps."""
+def read_segments(db: apsw.Connection, name: Bindings) -> Iterator[Segment]:
+    """The agent's segments in order; they do not overlap, but there may be gaps between them."""
     for since, upto, seen, data in db.execute(QUERIES["packs"], name | {"format": FORMAT}):
-        pack = Segment(since, upto, seen, data[_CHECKSUM.size :])
-        if data[: _CHECKSUM.size] == _checksum(pack, name):  # else its rows are read one by one
-            yield pack
+        segment = Segment(since, upto, seen, data[_CHECKSUM.size :])
+        if data[: _CHECKSUM.size] == _checksum(segment, name):  # else its rows are read one by one
+            yield segment
 
 
-def find_damaged_packs(db: apsw.Connection) -> Iterator[str]:
-    """The agents with a pack that does not match its checksum, one for each such pack."""
+def find_damaged_segments(db: apsw.Connection) -> Iterator[str]:
+    """The agents with a segment that does not match its checksum, one for each such segment."""
     for tenant, agent, since, upto, seen, data in db.execute(QUERIES["all_packs"], {"format": FORMAT}):
-        pack = Segment(since, upto, seen, data[_CHECKSUM.size :])
-        if data[: _CHECKSUM.size] != _checksum(pack, {"tenant": tenant, "agent": agent}):
+        segment = Segment(since, upto, seen, data[_CHECKSUM.size :])
+        if data[: _CHECKSUM.size] != _checksum(segment, {"tenant": tenant, "agent": agent}):
             yield agent
 
 
-def stretches(db: apsw.Connection, name: Bindings) -> list[Row]:
-    """The commit sequences (since, up to) that each of the agent's packs covers, in order."""
-    found: list[Row] = db.execute(QUERIES["pack_stretches"], name | {"format": FORMAT}).fetchall()
-    return found
+def read_ranges(db: apsw.Connection, name: Bindings) -> list[Row]:
+    """The commit sequences (since, up to) that each of the agent's segments covers, in order."""
+    ranges: list[Row] = db.execute(QUERIES["pack_stretches"], name | {"format": FORMAT}).fetchall()
+    return ranges
 
 
-def began(db: apsw.Connection, name: Bindings, since: int, upto: int) -> Iterator[Row]:
+def read_begun(db: apsw.Connection, name: Bindings, since: int, upto: int) -> Iterator[Row]:
     """The current versions that the agent's changes after `since` up to `upto` began."""
     return db.execute(QUERIES["index_began"], name | {"seen": since, "upto": upto})
 
 
-def next_pack(db: apsw.Connection, name: Bindings, dimension: int) -> Segment | None:
-    """A pack that is worth making, if any, inside a snapshot of the caller's."""
+def build_segment(db: apsw.Connection, name: Bindings, dimension: int) -> Segment | None:
+    """A segment that is worth making, if any, inside a snapshot of the caller's."""
     seen = int(db.execute(QUERIES["head"]).get)
-    stretch = _stretch(db, name, seen)
-    if stretch is None:
+    found = _find_range(db, name, seen)
+    if found is None:
         return None
-    from memorywire.stores.sqlite.batch import Batch
+    from memorywire.index.batch import Batch
 
-    rows = list(began(db, name, *stretch))
-    return Segment(*stretch, seen, Batch.of(rows, dimension).packed() if rows else b"")
-
-
-def keep(db: apsw.Connection, name: Bindings, pack: Segment) -> None:
-    """Write a pack, inside a transaction, unless something of the agent was erased since it was made."""
-    if not db.execute(QUERIES["erased_since"], name | {"seen": pack.seen}).get:
-        data = _checksum(pack, name) + pack.data
-        made: Bindings = {"since": pack.since, "upto": pack.upto, "seen": pack.seen, "data": data}
-        db.execute(QUERIES["keep_pack"], name | made | {"format": FORMAT})
+    rows = list(read_begun(db, name, *found))
+    return Segment(*found, seen, Batch.from_rows(rows, dimension).to_bytes() if rows else b"")
 
 
-def _checksum(pack: Segment, name: Bindings) -> bytes:
-    """The checksum of a pack, its place in the past, and the agent it is of."""
-    place = (pack.since, pack.upto, pack.seen, name["tenant"], name["agent"])
-    return _CHECKSUM.pack(crc32(pack.data, row_checksum(place)))
+def write_segment(db: apsw.Connection, name: Bindings, segment: Segment) -> None:
+    """Write a segment inside a transaction, unless something of the agent was erased since it was made."""
+    if not db.execute(QUERIES["erased_since"], name | {"seen": segment.seen}).get:
+        data = _checksum(segment, name) + segment.data
+        row: Bindings = {"since": segment.since, "upto": segment.upto, "seen": segment.seen, "data": data}
+        db.execute(QUERIES["keep_pack"], name | row | {"format": FORMAT})
 
 
-def _stretch(db: apsw.Connection, name: Bindings, head: int) -> tuple[int, int] | None:
-    """The first stretch of changes without a pack that began enough rows."""
+def _checksum(segment: Segment, name: Bindings) -> bytes:
+    """The checksum of a segment, its range, and the agent it belongs to."""
+    head = (segment.since, segment.upto, segment.seen, name["tenant"], name["agent"])
+    return _CHECKSUM.pack(crc32(segment.data, row_checksum(head)))
+
+
+def _find_range(db: apsw.Connection, name: Bindings, head: int) -> tuple[int, int] | None:
+    """The first range of changes without a segment that began enough rows."""
     reached = 0
-    for since, upto in stretches(db, name):
-        found = _worth(db, name, reached, since, LEAST) if reached < since else None
-        if found is not None:
-            return found
+    for since, upto in read_ranges(db, name):
+        gap = _find_rows(db, name, reached, since, MIN_ROWS) if reached < since else None
+        if gap is not None:
+            return gap
         reached = upto
-    return _worth(db, name, reached, head, ROWS)
+    return _find_rows(db, name, reached, head, SEGMENT_ROWS)
 
 
-def _worth(db: apsw.Connection, name: Bindings, since: int, upto: int, least: int) -> tuple[int, int] | None:
+def _find_rows(
+    db: apsw.Connection, name: Bindings, since: int, upto: int, min_rows: int
+) -> tuple[int, int] | None:
     rows = 0
     for sequence, puts in db.execute(QUERIES["puts_between"], name | {"seen": since, "upto": upto}):
         rows += puts
-        if rows >= ROWS:
+        if rows >= SEGMENT_ROWS:
             return since, sequence
-    return (since, upto) if rows >= least else None
+    return (since, upto) if rows >= min_rows else None
+
+
+class Compactor:
+    """Makes segments when an index had to be read from many rows, or when many rows were written at once."""
+
+    def __init__(self, file: SqliteFile, indexes: IndexCache[Any], space: Space) -> None:
+        self._file = file
+        self._indexes = indexes
+        self._space = space
+        self._rows_written: Counter[tuple[str, str]] = Counter()
+        self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._closing = asyncio.Event()
+        self._last_write = -inf
+
+    def on_search(self, tenant: str, agent: str) -> None:
+        """Called when an index was used: if many of its rows are unsegmented, make segments of them."""
+        if self._indexes.count_unsegmented(tenant, agent) >= MIN_ROWS:
+            self._start(tenant, agent)
+
+    def on_write(self, changes: Sequence[Change]) -> None:
+        """Called with changes that are being written: many rows of one agent become segments afterwards.
+
+        That waits until the writing is over, so that it does not happen during a search.
+        """
+        self._last_write = asyncio.get_running_loop().time()
+        if len(self._rows_written) > _MAX_AGENTS:
+            self._rows_written.clear()
+        for change in changes:
+            self._rows_written[change.scope.tenant, change.scope.agent] += len(change.put)
+        for key in [key for key, rows in self._rows_written.items() if rows >= SEGMENT_ROWS]:
+            del self._rows_written[key]
+            self._start(*key)
+
+    async def wait(self) -> None:
+        """Wait until what was started is done."""
+        await asyncio.gather(*self._tasks.values())
+
+    async def close(self) -> None:
+        """Start nothing more, and wait."""
+        self._closing.set()
+        await self.wait()
+
+    def _start(self, tenant: str, agent: str) -> None:
+        key = (tenant, agent)
+        if key not in self._tasks and not self._closing.is_set() and self._file.location.path is not None:
+            self._tasks[key] = asyncio.get_running_loop().create_task(self._compact(*key))
+
+    async def _compact(self, tenant: str, agent: str) -> None:
+        name: Bindings = {"tenant": tenant, "agent": agent}
+        try:
+            while not await self._must_stop():
+                segment = await self._file.read(lambda db: build_segment(db, name, self._space.dimension))
+                if segment is None:
+                    self._indexes.mark_segmented(tenant, agent)
+                    return
+                await self._file.write(partial(self._write, name=name, segment=segment))
+        except StoreError:
+            return  # segments only save time: the next process that loads the rows tries again
+        finally:
+            del self._tasks[tenant, agent]
+
+    async def _must_stop(self) -> bool:
+        """Whether the store is closing; returns only once nothing has been written for a moment."""
+        while (since := asyncio.get_running_loop().time() - self._last_write) < _PAUSE_SECONDS:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), _PAUSE_SECONDS - since)
+                break
+        return self._closing.is_set()
+
+    def _write(self, db: apsw.Connection, name: Bindings, segment: Segment) -> None:
+        refuse_if_reembedded(db, self._space)  # it was read before, with the vectors of then
+        write_segment(db, name, segment)

@@ -3,30 +3,33 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import apsw
 
+from memorywire.index.cache import MEMORY, IndexCache, needs_rows
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Change, Footprint, Version
-from memorywire.model.query import Query, Scored
+from memorywire.model.query import Enough, Query, Scored
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.space import Space
 from memorywire.model.where import Where
-from memorywire.stores.contract import Enough, Glimpse
+from memorywire.stores.contract import Glimpse
 from memorywire.stores.sqlite import history, reading
 from memorywire.stores.sqlite.applying import apply, is_brief, prepare
-from memorywire.stores.sqlite.compactor import Packer
 from memorywire.stores.sqlite.connection import Connect, RetryPolicy, connect
 from memorywire.stores.sqlite.examining import examine
 from memorywire.stores.sqlite.file import SqliteFile
-from memorywire.stores.sqlite.index_cache import MEMORY, IndexCache
 from memorywire.stores.sqlite.last_recalled import Touch, Touches, seen_on
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.migrate import migrate, refuse_if_reembedded
-from memorywire.stores.sqlite.pushdown import needs_rows
 from memorywire.stores.sqlite.rows import Seen
+from memorywire.stores.sqlite.segments import Compactor
 from memorywire.stores.sqlite.together import Settled, apply_each, prepare_each, tried
 from memorywire.stores.sqlite.writer import Work
+
+if TYPE_CHECKING:  # numpy is loaded by the first search
+    from memorywire.stores.sqlite.search import SqliteIndex
 
 # A change with more characters than this is prepared on a thread: an event loop would notice.
 _MANY = 20_000
@@ -64,12 +67,12 @@ class SqliteStore:
         waiting = patience or RetryPolicy()
         self._space = space
         self._touches = Touches()
-        self._shelves = IndexCache(space.dimension, memory)
+        self._indexes: IndexCache[SqliteIndex] = IndexCache(self._make_index, memory)
         self.file = SqliteFile(
             location, lambda db: migrate(db, location, space, waiting), connect=connect, patience=waiting
         )
         self.file.defer(self._touches)
-        self._packer = Packer(self.file, self._shelves, space)
+        self._compactor = Compactor(self.file, self._indexes, space)
         self._last_turn = 0.0
 
     @property
@@ -103,7 +106,7 @@ class SqliteStore:
         group = prepare_each(changes, self._space)
         if group is None:
             return None
-        self._packer.writing(changes)
+        self._compactor.on_write(changes)
 
         def work(db: apsw.Connection) -> Settled:
             refuse_if_reembedded(db, self._space)
@@ -173,7 +176,7 @@ class SqliteStore:
             found = self.file.run_here(here)
         if found is None:
             found = await self.file.run(partial(self._search, ask=ask, limit=limit, seen=seen))
-        self._packer.loaded(where.scope.tenant, where.scope.agent)
+        self._compactor.on_search(where.scope.tenant, where.scope.agent)
         return found
 
     async def duplicate(self, record: Record, at: int) -> Record | None:
@@ -227,17 +230,22 @@ class SqliteStore:
 
     async def close(self) -> None:
         """Write what is pending and let go of the file; closing twice is fine."""
-        await self._packer.close()
+        await self._compactor.close()
         await self.file.close()
 
     async def at_rest(self) -> None:
         """Wait for what is done in the background."""
-        await self._packer.at_rest()
+        await self._compactor.wait()
+
+    def _make_index(self, tenant: str, agent: str, user: str | None) -> "SqliteIndex":
+        from memorywire.stores.sqlite.search import make_index
+
+        return make_index(tenant, agent, user, self._space.dimension)
 
     def _search(self, db: apsw.Connection, ask: Callable[[], Query], limit: int, seen: Seen) -> list[Scored]:
-        from memorywire.stores.sqlite.searching import search  # arrays are loaded by the first who searches
+        from memorywire.stores.sqlite.search import search
 
-        return search(db, self._shelves, self._space, ask(), limit, seen)
+        return search(db, self._indexes, self._space, ask(), limit, seen)
 
     def _search_here(
         self,
@@ -247,13 +255,13 @@ class SqliteStore:
         wanted: tuple[int, Enough | None],
         seen: Seen,
     ) -> list[Scored] | None:
-        from memorywire.stores.sqlite.searching import search_here
+        from memorywire.stores.sqlite.search import search_here
 
-        return search_here(db, self._shelves, self._space, question, ask, wanted, seen)
+        return search_here(db, self._indexes, self._space, question, ask, wanted, seen)
 
     def _is_at_hand(self, where: Where) -> bool:
         """Whether the matching rows are known in memory, so that the file need not be read."""
-        return self._shelves.at_hand(where.scope) and not needs_rows(where)
+        return self._indexes.is_ready(where.scope) and not needs_rows(where)
 
     async def _let_others(self) -> None:
         """Give other tasks a turn now and then: a caller that only searches here would never wait."""

@@ -1,7 +1,8 @@
-"""Rows on their way to a shelf, as arrays: made of rows of the file, or read from a pack of them.
+"""Rows on their way into the index, as arrays: built from rows of a table, or read from a stored segment.
 
-A batch stands for itself: its users and sessions are numbered by its own lists of names, its documents by
-their place in it. Its rows are in order of id.
+A batch is self-contained: its users and sessions are numbered by its own lists of names, its rows by their
+offset in it. Rows are in order of id. `to_bytes` is the format of a segment; a change of it needs a new
+`FORMAT` in `stores/sqlite/segments.py`.
 """
 
 import json
@@ -15,22 +16,21 @@ from typing import Any, Self, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from memorywire.index.vectors import Float16Bits, Quantized, decode_vectors, quantize
 from memorywire.model.record import MemoryType, Standing
 from memorywire.model.values import dataclass
-from memorywire.stores.sqlite.float16 import sound_vectors
-from memorywire.stores.sqlite.quantized import Bytes, Floats, rounded
-from memorywire.stores.sqlite.rows import Row
 
 H = TypeVar("H", bound=Hashable)
 Array: TypeAlias = NDArray[Any]
-Halves: TypeAlias = NDArray[np.uint16]
-Coded: TypeAlias = tuple[Bytes, Floats, float]
+Row: TypeAlias = tuple[Any, ...]
+"""position, id, user, type, standing, created_at, expires_at, length, occurred_at, moment, session, whether
+an assistant said it, vector (float16), terms (of ENTRY)."""
 
 ENTRY = np.dtype([("term", "<i8"), ("count", "<u2")])
 """One index entry of a version: the hash of a term, and how often it occurs."""
 
 NEVER = 2**63 - 1
-UNSAID = -(2**63)
+UNKNOWN_TIME = -(2**63)
 TYPES = {kind.value: code for code, kind in enumerate(MemoryType)}
 STANDINGS = {standing.value: code for code, standing in enumerate(Standing)}
 
@@ -56,21 +56,21 @@ class Columns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entries:
-    """The text index: which term which document holds, and how often; documents ascend for each term."""
+    """The text index: which term which row contains, and how often; rows ascend for each term."""
 
     term: Array
-    document: Array
+    row: Array
     count: Array
 
-    def by_term(self) -> "Entries":
-        """The entries sorted by term, as a pack keeps them: sorted parts are quickly sorted as a whole."""
+    def sort_by_term(self) -> "Entries":
+        """The entries as a segment stores them: sorted parts are quickly sorted as a whole."""
         order = np.argsort(self.term, kind="stable")
-        return Entries(term=self.term[order], document=self.document[order], count=self.count[order])
+        return Entries(term=self.term[order], row=self.row[order], count=self.count[order])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Rows on their way to a shelf: from the file with ids and exact vectors, from a pack with neither."""
+    """Rows for the index: from a table with ids and exact vectors, from a segment with neither."""
 
     columns: Columns
     entries: Entries
@@ -78,28 +78,23 @@ class Batch:
     sessions: Sequence[tuple[str | None, str]]
     first_id: str
     last_id: str
-    vectors: Halves | Coded
+    vectors: Float16Bits | Quantized
     ids: Sequence[str] | None = None
     damaged: int = 0  # rows whose vector is not of length one, and is left out
 
     def __len__(self) -> int:
         return len(self.columns.position)
 
-    @property
-    def halves(self) -> Halves | None:
-        """The vectors, unless they are rounded."""
-        return None if isinstance(self.vectors, tuple) else self.vectors
-
     @classmethod
-    def of(cls, rows: Sequence[Row], dimension: int) -> Self:
+    def from_rows(cls, rows: Sequence[Row], dimension: int) -> Self:
         # fmt: off
         (position, ids, user, type_, standing, created, expires, length, occurred, moment, session, machine,
          vector, terms) = zip(*sorted(rows, key=itemgetter(1)), strict=True)
         # fmt: on
-        halves, _, damaged = sound_vectors(vector, dimension)
+        bits, _, damaged = decode_vectors(vector, dimension)
         pairs = [None if name is None else (who, name) for who, name in zip(user, session, strict=True)]
-        users, by_user = _numbered(user)
-        sessions, by_session = _numbered([pair for pair in pairs if pair is not None])
+        users, by_user = _number(user)
+        sessions, by_session = _number([pair for pair in pairs if pair is not None])
         numbers = iter(by_session)
         columns = Columns(
             position=np.array(position, "<i8"),
@@ -109,40 +104,41 @@ class Batch:
             created=np.array(created, "<i8"),
             expires=np.array([NEVER if at is None else at for at in expires], "<i8"),
             length=np.array(length, "<i4"),
-            occurred=np.array([UNSAID if at is None else at for at in occurred], "<i8"),
+            occurred=np.array([UNKNOWN_TIME if at is None else at for at in occurred], "<i8"),
             moment=np.array(moment, "<i8"),
             session=np.array([-1 if pair is None else next(numbers) for pair in pairs], "<i4"),
             machine=np.array(machine, "?"),
         )
         return cls(
             columns=columns,
-            entries=_entries(terms),
+            entries=_read_entries(terms),
             users=users,
             sessions=sessions,
             first_id=ids[0],
             last_id=ids[-1],
-            vectors=halves,
+            vectors=bits,
             ids=ids,
             damaged=int(np.count_nonzero(damaged)),
         )
 
-    def packed(self) -> bytes:
-        """All of it but ids and vectors, which the file has anyway."""
-        codes, units, worst = self.vectors if isinstance(self.vectors, tuple) else rounded(self.vectors)
-        arrays = [*_arrays(self.columns), codes, units, *_arrays(self.entries.by_term())]
+    def to_bytes(self) -> bytes:
+        """All of it but ids and exact vectors, which the rows have anyway."""
+        quantized = self.vectors if isinstance(self.vectors, tuple) else quantize(self.vectors)
+        quantized_rows, scales, error = quantized
+        arrays = [*_arrays(self.columns), quantized_rows, scales, *_arrays(self.entries.sort_by_term())]
         head = {
             "forms": [(array.dtype.str, array.shape) for array in arrays],
             "users": self.users,
             "sessions": self.sessions,
             "ids": (self.first_id, self.last_id),
-            "worst": worst,
+            "worst": error,
             "damaged": self.damaged,
         }
-        written = json.dumps(head, ensure_ascii=False).encode()
-        return b"".join([_SIZE.pack(len(written)), written, *(array.tobytes() for array in arrays)])
+        text = json.dumps(head, ensure_ascii=False).encode()
+        return b"".join([_SIZE.pack(len(text)), text, *(array.tobytes() for array in arrays)])
 
     @classmethod
-    def unpacked(cls, data: bytes) -> Self:
+    def from_bytes(cls, data: bytes) -> Self:
         (size,) = _SIZE.unpack_from(data)
         start = _SIZE.size + size
         head = json.loads(data[_SIZE.size : start])
@@ -151,37 +147,37 @@ class Batch:
             arrays.append(np.frombuffer(data, form, math.prod(shape), start).reshape(shape))
             start += arrays[-1].nbytes
         columns = [arrays.pop(0) for _ in fields(Columns)]
-        codes, units, *entries = arrays
+        quantized_rows, scales, *entries = arrays
         first_id, last_id = head["ids"]
         return cls(
-            columns=Columns(**_named(Columns, columns)),
-            entries=Entries(**_named(Entries, entries)),
+            columns=Columns(**_by_field(Columns, columns)),
+            entries=Entries(**_by_field(Entries, entries)),
             users=head["users"],
             sessions=[(user, session) for user, session in head["sessions"]],
             first_id=first_id,
             last_id=last_id,
-            vectors=(codes, units, head["worst"]),
+            vectors=(quantized_rows, scales, head["worst"]),
             damaged=head.get("damaged", 0),
         )
 
 
-def _numbered(names: Sequence[H]) -> tuple[list[H], list[int]]:
-    """The different names, and the number of each in that list."""
+def _number(names: Sequence[H]) -> tuple[list[H], list[int]]:
+    """The distinct names, and the index of each name in that list."""
     numbers: dict[H, int] = {}
-    numbered = [numbers.setdefault(name, len(numbers)) for name in names]
-    return list(numbers), numbered
+    indexes = [numbers.setdefault(name, len(numbers)) for name in names]
+    return list(numbers), indexes
 
 
-def _entries(blobs: Sequence[bytes]) -> Entries:
-    found = np.frombuffer(b"".join(blobs), ENTRY)
+def _read_entries(blobs: Sequence[bytes]) -> Entries:
+    entries = np.frombuffer(b"".join(blobs), ENTRY)
     sizes = [len(blob) // ENTRY.itemsize for blob in blobs]
-    documents = np.repeat(np.arange(len(blobs), dtype="<i4"), sizes)
-    return Entries(term=found["term"], document=documents, count=found["count"])
+    rows = np.repeat(np.arange(len(blobs), dtype="<i4"), sizes)
+    return Entries(term=entries["term"], row=rows, count=entries["count"])
 
 
 def _arrays(part: Columns | Entries) -> list[Array]:
     return [getattr(part, field.name) for field in fields(part)]
 
 
-def _named(kind: type, arrays: Sequence[Array]) -> dict[str, Array]:
+def _by_field(kind: type, arrays: Sequence[Array]) -> dict[str, Array]:
     return {field.name: array for field, array in zip(fields(kind), arrays, strict=True)}

@@ -1,17 +1,16 @@
 """Chooses the versions that could be among the best, in a scope too large to rank as a whole."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from memorywire.index.ranking import Statistics
 from memorywire.model.query import Query
 from memorywire.model.space import Space
-from memorywire.search.relevance import CONTEST, K1, NEIGHBOURS, idf
+from memorywire.search.relevance import K1, NEIGHBOURS, TOP, idf
 from memorywire.search.text import name_words, query_terms, spoken_by
 from memorywire.stores.postgres.database import Connection, fetch
 from memorywire.stores.postgres.filters import Conditions
 from memorywire.stores.postgres.queries import QUERIES
 from memorywire.stores.postgres.rows import halves, scope_row, term_key
-from memorywire.stores.sqlite.ranking import Statistics
 
 # For each place in the answer so many contenders of each kind.
 _GENEROSITY = 4
@@ -33,20 +32,15 @@ _BY_INDEX = (
 _BY_OTHER_MEANS = ("SET LOCAL enable_sort = on", "SET LOCAL enable_bitmapscan = on")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contenders:
-    """The positions of the contenders and the turns around them, and the agent's statistics."""
-
-    positions: list[int]
-    crowd: Statistics
-
-
-async def contenders(
+async def choose_candidates(
     db: Connection, query: Query, asked: Conditions, space: Space, size: tuple[int, int], limit: int
-) -> Contenders | None:
-    """The contenders of an agent with so many memories and words; None if few match the conditions."""
+) -> tuple[list[int], Statistics] | None:
+    """The positions of the candidates and of the turns around them, and the agent's statistics.
+
+    `size` is the number of the agent's memories and words. Returns None if few match the conditions.
+    """
     live, words = size
-    wanted = _GENEROSITY * max(limit, CONTEST)
+    wanted = _GENEROSITY * max(limit, TOP)
     near = await _nearest(db, query, asked, space, wanted)
     if near is None or len(near) < wanted:
         return None
@@ -60,12 +54,12 @@ async def contenders(
     }
     best = sorted({*near, *await _wordiest(db, asked, telling, wanted)})
     around = await _neighbours(db, asked, best)
-    crowd = Statistics(
+    statistics = Statistics(
         documents=live,
         average=words / live or 1.0,
         containing={key: min(count, live) for key, count in containing.items()},
     )
-    return Contenders(positions=sorted({*best, *around}), crowd=crowd)
+    return sorted({*best, *around}), statistics
 
 
 async def _containing(db: Connection, query: Query) -> dict[int, int]:

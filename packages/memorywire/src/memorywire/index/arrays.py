@@ -1,0 +1,206 @@
+"""Arrays the index is built of: growable columns, selections of rows, and the largest of many values.
+
+An array is "aligned with" a selection when it has one element for each selected row, or one for each row of
+the index where the selection is a mask. The index of an element in such an array is its offset.
+"""
+
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memorywire.model.values import dataclass
+
+Rows: TypeAlias = NDArray[np.int32]
+Mask: TypeAlias = NDArray[np.bool_]
+Floats: TypeAlias = NDArray[np.floating[Any]]
+Offsets: TypeAlias = NDArray[np.signedinteger[Any]]
+
+SMALL_SELECTION = 256
+"""Up to this many rows it is faster to score all of them than to find out which can be left out."""
+
+# A full column grows by a fourth: doubling a large one would waste too much memory.
+_GROWTH = 4
+
+# A selection of less than a fourth of the rows is copied out; a larger one is faster to read as a mask.
+_COPY_SHARE = 4
+
+_EXCLUDED = -1.0  # weights are never negative
+_GROUP = 64
+
+
+class GrowableArray:
+    """An array with appends in amortised constant time.
+
+    A full array moves to a buffer that is one `growth`-th larger.
+    """
+
+    def __init__(self, dtype: str, *shape: int, growth: int = _GROWTH) -> None:
+        self._buffer: NDArray[Any] = np.empty((0, *shape), dtype)
+        self._size = 0
+        self._growth = growth
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def values(self) -> NDArray[Any]:
+        return self._buffer[: self._size]
+
+    @property
+    def nbytes(self) -> int:
+        return self._buffer.nbytes
+
+    def reserve(self, more: int) -> None:
+        """Make room for `more` further elements."""
+        size = self._size + more
+        if size > len(self._buffer):
+            buffer = np.empty((size, *self._buffer.shape[1:]), self._buffer.dtype)
+            buffer[: self._size] = self.values
+            self._buffer = buffer
+
+    def extend(self, values: NDArray[Any]) -> None:
+        size = self._size + len(values)
+        if size > len(self._buffer):
+            self.reserve(max(len(values), self._size // self._growth))
+        self._buffer[self._size : size] = values
+        self._size = size
+
+    def clear(self) -> None:
+        """Remove and overwrite all elements; the buffer stays."""
+        self.values[:] = 0
+        self._size = 0
+
+    def compact(self, live: Mask) -> None:
+        """Keep only the elements where `live` is true."""
+        self._buffer = self.values[live]
+        self._size = len(self._buffer)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The rows a query may see: `rows` in ascending order, or a `mask` over all rows if `rows` is None.
+
+    A selection with a `cache` keeps the parts of columns that it copied out, by the identity of the buffer.
+    """
+
+    size: int
+    rows: Rows | None
+    mask: Mask
+    cache: dict[int, tuple[NDArray[Any], NDArray[Any]]] | None = None
+
+    @classmethod
+    def of_all(cls, width: int) -> Self:
+        return cls(width, None, np.ones(width, bool))
+
+    @classmethod
+    def of_rows(cls, rows: Rows, width: int) -> Self:
+        if len(rows) * _COPY_SHARE < width:
+            return cls(len(rows), rows, np.ones(0, bool))
+        mask = np.zeros(width, bool)
+        mask[rows] = True
+        return cls(len(rows), None, mask)
+
+    @property
+    def width(self) -> int:
+        """The length of an array aligned with this selection."""
+        return len(self.mask) if self.rows is None else len(self.rows)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every element of an aligned array belongs to a selected row."""
+        return self.size == self.width
+
+    @property
+    def offsets(self) -> NDArray[np.intp]:
+        """The offsets of the selected rows in an aligned array."""
+        return np.arange(self.size) if self.is_whole else self.mask.nonzero()[0]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for _, part in (self.cache or {}).values())
+
+    def align(self, column: NDArray[Any]) -> NDArray[Any]:
+        """The part of a column that is aligned with this selection; read-only by convention."""
+        if self.rows is None:
+            return column
+        if self.cache is None or column.base is None:
+            return column[self.rows]
+        if id(column.base) not in self.cache:
+            self.cache[id(column.base)] = (column.base, column[self.rows])
+        return self.cache[id(column.base)][1]
+
+    def rows_at(self, offsets: NDArray[Any]) -> Rows:
+        """The row numbers at these offsets."""
+        return offsets.astype(np.int32) if self.rows is None else self.rows[offsets]
+
+    def filter(self, matches: Mask) -> "Selection":
+        """The selected rows for which `matches`, an aligned array, is true."""
+        if self.rows is not None:
+            rows = self.rows[matches]
+            return Selection(len(rows), rows, self.mask)
+        mask = self.mask & matches
+        size = int(np.count_nonzero(mask))
+        if size * _COPY_SHARE < len(mask):
+            return Selection(size, np.flatnonzero(mask).astype(np.int32), mask[:0])
+        return Selection(size, None, mask)
+
+    def intersect(self, rows: Rows, *, is_sorted: bool = True) -> tuple[NDArray[Any], NDArray[Any] | slice]:
+        """The offsets of those of `rows` that are selected, and the indexes of these in `rows`.
+
+        Sorted `rows` are only faster to look up.
+        """
+        if self.rows is None:
+            if self.is_whole:
+                return rows, slice(None)
+            selected = self.mask[rows]
+            return rows[selected], selected
+        if is_sorted and len(self.rows) < len(rows):
+            return find_sorted(self.rows, rows)
+        indexes, offsets = find_sorted(rows, self.rows)
+        return offsets, indexes
+
+
+def find_sorted(rows: Rows, sorted_rows: Rows) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The indexes of those of `rows` that are in `sorted_rows`, and their indexes there."""
+    if not len(sorted_rows):
+        return np.empty(0, np.intp), np.empty(0, np.intp)
+    at = np.minimum(np.searchsorted(sorted_rows, rows), len(sorted_rows) - 1)
+    hits = (sorted_rows[at] == rows).nonzero()[0]
+    return hits, at[hits]
+
+
+def is_in_sorted(rows: Rows, sorted_rows: Rows) -> Mask:
+    """For each of `rows`, whether it is in `sorted_rows`."""
+    mask = np.zeros(len(rows), bool)
+    mask[find_sorted(rows, sorted_rows)[0]] = True
+    return mask
+
+
+def find_largest(weights: Floats, mask: Mask | None, count: int, slack: float) -> Offsets:
+    """The offsets of the `count` largest weights, and of all within `slack` of the last of them.
+
+    Does not sort: the smallest of the `count` largest group maxima is a safe lower bound.
+    """
+    values = weights if mask is None else np.where(mask, weights, _EXCLUDED)
+    if len(values) <= count:
+        return np.flatnonzero(values > _EXCLUDED)
+    if len(values) <= SMALL_SELECTION:
+        return np.flatnonzero(values >= max(_nth_largest(values, count) - slack, 0.0))
+    bound = _nth_largest(_group_maxima(values, count), count)
+    likely = np.flatnonzero(values >= max(bound - slack, 0.0))
+    return likely[values[likely] >= max(_nth_largest(values[likely], count) - slack, 0.0)]
+
+
+def _nth_largest(values: Floats, count: int) -> float:
+    """The smallest of the `count` largest values; less than any weight when there are fewer."""
+    if len(values) < count:
+        return _EXCLUDED
+    return float(np.partition(values, len(values) - count)[len(values) - count])
+
+
+def _group_maxima(values: Floats, count: int) -> Floats:
+    groups = max(count, len(values) // _GROUP)
+    whole = len(values) // groups * groups
+    largest: Floats = values[:whole].reshape(-1, groups).max(axis=0)
+    return largest

@@ -1,0 +1,136 @@
+"""The indexes of a store: filled on first use; the least recently used are dropped when memory is short."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+
+from memorywire.model.record import Scope
+from memorywire.model.where import EVERYTHING, Where
+
+if TYPE_CHECKING:  # numpy is loaded for the first index
+    from memorywire.index.agent_index import AgentIndex
+
+MEMORY = 512 * 1024 * 1024
+
+# Small indexes make room for large ones, which take long to fill; but this share of the memory stays theirs.
+_SMALL_SHARE = 8
+
+Owner: TypeAlias = tuple[str, str, str | None]
+"""Tenant and agent, and the user for an index with the rows of one user only."""
+
+Index = TypeVar("Index", bound="AgentIndex")
+
+
+class _Slot(Generic[Index]):
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self.lock = Lock()
+        self.nbytes = 0
+        self.is_small = True
+
+
+class IndexCache(Generic[Index]):
+    """Keeps at most `memory` bytes of indexes, not counting the one in use and a few small ones.
+
+    Every agent has an index. A user with few memories of a large agent gets a user index, so that finding or
+    loading them takes no longer than if the agent had nothing else. `make` builds an empty index.
+    """
+
+    def __init__(self, make: Callable[[str, str, str | None], Index], memory: int = MEMORY) -> None:
+        self._make = make
+        self._memory = memory
+        self._lock = Lock()
+        self._slots: OrderedDict[Owner, _Slot[Index]] = OrderedDict()
+        self._large_users: set[Owner] = set()  # users with too many rows for a user index
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    @contextmanager
+    def take(self, tenant: str, agent: str, user: str | None = None) -> Iterator[Index]:
+        """Lend the index of the agent, or of one of its users, to this thread alone.
+
+        Take it before the snapshot begins: then no snapshot is older than the index.
+        """
+        owner = (tenant, agent, user)
+        with self._lock:
+            if owner not in self._slots:
+                self._slots[owner] = _Slot(self._make(*owner))
+            slot = self._slots[owner]
+            self._slots.move_to_end(owner)
+        with slot.lock:
+            head = slot.index.head
+            try:
+                yield slot.index
+            except BaseException:
+                self._discard(owner, slot)  # it may have caught up half way
+                raise
+            if slot.index.head == head:
+                return
+            slot.nbytes, slot.is_small = slot.index.nbytes, slot.index.is_small
+            if user is not None and not slot.is_small:
+                self._discard(owner, slot)  # too many tombstones: the next one has none
+        self._make_room()
+
+    def choose_owner(self, scope: Scope) -> Owner:
+        """Which index answers for a scope: the user's, unless the agent is small or the user is large."""
+        agent, user = (scope.tenant, scope.agent, None), (scope.tenant, scope.agent, scope.user)
+        slot = self._slots.get(agent)
+        return agent if user in self._large_users or (slot is not None and slot.index.is_small) else user
+
+    def mark_large(self, user: Owner) -> None:
+        """Note that this user has too many memories for a user index."""
+        with self._lock:
+            self._large_users.add(user)
+            self._slots.pop(user, None)
+
+    def head(self, tenant: str, agent: str) -> int:
+        """The last change that the agent's index shows; 0 when it has no index."""
+        slot = self._slots.get((tenant, agent, None))
+        return 0 if slot is None else slot.index.head
+
+    def is_ready(self, scope: Scope) -> bool:
+        """Whether the scope's index could answer at once: free, filled, and small or asked for one user."""
+        slot = self._slots.get(self.choose_owner(scope))
+        if slot is None or slot.lock.locked():
+            return False
+        return slot.index.is_small or (scope.user is not None and slot.index.head > 0)
+
+    def count_unsegmented(self, tenant: str, agent: str) -> int:
+        """How many rows of the agent's index were not read from a segment."""
+        slot = self._slots.get((tenant, agent, None))
+        return 0 if slot is None else slot.index.unsegmented
+
+    def mark_segmented(self, tenant: str, agent: str) -> None:
+        """Note that all rows of the agent that are worth a segment are in one now."""
+        slot = self._slots.get((tenant, agent, None))
+        if slot is not None:
+            slot.index.unsegmented = 0
+
+    def _discard(self, owner: Owner, slot: _Slot[Index]) -> None:
+        with self._lock:
+            if self._slots.get(owner) is slot:
+                del self._slots[owner]
+
+    def _make_room(self) -> None:
+        with self._lock:
+            self._shrink(self._memory // _SMALL_SHARE, is_small=True)
+            self._shrink(self._memory, is_small=False)
+
+    def _shrink(self, memory: int, *, is_small: bool) -> None:
+        """Drop indexes of one kind, oldest first, until all fit into memory or this kind into its share."""
+        owners = [owner for owner, slot in self._slots.items() if slot.is_small is is_small]
+        total = sum(slot.nbytes for slot in self._slots.values())
+        of_kind = sum(self._slots[owner].nbytes for owner in owners)
+        for owner in owners[:-1]:
+            if total <= self._memory or of_kind <= memory:
+                return
+            nbytes = self._slots.pop(owner).nbytes
+            total, of_kind = total - nbytes, of_kind - nbytes
+
+
+def needs_rows(where: Where) -> bool:
+    """Whether the condition reads fields that the index does not have."""
+    return where.filter != EVERYTHING or where.idle_since is not None or where.confidence_below is not None

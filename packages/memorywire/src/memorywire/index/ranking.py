@@ -1,0 +1,557 @@
+"""Ranks the rows of an index with arrays, to the same result as the plain Python of `search/reference.py`.
+
+Theory of operation
+-------------------
+The reference ranker defines every score: it looks at each memory, exactly. This ranker must return the same
+memories in the same order with the same scores (`tests/stores/test_contract.py` and the machines of
+`tests/stores/test_machine.py` compare the two), in a time that hardly grows with the number of rows.
+
+1. Text. Posting lists give, for each query term, the selected rows that contain it; BM25 shares are summed
+   into one array aligned with the selection (`_score_text`). This is exact.
+2. Choice. With up to SMALL_SELECTION rows all of them stay. With more, the quantized vectors give every row
+   an approximate weight and a bound on how wrong the difference of two may be (`_approximate_weights`). All
+   rows within that bound of the last possible winner are candidates, so no true winner is missed. Demoted
+   rows compete among themselves, because demotion changes the order of scores and not of weights.
+3. Evidence. The exact vectors of the candidates and of their neighbours in sessions are read, and their
+   weights computed in double precision (`_compute_evidence`), with the operations of the reference in the
+   same order: float addition is not associative, and scores are compared to the last digit.
+4. Ties. Among the TOP best, newer facts and fuller or newer sessions pass the older ones by TIE_MARGIN
+   (`ties.py`). Most queries have no such pair, which `_may_contend` finds out from the text shares alone.
+
+What a query needs before its vectors are known (1 and, for a small selection, the reading of rows) happens in
+the constructor, so that it overlaps with embedding; `compare` then takes the vectors.
+
+Tried and dropped: FTS5, whose statistics are of the whole table, so that one tenant's memories change
+another's scores (decision 6); reading all rows of an agent at its first search, 8 µs each (decision 15, hence
+segments); searching one user of a large agent in the agent's index, which took twice as long (decision 33,
+hence user indexes).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from itertools import compress, takewhile
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memorywire.index.agent_index import AgentIndex, Source
+from memorywire.index.arrays import (
+    SMALL_SELECTION,
+    Floats,
+    Mask,
+    Offsets,
+    Rows,
+    Selection,
+    find_largest,
+    find_sorted,
+    is_in_sorted,
+)
+from memorywire.index.postings import match_terms
+from memorywire.index.sessions import STEPS, TOTAL_LENT
+from memorywire.index.ties import break_ties
+from memorywire.index.vectors import Vectors
+from memorywire.model.query import Enough, Query
+from memorywire.model.record import DEMOTED_FACTOR
+from memorywire.model.values import dataclass, maker
+from memorywire.search.relevance import (
+    AGO,
+    ASKING,
+    BRIEF,
+    COSINE_POWER,
+    IN_TIME,
+    K1,
+    LENGTHY,
+    MACHINE_LENDS,
+    MACHINE_SAID,
+    SPOKE,
+    TERMS_COVERED,
+    TEXT_POWER,
+    TEXT_WEIGHT,
+    TOP,
+    B,
+    brevity,
+    idf,
+    relevance,
+)
+from memorywire.search.text import ASKED, name_words, query_terms, spoken_by
+
+# How far evidence computed in single precision may be from the exact one.
+_SLACK = 1e-5
+_NO_OFFSETS = np.empty(0, np.intp)
+_NO_ROWS = np.empty(0, np.int32)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistics:
+    """How common each term is (by its key) among all rows of which the selected ones are a part."""
+
+    documents: int
+    average: float
+    containing: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """The position of a version in its table, its relevance, and the signals it was computed from."""
+
+    position: int
+    score: float
+    signals: Mapping[str, float]
+
+
+_make_ranked: Callable[..., Ranked] = maker(Ranked)
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """The rows that may win and their neighbours, with all that is known before the query's vectors are.
+
+    `offsets` are of rows that may win, `around` of their neighbours step by step, `members` of both together.
+    `rows`, `vectors` and `text` (what the words earn) are aligned with `members`.
+    """
+
+    offsets: Offsets
+    around: Sequence[Offsets]
+    members: Offsets
+    rows: Rows
+    vectors: Vectors
+    text: Floats
+
+
+@dataclass(slots=True)
+class Candidate:
+    """One row in the ranking; `index` is its index among the members, `offset` in the selection."""
+
+    index: int
+    offset: int
+    row: int
+    id: str
+    weight: float
+    cosine: float
+    borrowed: float = 0.0
+    demoted: bool = False
+    newest: bool = False
+    fuller: bool = False
+    _score: tuple[float, float] = (-1.0, 0.0)  # a weight and its score, which is read many times
+
+    @property
+    def score(self) -> float:
+        if self._score[0] != self.weight:
+            factor = DEMOTED_FACTOR if self.demoted else 1.0
+            self._score = (self.weight, relevance(self.weight) * factor)
+        return self._score[1]
+
+    @property
+    def sort_key(self) -> tuple[float, float, str]:
+        return -self.score, -self.weight, self.id
+
+
+def rank(
+    source: Source,
+    index: AgentIndex,
+    selection: Selection,
+    query: Query,
+    limit: int,
+    statistics: Statistics | None = None,
+    complete: Callable[[], Query] | None = None,
+    *,
+    enough: Enough | None = None,
+) -> list[Ranked]:
+    """The best `limit` of the selected rows, best first.
+
+    Statistics are taken over the selected rows, unless those of more rows are given. If the query has no
+    vectors yet, `complete` returns it with them, and is called when they are needed. With `enough`, only the
+    rows it asks for are returned, and of the signals only `rest` of the best row.
+    """
+    if not selection.size or limit < 1:
+        return []
+    ranking = _Ranking(source, index, selection, query, statistics)
+    ranking.compare(complete() if complete else query)
+    count = limit if enough is None else min(limit, enough.most)
+    candidates, contested = ranking.find_best(count)
+    top = candidates[:TOP]
+    if contested:
+        ranking.break_ties(top)
+        if any(candidate.newest or candidate.fuller for candidate in top):
+            _sort(top)
+    ranked = (top + candidates[TOP:])[:count]
+    if enough is None:
+        signals = ranking.explain(ranked)
+        ranking.compare_nameless(ranked, signals)
+    else:
+        signals = [{} for _ in ranked]
+        ranking.compare_nameless(ranked[:1], signals)
+        level = enough.level(ranked[0].score, signals[0], bool(index.sessions))
+        ranked = [*takewhile(lambda candidate: candidate.score >= level, ranked)]
+    return [
+        _make_ranked(position, candidate.score, own)
+        for position, candidate, own in zip(ranking.positions(ranked), ranked, signals, strict=False)
+    ]
+
+
+class _Ranking:
+    """One query on its way through the steps above; arrays are aligned with the selection."""
+
+    def __init__(
+        self,
+        source: Source,
+        index: AgentIndex,
+        selection: Selection,
+        query: Query,
+        statistics: Statistics | None,
+    ) -> None:
+        self._source = source
+        self._index = index
+        self._selection = selection
+        self._times, self._in_time = query.times, AGO if query.ago else IN_TIME
+        self._settled = query.settled
+        demoted = index.find_demoted(selection)
+        self._demoted = demoted if demoted is not None and demoted.any() else None
+        self._share, self._speakers = self._score_text(query, statistics)
+        self._neighbours = index.sessions.find_neighbours(
+            selection, index.sorted_prefix, lambda rows: index.ids(source, rows)
+        )
+        self._covering = self._all = None
+        self._uncontested = False  # whether too few rows contain enough of the terms for any tie
+        if selection.size <= SMALL_SELECTION:  # then do all that needs no vectors now
+            self._covering = self._covers(self._share, selection.align(index.lengths))
+            self._uncontested = not self._neighbours and int(np.count_nonzero(self._covering)) < 2
+            self._all = self._collect(selection.offsets)
+
+    def compare(self, query: Query) -> None:
+        """Take the query's vectors, which the rest of the ranking uses."""
+        is_named = len(self._speakers) > 0
+        self._vector = _to_floats(query.nameless if query.nameless and is_named else query.vector)
+        self._nameless = None if is_named else _to_floats(query.nameless)
+
+    def _score_text(self, query: Query, statistics: Statistics | None) -> tuple[Floats, Offsets]:
+        """The share of the query's term weight that each selected row earns; and the offsets of rows whose
+        speaker the query names, in ascending order."""
+        lengths = self._selection.align(self._index.lengths)
+        total = lengths.sum() if self._selection.is_whole else lengths[self._selection.mask].sum()
+        average = float(total) / self._selection.size or 1.0
+        average = self._average = statistics.average if statistics else average
+        words = query_terms(query.text)
+        self._earns = np.array([word not in query.aside for word in words], bool)
+        keys = [self._index.key(word) for word in words]
+        names = [self._index.key(spoken_by(word)) for name in query.names for word in name_words(name)]
+        terms = [*keys, *names, self._index.key(ASKED)]
+        matches = self._matches = match_terms(self._index.postings, self._selection, terms)
+        # Entries come term by term: first of words, then of names, then of questions.
+        of_words, of_names = matches.which.searchsorted((len(keys), len(terms) - 1)).tolist()
+        width = self._selection.width
+        self._asks = _scatter(matches.offsets[of_names:], matches.counts[of_names:] / 10, width)
+        which, offsets = matches.which[:of_words], matches.offsets[:of_words]
+        counts = matches.counts[:of_words]
+        if statistics:
+            self._weights = [idf(statistics.documents, statistics.containing[key]) for key in keys]
+        else:
+            containing = np.bincount(which, minlength=len(keys)).tolist()
+            self._weights = [idf(self._selection.size, count) for count in containing]
+        speakers = np.unique(matches.offsets[of_words:of_names]) if of_names > of_words else _NO_OFFSETS
+        if not of_words:
+            return np.zeros(width), speakers
+        norms = K1 * (1 - B + B * lengths[offsets] / average)
+        earned = (np.array(self._weights) * self._earns)[which] * (counts / (counts + norms))
+        return np.bincount(offsets, earned, width) / sum(self._weights), speakers
+
+    @cached_property
+    def _term_rows(self) -> list[tuple[float, Rows]]:
+        """The weight of each query term, and the rows that contain it; none if it earns nothing."""
+        return [
+            (weight, self._matches.rows(term) if earns else _NO_ROWS)
+            for term, (weight, earns) in enumerate(zip(self._weights, self._earns, strict=True))
+        ]
+
+    def find_best(self, limit: int) -> tuple[list[Candidate], bool]:
+        """The best rows in order, with exact evidence; and whether breaking ties may reorder them.
+
+        At least `limit` of them, and as many more as could be reordered.
+        """
+        count = max(limit, TOP)
+        candidates = self._all or self._collect(self._choose(count))
+        offsets, self._vectors = candidates.offsets, candidates.vectors
+        indexes, rows, cosines, weights, lent = self._compute_evidence(candidates)
+        demoted = None if self._demoted is None else self._demoted[offsets]
+        is_everything = len(offsets) == len(self._index)
+        at = (None, None) if is_everything else (offsets, rows)
+        columns = (indexes, *at, weights, cosines, lent, demoted)
+        if demoted is not None or rows[-1] >= self._index.sorted_prefix:
+            kinds = (None,) if demoted is None else (~demoted, demoted)
+            first = np.concatenate([find_largest(weights, kind, count, 0.0) for kind in kinds])
+            best = _build_candidates(self._vectors.ids, columns, first)
+            _sort(best)
+            top = best[:TOP]
+            return best, self._may_contend([one.offset for one in top], [one.row for one in top])
+        order = (-weights).argsort(kind="stable")[:count]  # rows are in order of id, so ties are too
+        ahead = order[:TOP]
+        contested = not self._uncontested and self._may_contend(offsets[ahead], rows[ahead])
+        return _build_candidates(
+            self._vectors.ids, columns, order[: count if contested else limit]
+        ), contested
+
+    def _collect(self, offsets: Offsets) -> _Candidates:
+        around = self._neighbours.around(offsets) if self._neighbours else []
+        members = np.unique(np.concatenate((offsets, *around))) if around else offsets
+        members = members[members < self._selection.width] if around else members
+        rows = self._selection.rows_at(members)
+        text = TEXT_WEIGHT * _take(self._share, members) ** TEXT_POWER
+        return _Candidates(offsets, around, members, rows, self._index.vectors(self._source, rows), text)
+
+    def _compute_evidence(
+        self, candidates: _Candidates
+    ) -> tuple[Offsets | None, Rows, Floats, Floats, Floats | None]:
+        """Of each candidate: its index among the members, its row, cosine and weight, and what neighbours
+        lend it, where there are any."""
+        offsets, around, members = candidates.offsets, candidates.around, candidates.members
+        rows, cosines = candidates.rows, candidates.vectors.cosines(self._vector)
+        weights = self._weigh(candidates, cosines)
+        here = lent = None
+        if around:
+            lent = np.zeros(len(offsets))
+            lends = np.where(self._index.machine_said[rows], MACHINE_LENDS * weights, weights)
+            if self._asks is not None:
+                lends *= 1 + ASKING * _take(self._asks, members)
+            lends = np.append(lends, 0.0)  # the last: of a missing neighbour
+            for (_, share), other in zip(STEPS, around, strict=True):
+                lent += share * lends[np.searchsorted(members, other)]
+            here = np.searchsorted(members, offsets)
+            rows, cosines = rows[here], cosines[here]
+            lent[self._index.machine_said[rows]] = 0.0
+            weights = weights[here] + lent
+        if self._index.longest > BRIEF:
+            weights *= _brevities(self._index.lengths[rows])
+        if self._asks is not None:
+            weights *= 1 - ASKING * _take(self._asks, offsets)
+        return here, rows, cosines, weights, lent
+
+    def _weigh(self, candidates: _Candidates, cosines: Floats) -> Floats:
+        """The evidence of each member by itself, before neighbours lend to it."""
+        rows, own = candidates.rows, np.maximum(cosines, 0.0) ** COSINE_POWER + candidates.text
+        if self._index.has_machine:
+            own[self._index.machine_said[rows]] *= MACHINE_SAID
+        if self._times:
+            own[_is_within(self._index.occurred[rows], self._times)] *= self._in_time
+        if len(self._speakers):
+            own[np.isin(candidates.members, self._speakers, assume_unique=True)] *= SPOKE
+        return own
+
+    def positions(self, candidates: Sequence[Candidate]) -> list[int]:
+        """The positions of these versions in their table."""
+        at = self._index.positions.item
+        return [at(candidate.row) for candidate in candidates]
+
+    def explain(self, candidates: Sequence[Candidate]) -> list[dict[str, float]]:
+        """The signals that the weight of each candidate was computed from, by the names `explain` shows."""
+        rows = [candidate.row for candidate in candidates]
+        offsets = [candidate.offset for candidate in candidates]
+        shares = self._share[offsets].tolist()
+        signals = [
+            {"vector": candidate.cosine, "text": share}
+            for candidate, share in zip(candidates, shares, strict=True)
+        ]
+        for name, flags in self._flags(candidates, rows, offsets).items():
+            for at in compress(range(len(signals)), flags):
+                signals[at][name] = 1.0
+        if self._index.longest > BRIEF:
+            for own, length in zip(signals, self._index.lengths[rows].tolist(), strict=True):
+                if length > BRIEF:
+                    own["brevity"] = brevity(length)
+        if self._asks is not None:
+            for own, asks in zip(signals, self._asks[offsets].tolist(), strict=True):
+                if asks:
+                    own["asks"] = asks
+        if self._neighbours:
+            for own, candidate in zip(signals, candidates, strict=True):
+                if candidate.borrowed:
+                    own["neighbours"] = candidate.borrowed
+        return signals
+
+    def compare_nameless(self, candidates: Sequence[Candidate], signals: Sequence[dict[str, float]]) -> None:
+        """Add, as the signal `rest`, the cosine of each candidate with the query without its names."""
+        if self._nameless is not None:
+            vectors = self._vectors.matrix.take([candidate.index for candidate in candidates], axis=0)
+            vectors = vectors.astype(np.float64, copy=False)
+            cosines = np.einsum("ij,j->i", vectors, self._nameless).tolist()
+            for own, cosine in zip(signals, cosines, strict=False):
+                own["rest"] = cosine
+
+    def _flags(
+        self, candidates: Sequence[Candidate], rows: list[int], offsets: list[int]
+    ) -> dict[str, Sequence[bool]]:
+        none: Sequence[bool] = ()
+        index = self._index
+        return {
+            "machine_said": index.machine_said[rows].tolist() if index.has_machine else none,
+            "in_time": _is_within(index.occurred[rows], self._times).tolist() if self._times else none,
+            "spoke": np.isin(offsets, self._speakers).tolist() if len(self._speakers) else none,
+            "demoted": [candidate.demoted for candidate in candidates],
+            "newest": [candidate.newest for candidate in candidates],
+            "fuller": [candidate.fuller for candidate in candidates],
+        }
+
+    def _choose(self, count: int) -> Offsets:
+        """The offsets of rows that could be among the best, ties included."""
+        if self._selection.size <= max(count, SMALL_SELECTION):
+            return self._selection.offsets
+        weights, slack = self._approximate_weights()
+        mask = None if self._selection.is_whole else self._selection.mask
+        demoted = self._demoted
+        if demoted is None:
+            offsets = find_largest(weights, mask, count, slack)
+        else:
+            kinds = (~demoted, demoted) if mask is None else (mask & ~demoted, mask & demoted)
+            offsets = np.sort(np.concatenate([find_largest(weights, kind, count, slack) for kind in kinds]))
+        return offsets if self._vector is not None else self._drop_unmatched(offsets, weights, count)
+
+    def _drop_unmatched(self, offsets: Offsets, weights: Floats, count: int) -> Offsets:
+        """Drop rows without any evidence, but for the first few by id, which win their ties."""
+        unmatched = (weights[offsets] == 0) & (self._selection.rows_at(offsets) < self._index.sorted_prefix)
+        demoted = np.zeros(len(offsets), bool) if self._demoted is None else self._demoted[offsets]
+        for kind in (True, False):
+            first = np.flatnonzero(unmatched & (demoted == kind))
+            unmatched[first[:count]] = False
+        return np.asarray(offsets[~unmatched])
+
+    def _approximate_weights(self) -> tuple[Floats, float]:
+        """The approximate weight of each row, and by how much the difference of two may be wrong."""
+        cosines, error = self._approximate_cosines()
+        np.maximum(cosines, 0.0, out=cosines)
+        steepest = COSINE_POWER * (float(cosines.max()) + error)
+        weights = cosines**COSINE_POWER
+        matched = np.flatnonzero(self._share)
+        weights[matched] += TEXT_WEIGHT * self._share[matched].astype(np.float32) ** TEXT_POWER
+        machine = self._selection.align(self._index.machine_said)
+        if self._index.has_machine:
+            weights[machine] *= MACHINE_SAID
+        if self._times:
+            occurred = self._selection.align(self._index.occurred)
+            weights[_is_within(occurred, self._times)] *= self._in_time
+            error *= self._in_time
+        if len(self._speakers):
+            weights[self._speakers] *= SPOKE
+            error *= SPOKE
+        if self._neighbours:
+            error *= 1 + self._lend(weights, machine)
+        if self._index.longest > BRIEF:
+            lengths = self._selection.align(self._index.lengths)
+            long = np.flatnonzero(lengths > BRIEF)
+            weights[long] *= _brevities(lengths[long])
+        if self._asks is not None:
+            weights *= 1 - ASKING * self._asks
+        return weights, 2 * steepest * error + _SLACK
+
+    def _lend(self, weights: Floats, machine: Mask) -> float:
+        """Add what neighbours lend to the weights; returns the largest share of their errors it adds."""
+        lends, largest = weights, TOTAL_LENT
+        if self._index.has_machine:
+            lends = np.where(machine, MACHINE_LENDS * weights, weights)
+        if self._asks is not None:
+            lends, largest = lends * (1 + ASKING * self._asks), TOTAL_LENT * (1 + ASKING)
+        order = self._neighbours.order
+        weights[order] += self._neighbours.sum_lent(lends) * ~machine[order]
+        return largest
+
+    def _approximate_cosines(self) -> tuple[NDArray[np.float32], float]:
+        if self._vector is None:
+            return np.zeros(self._selection.width, np.float32), 0.0
+        return self._index.quantized.approximate_cosines(self._vector, self._selection)
+
+    def break_ties(self, top: Sequence[Candidate]) -> None:
+        rows = np.array([candidate.row for candidate in top], np.int32)
+        sessions = self._index.sessions.numbers.values[rows]
+        if sessions.max() < 0:  # then only those count that contain enough of the terms
+            some = self._find_covering([candidate.offset for candidate in top], rows)
+            top, rows, sessions = [top[at] for at in some], rows[some], sessions[some]
+        break_ties(
+            top,
+            moments=self._index.moments[rows],
+            read_vectors=lambda: self._vectors.matrix[[one.index for one in top]].astype(np.float64),
+            terms=[(weight, is_in_sorted(rows, containing)) for weight, containing in self._term_rows],
+            sessions=sessions.astype(np.int64),
+            coverage=self._measure_coverage,
+            settled=self._settled,
+        )
+
+    def _may_contend(self, offsets: Offsets | list[int], rows: Rows | list[int]) -> bool:
+        """Whether one of these could pass another; mostly none contains enough of the terms."""
+        in_session = bool(self._neighbours) and self._index.sessions.numbers.values[rows].max() >= 0
+        return in_session or len(self._find_covering(offsets, rows)) > 1
+
+    def _measure_coverage(self, session: int) -> float:
+        """The share of the query's term weight that the selected turns of a session contain together."""
+        rows = self._selection.rows_at(self._neighbours.turns_of(session))
+        total = sum(weight for weight, _ in self._term_rows)
+        covered = sum(weight for weight, rest in self._term_rows if len(find_sorted(rows, rest)[0]))
+        return covered / total if total else 0.0
+
+    def _find_covering(self, offsets: Offsets | list[int], rows: Rows | list[int]) -> list[int]:
+        """The indexes of those that may contain enough of the query's terms, by the share they earn."""
+        if self._covering is not None:
+            covering = self._covering[offsets]
+        else:
+            covering = self._covers(self._share[offsets], self._index.lengths[rows])
+        indexes: list[int] = covering.nonzero()[0].tolist()
+        return indexes
+
+    def _covers(self, share: Floats, lengths: NDArray[Any]) -> Mask:
+        norms = K1 * (1 - B + B * lengths / self._average)
+        covers: Mask = share * (1 + norms) >= TERMS_COVERED - _SLACK
+        return covers
+
+
+def _sort(candidates: list[Candidate]) -> None:
+    """Sort by score, weight and id. Without demotion the weight alone gives that order, with less work."""
+    if any(candidate.demoted for candidate in candidates):
+        candidates.sort(key=lambda candidate: candidate.sort_key)
+        return
+    candidates.sort(key=attrgetter("id"))
+    candidates.sort(key=attrgetter("weight"), reverse=True)
+
+
+def _build_candidates(
+    ids: Sequence[str], columns: Sequence[NDArray[Any] | None], which: NDArray[Any]
+) -> list[Candidate]:
+    """Candidates from columns; a column that is None stands for 0, 1, 2, ... or for the default."""
+    numbers = which.tolist()
+    *required, borrowed, demoted = [None if column is None else column[which].tolist() for column in columns]
+    index, offset, row, weight, cosine = [numbers if values is None else values for values in required]
+    candidates = [*map(Candidate, index, offset, row, [ids[at] for at in index], weight, cosine)]
+    if borrowed is not None:
+        for candidate, lent in zip(candidates, borrowed, strict=True):
+            candidate.borrowed = lent
+    if demoted is not None:
+        for candidate, is_demoted in zip(candidates, demoted, strict=True):
+            candidate.demoted = is_demoted
+    return candidates
+
+
+def _scatter(offsets: Offsets, values: Floats, width: int) -> Floats | None:
+    """A column of this width with these values at these offsets; None where there are none."""
+    if not len(offsets):
+        return None
+    column = np.zeros(width)
+    column[offsets] = values
+    return column
+
+
+def _take(column: Floats, offsets: Offsets) -> Floats:
+    """The values at these ascending offsets; the column itself if they are all of its offsets."""
+    return column if len(offsets) == len(column) else column[offsets]
+
+
+def _brevities(lengths: NDArray[Any]) -> Floats:
+    return 1 / (1 + np.clip((lengths.astype(np.float64) - BRIEF) / LENGTHY, 0, 1))
+
+
+def _to_floats(vector: bytes | None) -> NDArray[np.float32] | None:
+    return None if vector is None else np.frombuffer(vector, "<f4")
+
+
+def _is_within(moments: NDArray[np.int64], times: Sequence[tuple[int, int]]) -> Mask:
+    inside = np.zeros(len(moments), bool)
+    for start, end in times:
+        inside |= (moments >= start) & (moments < end)
+    return inside

@@ -1,0 +1,150 @@
+"""Breaks near ties: among facts the newer wins; of two sessions the fuller, then the newer.
+
+Does with arrays what `search/reference.py` does in plain Python. `terms` has, for each term of the query, its
+weight and which candidates contain it. `sessions` has the number of each candidate's session, -1 for none.
+`read_vectors` is called only when candidates must be compared. `coverage` gives the share of the query's term
+weight that the turns of a session contain together.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memorywire.search.relevance import (
+    ALIKE,
+    FULLER,
+    LEADERS,
+    LEADERS_SAME_TERMS,
+    LEADERS_TIE,
+    NEAR_TIE,
+    SAME_TERMS,
+    TERMS_COVERED,
+    TIE_MARGIN,
+)
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Mask: TypeAlias = NDArray[np.bool_]
+Terms: TypeAlias = Sequence[tuple[float, Mask]]
+Coverage: TypeAlias = Callable[[int], float]
+
+
+class TopCandidate(Protocol):
+    """One of the best candidates, which are ordered by `sort_key`."""
+
+    weight: float
+    newest: bool
+    fuller: bool
+
+    @property
+    def sort_key(self) -> tuple[float, float, str]: ...
+
+
+def break_ties(
+    top: Sequence[TopCandidate],
+    *,
+    moments: Ints,
+    read_vectors: Callable[[], Floats],
+    terms: Terms,
+    sessions: Ints,
+    coverage: Coverage,
+    settled: bool,
+) -> None:
+    """Raise the weight of candidates that supersede others; their order may change by it.
+
+    Where the question is about something `settled`, a newer session does not supersede an older one.
+    """
+    _raise_weights(top, _supersede_facts(_weights(top), moments, read_vectors, terms, sessions))
+    if not (leaders := _find_leaders(top, sessions)):
+        return
+    first, second = leaders
+    own, other = int(sessions[first]), int(sessions[second])
+    _prefer_fuller_session(top[first], top[second], lambda: coverage(other) - coverage(own))
+    if not settled:
+        leaders = _find_leaders(top, sessions)
+        _raise_weights(top, _supersede_session(_weights(top), moments, terms, *leaders))
+
+
+def _prefer_fuller_session(
+    first: TopCandidate, second: TopCandidate, measure_excess: Callable[[], float]
+) -> None:
+    """Let the second leader pass the first if its session covers enough more of the query."""
+    if not LEADERS_TIE * first.weight <= second.weight <= first.weight:
+        return
+    if second.weight + FULLER * measure_excess() > first.weight:
+        second.weight = first.weight + TIE_MARGIN
+        second.fuller = True
+
+
+def _find_leaders(top: Sequence[TopCandidate], sessions: Ints) -> list[int]:
+    """The indexes of the best turns of the two best sessions, best first; empty if there are no two."""
+    if (sessions < 0).all():
+        return []
+    leaders: dict[int, int] = {}
+    for index in sorted(range(len(top)), key=lambda index: top[index].sort_key):
+        if sessions[index] >= 0:
+            leaders.setdefault(int(sessions[index]), index)
+    return list(leaders.values())[:LEADERS] if len(leaders) >= LEADERS else []
+
+
+def _weights(top: Sequence[TopCandidate]) -> Floats:
+    return np.array([candidate.weight for candidate in top], np.float64)
+
+
+def _raise_weights(top: Sequence[TopCandidate], weights: Floats) -> None:
+    for candidate, weight in zip(top, weights.tolist(), strict=True):
+        if weight > candidate.weight:
+            candidate.weight = weight
+            candidate.newest = True
+
+
+def _supersede_facts(
+    weights: Floats, moments: Ints, read_vectors: Callable[[], Floats], terms: Terms, sessions: Ints
+) -> Floats:
+    """The weights after each newer memory has passed the older ones that it replaces as an answer."""
+    passes = _share_terms(terms, len(weights), SAME_TERMS)
+    passes &= moments[:, None] > moments[None, :]
+    passes &= weights[:, None] >= NEAR_TIE * weights[None, :]
+    alone = sessions < 0
+    passes &= alone[:, None] | alone[None, :]
+    if not passes.any():  # the usual case: no vectors are compared
+        return weights
+    vectors = read_vectors()
+    passes &= vectors @ vectors.T >= ALIKE
+    after = weights.copy()
+    superseding = np.flatnonzero(passes.any(axis=1))
+    for newer in superseding[np.argsort(moments[superseding], kind="stable")]:
+        older = after[passes[newer]]  # one that has passed another stands for it, with its evidence
+        older = older[weights[newer] >= NEAR_TIE * older]
+        if len(older):
+            after[newer] = max(after[newer], older.max() + TIE_MARGIN)
+    return after
+
+
+def _supersede_session(weights: Floats, moments: Ints, terms: Terms, first: int, second: int) -> Floats:
+    """The weights after the second session has passed the first, if it is newer and answers the same."""
+    of_leaders = [(weight, contains[[first, second]]) for weight, contains in terms]
+    if (
+        moments[second] > moments[first]
+        and LEADERS_TIE * weights[first] <= weights[second] <= weights[first]
+        and _share_terms(of_leaders, LEADERS, LEADERS_SAME_TERMS)[0, 1]
+    ):
+        weights = weights.copy()
+        weights[second] = weights[first] + TIE_MARGIN
+    return weights
+
+
+def _share_terms(terms: Terms, size: int, min_shared: float) -> Mask:
+    """Which pairs both cover enough of the query's term weight, by nearly the same terms."""
+    total = sum(weight for weight, _ in terms)
+    if not total:
+        return np.zeros((size, size), bool)
+    contains = np.array([mask for _, mask in terms]).T.astype(np.float64)
+    weighted = contains * np.array([weight for weight, _ in terms])
+    covered, shared = weighted.sum(axis=1), weighted @ contains.T
+    enough = covered >= TERMS_COVERED * total
+    alike: Mask = shared >= min_shared * (covered[:, None] + covered[None, :] - shared)
+    pairs: Mask = alike & enough[:, None] & enough[None, :]
+    return pairs

@@ -1,0 +1,236 @@
+"""Answers a query: the rows that could win are held in memory, and ranked as the SQLite store ranks.
+
+The index of an agent with few memories is kept from one search to the next, and the answer is exact. In a
+larger one the server's indexes choose the candidates, and statistics are the agent's.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memorywire.index.agent_index import AgentIndex, Source
+from memorywire.index.arrays import Rows, Selection
+from memorywire.index.batch import ENTRY, Batch
+from memorywire.index.cache import IndexCache, needs_rows
+from memorywire.index.ranking import Ranked, Statistics, rank
+from memorywire.index.vectors import Float16Vectors, Vectors
+from memorywire.model.query import Query, Scored
+from memorywire.model.record import Scope
+from memorywire.model.space import Space
+from memorywire.model.where import EVERYTHING, Where
+from memorywire.stores.postgres.candidates import choose_candidates
+from memorywire.stores.postgres.database import Connection, Database, Row, fetch
+from memorywire.stores.postgres.filters import conditions
+from memorywire.stores.postgres.migrate import refuse_if_reembedded
+from memorywire.stores.postgres.queries import QUERIES
+from memorywire.stores.postgres.reading import at_positions, positions, records_at
+from memorywire.stores.postgres.rows import floats, kept, record_of, scope_row, some, term_key
+
+# As the server sends arrays: behind a header, each number behind its own size.
+_ARRAY_HEADER = 20
+_KEYS = np.dtype([("size", ">i4"), ("value", ">i8")])
+_COUNTS = np.dtype([("size", ">i4"), ("value", ">i4")])
+_MAX_COUNT = 0xFFFF
+_VECTOR_HEADER = 4
+
+# What an index reads of a version; one that older releases wrote has no counts of its own.
+INDEXED = (
+    "position, id, user_id, type, standing, created_at, expires_at, length, occurred_at, moment, session,"
+    " machine_said, vector, array_send(terms), array_send(coalesce(counts, ARRAY("
+    "SELECT posting.count FROM unnest(version.terms) WITH ORDINALITY AS term (key, place)"
+    " JOIN posting ON posting.tenant = version.tenant AND posting.key = term.key"
+    " AND posting.position = version.position ORDER BY place)))"
+)
+
+
+class PostgresIndex(AgentIndex):
+    """An index that also holds ids and vectors: once it has caught up, ranking needs no server."""
+
+    def __init__(self, tenant: str, agent: str, dimension: int) -> None:
+        super().__init__(dimension)
+        self._tenant, self._agent = tenant, agent
+        self._exact: Float16Vectors = Float16Vectors(dimension)
+
+    def key(self, term: str) -> int:
+        return term_key(self._tenant, self._agent, term)
+
+    def ids(self, source: Source, rows: NDArray[Any]) -> Sequence[str]:
+        return self._exact.ids_at(rows)
+
+    def vectors(self, source: Source, rows: Rows) -> Vectors:
+        return self._exact.at(rows)
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Add versions, in columns of INDEXED."""
+        self._add_rows(iter([_to_index_row(row) for row in rows]))
+
+    def move_to(self, head: int, ended: Sequence[int], begun: Iterable[Row]) -> None:
+        """Show what is current after the change `head`: without what ended since, with what began."""
+        self._remove(ended)
+        self.add(begun)
+        self.head = head
+
+    def _add_exact(self, batch: Batch) -> None:
+        if batch.ids is not None and not isinstance(batch.vectors, tuple):
+            self._exact.extend(batch.ids, batch.vectors)
+
+
+def _to_index_row(row: Row) -> Row:
+    """The row as an index takes it: bytes in the other order, terms with their counts."""
+    *columns, vector, terms, counts = row
+    bits = (
+        None if vector is None else np.frombuffer(vector, ">u2", offset=_VECTOR_HEADER).byteswap().tobytes()
+    )
+    keys = np.frombuffer(terms[_ARRAY_HEADER:], _KEYS)["value"]
+    entries = np.empty(len(keys), ENTRY)
+    entries["term"] = keys
+    entries["count"] = np.minimum(np.frombuffer(counts[_ARRAY_HEADER:], _COUNTS)["value"], _MAX_COUNT)
+    return (*columns, bits, entries.tobytes())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Searcher:
+    """Answers searches; `indexes` hold the agents that have at most `exact` memories."""
+
+    space: Space
+    indexes: IndexCache[PostgresIndex]
+    exact: int
+
+    @classmethod
+    def of(cls, space: Space, exact: int) -> "Searcher":
+        def make(tenant: str, agent: str, user: str | None) -> PostgresIndex:
+            return PostgresIndex(tenant, agent, space.dimension)
+
+        return cls(space=space, indexes=IndexCache(make), exact=exact)
+
+    async def search(self, db: Connection, query: Query, limit: int) -> list[Scored]:
+        """The best `limit` hits."""
+        ranked = await self._rank(db, query, limit)
+        rows = await at_positions(db, query.where.scope.tenant, [hit.position for hit in ranked])
+        return _build_hits(query, ranked, rows)
+
+    async def search_cached(
+        self, database: Database, query: Query, limit: int, settings: Mapping[str, str]
+    ) -> list[Scored] | None:
+        """The best `limit` hits, in one round trip to the server, or two with a filter; None if that fails.
+
+        The answer is computed from memory. Then one request asks for its records and for the agent's newest
+        change: if the index has seen that change, the answer is current.
+        """
+        where, tenant = query.where, kept(query.where.scope.tenant)
+        if where.as_of is not None or not self.indexes.head(where.scope.tenant, where.scope.agent):
+            return None
+        allowed: list[int] | None = None
+        if needs_rows(where):
+            filters = conditions(where)
+            if filters.rest != EVERYTHING:
+                return None
+            statement = QUERIES["positions"].format(conditions=filters.sql)
+            [matching] = await database.at_once(tenant, [(statement, filters.bindings)], settings)
+            allowed = [int(position) for (position,) in matching]
+        with self.indexes.take(where.scope.tenant, where.scope.agent) as index:
+            index_head = index.head
+            ranked = rank(None, index, _select(index, where, allowed), query, limit)
+        newest = (QUERIES["agent_now"], scope_row(where.scope))
+        records = records_at(where.scope.tenant, [hit.position for hit in ranked])
+        state, rows = await database.at_once(tenant, [newest, records], settings)
+        for live, _, head, reembedded in state:
+            refuse_if_reembedded(reembedded, self.space)
+            if head == index_head and live <= self.exact:
+                return _build_hits(query, ranked, {int(row[0]): row for row in rows})
+        return None
+
+    def refuse_others(self, query: Query) -> None:
+        """Raises InvalidRequest for a vector of another space."""
+        if query.vector is not None:
+            floats(query.vector, self.space)
+
+    async def _rank(self, db: Connection, query: Query, limit: int) -> list[Ranked]:
+        scope = query.where.scope
+        state = await fetch(db, QUERIES["agent_now"], scope_row(scope)) or [(0, 0, 0, None)]
+        [(live, words, head, reembedded)] = state
+        refuse_if_reembedded(reembedded, self.space)
+        if query.where.as_of is not None:
+            return await self._rank_all(db, query, limit)
+        if live <= self.exact:
+            return await self._rank_cached(db, query, limit, int(head))
+        if await self._is_small(db, scope):
+            return await self._rank_all(db, query, limit)
+        filters = conditions(query.where)
+        candidates = None
+        if filters.rest == EVERYTHING:
+            size = (int(live), int(words))
+            candidates = await choose_candidates(db, query, filters, self.space, size, limit)
+        if candidates is None:  # few rows match the conditions: those are ranked one by one
+            return await self._rank_all(db, query, limit)
+        return await self._rank_some(db, query, limit, *candidates)
+
+    async def _is_small(self, db: Connection, scope: Scope) -> bool:
+        if scope.user is None:
+            return False
+        bindings = scope_row(scope) | {"most": self.exact + 1}
+        [(of_user,)] = await fetch(db, QUERIES["user_size"], bindings)
+        return int(of_user) <= self.exact
+
+    async def _rank_cached(self, db: Connection, query: Query, limit: int, head: int) -> list[Ranked]:
+        where = query.where
+        allowed = await positions(db, conditions(where)) if needs_rows(where) else None
+        name = (where.scope.tenant, where.scope.agent)
+        while True:
+            with self.indexes.take(*name) as index:
+                index_head = index.head
+                if index_head >= head:
+                    return rank(db, index, _select(index, where, allowed), query, limit)
+            ended, begun = await _read_changes(db, where.scope, index_head, head)
+            with self.indexes.take(*name) as index:
+                if index.head == index_head:  # else another search has moved it meanwhile
+                    index.move_to(head, ended, begun)
+
+    async def _rank_all(self, db: Connection, query: Query, limit: int) -> list[Ranked]:
+        matching = await positions(db, conditions(query.where))
+        return await self._rank_some(db, query, limit, matching, None)
+
+    async def _rank_some(
+        self,
+        db: Connection,
+        query: Query,
+        limit: int,
+        chosen: Sequence[int],
+        statistics: Statistics | None,
+    ) -> list[Ranked]:
+        """Rank these versions in an index for this query alone."""
+        scope = query.where.scope
+        bindings = {"tenant": kept(scope.tenant), "positions": list(chosen)}
+        index = PostgresIndex(scope.tenant, scope.agent, self.space.dimension)
+        index.add(await fetch(db, QUERIES["shelf_at"].format(indexed=INDEXED), bindings))
+        return rank(db, index, Selection.of_all(len(index)), query, limit, statistics)
+
+
+async def _read_changes(db: Connection, scope: Scope, since: int, head: int) -> tuple[list[int], list[Row]]:
+    """The positions that ended between two changes of an agent, and the rows that began."""
+    bindings = scope_row(scope) | {"seen": since, "head": head}
+    ended = await fetch(db, QUERIES["shelf_ended"], bindings) if since else []
+    statement = QUERIES["shelf_begun" if since else "shelf_all"].format(indexed=INDEXED)
+    return [int(position) for (position,) in ended], await fetch(db, statement, bindings)
+
+
+def _build_hits(query: Query, ranked: Sequence[Ranked], rows: Mapping[int, Row]) -> list[Scored]:
+    """The ranked versions with their records; without those that are gone or no longer match."""
+    hits = [
+        Scored(record=record_of(rows[hit.position]), score=hit.score, signals=hit.signals)
+        for hit in ranked
+        if hit.position in rows
+    ]
+    return [hit for hit in hits if query.where.matches(hit.record)]
+
+
+def _select(index: PostgresIndex, where: Where, allowed: Sequence[int] | None) -> Selection:
+    """What a query may see; an index has users by the names that the server keeps."""
+    scope = where.scope
+    selection = index.select(replace(where, scope=replace(scope, user=some(scope.user))))
+    if allowed is None:
+        return selection
+    return selection.filter(np.isin(selection.align(index.positions), allowed))

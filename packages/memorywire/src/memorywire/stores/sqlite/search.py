@@ -1,0 +1,247 @@
+"""Answers a query from the agent's index and the file, as of one moment."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from memorywire.index.agent_index import SMALL_INDEX, AgentIndex
+from memorywire.index.arrays import Rows, Selection
+from memorywire.index.cache import IndexCache, needs_rows
+from memorywire.index.ranking import rank
+from memorywire.index.vectors import Vectors, decode_vectors
+from memorywire.model.errors import InvalidRequest
+from memorywire.model.query import DAMAGED_VECTORS, Enough, Query, Scored
+from memorywire.model.space import Space
+from memorywire.model.values import maker
+from memorywire.model.where import Where
+from memorywire.stores.sqlite.connection import snapshot
+from memorywire.stores.sqlite.migrate import refuse_if_reembedded
+from memorywire.stores.sqlite.reading import at_positions, ids_at, positions
+from memorywire.stores.sqlite.rows import Bindings, Row, Seen, as_written, term_hash
+from memorywire.stores.sqlite.segments import SEGMENT_ROWS, read_begun, read_ranges, read_segments
+from memorywire.stores.sqlite.sql import QUERIES
+
+_FEW_CHANGES = 32  # that a search on the event loop's thread may read first
+_make_scored: Callable[..., Scored] = maker(Scored)
+
+
+class SqliteIndex(AgentIndex):
+    """The index of an agent, filled from the file."""
+
+    def __init__(self, tenant: str, agent: str, dimension: int) -> None:
+        super().__init__(dimension)
+        self._name: Bindings = {"tenant": tenant, "agent": agent}
+
+    def key(self, term: str) -> int:
+        return term_hash(term)
+
+    def ids(self, source: apsw.Connection, rows: NDArray[Any]) -> Sequence[str]:
+        return ids_at(source, self.positions[rows].tolist())
+
+    def vectors(self, source: apsw.Connection, rows: Rows) -> Vectors:
+        if self._exact is not None:
+            return self._exact.at(rows)
+        return self._vector_cache.at(
+            rows, lambda some: _read_vectors(source, self.positions[some].tolist(), self.quantized.dimension)
+        )
+
+    def catch_up(self, db: apsw.Connection, max_changes: int | None = None) -> bool:
+        """Show exactly the versions that are current in the caller's snapshot.
+
+        Returns False, and changes nothing, if the index is more than `max_changes` changes behind.
+        """
+        head = int(db.execute(QUERIES["head"]).get)
+        if head == self.head:
+            return True
+        if max_changes is not None and head - self.head > max_changes:
+            return False
+        if self.head:
+            ended = db.execute(QUERIES["index_ended"], self._name | {"seen": self.head})
+            self._remove([position for (position,) in ended])
+            self._add_rows(read_begun(db, self._name, self.head, head))
+        else:
+            self._load_all(db, head)
+        self.head = head
+        return True
+
+    def load(self, db: apsw.Connection, positions: Sequence[int]) -> None:
+        """Add the versions at these positions of the file."""
+        self._add_rows(db.execute(QUERIES["index_at"], {"positions": json.dumps(positions)}))
+
+    def _load_all(self, db: apsw.Connection, head: int) -> None:
+        """Load everything that is current: from segments where there are any, else from rows."""
+        self._reserve(self._estimate_size(db))
+        reached, oldest = 0, head
+        for segment in read_segments(db, self._name):
+            self._add_rows(read_begun(db, self._name, reached, segment.since))
+            if (batch := segment.batch) is not None:
+                self._add_batch(batch)
+            reached, oldest = segment.upto, min(oldest, segment.seen)
+        if not reached:
+            self._add_rows(db.execute(QUERIES["index_live"], self._name))
+            return
+        self._add_rows(read_begun(db, self._name, reached, head))
+        ended = db.execute(QUERIES["index_ended_since"], self._name | {"seen": oldest})
+        self._remove([position for (position,) in ended])
+
+    def _estimate_size(self, db: apsw.Connection) -> int:
+        """About how many rows will be loaded: what the segments can hold, and what came after them."""
+        ranges = read_ranges(db, self._name)
+        if not ranges:
+            return int(db.execute(QUERIES["index_size"], self._name).get)
+        behind = db.execute(QUERIES["puts_behind"], self._name | {"upto": ranges[-1][1]}).get
+        return SEGMENT_ROWS * len(ranges) + int(behind)
+
+
+class UserIndex(SqliteIndex):
+    """A small index of one user: other users of the agent do not make it slower to fill or to search.
+
+    A search looks only at the rows it selects, so the answer is the same as from the agent's index.
+    """
+
+    def __init__(self, tenant: str, agent: str, user: str, dimension: int) -> None:
+        super().__init__(tenant, agent, dimension)
+        self._owner: Bindings = {"tenant": tenant, "agent": agent, "user": user, "most": SMALL_INDEX + 1}
+        self._extent: Row = (0, 0)  # how many versions the user has, and the position of the last
+
+    def catch_up(self, db: apsw.Connection, max_changes: int | None = None) -> bool:
+        """Show exactly the user's versions that are current in the caller's snapshot.
+
+        Returns False, and changes nothing, if there are more than a small index holds, or if more than
+        `max_changes` differ.
+        """
+        head = int(db.execute(QUERIES["head"]).get)
+        if head == self.head:
+            return True
+        [extent] = db.execute(QUERIES["extent_of_user"], self._owner)
+        if extent[0] > SMALL_INDEX:
+            return False
+        # Positions rise and none is used twice: with the same count and the same last one nothing changed.
+        if extent != self._extent and not self._update(db, max_changes):
+            return False
+        self._extent, self.head = extent, head
+        return True
+
+    def _update(self, db: apsw.Connection, max_changes: int | None) -> bool:
+        live = {position for (position,) in db.execute(QUERIES["positions_of_user"], self._owner)}
+        present = set(self.positions[self._current.values].tolist())
+        if max_changes is not None and len(live ^ present) > max_changes:
+            return False
+        self._remove([*(present - live)])
+        self.load(db, [*(live - present)])
+        return True
+
+
+def make_index(tenant: str, agent: str, user: str | None, dimension: int) -> SqliteIndex:
+    """An empty index, of the agent or of one of its users."""
+    return (
+        SqliteIndex(tenant, agent, dimension) if user is None else UserIndex(tenant, agent, user, dimension)
+    )
+
+
+def search(
+    db: apsw.Connection,
+    indexes: IndexCache[SqliteIndex],
+    space: Space,
+    query: Query,
+    limit: int,
+    seen: Seen = as_written,
+) -> list[Scored]:
+    """The best hits; `seen` tells when each was last recalled."""
+    _refuse_if_foreign(query, space)
+    if query.where.as_of is not None:
+        with snapshot(db):
+            refuse_if_reembedded(db, space)
+            return _answer(db, _load_past(db, space, query.where), query, limit, seen)
+    while True:
+        owner = indexes.choose_owner(query.where.scope)
+        with indexes.take(*owner) as index, snapshot(db):
+            refuse_if_reembedded(db, space)
+            if index.catch_up(db):
+                return _answer(db, index, query, limit, seen)
+        indexes.mark_large(owner)
+
+
+def search_here(
+    db: apsw.Connection,
+    indexes: IndexCache[SqliteIndex],
+    space: Space,
+    question: Query,
+    ask: Callable[[], Query],
+    bounds: tuple[int, Enough | None],
+    seen: Seen,
+) -> list[Scored] | None:
+    """As `search` for the present, on this thread; `ask` completes the question when vectors are needed.
+
+    `bounds` are the limit, and what is enough of an index whose rows are uniform. Returns None when it would
+    hold up the event loop: the index is far behind, or too much matches, or rows must be read.
+    """
+
+    def complete() -> Query:
+        query = ask()
+        _refuse_if_foreign(query, space)
+        return query
+
+    with indexes.take(*indexes.choose_owner(question.where.scope)) as index, snapshot(db):
+        refuse_if_reembedded(db, space)
+        if not index.catch_up(db, _FEW_CHANGES if index.is_small else 0):
+            return None
+        if not index.is_in_memory(question.where):
+            return None
+        limit, enough = bounds
+        return _answer(db, index, question, limit, seen, complete, enough if index.is_uniform else None)
+
+
+def _refuse_if_foreign(query: Query, space: Space) -> None:
+    if query.vector is not None and len(query.vector) != 4 * space.dimension:
+        raise InvalidRequest(f"the vector is not of the space {space}", field="vector")
+
+
+def _load_past(db: apsw.Connection, space: Space, where: Where) -> SqliteIndex:
+    """An index of what matched at a moment in the past, for this query alone."""
+    index = SqliteIndex(where.scope.tenant, where.scope.agent, space.dimension)
+    index.load(db, positions(db, where))
+    return index
+
+
+def _answer(
+    db: apsw.Connection,
+    index: SqliteIndex,
+    query: Query,
+    limit: int,
+    seen: Seen,
+    complete: Callable[[], Query] | None = None,
+    enough: Enough | None = None,
+) -> list[Scored]:
+    ranked = rank(db, index, _select(db, index, query.where), query, limit, complete=complete, enough=enough)
+    records = at_positions(db, [hit.position for hit in ranked], seen)
+    hits = [_make_scored(records[hit.position], hit.score, hit.signals) for hit in ranked]
+    if index.damaged:
+        hits = [_add_damaged(hit, index.damaged) for hit in hits]
+    if query.where.as_of is None and not needs_rows(query.where):  # then the index has checked all of it
+        return hits
+    return [hit for hit in hits if query.where.matches(hit.record)]
+
+
+def _add_damaged(hit: Scored, damaged: int) -> Scored:
+    return replace(hit, signals={**hit.signals, DAMAGED_VECTORS: float(damaged)})
+
+
+def _select(db: apsw.Connection, index: SqliteIndex, where: Where) -> Selection:
+    selection = index.select(where)
+    if where.as_of is None and needs_rows(where) and selection.size:
+        selection = selection.filter(np.isin(selection.align(index.positions), positions(db, where)))
+    return selection
+
+
+def _read_vectors(db: apsw.Connection, positions: Sequence[int], dimension: int) -> Vectors:
+    """The ids and vectors of these versions, in this order."""
+    rows = db.execute(QUERIES["vectors_at"], {"positions": json.dumps(positions)})
+    by_position = {position: (id, vector) for position, id, vector in rows}
+    _, vectors, _ = decode_vectors([by_position[position][1] for position in positions], dimension)
+    return Vectors([by_position[position][0] for position in positions], vectors)
