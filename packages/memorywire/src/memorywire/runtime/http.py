@@ -19,10 +19,11 @@ import ssl
 from base64 import b64encode
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import SplitResult, unquote, urlsplit
+
+from memorywire.model.values import dataclass
 
 Resolve = Callable[[str, int], str]
 """Returns the address to connect to for a host and a port; raises where the address is not allowed."""
