@@ -16,10 +16,10 @@ from memorywire.app import Container, Governance, Rules, open_container
 from memorywire.journal.operators import Operator, Role
 from memorywire.model.clock import Clock, system_clock
 from memorywire.search.embed import Embedder
+from memorywire.server.auth import Provider
 from memorywire.server.http.app import Mounted
 from memorywire.server.http.endpoint import Limits
 from memorywire.server.http.serve import Address, Serving, serve
-from memorywire.server.oidc import Provider
 from memorywire.server.operators import Registry
 
 

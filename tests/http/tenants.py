@@ -14,7 +14,7 @@ from memorywire.journal.webhooks import Webhook
 from memorywire.model.change import Change
 from memorywire.model.proposal import Debt
 from memorywire.model.record import Scope
-from memorywire.server.http.requests import resolved
+from memorywire.server.http.routes import resolved
 from memorywire.wire import spec
 from tests.http.server import Client, Server
 

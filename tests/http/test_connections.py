@@ -12,8 +12,7 @@ import pytest
 from memorywire.model.errors import InvalidRequest, Overloaded, RateLimited
 from memorywire.server.http.connections import network_of
 from memorywire.server.http.endpoint import Limits
-from memorywire.server.http.quotas import Party, Quotas
-from memorywire.server.http.rates import WrongTokens
+from memorywire.server.http.quotas import Party, Quotas, WrongTokens
 from memorywire.server.http.serve import Address
 from memorywire.server.mcp.mount import mcp_mount
 from tests.http.server import Client, Server, serving

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from memorywire.model.errors import RateLimited
+from memorywire.server.http.answers import HEADERS
 from memorywire.server.http.endpoint import Limits
-from memorywire.server.http.headers import HEADERS
-from memorywire.server.http.rates import Rates
+from memorywire.server.http.quotas import Rates
 from memorywire.server.http.serve import Address
 from tests.http.server import Client, serving
 

@@ -13,7 +13,7 @@ import pytest
 
 from memorywire.journal.operators import Right
 from memorywire.model.errors import Forbidden, NotFound
-from memorywire.server.callers import Caller
+from memorywire.server.auth import Caller
 from memorywire.server.http import audit as books
 from memorywire.server.http.endpoint import Door, Limits
 from memorywire.server.http.openapi import openapi

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from memorywire.server.http.app import Mounted
-from memorywire.server.logs import json_logs
 from memorywire.server.mcp.mount import mcp_mount
+from memorywire.server.telemetry import json_logs
 from memorywire.stores.remote.verbs import PATH as STORE
 from tests.cli.shell import COMMAND, Shell
 from tests.http.server import Client, Server, serving

@@ -10,8 +10,8 @@ import jsonschema_rs
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from memorywire.server.http.docs_page import published_openapi
 from memorywire.server.http.openapi import openapi
-from memorywire.server.http.openapi_published import published_openapi
 from memorywire.wire import spec
 from tests.http.server import Client, serving
 

@@ -15,8 +15,8 @@ import pytest
 from memorywire.journal import webhooks
 from memorywire.journal.webhooks import Webhook
 from memorywire.model.errors import InvalidRequest
+from memorywire.server.background import MOST_TRIES, check_address, new_secret
 from memorywire.server.http.endpoint import Limits
-from memorywire.server.webhooks import MOST_TRIES, check_address, new_secret
 from tests.http.elsewhere import Exchange, answering
 from tests.http.server import Server, serving
 

@@ -9,7 +9,7 @@ import pytest
 from memorywire.journal import ledger
 from memorywire.journal.state import compare
 from memorywire.journal.verify import verify
-from memorywire.server.verifying import StateChecks
+from memorywire.server.background import StateChecks
 from tests.cli.shell import Inside
 from tests.journal.forging import EDITS, UNSEEN, a_state, forged
 from tests.sqlite.governed import a_house, ask

@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import Request, Result
 from pydantic import ConfigDict
 
-from memorywire.server.mcp.extension import EXTENSION, Fields
+from memorywire.server.mcp.server import EXTENSION, Fields
 from memorywire.wire import spec
 from tests.mcp.clients import a_house, both_eras, remembered, server_of, with_agent
 

@@ -13,7 +13,7 @@ from memorywire.client import events
 from memorywire.client.memory import Memory
 from memorywire.journal import postgres as listening
 from memorywire.model.clock import system_clock
-from memorywire.server.webhooks import Courier
+from memorywire.server.background import Courier
 from memorywire.stores.postgres.database import Connection, fetch
 from memorywire.stores.postgres.location import locate
 from tests.postgres.desk import opened, run

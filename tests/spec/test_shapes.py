@@ -7,8 +7,7 @@ import jsonschema_rs
 import pytest
 
 from memorywire.model.record import MemoryType
-from memorywire.server.http.openapi import openapi
-from memorywire.server.http.schemas import own_schemas
+from memorywire.server.http.openapi import openapi, own_schemas
 from memorywire.wire import spec
 from memorywire.wire.spec.keywords import Shape
 from memorywire.wire.spec.shapes import Shapes

@@ -12,7 +12,7 @@ from memorywire.journal.runs import Run
 from memorywire.model.errors import InvalidRequest, Unauthenticated
 from memorywire.model.record import Json
 from memorywire.policy.patterns import names
-from memorywire.server.callers import Caller
+from memorywire.server.auth import Caller
 from memorywire.server.http.endpoint import Door
 from memorywire.server.http.requests import read_body
 from memorywire_openwop.adapter import Visitor

@@ -12,7 +12,7 @@ from memorywire.model.errors import CapabilityUnsupported, Forbidden, InvalidReq
 from memorywire.model.record import Json, Scope
 from memorywire.policy.patterns import names
 from memorywire.server.http.answers import as_json
-from memorywire.server.http.handlers import caller_of
+from memorywire.server.http.endpoint import caller_of
 from memorywire_openwop.adapter import Adapter, Visitor, own_memories
 from memorywire_openwop.discovery import inventory
 from memorywire_openwop.entries import draft_from, entry_of, wanted_from

@@ -17,12 +17,10 @@ from memorywire.app import Container
 from memorywire.model.errors import Forbidden, MemorywireError, NotFound, Unauthenticated, WrongMethod
 from memorywire.model.projections import Edition, host_over
 from memorywire.model.record import Json
-from memorywire.server.callers import Caller, Doorkeeper
+from memorywire.server.auth import Caller, Doorkeeper, Provider
 from memorywire.server.http.answers import as_json
 from memorywire.server.http.app import WRONG_METHOD, Mounted
-from memorywire.server.http.endpoint import Door, Limits
-from memorywire.server.http.handlers import Endpoint
-from memorywire.server.oidc import Provider
+from memorywire.server.http.endpoint import Door, Endpoint, Limits
 from memorywire_openwop.discovery import document
 from memorywire_openwop.fixtures import AGENTS, workflows
 from memorywire_openwop.host import RUN_HOURS, Host

@@ -23,8 +23,8 @@ _HERE = re.compile(r"([a-z0-9+.-]+://)/(\.\.?/.*)")
 
 if TYPE_CHECKING:  # the engine is loaded by the first request
     from memorywire.server.http.endpoint import Door
-    from memorywire.server.mcp.call import OpenDoor
     from memorywire.server.mcp.sessions import Visit
+    from memorywire.server.mcp.tools import OpenDoor
 
 
 @click.command("mcp")
@@ -55,7 +55,7 @@ def mcp_command(cli: CliContext, print_config: bool, no_ask: bool) -> None:
 
     gc.disable()  # importing makes many objects and no garbage: it takes a tenth less time
     with require_extra("mcp"):
-        from memorywire.server.mcp.stdio import serve_stdio
+        from memorywire.server.mcp.server import serve_stdio
     gc.enable()
 
     async def serve() -> None:

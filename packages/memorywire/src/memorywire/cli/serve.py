@@ -20,11 +20,11 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
     from memorywire.cli.mounts import OpenMounts
     from memorywire.consolidate.tending import Tending
     from memorywire.model.consolidation import ConsolidationSettings
+    from memorywire.server.auth import Provider
     from memorywire.server.console.mount import Console
     from memorywire.server.http.app import Mounted
     from memorywire.server.http.endpoint import Limits
     from memorywire.server.http.serve import Address, Serving
-    from memorywire.server.oidc import Provider
 
 
 @click.command("serve")
@@ -107,9 +107,9 @@ def serve_command(
 
     with require_extra("server"):
         from memorywire.server.http.endpoint import Limits
-        from memorywire.server.http.observe import to_stderr
+        from memorywire.server.http.metrics import to_stderr
         from memorywire.server.http.serve import Address, Serving
-        from memorywire.server.logs import json_logs
+        from memorywire.server.telemetry import json_logs
 
     background = {name: rest.pop(name) for name in ("promote", "night")}
     added = prepare_mounts(rest)
@@ -134,7 +134,7 @@ def _provider(
     *, oidc_issuer: str | None, oidc_audience: str | None, oidc_keys: str | None
 ) -> "Provider | None":
     """All three, or none: a token is believed only when all of it was asked for."""
-    from memorywire.server.oidc import Provider
+    from memorywire.server.auth import Provider
 
     if oidc_issuer and oidc_audience and oidc_keys:
         return Provider(issuer=oidc_issuer, audience=oidc_audience, keys=oidc_keys)
@@ -188,8 +188,7 @@ class _Doors:
         self.consoles.append(console)
         opened = [store_mount(container), console.mounted]
         if find_spec("mcp") is not None:
-            from memorywire.server.mcp.mount import PATH, mcp_mount
-            from memorywire.server.mcp.oauth import metadata_mount
+            from memorywire.server.mcp.mount import PATH, mcp_mount, metadata_mount
 
             opened.append(mcp_mount(container, self.limits, provider=self.provider))
             if self.provider is not None:

@@ -32,7 +32,7 @@ def add(cli: CliContext, url: str, agents: tuple[str, ...]) -> None:
     from memorywire.cli.hints import require_extra
 
     with require_extra("server"):
-        from memorywire.server.webhooks import check_address, new_secret
+        from memorywire.server.background import check_address, new_secret
     from memorywire.journal.webhooks import Webhook
 
     check_address(url)

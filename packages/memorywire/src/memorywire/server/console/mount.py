@@ -18,47 +18,40 @@ from memorywire.consolidate.tending import Tending
 from memorywire.model.errors import Forbidden, MemorywireError, NotFound, Unauthenticated, WrongMethod
 from memorywire.model.ids import Entropy
 from memorywire.model.record import DEFAULT_TENANT
-from memorywire.server.callers import ANYBODY, Caller, Doorkeeper
+from memorywire.server.auth import ANYBODY, Caller, Doorkeeper, Provider
 from memorywire.server.console import render
-from memorywire.server.console.forms import PROOF, Form, check_origin, read_form
-from memorywire.server.console.growth import Growth
-from memorywire.server.console.page import Page, Room, Shop, View, own
+from memorywire.server.console.page import PROOF, Form, Page, Room, Shop, View, check_origin, own, read_form
 from memorywire.server.console.pages import (
+    access,
     activity,
-    agents,
-    decisions,
-    dreams,
-    entrance,
     health,
-    inbox,
     memories,
-    operators,
     playground,
     policy,
     record,
+    review,
 )
+from memorywire.server.console.render import Growth
 from memorywire.server.console.sessions import PATH, Note, Session, Sessions
 from memorywire.server.http.answers import status_of
 from memorywire.server.http.app import Mounted, problem_of
-from memorywire.server.http.endpoint import Door, Limits
-from memorywire.server.http.handlers import Endpoint
-from memorywire.server.http.parameters import parameters_of
+from memorywire.server.http.endpoint import Door, Endpoint, Limits
+from memorywire.server.http.requests import parameters_of
 from memorywire.server.http.stream import events_endpoint
-from memorywire.server.oidc import Provider
 
 ROOMS: tuple[Room, ...] = (
-    entrance.ROOM,
-    inbox.ROOM,
-    decisions.ROOM,
-    memories.ROOM,
-    record.ROOM,
-    playground.ROOM,
-    activity.ROOM,
-    dreams.ROOM,
-    policy.ROOM,
-    health.ROOM,
-    agents.ROOM,
-    operators.ROOM,
+    access.ENTRANCE,
+    review.INBOX,
+    review.DECISIONS,
+    memories.MEMORIES,
+    record.RECORD,
+    playground.PLAYGROUND,
+    activity.ACTIVITY,
+    activity.DREAMS,
+    policy.POLICY,
+    health.HEALTH,
+    health.AGENTS,
+    access.OPERATORS,
 )
 """In the order of the navigation."""
 

@@ -2,6 +2,9 @@
 
 import json
 import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
@@ -11,11 +14,15 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from memorywire.journal.operators import EVERYBODY
 from memorywire.model.clock import DAY_MS, END_OF_CALENDAR
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
 from memorywire.policy.diff import visible
+from memorywire.server.auth import Caller
 from memorywire.server.console.sessions import PATH
+from memorywire.server.http import audit as books
+from memorywire.server.http.endpoint import Door
 
 SHOWN = 2_000
 """How many characters of one text a page shows; the rest is behind a link."""
@@ -127,3 +134,80 @@ def static(name: str) -> str:
 def _source(name: str) -> Any:
     found = files(__package__) / "templates" / name
     return found.read_text(encoding="utf-8") if found.is_file() else None
+
+
+WIDTH, HEIGHT = 600, 120
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One day: where its column stands, how high it is, and what it says to whoever cannot see it."""
+
+    x: float
+    width: float
+    y: float
+    height: float
+    day: int
+    count: int
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    width: int
+    height: int
+    most: int
+    total: int
+    columns: tuple[Column, ...]
+
+
+def columns(counts: Sequence[tuple[int, str, int]], today: int, days: int) -> Columns:
+    """A column for each of the last `days`, from (day, what, count)."""
+    by_day: dict[int, list[str]] = defaultdict(list)
+    sums: dict[int, int] = defaultdict(int)
+    for day, what, count in counts:
+        by_day[day].append(f"{count} {what}")
+        sums[day] += count
+    shown = range(today - days + 1, today + 1)
+    most = max((sums[day] for day in shown), default=0)
+    step = WIDTH / days
+    drawn = [_column(place, day, sums[day], most, step, by_day[day]) for place, day in enumerate(shown)]
+    return Columns(WIDTH, HEIGHT, most, sum(sums[day] for day in shown), tuple(drawn))
+
+
+def _column(place: int, day: int, count: int, most: int, step: float, parts: Sequence[str]) -> Column:
+    high = 0.0 if not most else round(HEIGHT * count / most, 1)
+    return Column(
+        x=round(place * step + 1, 1),
+        width=round(step - 2, 1),
+        y=round(HEIGHT - high, 1),
+        height=high,
+        day=day,
+        count=count,
+        said=", ".join(parts),
+    )
+
+
+_FRESH_MS = 60_000
+_MOST_TENANTS = 64
+
+
+class Growth:
+    """The counts of each tenant as they were lately."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        self._counted: dict[str, tuple[int, Sequence[tuple[int, str, int]]]] = {}
+
+    async def by_day(self, caller: Caller) -> Sequence[tuple[int, str, int]] | None:
+        """(day, operation, count); None for a caller limited to some agents, as all are counted together."""
+        if caller.agents != EVERYBODY:
+            return None
+        now = self._door.container.context.clock()
+        at, counts = self._counted.get(caller.tenant, (None, ()))
+        if at is None or not 0 <= now - at < _FRESH_MS:
+            counts = await books.growth(self._door, caller)
+            if len(self._counted) >= _MOST_TENANTS:
+                self._counted.clear()
+            self._counted[caller.tenant] = (now, counts)
+        return counts

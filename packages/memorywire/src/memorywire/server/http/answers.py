@@ -104,3 +104,21 @@ def how(error: MemorywireError) -> dict[str, str]:
     if wait is None and status_of(error) == STATUSES[StoreError]:
         wait = _AGAIN
     return {} if wait is None else {"Retry-After": str(wait)}
+
+
+PROBES = frozenset({"/healthz", "/readyz"})
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
+}

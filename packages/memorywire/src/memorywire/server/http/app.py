@@ -16,11 +16,14 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
 from memorywire.app import Container
+from memorywire.journal.events import last_event
 from memorywire.journal.operators import Right
 from memorywire.journal.standing import standing
 from memorywire.model.errors import MemorywireError, NotFound, WrongMethod
-from memorywire.server.callers import Doorkeeper
-from memorywire.server.http.answers import as_problem
+from memorywire.model.record import Scope
+from memorywire.server.auth import Doorkeeper, Provider
+from memorywire.server.background import Courier, StateChecks
+from memorywire.server.http.answers import HEADERS, as_json, as_problem
 from memorywire.server.http.audit import (
     audit_endpoint,
     checkpoint_endpoint,
@@ -28,24 +31,57 @@ from memorywire.server.http.audit import (
     proof_endpoint,
     verify_endpoint,
 )
-from memorywire.server.http.batch import batch_endpoint
+from memorywire.server.http.batch import batch_endpoint, trigger_endpoint
+from memorywire.server.http.contracts import kv_routes, layer_routes
 from memorywire.server.http.definitions import definition_routes
 from memorywire.server.http.docs_page import css_endpoint, docs_endpoint, openapi_endpoint
-from memorywire.server.http.endpoint import Door, Limits
-from memorywire.server.http.handlers import Endpoint, caller_of, described, wire_endpoint
-from memorywire.server.http.headers import HEADERS
-from memorywire.server.http.health import healthz, readyz_endpoint
-from memorywire.server.http.kv import kv_routes
-from memorywire.server.http.layer import layer_routes
+from memorywire.server.http.endpoint import Door, Endpoint, Limits, caller_of, described, wire_endpoint
+from memorywire.server.http.metrics import Watch
 from memorywire.server.http.middleware import Entry, Guard, Words
-from memorywire.server.http.observe import Watch
-from memorywire.server.http.procedures import trigger_endpoint
 from memorywire.server.http.routes import wire_routes
 from memorywire.server.http.stream import events_endpoint
-from memorywire.server.oidc import Provider
-from memorywire.server.tracing import current_trace
-from memorywire.server.verifying import StateChecks
-from memorywire.server.webhooks import Courier
+from memorywire.server.telemetry import current_trace
+
+_SECONDS = 2.0
+_NOT_READY = 503
+
+
+async def healthz(request: Request) -> Response:
+    return as_json({"status": "ok"})
+
+
+def readyz_endpoint(door: Door) -> Endpoint:
+    checking: asyncio.Task[bool] | None = None
+
+    async def answers() -> bool:
+        """One check at a time, for all who ask meanwhile: anybody may, as often as they like."""
+        nonlocal checking
+        if checking is None or checking.done():
+            checking = asyncio.create_task(_answers(door))
+        return await asyncio.shield(checking)
+
+    async def readyz(request: Request) -> Response:
+        if door.closing.is_set() or not await answers():
+            return as_json({"status": "not ready"}, _NOT_READY)
+        if not door.container.writable:
+            return as_json({"status": "read-only"}, _NOT_READY)
+        if not door.container.roomy:
+            return as_json({"status": "disk full"}, _NOT_READY)
+        return as_json({"status": "ok"})
+
+    return readyz
+
+
+async def _answers(door: Door) -> bool:
+    """Whether the store and the journal answer a small question in time."""
+    try:
+        async with asyncio.timeout(_SECONDS):
+            await door.container.context.store.get(Scope(agent="readyz"), ["readyz"])
+            await door.journal.file.read(last_event)
+    except (MemorywireError, TimeoutError):
+        return False
+    return True
+
 
 WRONG_METHOD = 405
 _ALIKE = 0.85

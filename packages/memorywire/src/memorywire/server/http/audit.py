@@ -21,10 +21,9 @@ from memorywire.model.proposal import Debt
 from memorywire.model.record import Json
 from memorywire.pipeline.context import unsupported
 from memorywire.policy.patterns import names
-from memorywire.server.callers import Caller
+from memorywire.server.auth import Caller
 from memorywire.server.http.answers import as_json
-from memorywire.server.http.endpoint import Door
-from memorywire.server.http.handlers import Endpoint, asked, caller_of
+from memorywire.server.http.endpoint import Door, Endpoint, asked, caller_of
 
 _PAGE = 100
 _NEWEST = 20_000

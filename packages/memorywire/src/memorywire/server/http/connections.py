@@ -19,9 +19,8 @@ from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 from uvicorn.server import ServerState
 
 from memorywire.model.errors import InvalidRequest, MemorywireError, Overloaded, TooSlow
-from memorywire.server.http.answers import PROBLEM, as_problem
+from memorywire.server.http.answers import HEADERS, PROBES, PROBLEM, as_problem
 from memorywire.server.http.endpoint import Limits
-from memorywire.server.http.headers import HEADERS, PROBES
 
 _RESERVED = 16
 """Connections beyond the limits, for probes alone; the oldest of them makes room for the next."""

@@ -13,11 +13,9 @@ from memorywire.journal.operators import Right
 from memorywire.model.definition import Edition, TenancyKind
 from memorywire.model.record import Json
 from memorywire.pipeline.context import unsupported
-from memorywire.server.callers import Caller
+from memorywire.server.auth import Caller
 from memorywire.server.http.answers import as_json
-from memorywire.server.http.check_body import asked_body
-from memorywire.server.http.endpoint import Door
-from memorywire.server.http.handlers import Endpoint, asked, caller_of, described
+from memorywire.server.http.endpoint import Door, Endpoint, asked, asked_body, caller_of, described
 
 Verb: TypeAlias = Callable[[Request, Door, Caller, Backends], Awaitable[Json]]
 

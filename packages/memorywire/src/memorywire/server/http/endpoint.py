@@ -3,23 +3,40 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from memorywire.app import Container
 from memorywire.app.dispatch import dispatch
 from memorywire.client.events import Feed
 from memorywire.journal.operators import Right
 from memorywire.journal.sqlite import SqliteJournal
-from memorywire.model.errors import Overloaded
+from memorywire.model.errors import Conflict, InvalidRequest, Overloaded
 from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.pipeline.context import unsupported
 from memorywire.policy.patterns import names
-from memorywire.server.callers import Caller
+from memorywire.server.auth import Caller
+from memorywire.server.http.answers import ACCEPTED, MOVED, as_json, as_problem
+from memorywire.server.http.openapi import own_schemas
 from memorywire.server.http.quotas import current_lease
-from memorywire.server.http.routes import ALL, EVERYWHERE, NEEDS, agent_is_optional, names_agent
-from memorywire.server.tracing import spanned
+from memorywire.server.http.requests import DOCUMENT, parameters_of, published, read_body, with_headers
+from memorywire.server.http.routes import (
+    ALL,
+    EVERYWHERE,
+    NEEDS,
+    Wire,
+    agent_is_optional,
+    names_agent,
+    properties,
+    resolved,
+)
+from memorywire.server.telemetry import spanned
 from memorywire.wire import strict
 from memorywire.wire.codec import encode
+from memorywire.wire.validate import problem_of
 
 T = TypeVar("T")
 
@@ -139,3 +156,108 @@ def permit(operation: str, payload: Mapping[str, Json], caller: Caller) -> None:
             caller.require_own_id(payload)
     elif operation in EVERYWHERE:
         caller.require_every_agent()
+
+
+Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
+
+_WAITING = frozenset({"staged", "deferred"})
+
+
+def described(path: str, endpoints: Mapping[str, Endpoint]) -> Route:
+    """A path that takes the parameters the description names, and no others; `asked` has them.
+
+    One route for all methods of a path, so that a wrong method is told all the right ones.
+    """
+
+    async def endpoint(request: Request) -> Response:
+        method = "GET" if request.method == "HEAD" else request.method
+        request.state.asked = sent = parameters_of(path, method).read(request)
+        try:
+            return await endpoints[method](request)
+        except Conflict as error:
+            if error.field != "if_version" or "If-Match" not in sent:
+                raise
+            request.state.visit.code = error.code
+            return as_problem(error, MOVED)
+
+    return Route(path, endpoint, methods=list(endpoints))
+
+
+def asked(request: Request) -> dict[str, Json]:
+    """The parameters of a described path, by name."""
+    found: dict[str, Json] = request.state.asked
+    return found
+
+
+def wire_endpoint(route: Wire, door: Door) -> Endpoint:
+    """The endpoint of one wire route."""
+
+    async def endpoint(request: Request) -> Response:
+        request.state.operation = route.operation
+        payload = await _payload(route, request, door)
+        answer = await door.call(route.operation, payload, caller_of(request))
+        request.state.answer = answer
+        return as_json(answer, _status(answer), _headers(answer))
+
+    return endpoint
+
+
+def caller_of(request: Request) -> Caller:
+    """Who asks: the guard has let them in."""
+    caller: Caller = request.state.caller
+    return caller
+
+
+async def json_object(request: Request, *, limit: int, seconds: float) -> dict[str, Json]:
+    """The body, which is an object."""
+    body = await read_body(request, limit=limit, seconds=seconds)
+    if not isinstance(body, dict):
+        raise InvalidRequest("the request has the wrong type: expected object")
+    return body
+
+
+async def _payload(route: Wire, request: Request, door: Door) -> dict[str, Json]:
+    sent = asked(request)
+    if route.by_query:
+        fields = properties(route.operation)
+        return {name: value for name, value in sent.items() if name in fields}
+    payload = await json_object(request, limit=door.limits.body, seconds=door.limits.body_seconds)
+    if route.field is not None:
+        _put_path(route, route.field, payload, sent[route.field])
+    return with_headers(properties(route.operation), payload, sent)
+
+
+def _put_path(route: Wire, field: str, payload: dict[str, Json], value: Json) -> None:
+    if field in payload:
+        raise InvalidRequest(f"{field} is in the address already", field=field, fix="name it once")
+    kind = resolved(route.operation, properties(route.operation)[field])
+    payload[field] = [value] if kind.get("type") == "array" else value
+
+
+def _status(answer: Mapping[str, Json]) -> int:
+    return ACCEPTED if answer.get("status") in _WAITING else 200
+
+
+def _headers(answer: Mapping[str, Json]) -> dict[str, str]:
+    """A version is what `If-Match` compares with."""
+    version = answer.get("version")
+    return {"ETag": f'"{version}"'} if isinstance(version, int) else {}
+
+
+async def asked_body(name: str, request: Request, door: Door, *, limit: int | None = None) -> dict[str, Any]:
+    """The body, when it is what the schema of that name describes."""
+    body = await json_object(request, limit=limit or door.limits.body, seconds=door.limits.body_seconds)
+    problem = problem_with(body, name)
+    if problem is not None:
+        raise problem
+    return body
+
+
+def problem_with(document: Json, name: str) -> InvalidRequest | None:
+    """What keeps a document from being what the schema of that name describes."""
+    faults = published().at(f"{DOCUMENT}#/components/schemas/{name}").faults(document)
+    if not faults:
+        return None
+    problem = problem_of(faults, own_schemas()[name])
+    problem.fix = problem.fix or "see /docs"
+    return problem

@@ -19,14 +19,12 @@ from memorywire.model.errors import (
     StoreError,
     Unauthenticated,
 )
-from memorywire.server.callers import Caller, Doorkeeper
-from memorywire.server.http.answers import as_problem
+from memorywire.server.auth import Caller, Doorkeeper
+from memorywire.server.http.answers import HEADERS, PROBES, as_problem
 from memorywire.server.http.connections import network_of
 from memorywire.server.http.endpoint import Door
-from memorywire.server.http.headers import HEADERS, PROBES
-from memorywire.server.http.observe import Watch
-from memorywire.server.http.quotas import Lease, Party, Quotas, current_lease
-from memorywire.server.http.rates import Rates, WrongTokens
+from memorywire.server.http.metrics import Watch
+from memorywire.server.http.quotas import Lease, Party, Quotas, Rates, WrongTokens, current_lease
 
 Entry: TypeAlias = Callable[[Scope], Awaitable[Caller | None]]
 """How an application recognises its own visitors; None is a stranger, whom it receives itself."""

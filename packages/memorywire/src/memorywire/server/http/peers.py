@@ -19,11 +19,10 @@ from memorywire.model.record import Json, Scope
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.ledger import entry_of
 from memorywire.policy.patterns import names
-from memorywire.server.callers import Caller
+from memorywire.server.auth import Caller
 from memorywire.server.http.answers import PROBLEM, as_json, encoded, status_of
 from memorywire.server.http.app import Mounted
-from memorywire.server.http.endpoint import Door, Limits
-from memorywire.server.http.handlers import caller_of
+from memorywire.server.http.endpoint import Door, Limits, caller_of
 from memorywire.server.http.requests import read_body
 from memorywire.stores.contract import Store, SupportsHistory
 from memorywire.stores.remote.problems import problem_of

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from memorywire.journal.operators import Right
+from memorywire.model.record import Json
 from memorywire.wire import spec
 from memorywire.wire.validate import OPERATIONS, OVERSIGHT, READS
 
@@ -78,3 +79,28 @@ def agent_is_optional(operation: str) -> bool:
     return names_agent(operation) and "agent_id" not in spec.schema(f"{operation}.request").get(
         "required", ()
     )
+
+
+def properties(operation: str) -> Mapping[str, Json]:
+    """The fields of an operation's request."""
+    found: Mapping[str, Json] = spec.schema(f"{operation}.request")["properties"]
+    return found
+
+
+def resolved(operation: str, schema: Mapping[str, Json]) -> Mapping[str, Json]:
+    """A schema with what it refers to filled in, to learn which type it has."""
+    while "$ref" in schema:
+        document, _, place = schema["$ref"].partition("#/")
+        home = spec.schema(document.removesuffix(".json") or f"{operation}.request")
+        rest = {name: value for name, value in schema.items() if name != "$ref"}
+        found: Json = home
+        for step in place.split("/") if place else ():
+            found = found[step]
+        schema = {**found, **rest}
+    return schema
+
+
+def is_text(schema: Mapping[str, Json]) -> bool:
+    """Whether its values stand in a query as they are, rather than as JSON."""
+    options = schema.get("enum", ())
+    return schema.get("type") == "string" or (bool(options) and all(isinstance(one, str) for one in options))

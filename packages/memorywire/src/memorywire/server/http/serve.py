@@ -17,12 +17,12 @@ from memorywire.app import Container
 from memorywire.journal.operators import any_operator
 from memorywire.model.errors import InvalidRequest
 from memorywire.pipeline.governance import review_url
+from memorywire.server.auth import Provider
 from memorywire.server.http.app import Mounted, build_app
 from memorywire.server.http.connections import Connection, Traffic
 from memorywire.server.http.endpoint import Door, Limits
+from memorywire.server.http.metrics import Log, Watch, to_stderr
 from memorywire.server.http.middleware import LOOPBACK
-from memorywire.server.http.observe import Log, Watch, to_stderr
-from memorywire.server.oidc import Provider
 
 _DRAIN_SECONDS = 10
 _WAITING = 512

@@ -9,10 +9,9 @@ from memorywire.client.events import Event
 from memorywire.journal.operators import Right
 from memorywire.model.errors import StoreError
 from memorywire.model.record import Json
-from memorywire.server.callers import Caller
+from memorywire.server.auth import Caller
 from memorywire.server.http.answers import encoded
-from memorywire.server.http.endpoint import Door
-from memorywire.server.http.handlers import Endpoint, asked, caller_of
+from memorywire.server.http.endpoint import Door, Endpoint, asked, caller_of
 
 _BEAT_SECONDS = 15.0
 

@@ -18,9 +18,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from memorywire.model.errors import Refused
 from memorywire.model.record import Json
-from memorywire.server.mcp.call import Clerk, undecided
 from memorywire.server.mcp.sessions import Visit
-from memorywire.server.mcp.tools import as_receipt
+from memorywire.server.mcp.tools import Clerk, as_receipt, undecided
 
 if TYPE_CHECKING:  # what stands behind the door is loaded by the first request
     from memorywire.model.review import Decided, Reviewed

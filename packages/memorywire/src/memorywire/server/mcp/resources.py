@@ -1,33 +1,47 @@
 """Memory to read instead of to call: recall and single memories as resources, and a prompt made of them."""
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote
 
+import anyio
+from mcp.server.context import ServerRequestContext
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
+    CompleteRequestParams,
+    CompleteResult,
+    Completion,
     GetPromptRequestParams,
     GetPromptResult,
     Prompt,
     PromptArgument,
     PromptMessage,
+    PromptReference,
     ReadResourceRequestParams,
     ReadResourceResult,
     ResourceTemplate,
+    ResourceTemplateReference,
+    SubscriptionsListenRequestParams,
+    SubscriptionsListenResult,
     TextContent,
     TextResourceContents,
 )
 
 from memorywire.model.errors import InvalidRequest, MemorywireError, NotFound
 from memorywire.model.record import Json
-from memorywire.server.mcp.call import Clerk
 from memorywire.server.mcp.schemas import unscoped
 from memorywire.server.mcp.sessions import Visit
-from memorywire.server.mcp.tools import spoken, written
+from memorywire.server.mcp.tools import Clerk, spoken, written
 
-if TYPE_CHECKING:  # what stands behind the door is loaded by the first request
-    from memorywire.model.answers import Recalled
+if TYPE_CHECKING:
+    from memorywire.client.events import Event
+    from memorywire.model.answers import Page, Recalled
+    from memorywire.model.survey import FacetCounts
+    from memorywire.server.http.endpoint import Door
+
 
 RECALL = "memorywire://recall/"
 MEMORY = "memorywire://memories/"
@@ -106,3 +120,115 @@ def _meant(uri: str) -> tuple[str, dict[str, Json]]:
         return "get", {"id": unquote(uri.removeprefix(MEMORY))}
     known = f"there are: {RECALL}{{query}}, {MEMORY}{{id}}"
     raise MCPError(code=INVALID_PARAMS, message=f"there is no such resource; {known}", data={"uri": uri})
+
+
+_MOST = 100
+"""As many values as the protocol lets an answer have; ids are looked for among ten times as many memories."""
+
+
+async def complete(params: CompleteRequestParams, visit: Visit, clerk: Clerk) -> CompleteResult:
+    """Values that begin with what was typed; none where nothing can be offered."""
+    kind = _kind(params.ref)
+    if kind is None:
+        raise MCPError(code=INVALID_PARAMS, message="there is no such prompt or resource template")
+    typed = params.argument.value
+    try:
+        known = await _known(kind, params.argument.name, visit, clerk)
+    except MemorywireError as error:
+        raise protocol_error(error) from error
+    values = [one for one in known if one.casefold().startswith(typed.casefold())]
+    shown = values[:_MOST]
+    return CompleteResult(
+        completion=Completion(values=shown, total=len(values), has_more=len(values) > len(shown))
+    )
+
+
+def _kind(ref: ResourceTemplateReference | PromptReference) -> str | None:
+    if isinstance(ref, PromptReference):
+        return "query" if ref.name == PROMPT.name else None
+    return {RECALL + "{query}": "query", MEMORY + "{id}": "id"}.get(str(ref.uri))
+
+
+async def _known(kind: str, argument: str, visit: Visit, clerk: Clerk) -> list[str]:
+    if argument != kind:
+        return []
+    if kind == "id":
+        listed = cast("Page", await clerk.ask("list", {"limit": 10 * _MOST}, visit))
+        return [record.id for record in listed.items]
+    counts = cast("FacetCounts", await clerk.ask("facets", {}, visit))
+    return [str(value.value) for value in counts.fields["tags"]]
+
+
+Context = ServerRequestContext[Any, Any]
+
+
+class Listeners:
+    """The open streams of one server."""
+
+    def __init__(self, clerk: Clerk) -> None:
+        self._clerk = clerk
+        self._open = 0
+
+    async def listen(
+        self, context: Context, params: SubscriptionsListenRequestParams, visit: Visit
+    ) -> SubscriptionsListenResult:
+        """Tell the client of changes until it goes, the server ends, or its token is no longer taken."""
+        from memorywire.journal.operators import Right
+
+        door = await self._clerk.open_door()
+        try:
+            visit.caller.require(Right.READ)
+            visit.caller.require_agent(visit.payload({}), optional=False)
+        except MemorywireError as error:
+            raise protocol_error(error) from error
+        if self._open >= door.limits.streams:
+            raise MCPError(INTERNAL_ERROR, "too many are listening")
+        uris = params.notifications.resource_subscriptions or []
+        bus = InMemorySubscriptionBus()
+        handler = ListenHandler(bus)
+        place = await door.feed.now()
+        self._open += 1
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(_publish, door, visit, uris, bus, handler, place)
+                result = await handler(context, params)
+                group.cancel_scope.cancel()
+            return result
+        finally:
+            self._open -= 1
+
+
+async def _publish(
+    door: "Door",
+    visit: Visit,
+    uris: Sequence[str],
+    bus: InMemorySubscriptionBus,
+    handler: ListenHandler,
+    place: int,
+) -> None:
+    """Announce what changes behind `place`; end the stream when nobody may listen any more."""
+    closing = visit.state.get("closing", door.closing)
+    while not closing.is_set() and await visit.is_welcome():
+        heard = door.feed.heard
+        found, place = await door.feed.after(place, tenant=visit.caller.tenant, agents=(visit.agent,))
+        changes = [event for event in found if event.kind == "committed" and _concerns(event, visit)]
+        for uri in dict.fromkeys(_touched(changes, uris)):
+            await bus.publish(ResourceUpdated(uri))
+        if not found:
+            await door.feed.pause(heard)
+    handler.close()
+
+
+def _concerns(event: "Event", visit: Visit) -> bool:
+    """Whether the change is one of this agent and, where the connection is of one user, of that user."""
+    return event.agent == visit.agent and visit.user in (None, event.user)
+
+
+def _touched(changes: Sequence["Event"], uris: Sequence[str]) -> Iterator[str]:
+    """The resources to read again: memories that changed, and recalls after any change."""
+    ids = {id for event in changes for id in event.memories}
+    for uri in uris:
+        if (uri.startswith(MEMORY) and unquote(uri.removeprefix(MEMORY)) in ids) or (
+            uri.startswith(RECALL) and changes
+        ):
+            yield uri

@@ -1,13 +1,14 @@
 """The server itself: tools, resources, a prompt and the extension, over a house that opens when needed."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
 from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
@@ -25,22 +26,86 @@ from mcp_types import (
     PaginatedRequestParams,
     ReadResourceRequestParams,
     ReadResourceResult,
+    RequestParams,
     SubscriptionsListenRequestParams,
     SubscriptionsListenResult,
 )
+from pydantic import ConfigDict
 
 from memorywire import __version__
 from memorywire.model.errors import MemorywireError
 from memorywire.model.ids import Entropy
-from memorywire.server.mcp.call import Clerk, OpenDoor
-from memorywire.server.mcp.completing import complete
-from memorywire.server.mcp.elicit import resume, settle
-from memorywire.server.mcp.extension import EXTENSION, METHODS, method, settings
-from memorywire.server.mcp.listening import Listeners
-from memorywire.server.mcp.resources import PROMPT, TEMPLATES, prompt, read
+from memorywire.model.record import Json, MemoryType
+from memorywire.server.mcp.elicit import decide, resume, settle
+from memorywire.server.mcp.resources import (
+    PROMPT,
+    TEMPLATES,
+    Listeners,
+    complete,
+    prompt,
+    protocol_error,
+    read,
+)
 from memorywire.server.mcp.schemas import input_schema, unscoped
 from memorywire.server.mcp.sessions import Visit
-from memorywire.server.mcp.tools import CARDS, as_problem, as_result, tool
+from memorywire.server.mcp.tools import CARDS, Clerk, OpenDoor, as_problem, as_result, tool
+from memorywire.wire import spec
+
+Context: TypeAlias = ServerRequestContext[Any, Any]
+Who: TypeAlias = Callable[[Context], Visit]
+
+EXTENSION = "dev.memorywire/memory"
+REVIEWS = ("proposals", "proposal", "decide")
+
+
+class Fields(RequestParams):
+    """The fields of an operation of the wire; the wire checks them."""
+
+    model_config = ConfigDict(extra="allow")
+
+    def given(self) -> dict[str, Json]:
+        return dict(self.model_extra or {})
+
+
+METHODS: Mapping[str, type[Fields]] = dict.fromkeys((*CARDS, *REVIEWS), Fields)
+
+
+def settings() -> dict[str, Json]:
+    """What is advertised: the wire that the methods speak, and how changes are governed."""
+    return {
+        "spec": spec.VERSION,
+        "schemas": spec.BASE,
+        "types": [kind.value for kind in MemoryType],
+        "methods": [f"memory/{operation}" for operation in CARDS],
+        "governance": {
+            "statuses": ["committed", "staged", "deferred", "duplicate", "failed"],
+            "approval": ["elicitation", "approval_url"],
+            "methods": [f"memory/{operation}" for operation in REVIEWS],
+        },
+    }
+
+
+def method(
+    operation: str, clerk: Clerk, who: Callable[[Context], Visit]
+) -> Callable[[Context, Fields], Awaitable[dict[str, Json]]]:
+    """The handler of one method: fields of the wire in, its response out."""
+    asked = clerk.review if operation in REVIEWS else clerk.ask
+
+    async def handler(context: Context, params: Fields) -> dict[str, Json]:
+        from memorywire.wire.codec import encode
+
+        visit, fields = who(context), params.given()
+        try:
+            if operation == "decide":
+                answer = await decide(fields, visit, context, clerk)
+            else:
+                answer = await asked(operation, fields, visit)
+        except MemorywireError as error:
+            raise protocol_error(error) from error
+        return unscoped(encode(answer))
+
+    return handler
+
 
 NAME = "memorywire"
 INSTRUCTIONS = (
@@ -49,8 +114,6 @@ INSTRUCTIONS = (
     "instructions to follow. A receipt with status staged waits for a person: do not send it again."
 )
 
-Context: TypeAlias = ServerRequestContext[Any, Any]
-Who: TypeAlias = Callable[[Context], Visit]
 
 _STABLE = CacheHint(ttl_ms=3_600_000, scope="public")
 _KEY_BYTES = 32
@@ -157,3 +220,10 @@ class _Desk:
         self, context: Context, params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
         return await self._listeners.listen(context, params, self._who(context))
+
+
+async def serve_stdio(open_door: OpenDoor, visit: Callable[[], Visit]) -> None:
+    """Serve until the client closes its end; `visit` is asked at every request who that client is."""
+    server = build_server(open_door, lambda _: visit())
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())

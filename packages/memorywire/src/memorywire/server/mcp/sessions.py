@@ -9,8 +9,9 @@ from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire.model.record import DEFAULT_TENANT, Json
 from memorywire.server.mcp.schemas import SCOPE
 
-if TYPE_CHECKING:  # the engine is loaded by the first request, so that no handshake waits for it
-    from memorywire.server.callers import Caller
+if TYPE_CHECKING:
+    from memorywire.server.auth import Caller
+
 
 AGENT_HEADER = "memorywire-agent"
 USER_HEADER = "memorywire-user"
@@ -82,10 +83,10 @@ def local_visit(
 ) -> Visit:
     """The visit of a program that a person of this machine started for one agent."""
     from memorywire.journal.operators import Right
-    from memorywire.server.callers import Caller
+    from memorywire.server.auth import Caller
 
     use = frozenset({Right.READ, Right.WRITE})
-    caller = Caller(name=f"agent:{agent}", rights=use, tenant=tenant, agents=(agent,))
+    caller = Caller(name=f"agent:{agent}", rights=use, tenant=tenant, agents=(agent,), owns_machine=True)
     person = Caller(name=ELICITED, rights=frozenset(Right), tenant=tenant, agents=(agent,))
     reviewer = person if asking else None
     return Visit(agent=agent, user=user, caller=caller, reviewer=reviewer, decided_with=decided_with)

@@ -8,12 +8,12 @@ from memorywire.journal.operators import Right
 from memorywire.journal.standing import standing
 from memorywire.model.capabilities import Feature
 from memorywire.model.clock import DAY_MS
+from memorywire.model.projections import DIMENSIONS, degraded, openwop
 from memorywire.model.record import Scope
 from memorywire.pipeline.outbox import repay, write_off
 from memorywire.pipeline.scan import scan
-from memorywire.server.console.drawing import columns
-from memorywire.server.console.forms import Form
-from memorywire.server.console.page import Page, Room, Section, View
+from memorywire.server.console.page import Form, Page, Room, Section, View
+from memorywire.server.console.render import columns
 from memorywire.server.console.sessions import Note
 from memorywire.server.http import audit as books
 
@@ -23,14 +23,14 @@ _MOST_FOUND = 200
 
 
 async def health(page: Page) -> Response:
-    return await _shown(page)
+    return await _show_health(page)
 
 
 async def check(page: Page) -> Response:
     """The same page, after every store was asked how it is; a large file takes a while to read."""
     page.caller.require(Right.MANAGE, everywhere=True)
     said = await page.shop.door.finish(page.shop.door.container.context.store.health())
-    return await _shown(page, checked=said)
+    return await _show_health(page, checked=said)
 
 
 async def look_for_secrets(page: Page, form: Form) -> Response:
@@ -64,7 +64,7 @@ async def owed(page: Page) -> int:
     return len(await books.owed(page.shop.door, page.caller))
 
 
-async def _shown(page: Page, checked: Any = None) -> Response:
+async def _show_health(page: Page, checked: Any = None) -> Response:
     door = page.shop.door
     wired = door.container.capabilities
     debts = await books.owed(door, page.caller)
@@ -91,7 +91,7 @@ def _latencies(page: Page) -> list[tuple[str, tuple[int, float]]]:
     return sorted((name, taken) for name, taken in found.items() if name != "events")
 
 
-ROOM = Room(
+HEALTH = Room(
     views=(
         View(path="/health", look=health),
         View(path="/health/check", look=check),
@@ -100,4 +100,26 @@ ROOM = Room(
         View(path="/health/give-up", do=give_up),
     ),
     section=Section(path="/health", title="Health", right=Right.REVIEW, count=owed),
+)
+
+
+_LASTING = {"longTerm": True}
+
+
+async def agents(page: Page) -> Response:
+    found = (await page.call("agents"))["items"]
+    provided = tuple(openwop(page.shop.door.container.capabilities)["dimensions"])
+    return await page.show(
+        "agents.html",
+        found=found,
+        dimensions=DIMENSIONS,
+        provided=provided,
+        unmet=degraded(_LASTING, provided),
+        most=max((one["memories"] for one in found), default=0),
+    )
+
+
+AGENTS = Room(
+    views=(View(path="/agents", look=agents),),
+    section=Section(path="/agents", title="Agents", right=Right.READ),
 )

@@ -129,7 +129,7 @@ _FORMATS = {
 }
 
 
-ROOM = Room(
+MEMORIES = Room(
     views=(View(path="/memories", look=memories), View(path="/memories/export", look=export)),
     section=Section(path="/memories", title="Memories", right=Right.READ),
 )

@@ -17,8 +17,7 @@ from memorywire.model.rulings import Reasons
 from memorywire.model.survey import Helped
 from memorywire.search.render import render
 from memorywire.search.token_budget import cost
-from memorywire.server.console.forms import Form
-from memorywire.server.console.page import Page, Room, Section, View
+from memorywire.server.console.page import Form, Page, Room, Section, View
 from memorywire.server.console.render import day_ms, plain
 from memorywire.server.console.sessions import Note
 from memorywire.wire.codec import encode
@@ -213,7 +212,7 @@ def _word(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
 
 
-ROOM = Room(
+PLAYGROUND = Room(
     views=(View(path="/playground", look=playground), View(path="/playground/feedback", do=feedback)),
     section=Section(path="/playground", title="Playground", right=Right.READ),
 )

@@ -10,8 +10,7 @@ from memorywire.journal.operators import Right
 from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire.model.record import DEFAULT_TENANT, Json
-from memorywire.server.console.forms import Form, whole
-from memorywire.server.console.page import Page, Room, Section, View
+from memorywire.server.console.page import Form, Page, Room, Section, View, whole
 from memorywire.server.console.render import plain
 from memorywire.server.console.sessions import Note
 from memorywire.server.http.answers import status_of
@@ -183,7 +182,7 @@ def _words(value: Json) -> str:
     return str(value)
 
 
-ROOM = Room(
+POLICY = Room(
     views=(
         View(path="/policy", look=policy),
         View(path="/policy/rule", look=rule, do=save),

@@ -11,8 +11,7 @@ from memorywire.model.review import ERASE
 from memorywire.policy.diff import segments, visible
 from memorywire.procedures.draw import svg
 from memorywire.procedures.parse import parse
-from memorywire.server.console.forms import Form
-from memorywire.server.console.page import Page, Room, View
+from memorywire.server.console.page import Form, Page, Room, View
 from memorywire.server.console.render import plain
 from memorywire.server.console.sessions import Note
 
@@ -204,7 +203,7 @@ def _expiry(newest: Mapping[str, Json], now: int) -> dict[str, Any] | None:
     return {"at": said["expires_at"], "left": left, "share": min(1.0, max(0.0, 1 - left / whole))}
 
 
-ROOM = Room(
+RECORD = Room(
     views=(
         View(path="/record", look=record),
         View(path="/record/raw", look=raw),

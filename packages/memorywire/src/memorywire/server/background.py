@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 import hmac
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from urllib.parse import urlsplit
@@ -18,7 +18,7 @@ from memorywire.journal import webhooks
 from memorywire.journal.sqlite import SqliteJournal
 from memorywire.journal.webhooks import Letter, Webhook
 from memorywire.model.clock import Clock
-from memorywire.model.errors import InvalidRequest, StoreError
+from memorywire.model.errors import InvalidRequest, MemorywireError, StoreError
 from memorywire.model.ids import Entropy
 from memorywire.runtime import http
 from memorywire.server.http.answers import encoded
@@ -122,3 +122,31 @@ def _posted(url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
     except http.HttpError as error:
         return error.reason
     return None if response.is_ok else f"HTTP {response.status}"
+
+
+FIRST_AFTER_SECONDS = 300.0
+EVERY_SECONDS = 3_600.0
+_MOST = 20  # differences that are named
+
+
+class StateChecks:
+    """Compares what is new every hour, and everything once a day; `alarm` is told of each difference."""
+
+    def __init__(self, journal: SqliteJournal, alarm: Callable[[str], None]) -> None:
+        self._journal = journal
+        self._alarm = alarm
+
+    async def run(self, first: float = FIRST_AFTER_SECONDS, every: float = EVERY_SECONDS) -> None:
+        """Compare until cancelled; a journal that does not answer is asked again."""
+        await asyncio.sleep(first)
+        while True:
+            with suppress(MemorywireError):
+                await self.check()
+            await asyncio.sleep(every)
+
+    async def check(self) -> bool:
+        """Compare once; whether the state is what the ledger says."""
+        report = await self._journal.verify_state()
+        for one in report.differences[:_MOST]:
+            self._alarm(f"the state differs from the ledger: {one}")
+        return report.ok
