@@ -15,10 +15,10 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 
 from memorywire.app import Governance, open_container
 from memorywire.migrate.apply import Landed, Landing, land

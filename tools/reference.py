@@ -4,10 +4,10 @@ import inspect
 import re
 import sys
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import fields
 from pathlib import Path
 
 import click
+from msgspec.structs import fields
 
 from memorywire.app import settings
 from memorywire.cli.about import version_command

@@ -7,11 +7,11 @@ import asyncio
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.query import Query

@@ -4,9 +4,10 @@ import asyncio
 import hashlib
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from memorywire import Memory
 from memorywire.migrate.bundle import Bundle, Exporting, export

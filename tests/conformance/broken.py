@@ -1,7 +1,8 @@
 """Stores that break one promise each, to see that the kit finds it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Change

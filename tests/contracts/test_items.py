@@ -1,9 +1,9 @@
 """Items of a harness are the same on every store, and on one that is behind an address."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from memorywire import Memory
 from memorywire.client.harness import MemoryItem, Status

@@ -1,9 +1,9 @@
 """What may become one memory, and what a vector overlooks."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from memorywire.consolidate.conflicts import conflicts
 from memorywire.consolidate.decay import over_caps

@@ -1,9 +1,9 @@
 """How memory is put in order is settled by a file, the environment and the command line."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from memorywire.app import load_settings
 from memorywire.cli.dream import override_background

@@ -6,12 +6,12 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memorywire.model.errors import InvalidRequest, TooManyAffected
 from memorywire_evals.answers import BUILT_IN, LOWER_BOUND, TREATMENT, Cell, Grid, answer_all, says_yes

@@ -4,7 +4,6 @@ import asyncio
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from itertools import groupby, islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from memorywire.model.answers import Remembered, Status
 from memorywire.model.errors import CapabilityUnsupported, Conflict, InvalidRequest

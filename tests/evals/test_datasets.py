@@ -1,10 +1,10 @@
 """Every set is read as its schema says, faults of the data included."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from memorywire.model.errors import InvalidRequest
 from memorywire_evals.datasets import load

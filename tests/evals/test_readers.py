@@ -3,10 +3,10 @@
 import asyncio
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from memorywire.model.errors import TooManyAffected
 from memorywire_evals.answers import LOWER_BOUND, TREATMENT, Cell, Grid, answer_all

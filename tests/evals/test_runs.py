@@ -2,10 +2,10 @@
 
 import asyncio
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from memorywire.model.errors import Conflict, InvalidRequest
 from memorywire.model.parts import CONTENT_CHARS_MAX

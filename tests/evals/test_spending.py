@@ -3,11 +3,11 @@
 import asyncio
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memorywire.model.consolidation import Spending
 from memorywire.model.errors import TooManyAffected

@@ -8,7 +8,7 @@ After each step every face must show what it should and nothing else, and every 
 import asyncio
 import json
 from collections.abc import Awaitable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
+from msgspec.structs import replace
 
 from memorywire import Memory
 from memorywire.client.harness import MemoryItem

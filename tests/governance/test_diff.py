@@ -1,11 +1,11 @@
 """What a reviewer sees of a change: all of it, word by word, with nothing hidden."""
 
 import json
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.record import MemoryType, Standing, Trust

@@ -1,11 +1,11 @@
 """What people decided alike becomes a suggestion; what must stay with people never does."""
 
 import random
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from memorywire.model.record import MemoryType, Scope, Trust
 from memorywire.policy.documents import policy_from_toml

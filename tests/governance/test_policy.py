@@ -1,10 +1,9 @@
 """What the shipped profiles let pass, hold and refuse, and what a request can do about it."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from memorywire.model.record import MemoryType, Scope, Trust
 from memorywire.policy.documents import policy_from_toml

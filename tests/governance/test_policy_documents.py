@@ -2,11 +2,11 @@
 
 import json
 import tomllib
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import MemoryType, Trust

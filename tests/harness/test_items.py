@@ -3,11 +3,11 @@
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from msgspec.structs import replace
 
 from memorywire import Memory
 from memorywire.app import Several

@@ -1,6 +1,6 @@
 """What a model is told fits in its budget, and is data whatever it says."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from memorywire.integrations.coding.briefing import START_TOKENS, answering, opening
 from memorywire.model.answers import Hit

@@ -4,12 +4,12 @@ import hashlib
 import json
 import random
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import MISSING, Field, fields, replace
 from pathlib import Path
-from typing import Any
 
 import apsw
 import pytest
+from msgspec import NODEFAULT
+from msgspec.structs import FieldInfo, fields, replace
 
 from memorywire.journal.audit import contradicted
 from memorywire.journal.canonical import canonical
@@ -271,8 +271,8 @@ def test_digests_of_many_are_those_of_each_whatever_they_have_in_common():
     assert len(set(record_digests([plain, *others, *later]))) == 1 + len(others) + len(later)
 
 
-def _usual(field: Field[Any]) -> object:
-    return field.default if field.default_factory is MISSING else field.default_factory()
+def _usual(field: FieldInfo) -> object:
+    return field.default if field.default_factory is NODEFAULT else field.default_factory()
 
 
 def test_entries_that_are_drafted_together_say_the_same_and_have_salts_of_their_own():

@@ -4,11 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memorywire.journal.ledger import rows
 from memorywire.journal.recall_buffer import RecallBuffer, orphans

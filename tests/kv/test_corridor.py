@@ -1,11 +1,11 @@
 """A set is a write like any other: judged, held, refused and written down."""
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memorywire import Memory
 from memorywire.model.answers import Status

@@ -1,9 +1,9 @@
 """Only a set makes an entry: nobody else can mark a memory as the value of a key."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memorywire import Memory
 from memorywire.model.errors import InvalidRequest

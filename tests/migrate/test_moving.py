@@ -2,13 +2,13 @@
 
 import os
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from memorywire import Memory
 from memorywire.migrate.conflicts import OnConflict

@@ -6,10 +6,10 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from memorywire import Memory
 from memorywire.cli.reembed import _reembed_of

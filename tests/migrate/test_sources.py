@@ -3,12 +3,12 @@
 import json
 import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
+from msgspec.structs import replace
 
 from memorywire import Memory
 from memorywire.migrate.importers import Origin, read_source

@@ -1,10 +1,10 @@
 """What a record says, and when two of them say the same."""
 
 import hashlib
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memorywire.model.record import MemoryType, Record, Scope, Standing
 

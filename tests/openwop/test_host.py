@@ -4,11 +4,11 @@ import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from msgspec.structs import replace
 
 from memorywire.model.errors import InvalidRequest
 from memorywire_openwop.discovery import manifests_from

@@ -1,10 +1,10 @@
 """Every rule of the OpenWOP host is kept, and every claim about one would show that it is not."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from memorywire.model.change import Change
 from memorywire.search.embed import open_embedder

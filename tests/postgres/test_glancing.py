@@ -1,8 +1,7 @@
 """A search that is answered by what is held in memory never misses what somebody else wrote meanwhile."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from memorywire.model.query import Query
 from memorywire.stores.postgres.store import PostgresStore

@@ -1,11 +1,11 @@
 """A tenant is a wall that the server keeps, whatever a query forgets."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from urllib.parse import urlsplit
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 
 from memorywire.model.change import EndReason
 from memorywire.model.errors import InvalidRequest, StoreUnavailable

@@ -3,11 +3,11 @@
 import asyncio
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 
 from memorywire.model.errors import (
     InvalidRequest,

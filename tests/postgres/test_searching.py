@@ -2,13 +2,13 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from memorywire.model.change import Base, Put
 from memorywire.model.query import Query, Scored

@@ -1,11 +1,11 @@
 """A picture shows every state and every way, says the same each time, and carries no markup of others."""
 
 import re
-from dataclasses import replace
 from itertools import pairwise
 from xml.etree import ElementTree
 
 from hypothesis import given, settings
+from msgspec.structs import replace
 
 from memorywire.procedures.draw import mermaid, svg
 from memorywire.procedures.parse import parse

@@ -1,9 +1,9 @@
 """What becomes of JSON values, requests and records: every field that can carry words is read."""
 
-from dataclasses import replace
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from memorywire.model.errors import SecretLeakage
 from memorywire.model.record import Json, MemoryType, Record, Scope

@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import Record, Scope

@@ -1,9 +1,9 @@
 """The sweep of rogue stores, in small: what each defence promises, it keeps."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from memorywire.search.embed import open_embedder
 from memorywire_evals.bench.fusion.overhead import Overhead

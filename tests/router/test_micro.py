@@ -1,10 +1,10 @@
 """The microbenchmark on several stores: one more store never makes an answer worse."""
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from memorywire import Memory
 from memorywire.app import Several

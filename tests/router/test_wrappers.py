@@ -1,9 +1,9 @@
 """Each wrapper does its one thing, around any store."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from memorywire.model.errors import Conflict, StoreCorrupt, StoreUnavailable
 from memorywire.model.query import Query, Scored

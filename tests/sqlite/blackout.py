@@ -17,11 +17,12 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 import apsw
+from msgspec.structs import replace
 
 from memorywire.app import Container
 from memorywire.journal import ledger

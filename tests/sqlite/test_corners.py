@@ -2,10 +2,10 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from memorywire.client.memory import Memory
 from memorywire.index import agent_index

@@ -3,12 +3,12 @@
 import asyncio
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
+from msgspec.structs import replace
 
 from memorywire.journal.contract import Act
 from memorywire.journal.opening import open_journal

@@ -3,11 +3,11 @@
 import stat
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import apsw
 import pytest
+from msgspec.structs import replace
 
 from memorywire.model.capabilities import Feature
 from memorywire.model.errors import (

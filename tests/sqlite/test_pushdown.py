@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import apsw
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.where import EVERYTHING, And, Compare, Filter, Not, Operator, Or, Where

@@ -3,12 +3,12 @@
 import asyncio
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import count, takewhile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from memorywire.index import agent_index, arrays, postings, ranking
 from memorywire.index.batch import ENTRY

@@ -1,9 +1,9 @@
 """Stores broken on purpose: each break turns the checks red that are there to catch it."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Base, Change, End, EndReason, Put

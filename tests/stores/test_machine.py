@@ -4,11 +4,11 @@ The default profile is short; `HYPOTHESIS_PROFILE=thorough pytest tests/stores/t
 """
 
 import os
-from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
+from msgspec.structs import replace
 
 from memorywire.model.record import Record
 from memorywire.model.where import Where

@@ -1,7 +1,8 @@
 """What the real Chroma does with what it is given, and what its room does about it."""
 
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from memorywire.model.capabilities import Feature
 from memorywire.stores.registry import open_store

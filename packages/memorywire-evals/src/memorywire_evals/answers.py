@@ -11,8 +11,10 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
 from memorywire import __version__
 from memorywire.model.consolidation import Spending
@@ -52,8 +54,7 @@ Given answer: {given}
 Reply with yes or no only."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class Cell(Struct, frozen=True, kw_only=True):
     """One column of the grid: a reader with what we recall (`memory`), with its own memory, or with none."""
 
     name: str
@@ -62,8 +63,7 @@ class Cell:
     own: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grid:
+class Grid(Struct, frozen=True, kw_only=True):
     """Who answers, who judges, how much of what is recalled is shown, and what it may cost.
 
     `questions` is how many of each case are asked, spread over all of them; None is every one. Calls are
@@ -90,8 +90,7 @@ class Grid:
         return [known[place * len(known) // count] for place in range(count)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class Answered(Struct, frozen=True, kw_only=True):
     """One answer; `prompt` is a hash of what was asked, `terms` of who was asked and what is right.
 
     Whether it is `correct` is open until somebody has judged it. `shown` are the refs of the memories in it.
@@ -191,8 +190,7 @@ def _gate(cases: Iterable[Case], grid: Grid) -> tuple[int, int]:
     return judged, left_out
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asking:
+class _Asking(Struct, frozen=True, kw_only=True):
     """What every question needs: the grid, what it may cost, and what is known from before.
 
     `faults` is what a memory did not keep, `told` what it took to tell agents everything, by cell.

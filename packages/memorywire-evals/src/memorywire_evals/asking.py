@@ -3,7 +3,9 @@
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.client.memory import Memory
 from memorywire.model.answers import Hit, Remembered
@@ -27,8 +29,7 @@ class Moment:
         return self.at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
+class Heard(Struct, frozen=True, kw_only=True):
     """What a recall said, as refs of the case, and how long it took with the query already embedded."""
 
     hits: tuple[Hit, ...]

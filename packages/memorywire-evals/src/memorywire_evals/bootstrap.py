@@ -1,9 +1,9 @@
 """How sure a mean is: resampled questions, paired where two systems answered the same ones."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 RESAMPLES = 10_000
@@ -12,8 +12,7 @@ SEED = 1337
 _CHUNK = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
+class Interval(Struct, frozen=True, kw_only=True):
     """A mean, the range that holds it in 95 of 100 resamples, and the two-sided p of it being zero."""
 
     mean: float

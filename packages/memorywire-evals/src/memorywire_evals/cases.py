@@ -1,8 +1,9 @@
 """What is measured: memories to keep, questions about them, and where the answers are."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
+
+from msgspec import Struct, field
 
 from memorywire.model.record import Json
 
@@ -10,8 +11,7 @@ STEP_MS = 1_000
 """Between two turns of a session, so that their order is kept."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class Item(Struct, frozen=True, kw_only=True):
     """One memory of a case; `ref` names it inside the case."""
 
     ref: str
@@ -37,8 +37,7 @@ class Item:
         return self.content if unnamed else self.text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expectation:
+class Expectation(Struct, frozen=True, kw_only=True):
     """What a recall must bring up, tier by tier; None is no claim about that tier."""
 
     scopes: tuple[str, ...]
@@ -52,8 +51,7 @@ class Expectation:
     not_open: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Struct, frozen=True, kw_only=True):
     """A question and its evidence.
 
     `gold` are refs of items, `audited` the same after known label faults are mended. `ages` are groups
@@ -77,8 +75,7 @@ class Question:
     expect: Expectation | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class Pair(Struct, frozen=True, kw_only=True):
     """Two memories that look alike: to be kept apart, or to be recognised as one."""
 
     id: str
@@ -87,8 +84,7 @@ class Pair:
     contradict: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class Case(Struct, frozen=True, kw_only=True):
     """One memory of its own: a conversation, a haystack, a corpus.
 
     `untrusted` are items that are false although nothing about them says so. `skipped` counts turns without
@@ -103,8 +99,7 @@ class Case:
     skipped: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dataset:
+class Dataset(Struct, frozen=True, kw_only=True):
     """The cases of one split, built one at a time so that a large set need not be held as values."""
 
     name: str

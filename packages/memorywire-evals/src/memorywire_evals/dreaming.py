@@ -7,8 +7,9 @@ merely about the same, and a later one that contradicts it. A question asks for 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from importlib.resources import files
+
+from msgspec import Struct
 
 from memorywire.app import Governance, open_container
 from memorywire.consolidate.run import ConsolidationRun, dream
@@ -28,8 +29,7 @@ _SAME = ("fact", "copy", "paraphrase")
 _DEPTH = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
+class Figures(Struct, frozen=True, kw_only=True):
     """Of one night: duplicates by precision and recall, conflicts, and recall before and after it."""
 
     records: int
@@ -51,7 +51,7 @@ class Figures:
         return 1 - self.stale_after / self.stale_before
 
     def document(self) -> dict[str, Json]:
-        said = {name: getattr(self, name) for name in self.__slots__}
+        said = {name: getattr(self, name) for name in self.__struct_fields__}
         return {**said, "found": dict(self.found), "stale_fall": round(self.stale_fall, 4)}
 
 

@@ -5,8 +5,9 @@ are all different; so whatever is merged was merged wrongly. Its questions say w
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from memorywire.consolidate.run import ConsolidationRun, dream
 from memorywire.consolidate.steps import Dreamed, Pass
@@ -27,8 +28,7 @@ _NIGHT = ConsolidationRun(limits=Limits(changes=100_000, ratio=1.0))
 _DEPTH = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Updates:
+class Updates(Struct, frozen=True, kw_only=True):
     """Of labelled updates: how many older memories a night ended, or proposed to, and what else it did."""
 
     records: int
@@ -45,8 +45,7 @@ class Updates:
         return self.ended / all_ended if all_ended else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class Facts(Struct, frozen=True, kw_only=True):
     """Of facts that are all different: how many were merged all the same and how many superseded; the share
     of questions whose answer is first, or among the first five, before and after."""
 

@@ -3,9 +3,9 @@
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from memorywire.search.embed import Embedder
 from memorywire_evals.asking import Sitting, sitting
@@ -20,8 +20,7 @@ DEPTH = 200
 DEFAULT_K = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
+class Bench(Struct, frozen=True, kw_only=True):
     """What every case is put to the test with; `set_name` begins the names of agents and memories."""
 
     set_name: str

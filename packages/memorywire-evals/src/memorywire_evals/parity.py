@@ -3,7 +3,9 @@
 import asyncio
 import json
 from contextlib import AbstractAsyncContextManager
-from dataclasses import asdict, dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from memorywire import __version__
 from memorywire.model.record import Json
@@ -18,8 +20,7 @@ from memorywire_evals.run import Plan, Told, context
 MARK = "haystack"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parity:
+class Parity(Struct, frozen=True, kw_only=True):
     """What the comparison found; `leaks` counts hits that belong to another case."""
 
     cases: int

@@ -1,7 +1,8 @@
 """What answering may cost: every call is paid from here, and none is begun that could be too much."""
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from memorywire.model.consolidation import Spending
 from memorywire.model.errors import TooManyAffected
@@ -10,8 +11,7 @@ from memorywire_evals.metrics import tokens
 from memorywire_evals.readers import MOST_TOKENS, Reader, Reply
 
 
-@dataclass(slots=True)
-class Purse:
+class Purse(Struct):
     """Counts what readers say they took; without `spending`, any number of tokens is allowed."""
 
     spending: Spending | None = None

@@ -6,10 +6,11 @@ import shlex
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
 from memorywire.pipeline.extract import open_chat
@@ -47,8 +48,7 @@ class ReaderFailed(StoreUnavailable):
         super().__init__(detail, field="reader", fix=f"{fix}, then {again}" if fix else again)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class Reply(Struct, frozen=True, kw_only=True):
     """What was said, and what it cost in tokens, estimated where the reader does not say.
 
     `model` is the id that the endpoint says it served: the one that was asked for may be another's name.

@@ -7,8 +7,9 @@ import platform
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from memorywire.model.errors import Conflict, InvalidRequest
 from memorywire.model.record import Json
@@ -20,8 +21,7 @@ _ASIDE = ("address", "code", "version")
 """Conditions of a run that are no part of what it found."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Folder:
+class Folder(Struct, frozen=True, kw_only=True):
     """The files of one set and split under `<out>/<version>/`."""
 
     out: Path

@@ -1,7 +1,8 @@
 """One answered question, as it is published: ids and figures, no text of the data."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+
+from msgspec import Struct, field, to_builtins
 
 from memorywire.model.record import Json
 
@@ -14,8 +15,7 @@ _LISTS = ("marks", "gold", "ranks", "kept")
 Figures = Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(Struct, frozen=True, kw_only=True):
     """What became of one question.
 
     `asked` is `own`, or `foreign` for a question about another case, or `pair` for two memories compared.
@@ -37,8 +37,7 @@ class Row:
     figures: Mapping[str, Figures] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Examined:
+class Examined(Struct, frozen=True, kw_only=True):
     """A finished case: its rows, how much was to be kept and what was not."""
 
     case: str
@@ -50,7 +49,7 @@ class Examined:
 
 
 def to_json(examined: Examined) -> dict[str, Json]:
-    document = asdict(examined) | {"shortfall": list(examined.shortfall)}
+    document: dict[str, Json] = to_builtins(examined) | {"shortfall": list(examined.shortfall)}
     document["rows"] = [row | {name: list(row[name]) for name in _LISTS} for row in document["rows"]]
     for row in document["rows"]:
         row["figures"] = {name: _rounded(values) for name, values in row["figures"].items()}

@@ -4,9 +4,10 @@ import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
 
 from memorywire import __version__
 from memorywire.model.record import Json
@@ -28,8 +29,7 @@ def _nobody(done: float, of: int, note: str) -> None:
     """Nobody looks."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True):
     """What to run and where to put it; without stores, a temporary file that is deleted afterwards."""
 
     kind: Kind

@@ -1,7 +1,8 @@
 """The figures of one question, from a ranked list of refs."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memorywire_evals import metrics
 from memorywire_evals.cases import Case, Question
@@ -14,8 +15,7 @@ BUDGETS = (256, 512, 1024, 2048, 4096, 8192)
 ACCURACY_BUDGET = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """What the scorer must know about a case: where each item belongs, how long and how old it is."""
 
     sessions: dict[str, str]

@@ -1,10 +1,9 @@
 """The sets that can be measured, by name; nothing is read or loaded here."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class Kind(Struct, frozen=True, kw_only=True):
     """A set: what it is called, the module that reads it, and how its questions are put.
 
     `view` says which questions the headline figures are taken over. `clustered` sets are resampled by case,

@@ -1,7 +1,8 @@
 """From rows to figures: means by system, view and category, admission, intervals, timing."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+
+from msgspec.structs import asdict
 
 from memorywire.model.record import Json
 from memorywire_evals import bootstrap, metrics

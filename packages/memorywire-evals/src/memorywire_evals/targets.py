@@ -2,8 +2,9 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from memorywire.model.record import Json
 from memorywire_evals.rows import OURS
@@ -11,8 +12,7 @@ from memorywire_evals.rows import OURS
 _FILE = Path(__file__).with_name("targets.toml")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(Struct, frozen=True, kw_only=True):
     """One line of a set's table; `less` means that smaller is better."""
 
     label: str

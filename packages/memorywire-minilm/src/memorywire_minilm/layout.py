@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
+
+from msgspec import Struct
 
 VOCABULARY = 30_522
 POSITIONS = 256
@@ -31,8 +32,7 @@ MATRICES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """One array of the file: little-endian, row by row, starting at `offset`."""
 
     name: str

@@ -1,8 +1,10 @@
 """The four operations of OpenWOP's MemoryAdapter, bound to a tenant and, while it lasts, to a run."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.journal.runs import Run, RunRead
 from memorywire.model.answers import Forgotten
@@ -10,7 +12,6 @@ from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.errors import ApprovalPending, Forbidden, InvalidRequest, ValueTooLarge
 from memorywire.model.record import Json, MemoryType, Record, Scope
 from memorywire.model.requests import Forget, Remember
-from memorywire.model.values import dataclass
 from memorywire.model.where import Where
 from memorywire.pipeline.commit import Plan
 from memorywire.pipeline.context import Context
@@ -37,8 +38,7 @@ async def unshown(reads: Sequence[RunRead]) -> None:
     """The note-taker for reads that nobody will replay."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Visitor:
+class Visitor(Struct, frozen=True, kw_only=True):
     """Who asks, of which tenant, and which agents' memories they may reach."""
 
     name: str
@@ -46,16 +46,14 @@ class Visitor:
     reaches: Callable[[str], bool] = lambda _: True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class _Place(Struct, frozen=True, kw_only=True):
     """A memory and the change behind which it is read; None for what is there now."""
 
     scope: Scope
     behind: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Adapter:
+class Adapter(Struct, frozen=True, kw_only=True):
     """Lists, gets, puts and deletes entries. What is out of reach reads as empty and cannot be written.
 
     Bound to a run, it shows memory as it stood when the run began, except for the run's own memories.

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from msgspec import Struct
+
 from memorywire.model.clock import END_OF_CALENDAR
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json, Record
-from memorywire.model.values import dataclass
 
 TAG_CHARS: Final = 256
 TAGS: Final = 256
@@ -18,8 +19,7 @@ LIMIT_MOST: Final = 500
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class Draft(Struct, frozen=True, kw_only=True):
     """An entry before it has an id."""
 
     content: str
@@ -27,8 +27,7 @@ class Draft:
     expires_at: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     """Which entries of a memory; a limit of 0 is the host's own."""
 
     limit: int = 0

@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Final
+
+from msgspec.structs import replace
 
 from memorywire.model.record import Json, Record, Scope
 from memorywire_openwop.adapter import Adapter

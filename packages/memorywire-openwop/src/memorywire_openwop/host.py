@@ -2,9 +2,11 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.app import Container
 from memorywire.journal import runs
@@ -14,7 +16,6 @@ from memorywire.model.errors import Conflict, InvalidRequest, MemorywireError, N
 from memorywire.model.projections import Edition
 from memorywire.model.projections import Host as Serves
 from memorywire.model.record import Json, Record, Scope
-from memorywire.model.values import dataclass
 from memorywire.pipeline.context import Context
 from memorywire_openwop.adapter import Adapter, Visitor, own_memories
 from memorywire_openwop.attended import Attended, over
@@ -47,8 +48,7 @@ Workflow: TypeAlias = Callable[["Host", Adapter], Awaitable[Mapping[str, Json]]]
 """What a run does by itself; gives its variables."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class Known(Struct, frozen=True, kw_only=True):
     """A workflow: the memories it is bound to, given the tenant, and what it does."""
 
     refs: Callable[[str], Sequence[str]]

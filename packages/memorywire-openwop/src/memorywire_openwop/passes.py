@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from msgspec import Struct
+
 from memorywire.model.answers import Merged
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.projections import Host as Serves
 from memorywire.model.record import Json, Record
 from memorywire.model.requests import Merge
-from memorywire.model.values import dataclass
 from memorywire.pipeline.perform import perform
 from memorywire_openwop.adapter import SOURCE, Adapter, Visitor
 from memorywire_openwop.entries import LIMIT_MOST, Draft, Wanted, entry_of
@@ -20,8 +21,7 @@ _FEWEST = 2
 _TRIGGER = "host-managed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Passed:
+class Passed(Struct, frozen=True, kw_only=True):
     """What a pass told, and, of a compaction, what it kept."""
 
     type: str

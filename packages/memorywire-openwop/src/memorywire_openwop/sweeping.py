@@ -1,6 +1,6 @@
 """Erases what a run had to itself when it ends, whatever the policy says: nobody else ever had it."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from memorywire.journal.contract import Wanted
 from memorywire.model.proposal import State

@@ -1,8 +1,9 @@
 """The secrets of one run: what it resolved while it lasts, and how each is taken out of what it writes."""
 
 import re
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.requests import Remember

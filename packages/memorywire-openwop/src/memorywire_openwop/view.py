@@ -5,8 +5,9 @@ were committed is the only order in which they became visible.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from memorywire.model.change import Footprint, Version
 from memorywire.model.errors import StoreUnavailable

@@ -1,9 +1,10 @@
 """Imports the memories of Letta: an agent file (`.af`), its database, or the API of its server."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+
+from msgspec import Struct
 
 from memorywire.migrate.importers import (
     ImportedMemory,
@@ -167,8 +168,7 @@ def _list_api(site: Site) -> Iterator[ImportedMemory]:
             yield _build_passage(str(passage["id"]), passage, archive.at)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Owner:
+class _Owner(Struct, frozen=True, kw_only=True):
     """An agent or an archive, and when it was created."""
 
     id: str

@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from typing import ClassVar
 from urllib.parse import urlencode, urlsplit
+
+from msgspec import field
 
 from memorywire.model.errors import InvalidRequest, StoreCorrupt, StoreUnavailable
 from memorywire.model.jsontext import parse_json
 from memorywire.model.record import Json
+from memorywire.model.values import Confidential
 from memorywire.runtime import http
 
 _TIMEOUT_SECONDS = 60.0
@@ -18,12 +21,13 @@ _PAGE = 100
 _JSON = {"accept": "application/json", "content-type": "application/json"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class Site(Confidential, frozen=True, kw_only=True):
     """The address of a service, and the headers of every request. Its methods block."""
 
+    HIDDEN: ClassVar = frozenset({"headers"})
+
     url: str
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     def get(self, path: str, **parameters: Json) -> Json:
         return self._request("GET", path, parameters, None)

@@ -4,9 +4,10 @@ The same seed gives the same sentences on every machine. Nothing here is taken f
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import count
+
+from msgspec import Struct
 
 _SLOTS = {
     "first": "Ada Bruno Carla Deniz Elena Farid Greta Hugo Ines Jonas Katya Luca Mira Nils Olga Pavel "
@@ -94,8 +95,7 @@ _TEMPLATES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """A memory and a question it answers."""
 
     content: str

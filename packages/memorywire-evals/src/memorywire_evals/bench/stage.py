@@ -3,9 +3,10 @@
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+
+from msgspec import Struct
 
 from memorywire.client.bulk import BATCH, Result
 from memorywire.client.memory import Memory
@@ -36,8 +37,7 @@ _CHUNK = 2048
 Watch = Callable[[str], None]
 
 
-@dataclass(slots=True, kw_only=True)
-class Stage:
+class Stage(Struct, kw_only=True):
     """What the measures of one size work with; it is filled before they begin."""
 
     size: int
@@ -152,8 +152,7 @@ async def _fill(stage: Stage, watch: Watch) -> list[Rate]:
     ]
 
 
-@dataclass(slots=True)
-class _Spent:
+class _Spent(Struct):
     """Seconds of a filling, by what was done."""
 
     embedding: float = 0.0

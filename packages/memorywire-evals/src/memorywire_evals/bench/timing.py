@@ -3,8 +3,9 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 Step: TypeAlias = Callable[[int], Awaitable[object]]
 """One thing to time; it is given the number of the round."""
@@ -18,8 +19,7 @@ TURN = 10
 REST = 0.03
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
+class Spread(Struct, frozen=True, kw_only=True):
     """Milliseconds of one thing done `count` times: the median and the 95th percentile."""
 
     p50: float

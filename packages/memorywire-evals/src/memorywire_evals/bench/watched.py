@@ -3,7 +3,8 @@ same rows by SQL alone."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from memorywire.app import Container, Governance, open_container
 from memorywire.app.dispatch import dispatch

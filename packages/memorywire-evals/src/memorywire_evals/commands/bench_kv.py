@@ -2,11 +2,11 @@
 
 import json
 import os
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import asdict
 
 from memorywire.cli.terminal import table, terminal_width
 

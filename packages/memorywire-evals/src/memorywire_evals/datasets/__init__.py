@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
+
+from msgspec.structs import replace
 
 from memorywire.model.errors import InvalidRequest, MemorywireError
 from memorywire_evals.cases import Case, Dataset

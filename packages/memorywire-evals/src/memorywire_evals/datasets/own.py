@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from memorywire.model.clock import END_OF_CALENDAR
 from memorywire.model.errors import InvalidRequest

@@ -5,8 +5,9 @@ recall stands many memories, not how well one person is known. A session that ha
 the date it has in the first. What one haystack cannot answer another might, and is not asked.
 """
 
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from memorywire_evals.cases import Case, Dataset, Item, Question
 from memorywire_evals.datasets import longmemeval

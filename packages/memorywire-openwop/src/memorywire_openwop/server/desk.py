@@ -1,10 +1,10 @@
 """What every endpoint of the host has at hand: the host, the door, and who asks for what."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from msgspec import Struct
 from starlette.requests import Request
 
 from memorywire.journal.operators import Right
@@ -19,8 +19,7 @@ from memorywire_openwop.adapter import Visitor
 from memorywire_openwop.host import Host
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class Desk(Struct, frozen=True, kw_only=True):
     """`manifests` are the agents of the inventory."""
 
     host: Host

@@ -4,9 +4,11 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
 from pathlib import Path
-from typing import NoReturn
+from typing import ClassVar, NoReturn
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memorywire.app.backends import Backends, Rules
 from memorywire.journal.opening import open_journal
@@ -16,7 +18,7 @@ from memorywire.model.clock import Clock
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest, StoreBusy, StoreUnavailable
 from memorywire.model.ids import IdMint
 from memorywire.model.space import Space
-from memorywire.model.values import dataclass
+from memorywire.model.values import Confidential
 from memorywire.pipeline.context import Context, Routing
 from memorywire.pipeline.extract import DEFAULT_EXTRACTOR, open_extractor
 from memorywire.pipeline.govern import governed
@@ -41,8 +43,7 @@ _SHARE = 0.75
 """The share of the deadline that one store may take, so that its failure shows before the deadline."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Several:
+class Several(Struct, frozen=True, kw_only=True):
     """How several stores work together.
 
     `deadline` is in seconds, for a recall, and `writing` for a write. A read that takes longer than `hedge`
@@ -145,8 +146,7 @@ def _refuse_unknown(named: Mapping[str, object], router: Router) -> None:
 _ROOM = 256 * 1024  # free bytes; one change writes some dozens of pages to the log
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Governance:
+class Governance(Confidential, frozen=True, kw_only=True):
     """How changes are governed; switched off, nothing is judged, redacted or written down.
 
     `policy` is a shipped profile or the path of a TOML file. `journal` is a URL, for stores that cannot keep
@@ -156,10 +156,12 @@ class Governance:
     Each checkpoint of the ledger goes to the `witnesses`.
     """
 
+    HIDDEN: ClassVar = frozenset({"secrets"})
+
     policy: str = Profile.BALANCED
     journal: str | None = None
     fallback: str | None = None
-    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    secrets: Mapping[str, str] = field(default_factory=dict)
     redact_personal: bool = False
     caller: str = LOCAL
     console: str | None = None
@@ -167,8 +169,7 @@ class Governance:
     witnesses: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(Struct, frozen=True, kw_only=True):
     """Who reads conversations for facts: `auto`, `builtin`, `off`, or an endpoint with its key.
 
     An extractor that costs something is asked so often a day at most.
@@ -183,8 +184,7 @@ class Reading:
         return Reader(context, journal, extractor, Allowance(context.clock, a_day=self.calls_a_day))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Container:
+class Container(Struct, frozen=True, kw_only=True):
     """The open stores, embedder, journal and engine; whoever opens a house closes it.
 
     `reader` reads conversations for facts, `repaying` works while a store may be owed changes, `usage` counts

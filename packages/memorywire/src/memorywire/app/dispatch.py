@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from memorywire.app import Container
 from memorywire.model.answers import Answer
 from memorywire.model.capabilities import Capabilities
 from memorywire.model.record import Json
-from memorywire.model.values import replaced
 from memorywire.pipeline.perform import perform
 from memorywire.wire import validate
 from memorywire.wire.codec import OVERSIGHT, decode, decode_oversight
@@ -23,7 +24,7 @@ async def dispatch(
     validate.check(operation, payload)
     if operation == "capabilities":
         return container.capabilities
-    context = replaced(container.context, operation=operation)
+    context = replace(container.context, operation=operation)
     if operation in OVERSIGHT:
         from memorywire.pipeline.oversee import oversee  # agents never need it, so they do not wait for it
 
@@ -37,4 +38,4 @@ def _noted(answer: Answer, wanted: Json) -> Answer:
     from memorywire.wire.doubts import doubts  # most requests have no filter
 
     notes = doubts(wanted)
-    return replaced(answer, notes=notes) if notes else answer
+    return replace(answer, notes=notes) if notes else answer

@@ -4,18 +4,19 @@ import math
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 from urllib.parse import quote, unquote, urlsplit
+
+from msgspec import field
 
 from memorywire.app.container import Reading, Several
 from memorywire.model.consolidation import OFF, PIN, ConsolidationSettings, Limits, Retention, Spending
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT, Json, MemoryType
 from memorywire.model.urls import expand_variables, find_literal_secret
-from memorywire.model.values import dataclass
+from memorywire.model.values import Confidential
 from memorywire.pipeline.context import Routing, WritePolicy
 from memorywire.pipeline.extract import DEFAULT_EXTRACTOR
 from memorywire.pipeline.layer import CALLS_A_DAY
@@ -295,28 +296,29 @@ _URLS = ("stores", "journal", "embedder", "extractor")
 _NUMBERS = frozenset({"floor", "match", "extractor_calls"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Confidential, frozen=True, kw_only=True):
     """Everything a memory needs to be opened; `sources` says what was read to know it."""
 
+    HIDDEN: ClassVar = frozenset({"stores", "embedder_key", "secrets", "extractor_key"})
+
     home: Path
-    stores: tuple[str, ...] = field(repr=False)
+    stores: tuple[str, ...]
     agent: str = DEFAULT_AGENT
     user: str | None = None
     tenant: str | None = None
     embedder: str = DEFAULT_EMBEDDER
-    embedder_key: str | None = field(default=None, repr=False)
+    embedder_key: str | None = None
     floor: float | None = None
     match: float | None = None
     policy: str = DEFAULT_POLICY
     journal: str | None = None
-    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    secrets: Mapping[str, str] = field(default_factory=dict)
     personal_data: str = KEEP
     console: str | None = None
     witnesses: tuple[str, ...] = ()
     several: Several = field(default_factory=Several)
     extractor: str = DEFAULT_EXTRACTOR
-    extractor_key: str | None = field(default=None, repr=False)
+    extractor_key: str | None = None
     extractor_calls: int = CALLS_A_DAY
     sleep: ConsolidationSettings = field(default_factory=ConsolidationSettings)
     sources: tuple[str, ...] = ()

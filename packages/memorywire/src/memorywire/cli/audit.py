@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import click
+from msgspec.structs import asdict
 
 from memorywire.cli.context import Answer, CliContext, of_everybody, scoped, shared
 from memorywire.cli.inputs import PAST, ago

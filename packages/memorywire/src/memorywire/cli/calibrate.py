@@ -1,12 +1,13 @@
 """`memorywire calibrate`: fit the relevance floor to questions of one's own."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.inputs import json_lines, lines_of
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 SHIPPED = "-shipped-"
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """Two statements, and whether they say the same."""
 
     first: str
@@ -133,8 +133,7 @@ _TELLING = 0.5
 """A floor that cuts less than this of what is not answered tells nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """A question, and what should come of it: an answer or none, or one of these memories."""
 
     query: str

@@ -5,18 +5,18 @@ import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache, partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.cli.problems import problems
 from memorywire.model.clock import Clock, system_clock
 from memorywire.model.errors import CapabilityUnsupported, InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT, Json
-from memorywire.model.values import dataclass
 
 if TYPE_CHECKING:  # the house is opened by verbs that need it, not to show --help
     from memorywire.app.settings import Settings
@@ -53,8 +53,7 @@ _OUTPUT = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CliContext:
+class CliContext(Struct, frozen=True, kw_only=True):
     """Where a verb works: its settings, and the form of its answer."""
 
     read: Callable[[], "Settings"]

@@ -6,13 +6,13 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import click
+from msgspec.structs import replace
 
 from memorywire.cli.app import open_app
 from memorywire.cli.context import Answer, CliContext, shared

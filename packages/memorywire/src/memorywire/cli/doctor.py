@@ -8,11 +8,11 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
+from msgspec.structs import replace
 
 from memorywire import __version__
 from memorywire.cli.app import file_of, store_exists

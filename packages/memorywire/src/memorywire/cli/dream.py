@@ -3,11 +3,11 @@
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import click
+from msgspec.structs import replace
 
 from memorywire.cli.app import run_in_app
 from memorywire.cli.context import PERSON, Answer, CliContext, shared

@@ -4,7 +4,6 @@ import os
 import signal
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -12,6 +11,8 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from memorywire.cli.app import open_app
 from memorywire.cli.context import Answer, CliContext, shared
@@ -211,8 +212,7 @@ _BATCH = 128
 Line = tuple[int, bytes]
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Struct):
     """What became of the lines so far."""
 
     committed: int = 0

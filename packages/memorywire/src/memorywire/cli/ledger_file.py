@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
+from msgspec import Struct
+
 from memorywire.cli.app import as_sqlite
 from memorywire.cli.context import CliContext
 from memorywire.cli.terminal import safe
 from memorywire.model.errors import NotFound
-from memorywire.model.values import dataclass
 
 if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --help
     import apsw
@@ -22,8 +23,7 @@ if TYPE_CHECKING:  # the engine is loaded by the verb that runs, not to show --h
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Book:
+class Book(Struct, frozen=True, kw_only=True):
     """The database with the ledger, and whoever signs for it."""
 
     db: "apsw.Connection"
@@ -65,8 +65,7 @@ class Book:
         return note
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DistantBook:
+class DistantBook(Struct, frozen=True, kw_only=True):
     """A ledger in the database of a Postgres store; the key and the checkpoints are on this machine."""
 
     settings: "Settings"

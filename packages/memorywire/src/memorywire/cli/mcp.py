@@ -4,13 +4,13 @@ import re
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import click
+from msgspec.structs import replace
 
 from memorywire.cli.app import open_app
 from memorywire.cli.context import CliContext, shared

@@ -2,10 +2,10 @@
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 import click
+from msgspec.structs import replace
 
 from memorywire.cli.app import file_of, open_app, require_store
 from memorywire.cli.context import Answer, CliContext, shared

@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 
 import click
+from msgspec import to_builtins
 
 from memorywire.cli.context import Answer, CliContext, shared
 from memorywire.cli.inputs import PAST, ago
@@ -28,7 +28,7 @@ def recover_command(cli: CliContext, source: str, since: int, dry_run: bool) -> 
     """
     with cli.memory() as memory:
         found = memory.recover(source, since=since, dry_run=dry_run)
-    told = asdict(found)
+    told = to_builtins(found)
     told["steps"] = [{name: value for name, value in step.items() if value} for step in told["steps"]]
     answer = {name: value for name, value in told.items() if value not in (None, ())}
     cli.show(answer, _render_recovery)
@@ -76,7 +76,9 @@ def scan_command(cli: CliContext, fix: bool, yes: bool) -> None:
         found = memory.scan()
         ids = list(dict.fromkeys(one.id for one in found.secrets))
         cleared = memory.clear(ids, hold=not yes) if fix else ()
-    answer = asdict(found) | ({"fixed": _fix_results(ids, [asdict(one) for one in cleared])} if fix else {})
+    answer = to_builtins(found) | (
+        {"fixed": _fix_results(ids, [to_builtins(one) for one in cleared])} if fix else {}
+    )
     cli.show(answer, _render_scan)
     if found.secrets or found.instructions:
         raise click.exceptions.Exit(_FINDINGS)

@@ -4,11 +4,11 @@ import json
 import logging
 import sys
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct, field
 
 from memorywire.cli.app import open_app, store_notes
 from memorywire.cli.context import CliContext, of_everybody
@@ -166,8 +166,7 @@ def _remark(line: str, *, as_json: bool) -> None:
         click.echo(line, err=True)
 
 
-@dataclass(slots=True)
-class _Doors:
+class _Doors(Struct):
     """The doors besides HTTP: the store for another memorywire, the console, MCP where it is installed."""
 
     address: "Address"

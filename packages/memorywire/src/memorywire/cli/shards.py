@@ -58,7 +58,8 @@ def move(cli: CliContext, buckets: tuple[int, ...], name: str) -> None:
 
     async def work(directory: "Directory") -> Answer:
         import time
-        from dataclasses import asdict
+
+        from msgspec.structs import asdict
 
         from memorywire.stores.shards.moving import move as move_bucket
 

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Json, Record
 from memorywire.model.requests import Remember
-from memorywire.model.values import dataclass
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.remember import Cleaned, draft_record
 from memorywire.pipeline.remember_many import Asked, Result, all_without_secrets
@@ -51,8 +52,7 @@ async def _remember_batch(payloads: list[Mapping[str, Json]], context: Context, 
     return [next(results) if isinstance(item, _Item) else item for item in read]
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
+class _Item(Struct, frozen=True):
     """A request, its redacted form, and the record it would keep."""
 
     request: Remember

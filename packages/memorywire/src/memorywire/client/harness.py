@@ -6,8 +6,10 @@ asks, is settled where the memory is opened; nothing here knows.
 
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.app import Container
 from memorywire.model.change import EndReason
@@ -16,7 +18,6 @@ from memorywire.model.kv import is_entry
 from memorywire.model.query import Scored
 from memorywire.model.record import Json, MemoryType, Record, Scope, Standing
 from memorywire.model.requests import Forget, RankWeights, Recall, Remember
-from memorywire.model.values import dataclass
 from memorywire.model.where import Where
 from memorywire.pipeline.archive import keep_aside, set_aside
 from memorywire.pipeline.context import Context
@@ -45,8 +46,7 @@ class Status(StrEnum):
     BLACKLISTED = "blacklisted"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryItem:
+class MemoryItem(Struct, frozen=True, kw_only=True):
     """One memory. `created_at` is in epoch milliseconds; `relevancy` (0..1) is what it was worth then.
 
     `backends` are the stores that hold it, as far as it was read; what is written is written to all.
@@ -64,8 +64,7 @@ class MemoryItem:
     supersedes: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Struct, frozen=True, kw_only=True):
     """An item that a search found: its place, from 0, its score, and what its relevancy has faded to."""
 
     item: MemoryItem
@@ -74,8 +73,7 @@ class Found:
     relevancy: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ranking:
+class Ranking(Struct, frozen=True, kw_only=True):
     """Weights of recency and of relevancy to the query; what fades, fades to 1/e in `tau_days`."""
 
     w_r: float = 0.2

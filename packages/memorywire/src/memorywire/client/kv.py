@@ -1,9 +1,10 @@
 """Keys and values in Python: what is set under a key is what is got, or it is refused."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from math import inf
 from typing import Any, TypeAlias, TypedDict, Unpack
+
+from msgspec.structs import replace
 
 from memorywire.app import Container
 from memorywire.model.errors import InvalidRequest, MemorywireError
@@ -26,7 +27,6 @@ from memorywire.model.kv import (
 )
 from memorywire.model.record import Json
 from memorywire.model.requests import Dedup, DedupMode, MinRelevance, RankWeights
-from memorywire.model.values import maker
 from memorywire.pipeline import kv
 from memorywire.wire import strict
 from memorywire.wire.codec import encode
@@ -207,7 +207,7 @@ def setting(key: str, value: Json, **options: Unpack[SetOptions]) -> Setting:
         raise InvalidRequest("index=text needs an embed_text", field="embed_text", fix="use index=none")
     if index is Indexing.NONE and rest.get("embed"):
         raise InvalidRequest("an entry cannot be embedded and kept out of the index", field="index")
-    return maker(Setting)(key=key, value=value, text=text, index=index, **rest)
+    return Setting(key=key, value=value, text=text, index=index, **rest)
 
 
 def _indexing(name: str) -> Indexing:

@@ -1,8 +1,9 @@
 """Conversations in Python: messages go in, what they give away can be asked for in plain words."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypedDict, Unpack
+
+from msgspec.structs import replace
 
 from memorywire.app import Container
 from memorywire.client.options import ScopeOption

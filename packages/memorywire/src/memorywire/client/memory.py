@@ -4,10 +4,11 @@ import asyncio
 import os
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
+
+from msgspec.structs import replace
 
 from memorywire.app import (
     DEFAULT_AGENT,

@@ -5,12 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol, Self, Unpack, cast
 
+from msgspec import Struct
+
 from memorywire.client.options import RememberOptions, ScopeOption
 from memorywire.model.answers import Remembered, Status
 from memorywire.model.change import Version
 from memorywire.model.errors import Conflict, Duplicate, InvalidRequest
 from memorywire.model.record import Json, MemoryType, Record
-from memorywire.model.values import dataclass
 from memorywire.procedures.definition import Definition, allowed, step
 from memorywire.procedures.parse import object_of, parse
 from memorywire.wire.codec import encode_record
@@ -46,8 +47,7 @@ class BlockingHolder(Protocol):
     ) -> Remembered: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Struct, frozen=True, kw_only=True):
     """A version of a procedure: where it stood and which triggers led there.
 
     A version that was erased, or was no procedure, has no state.

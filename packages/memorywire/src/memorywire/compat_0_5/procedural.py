@@ -4,8 +4,9 @@
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from memorywire.procedures.definition import allowed, step
 from memorywire.procedures.parse import parse
@@ -16,8 +17,7 @@ def validate_procedure_dict(data: Mapping[str, Any]) -> None:
     parse(dict(data))
 
 
-@dataclass
-class Procedure:
+class Procedure(Struct):
     """The definition of a procedure, which a procedural memory holds as its content."""
 
     name: str

@@ -1,8 +1,9 @@
 """A draft of memory as it would be: steps are tried on it, and one change leads there."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import TypeAlias
+
+from msgspec.structs import replace
 
 from memorywire.consolidate.steps import DREAM, OPERATIONS, Pass, Step
 from memorywire.model.change import Base, Change, End, EndReason, Put

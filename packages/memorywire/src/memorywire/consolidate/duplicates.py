@@ -1,7 +1,8 @@
 """Memories that say the same: word for word, but for what decorates, or in other words."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from memorywire.consolidate.draft import Wording
 from memorywire.consolidate.likeness import Vectors, likeness, near_pairs

@@ -1,8 +1,9 @@
 """What a statement says of what: a subject, one of its attributes, and the value that holds now."""
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from memorywire.consolidate.likeness import is_number, opposed
 from memorywire.model.record import Record
@@ -43,8 +44,7 @@ class Contrast(StrEnum):
     CLEAR = "clear"
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Struct, frozen=True):
     """The subject, the attribute, and what is said of it; `many` if several values may hold at once."""
 
     subject: tuple[str, ...]

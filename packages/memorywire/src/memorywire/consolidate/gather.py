@@ -2,7 +2,8 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memorywire.consolidate.duplicates import linked, owner
 from memorywire.consolidate.likeness import Vectors, cosine, near_pairs
@@ -18,8 +19,7 @@ _AGAIN_LEAST = 3
 _MOST_CHARS = 12_000
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """Memories of one owner in the order they happened, and what is to be made of them."""
 
     name: Pass

@@ -1,7 +1,6 @@
 """How alike two memories are, once nothing that a vector overlooks tells them apart."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
@@ -10,6 +9,7 @@ from operator import ne
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memorywire.model.record import Record
@@ -39,8 +39,7 @@ class Change(StrEnum):
     REWORDED = "reworded"
 
 
-@dataclass(frozen=True, slots=True)
-class Likeness:
+class Likeness(Struct, frozen=True):
     """How two memories differ, and the cosine of what they say: 0 when something tells them apart."""
 
     change: Change

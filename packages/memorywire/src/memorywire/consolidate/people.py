@@ -1,6 +1,6 @@
 """What a dream must leave alone: memories that people are deciding about, and changes they rejected."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from memorywire.journal.contract import Wanted
 from memorywire.model.proposal import Proposal, State
@@ -11,8 +11,7 @@ _KNOWN = frozenset({State.PENDING, State.STALE, State.REJECTED})
 _MOST = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class People:
+class People(Struct, frozen=True):
     """What people are deciding about, and the groups of memories that they chose to leave as they are."""
 
     waiting: frozenset[str] = frozenset()

@@ -1,7 +1,9 @@
 """Questions that a dream must not spoil: asked of a copy of memory, before and after."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.consolidate.likeness import Vectors
 from memorywire.journal.contract import Journal
@@ -18,16 +20,14 @@ _RECENT = 200
 _MOST = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
+class Probe(Struct, frozen=True):
     """A question, and the memories that should be among the first answers."""
 
     query: str
     ids: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Probed:
+class Probed(Struct, frozen=True, kw_only=True):
     """The share of memories found that should be found, before and after."""
 
     questions: int

@@ -6,7 +6,9 @@ All of it is done by remember and forget, so it is judged, written down and undo
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.consolidate.people import asked_of_people
 from memorywire.model.clock import DAY_MS
@@ -24,8 +26,7 @@ SHORT_TERM = "short-term"
 _HOUR_MS = DAY_MS // 24
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class Window(Struct, frozen=True, kw_only=True):
     """How long and how many a session may note, and from which score on a note is worth keeping.
 
     The score is between 0 and 1: how recent it is, how often the session speaks of it, how sure it is.
@@ -40,8 +41,7 @@ class Window:
     confidence: float = 0.3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Promoted:
+class Promoted(Struct, frozen=True, kw_only=True):
     """What became of the notes; `staged` wait for a person."""
 
     promoted: tuple[str, ...] = ()

@@ -2,7 +2,9 @@
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memorywire.consolidate.conflicts import conflicts
 from memorywire.consolidate.decay import over_caps, over_time
@@ -36,8 +38,7 @@ from memorywire.policy.rules import Verdict
 from memorywire.stores.contract import SupportsChangeLog
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsolidationRun:
+class ConsolidationRun(Struct, frozen=True, kw_only=True):
     """What one run may do: its limits, the retention, and the questions that must not be answered worse.
 
     Without `thinking` no model is asked.

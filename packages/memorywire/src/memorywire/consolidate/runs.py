@@ -1,7 +1,8 @@
 """The runs of the past: listed, shown with all they did, and taken back."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memorywire.consolidate.steps import DREAM
 from memorywire.model.answers import Undone
@@ -15,8 +16,7 @@ from memorywire.pipeline.undo import undo
 _MOST = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class Run(Struct, frozen=True, kw_only=True):
     """A run: when it was, what it says of itself, and by which change it was taken back."""
 
     change: Change

@@ -3,7 +3,8 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memorywire.model.answers import Remembered, Status
 from memorywire.model.consolidation import Retention
@@ -32,8 +33,7 @@ _LONGEST = 400
 _USUAL = Retention()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionRules:
+class SessionRules(Struct, frozen=True, kw_only=True):
     """What the next session loads: each memory in one of the three, in the order they were made."""
 
     know: tuple[Record, ...] = ()
@@ -47,8 +47,7 @@ class SessionRules:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionRead:
+class SessionRead(Struct, frozen=True, kw_only=True):
     """What came of a log: receipts of what was kept, how many were known, why the extractor gave nothing."""
 
     kept: tuple[Remembered, ...]

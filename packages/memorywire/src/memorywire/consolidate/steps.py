@@ -1,8 +1,10 @@
 """What a dream is made of: steps, and what came of a run."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from memorywire.model.record import Json
 
@@ -34,8 +36,7 @@ OPERATIONS: Mapping[Pass, str] = {
 """The operation that the policy judges the steps of each pass as."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Struct, frozen=True, kw_only=True):
     """What is done to the memories `ids` in favour of `kept`, and why; ids and reasons, no contents.
 
     Duplicates are merged into `kept`, what contradicts it ends superseded by it, the rest is archived.
@@ -68,8 +69,7 @@ class Result(StrEnum):
     DISCARDED = "discarded"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dreamed:
+class Dreamed(Struct, frozen=True, kw_only=True):
     """What a run did: its steps, what it proposed, what a rule kept it from, how many steps it left.
 
     `run` is the one change that an undo takes back. `probes` says how many questions were asked before and

@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
 from typing import Any, NoReturn
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.app import Container
 from memorywire.consolidate.probes import recent_probes
@@ -24,8 +26,7 @@ CALLER = "system:dream"
 _MINUTE_MS = 60_000
 
 
-@dataclass(slots=True)
-class Round:
+class Round(Struct):
     """One kind of background work: when it last finished, for how many agents, and what went wrong."""
 
     ended_at: int | None = None

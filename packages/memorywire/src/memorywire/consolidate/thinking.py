@@ -5,7 +5,8 @@ that names what none of those memories names, changes nothing.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from memorywire.consolidate.gather import INDUCED, SUMMARY, Group
 from memorywire.consolidate.likeness import numbers
@@ -42,16 +43,14 @@ _TASKS: Mapping[Pass, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Thinking:
+class Thinking(Struct, frozen=True):
     """A model, and what one run may spend on it."""
 
     chat: Chat
     spending: Spending
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thought:
+class Thought(Struct, frozen=True, kw_only=True):
     """What came of asking: proposals by the memories they were made of, what was spent, and what is left."""
 
     model: str | None = None
@@ -103,8 +102,7 @@ async def expected(groups: Sequence[Group], context: Context, thinking: Thinking
     )
 
 
-@dataclass(slots=True)
-class _Thinker:
+class _Thinker(Struct):
     """Asks one after the other and counts what that takes."""
 
     thinking: Thinking

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.resources import files
+
+from msgspec import Struct
 
 from memorywire.consolidate.likeness import Change, Likeness, cosine, likeness
 from memorywire.model.record import MemoryType, Record, Scope
@@ -15,8 +16,7 @@ _ODD_ONES = 20
 """All pairs are about one thing each: `related` is the likeness that all but one in twenty reach."""
 
 
-@dataclass(frozen=True, slots=True)
-class Thresholds:
+class Thresholds(Struct, frozen=True):
     """For each way to differ, the least score of two that say the same; ways not named never do.
 
     From `related` on, two memories are at least about one thing. Nobody has looked at statements of more than

@@ -6,11 +6,11 @@ that uses it, so it never shows anything that the tables do not hold.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memorywire.index.arrays import SMALL_SELECTION, GrowableArray, Rows, Selection

@@ -7,9 +7,8 @@ the index where the selection is a mask. The index of an element in such an arra
 from typing import Any, Self, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
-
-from memorywire.model.values import dataclass
 
 Rows: TypeAlias = NDArray[np.int32]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -77,8 +76,7 @@ class GrowableArray:
         self._size = len(self._buffer)
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """The rows a query may see: `rows` in ascending order, or a `mask` over all rows if `rows` is None.
 
     A selection with a `cache` keeps the parts of columns that it copied out, by the identity of the buffer.

@@ -9,16 +9,15 @@ import json
 import math
 import struct
 from collections.abc import Hashable, Sequence
-from dataclasses import fields
 from operator import itemgetter
 from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memorywire.index.vectors import Float16Bits, Quantized, decode_vectors, quantize
 from memorywire.model.record import MemoryType, Standing
-from memorywire.model.values import dataclass
 
 H = TypeVar("H", bound=Hashable)
 Array: TypeAlias = NDArray[Any]
@@ -37,8 +36,7 @@ STANDINGS = {standing.value: code for code, standing in enumerate(Standing)}
 _SIZE = struct.Struct("<I")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
+class Columns(Struct, frozen=True, kw_only=True):
     """One value for each row; `session` is -1 where there is none."""
 
     position: Array
@@ -54,8 +52,7 @@ class Columns:
     machine: Array
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entries:
+class Entries(Struct, frozen=True, kw_only=True):
     """The text index: which term which row contains, and how often; rows ascend for each term."""
 
     term: Array
@@ -68,8 +65,7 @@ class Entries:
         return Entries(term=self.term[order], row=self.row[order], count=self.count[order])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class Batch(Struct, frozen=True, kw_only=True):
     """Rows for the index: from a table with ids and exact vectors, from a segment with neither."""
 
     columns: Columns
@@ -146,7 +142,7 @@ class Batch:
         for form, shape in head["forms"]:
             arrays.append(np.frombuffer(data, form, math.prod(shape), start).reshape(shape))
             start += arrays[-1].nbytes
-        columns = [arrays.pop(0) for _ in fields(Columns)]
+        columns = [arrays.pop(0) for _ in Columns.__struct_fields__]
         quantized_rows, scales, *entries = arrays
         first_id, last_id = head["ids"]
         return cls(
@@ -176,8 +172,8 @@ def _read_entries(blobs: Sequence[bytes]) -> Entries:
 
 
 def _arrays(part: Columns | Entries) -> list[Array]:
-    return [getattr(part, field.name) for field in fields(part)]
+    return [getattr(part, name) for name in part.__struct_fields__]
 
 
-def _by_field(kind: type, arrays: Sequence[Array]) -> dict[str, Array]:
-    return {field.name: array for field, array in zip(fields(kind), arrays, strict=True)}
+def _by_field(kind: type[Struct], arrays: Sequence[Array]) -> dict[str, Array]:
+    return dict(zip(kind.__struct_fields__, arrays, strict=True))

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memorywire.index.arrays import GrowableArray, Mask, Rows, Selection
-from memorywire.model.values import dataclass
 
 Terms: TypeAlias = NDArray[np.int64]
 Counts: TypeAlias = NDArray[np.uint16]
@@ -24,8 +24,7 @@ _RUN_SHARE = 2
 _NO_ROWS, _NO_COUNTS = np.empty(0, np.int32), np.empty(0, np.uint16)
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
+class _Run(Struct, frozen=True):
     """Entries sorted by term: those of `terms[i]` stand from `starts[i]` to `starts[i + 1]`."""
 
     terms: Terms
@@ -130,8 +129,7 @@ def _concatenate(runs: list[_Run]) -> tuple[Terms, Rows, Counts]:
     return np.concatenate(terms), np.concatenate(rows), np.concatenate(counts)
 
 
-@dataclass(frozen=True, slots=True)
-class TermMatches:
+class TermMatches(Struct, frozen=True):
     """Parallel arrays with an entry for each pair of a query term and a selected row that contains it.
 
     `which` is the index of the term, `offsets` the offset of the row in the selection, `counts` how often it

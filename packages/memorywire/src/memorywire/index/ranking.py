@@ -34,6 +34,7 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memorywire.index.agent_index import AgentIndex, Source
@@ -54,7 +55,6 @@ from memorywire.index.ties import break_ties
 from memorywire.index.vectors import Vectors
 from memorywire.model.query import Enough, Query
 from memorywire.model.record import DEMOTED_FACTOR
-from memorywire.model.values import dataclass, maker
 from memorywire.search.relevance import (
     AGO,
     ASKING,
@@ -83,8 +83,7 @@ _NO_OFFSETS = np.empty(0, np.intp)
 _NO_ROWS = np.empty(0, np.int32)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statistics:
+class Statistics(Struct, frozen=True, kw_only=True):
     """How common each term is (by its key) among all rows of which the selected ones are a part."""
 
     documents: int
@@ -92,8 +91,7 @@ class Statistics:
     containing: Mapping[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(Struct, frozen=True):
     """The position of a version in its table, its relevance, and the signals it was computed from."""
 
     position: int
@@ -101,11 +99,7 @@ class Ranked:
     signals: Mapping[str, float]
 
 
-_make_ranked: Callable[..., Ranked] = maker(Ranked)
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidates:
+class _Candidates(Struct, frozen=True):
     """The rows that may win and their neighbours, with all that is known before the query's vectors are.
 
     `offsets` are of rows that may win, `around` of their neighbours step by step, `members` of both together.
@@ -120,8 +114,7 @@ class _Candidates:
     text: Floats
 
 
-@dataclass(slots=True)
-class Candidate:
+class Candidate(Struct):
     """One row in the ranking; `index` is its index among the members, `offset` in the selection."""
 
     index: int
@@ -186,7 +179,7 @@ def rank(
         level = enough.level(ranked[0].score, signals[0], bool(index.sessions))
         ranked = [*takewhile(lambda candidate: candidate.score >= level, ranked)]
     return [
-        _make_ranked(position, candidate.score, own)
+        Ranked(position, candidate.score, own)
         for position, candidate, own in zip(ranking.positions(ranked), ranked, signals, strict=False)
     ]
 

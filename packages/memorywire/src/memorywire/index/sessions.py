@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memorywire.index.arrays import Floats, GrowableArray, Offsets, Rows, Selection
-from memorywire.model.values import dataclass
 from memorywire.search.relevance import NEIGHBOURS
 
 ReadIds: TypeAlias = Callable[[NDArray[Any]], Sequence[str]]
@@ -21,8 +21,7 @@ TOTAL_LENT = sum(share for _, share in STEPS)
 _MAX_INSERTS = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbours:
+class Neighbours(Struct, frozen=True):
     """Which selected rows follow each other in a session.
 
     `order` has the offsets of the rows that belong to a session, in session order; `session` is aligned with

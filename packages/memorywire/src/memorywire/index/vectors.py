@@ -11,10 +11,10 @@ from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memorywire.index.arrays import GrowableArray, Mask, Selection
-from memorywire.model.values import dataclass
 
 Float16Bits: TypeAlias = NDArray[np.uint16]
 Float32s: TypeAlias = NDArray[np.float32]
@@ -165,8 +165,7 @@ def _slow_dot_products(query: Int8s, rows: Int8s) -> Float32s:
     return np.concatenate([rows[start : start + _BATCH].astype(np.float32) @ wide for start in starts])
 
 
-@dataclass(frozen=True, slots=True)
-class Vectors:
+class Vectors(Struct, frozen=True):
     """The ids and exact vectors of some versions; zeros for a missing vector."""
 
     ids: Sequence[str]

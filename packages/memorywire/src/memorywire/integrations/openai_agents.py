@@ -7,12 +7,12 @@ not agree on a number: however many add at once, in however many processes, ever
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from math import isfinite
 from typing import Any
 
 from agents import SessionABC
 from agents.memory import SessionSettings
+from msgspec.structs import replace
 
 from memorywire.client.kv import KeyValue, setting
 from memorywire.integrations.calling import ADAPTER_LIMITS, INDEXED_BYTES, AnyMemory, Caller

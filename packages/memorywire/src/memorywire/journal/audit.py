@@ -3,11 +3,12 @@
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from pathlib import Path
 from typing import TypeVar
 
 import apsw
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memorywire.journal import ledger
 from memorywire.journal.entries import commitment, record_digest
@@ -21,7 +22,6 @@ from memorywire.journal.verify import Fault, Report, compared, unsigned, verify
 from memorywire.model.counting import counted
 from memorywire.model.errors import InvalidRequest, NotFound
 from memorywire.model.record import Json, Record
-from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.damage import find_damaged_pages, find_damaged_rows
 
 T = TypeVar("T")
@@ -79,8 +79,7 @@ class _Unreadable(Exception):
     """A line that is not what has to stand at its place."""
 
 
-@dataclass(slots=True)
-class _Reader:
+class _Reader(Struct):
     lines: Iterator[str]
     header: Mapping[str, Json] = field(default_factory=dict)
     number: int = 0
@@ -229,8 +228,7 @@ def _hashes(value: Json) -> list[bytes]:
     return [_hash(step) for step in value]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Examination:
+class Examination(Struct, frozen=True, kw_only=True):
     """The report, the public key it rests on, and how many checkpoints beside it cannot be read."""
 
     report: Report

@@ -7,17 +7,17 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace as replaced
 from pathlib import Path
 
 import apsw
+from msgspec import Struct
+from msgspec.structs import replace as replaced
 
 from memorywire.journal.audit import examine
 from memorywire.journal.ledger import head, is_there
 from memorywire.journal.sealing import exposure
 from memorywire.journal.signer import Notary
 from memorywire.model.errors import Conflict, NotFound, StoreCorrupt
-from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.connection import RetryPolicy, connect, map_errors, snapshot
 from memorywire.stores.sqlite.damage import find_damage
 from memorywire.stores.sqlite.location import Location
@@ -25,8 +25,7 @@ from memorywire.stores.sqlite.location import Location
 _BESIDE = ("-wal", "-shm", "-ledger.key", "-checkpoints", "-ledgers")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Copied:
+class Copied(Struct, frozen=True, kw_only=True):
     """What was copied: the target, its bytes, its ledger entries, and how many of these are unsigned.
 
     `replaced` is the new name of the file that stood in its place.

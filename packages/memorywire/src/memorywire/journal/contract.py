@@ -3,16 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from msgspec import Struct
+
 from memorywire.journal.entries import Entry
 from memorywire.model.change import Change
 from memorywire.model.proposal import Debt, Proposal, RecallNote, State
 from memorywire.model.record import DEFAULT_TENANT, Json, Scope
-from memorywire.model.values import dataclass
 from memorywire.stores.contract import Store
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class Known(Struct, frozen=True, kw_only=True):
     """What the register says of a memory, without asking any store.
 
     `digest` is None for a memory that ended before its beginning was heard of.
@@ -24,8 +24,7 @@ class Known:
     live: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edition:
+class Edition(Struct, frozen=True, kw_only=True):
     """The rules a person gave for a tenant, as they stand since `at`; its newest edition is in force.
 
     Rules of the default tenant are in force for every tenant.
@@ -38,8 +37,7 @@ class Edition:
     tenant: str = DEFAULT_TENANT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
+class Words(Struct, frozen=True, kw_only=True):
     """What a proposal says, as a keyed digest that tells nobody what it was."""
 
     tenant: str
@@ -47,8 +45,7 @@ class Words:
     proposal: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Act:
+class Act(Struct, frozen=True, kw_only=True):
     """What is written together, all of it or none of it.
 
     A proposal that was there before must be one revision older there, else the act conflicts. `paid`
@@ -74,8 +71,7 @@ class Act:
     accepted: tuple[Words, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     """Which proposals: of an agent (or all of the tenant's), in these states, behind `after`.
 
     Those that one `rule` held, that say the `text`; in the order they came, or the worst and newest first.

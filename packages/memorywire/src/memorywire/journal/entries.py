@@ -3,7 +3,6 @@
 import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, field, fields
 from functools import lru_cache
 from io import BytesIO
 from itertools import compress, repeat
@@ -11,11 +10,13 @@ from json.encoder import encode_basestring as quoted
 from operator import attrgetter, is_not
 from typing import NamedTuple
 
+from msgspec import NODEFAULT, Struct, field
+from msgspec.structs import fields
+
 from memorywire.journal.canonical import canonical, canonicals, encoded
 from memorywire.model.change import Change
 from memorywire.model.ids import Entropy
 from memorywire.model.record import Json, Record, Scope
-from memorywire.model.values import dataclass, maker
 
 _SALT_BYTES = 16
 _MARK_DIGITS = 32
@@ -31,16 +32,15 @@ _told = attrgetter(*(_ALWAYS.get(name, name) for name in _SAID))
 def _usual(name: str) -> object:
     """The default of a field; of a scope, everything is always said."""
     if name in _ALWAYS:
-        return MISSING
+        return NODEFAULT
     made = _KEPT[name].default_factory
-    return _KEPT[name].default if made is MISSING else made()
+    return _KEPT[name].default if made is NODEFAULT else made()
 
 
 _USUAL = tuple(map(_usual, _SAID))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
+class Content(Struct, frozen=True, kw_only=True):
     """A version whose digest the ledger commits to."""
 
     memory: str
@@ -48,8 +48,7 @@ class Content:
     digest: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True):
     """One thing that was done. `details` name ids, counts, scores and reasons, never what a memory says.
 
     `subject` is the id of the change, proposal or recall; `kind` says how it ended (committed, staged,
@@ -75,8 +74,7 @@ class Salt(NamedTuple):
     salt: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """An entry's canonical text but for what only the transaction knows, which stands behind `head`.
 
     That is its sequence number, the mark of the `person` it is about (a tenant and one of its users) and
@@ -113,7 +111,7 @@ def draft(entry: Entry, entropy: Entropy = os.urandom) -> Draft:
     tail = f"{subject}{_ending(scope.tenant)}"
     if not (head.isascii() and tail.isascii()):
         encoded(head + tail)
-    return maker(Draft)(head, tail, salts, None if scope.user is None else (scope.tenant, scope.user))
+    return Draft(head, tail, salts, None if scope.user is None else (scope.tenant, scope.user))
 
 
 def drafts(entries: Sequence[Entry], entropy: Entropy = os.urandom) -> list[Draft]:
@@ -171,7 +169,7 @@ def contents_of_each(changes: Sequence[Change]) -> list[tuple[Content, ...]]:
 
 
 def _content(record: Record, digest: bytes) -> Content:
-    return maker(Content)(memory=record.id, version=record.version, digest=digest)
+    return Content(memory=record.id, version=record.version, digest=digest)
 
 
 def record_digest(record: Record) -> bytes:
@@ -202,7 +200,7 @@ def record_digests(records: Sequence[Record]) -> list[bytes]:
 
 def _column(label: str, usual: object, values: tuple[Json, ...]) -> list[str]:
     """The spelling of one field in each record; empty where it is left out."""
-    if usual is not MISSING and usual in values:
+    if usual is not NODEFAULT and usual in values:
         return ["" if value == usual else label + _spelled(value) for value in values]
     return [label + text for text in canonicals(values)]
 

@@ -3,14 +3,13 @@
 import json
 
 import apsw
+from msgspec import Struct
 
 from memorywire.journal.operators import QUERIES
 from memorywire.model.record import Json
-from memorywire.model.values import dataclass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(Struct, frozen=True, kw_only=True):
     """One entry of the ledger that is no recall: its number, what was done, to what, by whom, how it ended.
 
     `subject` is the id of the change or proposal, `memories` are the ids it names.

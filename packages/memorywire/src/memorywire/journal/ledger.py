@@ -6,17 +6,17 @@ Every function works inside the caller's transaction.
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from hashlib import sha256
 from typing import NamedTuple, TypeAlias
 
 import apsw
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from memorywire.journal.canonical import canonical
 from memorywire.journal.entries import Draft, mark_of
 from memorywire.journal.merkle import HASH_BYTES, leaf_hash
 from memorywire.model.record import Json, Scope
-from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.sql import Document
 
 QUERIES = Document(__package__, "queries_ledger.sql")
@@ -60,8 +60,7 @@ class Salted(NamedTuple):
     salt: bytes | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filters:
+class Filters(Struct, frozen=True, kw_only=True):
     """Which entries of the log; what is None does not matter. `memory` is an id that an entry names."""
 
     tenant: str | None = None

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
-from memorywire.model.values import dataclass
+from msgspec import Struct
 
 HASH_BYTES = 32
 EMPTY = sha256(b"").digest()
@@ -17,8 +17,7 @@ def node_hash(left: bytes, right: bytes) -> bytes:
     return sha256(b"\1" + left + right).digest()
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(Struct, frozen=True):
     """The roots of the full subtrees of a log, largest first: enough to go on growing it."""
 
     size: int = 0

@@ -10,15 +10,15 @@ import hashlib
 import hmac
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
-from dataclasses import replace
 from enum import StrEnum
 
 import apsw
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.model.codec import dumps, loads
 from memorywire.model.errors import Conflict, InvalidRequest, NotFound
 from memorywire.model.ids import Entropy
-from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.sql import Document
 
 QUERIES = Document(__package__, "queries_doors.sql")
@@ -63,8 +63,7 @@ NEVER = -1
 """As the end of a token: it has none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operator:
+class Operator(Struct, frozen=True, kw_only=True):
     """Somebody with a name and a role, for these tenants and agents; `*` in a pattern is any characters."""
 
     name: str
@@ -79,8 +78,7 @@ class Operator:
         return RIGHTS[self.role]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
+class Token(Struct, frozen=True, kw_only=True):
     """What is kept of a token: enough to know it again, too little to use it."""
 
     id: str
@@ -95,8 +93,7 @@ class Token:
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Issued:
+class Issued(Struct, frozen=True, kw_only=True):
     """A new token: `secret` is shown once and kept nowhere."""
 
     token: Token

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
 
 import apsw
+from msgspec import Struct
 from psycopg import AsyncClientCursor, errors
 
 from memorywire.journal import ledger
@@ -25,7 +26,6 @@ from memorywire.journal.sqlite import SqliteJournal
 from memorywire.model.change import Change
 from memorywire.model.clock import Clock
 from memorywire.model.errors import MemorywireError, StoreUnavailable
-from memorywire.model.values import dataclass
 from memorywire.stores.contract import Store
 from memorywire.stores.postgres.database import Connection, Database
 from memorywire.stores.postgres.rows import kept, said
@@ -184,8 +184,7 @@ def _kept(value: Any) -> Any:
     return kept(value) if isinstance(value, str) else value
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """Where this machine keeps the key, the checkpoints and pending recalls; None for nowhere."""
 
     path: Path | None

@@ -7,12 +7,13 @@ can lose it.
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 from threading import Lock
 
 import apsw
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.journal.canonical import encoded
 from memorywire.journal.entries import Entry, draft
@@ -22,7 +23,6 @@ from memorywire.model.codec import loads
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
 from memorywire.model.jsontext import encoder
 from memorywire.model.proposal import RecallNote
-from memorywire.model.values import dataclass
 
 _PRIVATE = 0o600
 _written = encoder()
@@ -114,8 +114,7 @@ def _entry(note: RecallNote) -> Entry:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Orphan:
+class Orphan(Struct, frozen=True):
     """The file of a process that is gone, locked until it is buried or left."""
 
     notes: Sequence[RecallNote]

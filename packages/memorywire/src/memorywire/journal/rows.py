@@ -1,8 +1,9 @@
 """Values of the journal as rows, and rows as values."""
 
 import json
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from memorywire.journal.contract import Edition, Wanted
 from memorywire.model.change import Change

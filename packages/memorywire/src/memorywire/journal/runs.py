@@ -5,15 +5,15 @@ Every function works inside the caller's transaction.
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any
 
 import apsw
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memorywire.model.errors import Conflict
 from memorywire.model.record import Json, Scope
-from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.sql import Document
 
 QUERIES = Document(__package__, "queries_runs.sql")
@@ -26,8 +26,7 @@ class RunStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class Run(Struct, frozen=True, kw_only=True):
     """One run. `moments` says of each memory it is bound to behind which change it began.
 
     `variables` is what came out of it, with memories by name and never in full. A replay has a `parent`.
@@ -46,8 +45,7 @@ class Run:
     parent: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunEvent:
+class RunEvent(Struct, frozen=True, kw_only=True):
     """What a run tells; its sequence is given when it is kept."""
 
     id: str
@@ -58,8 +56,7 @@ class RunEvent:
     sequence: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRead:
+class RunRead(Struct, frozen=True, kw_only=True):
     """A version that a run was shown."""
 
     scope: Scope

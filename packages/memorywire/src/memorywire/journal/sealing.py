@@ -6,13 +6,13 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 import apsw
+from msgspec import Struct
 
 from memorywire.journal.ledger import GENESIS, QUERIES, Row, entry, linked, links
 from memorywire.journal.merkle import HASH_BYTES, Edge
 from memorywire.journal.signed_notes import Checkpoint
 from memorywire.journal.signer import Notary
 from memorywire.model.errors import StoreCorrupt, StoreError
-from memorywire.model.values import dataclass
 
 T = TypeVar("T")
 
@@ -20,8 +20,7 @@ MOST_EXPOSED = 1_000
 LONGEST_EXPOSED_MS = 60_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frontier:
+class Frontier(Struct, frozen=True, kw_only=True):
     """Everything a signature vouches for: the log's name, its tree's edge, its chain's end."""
 
     origin: str

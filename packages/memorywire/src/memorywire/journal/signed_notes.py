@@ -8,12 +8,14 @@ import binascii
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
-from dataclasses import field
 from hashlib import sha256
+from typing import ClassVar
+
+from msgspec import Struct
 
 from memorywire.journal.merkle import HASH_BYTES
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.values import dataclass
+from memorywire.model.values import Confidential
 
 _ED25519 = b"\x01"
 _ID_BYTES = 4
@@ -24,8 +26,7 @@ _SIZE = re.compile(r"0|[1-9][0-9]{0,18}")
 _SIGNED = re.compile(r"— (\S+) ([A-Za-z0-9+/]+=*)")
 
 
-@dataclass(frozen=True, slots=True)
-class Verifier:
+class Verifier(Struct, frozen=True):
     """The public half of a key, and the name it signs for."""
 
     name: str
@@ -52,12 +53,13 @@ class Verifier:
         return bool(named)
 
 
-@dataclass(frozen=True, slots=True)
-class Signer:
+class Signer(Confidential, frozen=True):
     """A key that signs; its seed is never shown."""
 
+    HIDDEN: ClassVar = frozenset({"seed"})
+
     name: str
-    seed: bytes = field(repr=False)
+    seed: bytes
 
     @property
     def verifier(self) -> Verifier:
@@ -76,8 +78,7 @@ class Signer:
         return Signature(self.name, self.verifier.id, SigningKey(self.seed).sign(text.encode()).signature)
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(Struct, frozen=True):
     name: str
     id: bytes
     signature: bytes
@@ -87,8 +88,7 @@ class Signature:
         return f"— {self.name} {b64encode(self.id + self.signature).decode()}\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """A text, which ends in a newline, and who signed it."""
 
     text: str
@@ -100,8 +100,7 @@ class Note:
         return f"{self.text}\n{''.join(signature.line for signature in self.signatures)}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Handover:
+class Handover(Struct, frozen=True, kw_only=True):
     """From one key to the next: what the old one signs beyond this point counts for nothing."""
 
     old: Verifier
@@ -112,20 +111,26 @@ class Handover:
         return f"{_OLD_KEY}{self.old}\n{_NEW_KEY}{self.new}\n"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checkpoint:
+class Checkpoint(Struct, frozen=True, kw_only=True):
     """What a log was when somebody signed it."""
 
     origin: str
     size: int
     root: bytes
     handover: Handover | None = None
-    note: Note = field(compare=False, default=Note("", ()))
+    note: Note = Note("", ())
 
     @property
     def text(self) -> str:
         extension = "" if self.handover is None else self.handover.text
         return f"{self.origin}\n{self.size}\n{b64encode(self.root).decode()}\n{extension}"
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both say the same of the log; who signed it in `note` does not matter."""
+        return isinstance(other, Checkpoint) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
 
 
 def signed(text: str, signers: Sequence[Signer]) -> str:

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import quote, unquote, urlsplit
 
+from msgspec import Struct
+
 from memorywire.journal.signed_notes import (
     Checkpoint,
     Handover,
@@ -24,7 +26,6 @@ from memorywire.journal.signed_notes import (
 )
 from memorywire.model.errors import InvalidRequest, StoreBusy, StoreUnavailable
 from memorywire.model.ids import Entropy
-from memorywire.model.values import dataclass
 from memorywire.runtime import http
 
 _SECONDS = 5.0
@@ -47,8 +48,7 @@ def check_witness(url: str) -> str:
     return url
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Witnesses:
+class Witnesses(Struct, frozen=True, kw_only=True):
     """Where checkpoints go, and a file that remembers how many each has. Blocks: it is for threads."""
 
     urls: tuple[str, ...]
@@ -137,8 +137,7 @@ _PRIVATE = 0o600
 _PAUSE = 0.02
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notary:
+class Notary(Struct, frozen=True, kw_only=True):
     """Signs checkpoints with the key of one file and keeps them in another. Blocks: it is for threads."""
 
     key: Path

@@ -6,11 +6,11 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import apsw
+from msgspec.structs import replace
 
 from memorywire.journal import ledger, operators, people, register, rejected
 from memorywire.journal.contract import Act, Edition, Known, Wanted
@@ -33,7 +33,6 @@ from memorywire.model.clock import Clock
 from memorywire.model.errors import StoreError, StoreUnavailable
 from memorywire.model.proposal import Debt, Proposal, RecallNote
 from memorywire.model.record import Json, Scope
-from memorywire.model.values import maker
 from memorywire.stores.contract import Store
 from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.applying import is_brief
@@ -75,7 +74,7 @@ class SqliteJournal:
     async def write(self, act: Act, change: Change | None = None) -> int:
         if act.erased:
             await self.settle()  # a recall that is noted and not yet written may name whom this erases
-        prepared = maker(Prepared)(
+        prepared = Prepared(
             act=act,
             drafts=[draft(entry) for entry in act.entries],
             apply=self._store.applying(change) if change is not None and self._store is not None else None,

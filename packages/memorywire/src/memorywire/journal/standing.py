@@ -3,15 +3,14 @@
 from collections.abc import Mapping
 
 import apsw
+from msgspec import Struct
 
 from memorywire.journal import ledger
 from memorywire.journal.operators import QUERIES
 from memorywire.journal.sealing import exposure
-from memorywire.model.values import dataclass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Queue:
+class Queue(Struct, frozen=True, kw_only=True):
     """How many wait, and since when the first of them does."""
 
     count: int = 0
@@ -22,8 +21,7 @@ class Queue:
         return 0.0 if self.since is None else max(0, now - self.since) / 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(Struct, frozen=True, kw_only=True):
     """Of all tenants together: entries of the ledger, those not signed yet, proposals that wait for somebody,
     changes that each store is owed, webhooks whose last try failed, and events that were given up."""
 

@@ -6,10 +6,10 @@ The chain of the ledger is taken as proven: `audit.examine` proves it.
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import field
 from typing import Any, NamedTuple, TypeAlias
 
 import apsw
+from msgspec import Struct, field
 
 from memorywire.journal import ledger, rowstate
 from memorywire.journal.canonical import canonical, encoded
@@ -19,7 +19,6 @@ from memorywire.journal.rowstate import QUERIES
 from memorywire.model.change import EndReason
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Json, Record
-from memorywire.model.values import dataclass
 from memorywire.search.text import EDITION
 from memorywire.stores.sqlite.migrate import words_of
 from memorywire.stores.sqlite.rows import digest_of, indexed, record_of
@@ -40,8 +39,7 @@ class Ended(NamedTuple):
     into: str | None
 
 
-@dataclass(slots=True, kw_only=True)
-class Begun:
+class Begun(Struct, kw_only=True):
     """A version that a change began; `commitments` are the entries that hold its digest."""
 
     agent: str
@@ -52,8 +50,7 @@ class Begun:
     erased: bool = False
 
 
-@dataclass(slots=True, kw_only=True)
-class Changed:
+class Changed(Struct, kw_only=True):
     """A change as the ledger has it."""
 
     seq: int
@@ -67,8 +64,7 @@ class Changed:
     beside: Json
 
 
-@dataclass(slots=True, kw_only=True)
-class Replay:
+class Replay(Struct, kw_only=True):
     """The state after the entries that were taken. `bound` are agents that kept memories elsewhere."""
 
     versions: dict[VersionKey, Begun] = field(default_factory=dict)
@@ -173,8 +169,7 @@ def told_of_recall(at: int, agent: str, caller: str, details: Json) -> str:
 _CHAIN = 23  # where the view `record` goes on with what is no part of the memory
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Difference:
+class Difference(Struct, frozen=True, order=True):
     """One thing that the state and the ledger do not agree on."""
 
     kind: str
@@ -185,8 +180,7 @@ class Difference:
         return f"{self.kind} {self.subject}: {self.detail}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateReport:
+class StateReport(Struct, frozen=True, kw_only=True):
     """What was compared, up to entry `entries`, and what differs."""
 
     entries: int
@@ -199,8 +193,7 @@ class StateReport:
         return not self.differences
 
 
-@dataclass(slots=True, kw_only=True)
-class _Comparison:
+class _Comparison(Struct, kw_only=True):
     db: apsw.Connection
     replay: Replay
     people: dict[str, str]

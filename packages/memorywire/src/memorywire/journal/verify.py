@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
 from itertools import pairwise
+
+from msgspec import Struct, field
 
 from memorywire.journal.ledger import GENESIS, Row, linked
 from memorywire.journal.merkle import Edge
@@ -11,7 +12,6 @@ from memorywire.journal.sealing import origin_of
 from memorywire.journal.signed_notes import Checkpoint, Handover, Verifier
 from memorywire.model.counting import counted
 from memorywire.model.record import Json
-from memorywire.model.values import dataclass
 
 
 class Keyring:
@@ -50,8 +50,7 @@ def _agreed(checkpoint: Checkpoint, handover: Handover) -> bool:
     return handover.old.accepts(checkpoint.note) and handover.new.accepts(checkpoint.note)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class Fault(Struct, frozen=True, kw_only=True):
     """The first entry that is wrong; with `until`, the first wrong one lies somewhere from it to there."""
 
     entry: int
@@ -63,8 +62,7 @@ class Fault:
         return f"entry {self.entry}" if self.until is None else f"entries {self.entry} to {self.until}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(Struct, frozen=True, kw_only=True):
     """How far a ledger was proven: its entries, and of them those under a checkpoint."""
 
     entries: int
@@ -105,8 +103,7 @@ def verify(
     )
 
 
-@dataclass(slots=True, kw_only=True)
-class _Walk:
+class _Walk(Struct, kw_only=True):
     checkpoints: Sequence[Checkpoint]
     edge: Edge = field(default_factory=Edge)
     chain: bytes = GENESIS

@@ -7,17 +7,16 @@ import json
 from collections.abc import Sequence
 
 import apsw
+from msgspec import Struct
 
 from memorywire.journal import rowstate
 from memorywire.journal.entries import Draft, Entry, draft
 from memorywire.journal.operators import EVERYBODY, QUERIES
 from memorywire.model.errors import NotFound
 from memorywire.model.record import Scope
-from memorywire.model.values import dataclass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Webhook:
+class Webhook(Struct, frozen=True, kw_only=True):
     """An address, whose events it is told, and the last of them; `secret` signs what it is sent.
 
     `tries` failed since then, the last with `error`; not before `due_at` is it tried again. `buried`
@@ -37,8 +36,7 @@ class Webhook:
     buried: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Letter:
+class Letter(Struct, frozen=True, kw_only=True):
     """An event that an address did not accept, however often it was tried."""
 
     event: int

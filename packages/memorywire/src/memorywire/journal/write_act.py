@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import apsw
+from msgspec import Struct
 
 from memorywire.journal import ledger, people, register, rejected, rowstate
 from memorywire.journal.contract import Act, Edition
@@ -15,7 +16,6 @@ from memorywire.journal.rowstate import RowKey
 from memorywire.model.change import Change
 from memorywire.model.errors import Conflict
 from memorywire.model.proposal import Proposal
-from memorywire.model.values import dataclass
 from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.file import owe_scrub
 from memorywire.stores.sqlite.rows import scope_row
@@ -23,8 +23,7 @@ from memorywire.stores.sqlite.together import Settled, tried
 from memorywire.stores.sqlite.writer import Work
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class Prepared(Struct, frozen=True, kw_only=True):
     """An act with everything done that needs no transaction."""
 
     act: Act

@@ -6,7 +6,9 @@ finished by starting it again.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memorywire.journal.contract import Act
 from memorywire.journal.entries import Entry
@@ -36,8 +38,7 @@ from memorywire.stores.sqlite import SqliteStore
 GROUP = 128
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Landing:
+class Landing(Struct, frozen=True, kw_only=True):
     """How changes land: in which tenant, as which batch, and what happens where an id is taken.
 
     `agents` and `users` give somebody's memories to somebody else, by name; `*` is everybody. `trusting`
@@ -53,8 +54,7 @@ class Landing:
     trusting: Trusting = as_untrusted
 
 
-@dataclass(slots=True)
-class Landed:
+class Landed(Struct):
     """What became of the changes: `already` were there, `held` wait for a person, `problems` are others.
 
     `ended` would wait, had not a later change of the same import ended what they began.

@@ -3,9 +3,11 @@
 import hashlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.journal.contract import Edition, Wanted
 from memorywire.migrate.chronicle import agents_of, changes_of, told_here
@@ -24,8 +26,7 @@ FORMAT, VERSION = "memorywire-bundle", 1
 _PAGE = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exporting:
+class Exporting(Struct, frozen=True, kw_only=True):
     """Whose memories leave: those of one agent or of all, of one user or of all, with vectors or without.
 
     `overseen` includes what waits for a person and the rules that people gave; `ledger` the ledger of the
@@ -44,8 +45,7 @@ class Exporting:
         return bool(self.agents) or self.user is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bundle:
+class Bundle(Struct, frozen=True, kw_only=True):
     """What a bundle says of itself: its first line, how many lines of each kind, the digest of all, and the
     line that signs that digest."""
 

@@ -1,7 +1,8 @@
 """The past of a store as changes in commit order, ready to be repeated in another store."""
 
 from collections.abc import AsyncIterator, Collection, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from memorywire.migrate.names import derived
 from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version

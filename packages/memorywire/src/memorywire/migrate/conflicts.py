@@ -1,8 +1,9 @@
 """What happens where an id is taken: what is there stays, or gives way, or both live, or become one."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from enum import StrEnum
+
+from msgspec.structs import replace
 
 from memorywire.migrate.existing import taken_in
 from memorywire.migrate.names import derived

@@ -3,9 +3,11 @@
 import asyncio
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from memorywire.journal.audit import exported, verify_export, write_lines
 from memorywire.journal.contract import Act
@@ -19,8 +21,7 @@ from memorywire.model.record import Scope
 from memorywire.pipeline.context import Context, unsupported
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class Evidence(Struct, frozen=True, kw_only=True):
     """A ledger that holds: how many entries it has, how many of them are signed, and by whose key.
 
     `sha256` is that of its lines, and the name of the file it is kept in.

@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
 from memorywire.migrate.apply import Landing, land, names_given, remapped
 from memorywire.migrate.buffer import reading, spool
@@ -30,6 +32,7 @@ from memorywire.model.change import Change
 from memorywire.model.codec import dump
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import DEFAULT_TENANT, Json, Scope
+from memorywire.model.values import Confidential
 from memorywire.pipeline.context import Context
 
 Tell: TypeAlias = Callable[[int, int], None]
@@ -40,17 +43,18 @@ _LONGEST_LINE = 65_536
 _NO_PLACE = "the ledger that came along: the journal here lives in memory and has no place for it"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class Wish(Confidential, frozen=True, kw_only=True):
     """What is to be imported, what it is said to be, and whose it becomes where it does not say.
 
     `address` is that of a service, instead of a file; `keys` are those of services, by product. `trusted`
     says that the operator vouches for what is in it.
     """
 
+    HIDDEN: ClassVar = frozenset({"keys"})
+
     path: Path = Path()
     address: str | None = None
-    keys: Mapping[str, str] = field(default_factory=dict, repr=False)
+    keys: Mapping[str, str] = field(default_factory=dict)
     agent: str
     user: str | None = None
     typed: frozenset[str] = frozenset()
@@ -138,8 +142,7 @@ def _refuse_others(path: Path, wish: Wish) -> None:
                 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Signer:
+class Signer(Struct, frozen=True, kw_only=True):
     """The key that signed a bundle, if one did, and whether this installation knows it."""
 
     key: str | None

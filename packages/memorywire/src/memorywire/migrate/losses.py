@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memorywire.migrate.chronicle import changes_of, current
 from memorywire.model.change import Base
@@ -11,8 +12,7 @@ from memorywire.pipeline.context import Context
 from memorywire.stores.contract import Store, SupportsChangeLog, SupportsHistory
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loss:
+class Loss(Struct, frozen=True, kw_only=True):
     """A field that does not come along, how many memories have it, and why."""
 
     field: str

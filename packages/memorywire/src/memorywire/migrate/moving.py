@@ -1,7 +1,9 @@
 """Moving a memory from one store to another: what would be lost, the move itself, and whether it arrived."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from memorywire.journal.entries import record_digest
 from memorywire.migrate.apply import Landing, land
@@ -21,8 +23,7 @@ _NAMED = 10
 _NEAREST = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class Move(Struct, frozen=True, kw_only=True):
     """From which store, whose memories, called what: `name` is the same for the same two places."""
 
     source: Store

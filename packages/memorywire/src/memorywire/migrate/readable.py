@@ -4,10 +4,11 @@ import asyncio
 import csv
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from memorywire.migrate.chronicle import agents_of, current, told_by
 from memorywire.migrate.importers.text_files import OKF_FIELD, OKF_LINKS, TEXT_COLUMNS
@@ -31,8 +32,7 @@ COLUMNS = (
 ).split()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class Written(Struct, frozen=True, kw_only=True):
     """How many memories were written, and which files were there before and are none of them."""
 
     count: int

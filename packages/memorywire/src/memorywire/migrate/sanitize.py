@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.journal.contract import Act
 from memorywire.journal.entries import Entry
@@ -24,8 +26,7 @@ from memorywire.procedures.parse import check
 from memorywire.search.reference import floats
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clean:
+class Clean(Struct, frozen=True, kw_only=True):
     """A change without secrets, and the kinds and places of those that were found."""
 
     change: Change

@@ -1,7 +1,9 @@
 """Takes along what belongs to the memories: proposals that wait for a person, and rules in force."""
 
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.journal.contract import Act, Edition
 from memorywire.journal.entries import Entry
@@ -16,8 +18,7 @@ from memorywire.pipeline.ledger import entry_about
 from memorywire.policy.documents import with_rules
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overseen:
+class Overseen(Struct, frozen=True, kw_only=True):
     """How many proposals wait here that did not before; and whether rules came in, or yielded to ours."""
 
     proposals: int = 0

@@ -1,7 +1,9 @@
 """Taking an import back: what it began ends, what it replaced returns; what moved since is left alone."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.journal.contract import Act
 from memorywire.model.change import Base, Change, End, EndReason, Put, Version
@@ -14,8 +16,7 @@ from memorywire.pipeline.outbox import carry_out
 _MEMORIES = 1000  # of one change: a transaction others wait for
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TakenBack:
+class TakenBack(Struct, frozen=True, kw_only=True):
     """What an undo of a batch did: `moved` were changed since and stay; `change_ids` can be undone."""
 
     batch: str

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from memorywire.journal.contract import Act
 from memorywire.migrate.conflicts import Settling

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from memorywire.model.change import Change, Version
 from memorywire.model.record import Record
 from memorywire.model.requests import Action, Fusion, Strategy
-from memorywire.model.values import dataclass
 
 
 class Status(StrEnum):
@@ -28,8 +29,7 @@ class Verdict(StrEnum):
     NO_MATCH = "no_match"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, frozen=True, kw_only=True):
     """What one store did with one request; `error` is None when it did what was asked."""
 
     store: str
@@ -37,16 +37,14 @@ class Outcome:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Redacted:
+class Redacted(Struct, frozen=True, kw_only=True):
     """A secret that was taken out: its kind and where it stood, never the value."""
 
     kind: str
     place: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remembered:
+class Remembered(Struct, frozen=True, kw_only=True):
     """The receipt of a remember; `rule` names what held it, `redacted` what was taken out of it."""
 
     id: str
@@ -65,8 +63,7 @@ class Remembered:
     redacted: tuple[Redacted, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forgotten:
+class Forgotten(Struct, frozen=True, kw_only=True):
     """The receipt of a forget; without `change_id` nothing was changed.
 
     While the change waits for a person, `forgotten_ids` is empty. `would_forget_ids` names the memories that
@@ -89,8 +86,7 @@ class Forgotten:
     would_forget_ids: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Merged:
+class Merged(Struct, frozen=True, kw_only=True):
     """The receipt of a merge; `canonical` is the record that survives.
 
     While the change waits for a person, `merged_ids` is empty and `would_merge_ids` names the memories that
@@ -114,8 +110,7 @@ class Merged:
     would_merge_ids: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expired:
+class Expired(Struct, frozen=True, kw_only=True):
     """The receipt of an expire; without `change_id` nothing was changed.
 
     While the change waits for a person, `action_taken` is None and `action_requested` is what happens to the
@@ -138,8 +133,7 @@ class Expired:
     action_requested: Action | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Undone:
+class Undone(Struct, frozen=True, kw_only=True):
     """The receipt of an undo: itself a change, so it can be undone.
 
     While it waits for a person, `restored_ids` and `ended_ids` are empty; `would_restore_ids` and
@@ -162,8 +156,7 @@ class Undone:
     would_end_ids: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class Hit(Struct, frozen=True, kw_only=True):
     """A memory that answers the query, how well, and who said so."""
 
     record: Record
@@ -181,8 +174,7 @@ class Hit:
         return self.record.content
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NearMiss:
+class NearMiss(Struct, frozen=True, kw_only=True):
     """A candidate that was cut, and why: shown by `explain`."""
 
     id: str
@@ -191,8 +183,7 @@ class NearMiss:
     signals: Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recalled:
+class Recalled(Struct, frozen=True, kw_only=True):
     """What a recall found; iterate it for its hits. Empty is a valid answer.
 
     `notes` say in words what was asked for and hardly meant, such as a misspelt field of a filter.
@@ -217,8 +208,7 @@ class Recalled:
         return len(self.hits)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class Page(Struct, frozen=True, kw_only=True):
     """Memories in id order, to iterate; `next` is the `after` of the following page, None on the last."""
 
     items: tuple[Record, ...]
@@ -233,16 +223,14 @@ class Page:
         return len(self.items)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chain:
+class Chain(Struct, frozen=True, kw_only=True):
     """All versions of one record, oldest first."""
 
     id: str
     versions: tuple[Version, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeLog:
+class ChangeLog(Struct, frozen=True, kw_only=True):
     """Committed changes, newest first, without their contents."""
 
     changes: tuple[Change, ...]

@@ -2,8 +2,9 @@
 
 from enum import StrEnum
 
+from msgspec import Struct
+
 from memorywire.model.space import NO_SPACE, Space
-from memorywire.model.values import dataclass
 
 
 class Feature(StrEnum):
@@ -25,14 +26,12 @@ def working(features: frozenset[Feature], space: Space) -> frozenset[Feature]:
     return features - {Feature.VECTOR} if space == NO_SPACE else features
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreCapabilities:
+class StoreCapabilities(Struct, frozen=True, kw_only=True):
     name: str
     features: frozenset[Feature]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Capabilities:
+class Capabilities(Struct, frozen=True, kw_only=True):
     """What is wired. `overseen` when there is a journal, so that people can review, rule and ask why.
 
     `together` is what several stores can do as one, if several are joined. `extracts` when conversations can

@@ -2,8 +2,9 @@
 
 from enum import StrEnum
 
+from msgspec import Struct
+
 from memorywire.model.record import Record, Scope
-from memorywire.model.values import dataclass
 
 
 class EndReason(StrEnum):
@@ -26,8 +27,7 @@ class Base(StrEnum):
     ENDED = "ended"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Put:
+class Put(Struct, frozen=True, kw_only=True):
     """A version to begin. Its number is one more than the base's, else the write conflicts.
 
     Its vector is given, or copied from version `like` of the same id whose text is the same, or
@@ -43,8 +43,7 @@ class Put:
     bare: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class End:
+class End(Struct, frozen=True, kw_only=True):
     """A live version to end; `into` names the record that replaces it, if any."""
 
     id: str
@@ -53,8 +52,7 @@ class End:
     into: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Struct, frozen=True, kw_only=True):
     """What one operation does to memory, all of it or none of it.
 
     `erase` names records of which every version is scrubbed: content, metadata, text index and
@@ -77,8 +75,7 @@ class Change:
     about: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
+class Version(Struct, frozen=True, kw_only=True):
     """One link of a record's chain, ordered by commit sequence. An erased version has no memory."""
 
     id: str
@@ -94,8 +91,7 @@ class Version:
     into: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Footprint:
+class Footprint(Struct, frozen=True, kw_only=True):
     """A committed change and the versions it began and ended: what an undo must know."""
 
     change: Change

@@ -4,11 +4,13 @@ import json
 import types
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache, partial
 from operator import attrgetter
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from msgspec import NODEFAULT, Struct
+from msgspec.structs import fields
 
 from memorywire.model.jsontext import encoder
 from memorywire.model.record import Json
@@ -42,7 +44,7 @@ def _way(kind: type) -> Callable[[Any], Json]:
     """How values of a kind are written; worked out once."""
     if issubclass(kind, Enum):
         return attrgetter("value")
-    if is_dataclass(kind):
+    if issubclass(kind, Struct):
         return partial(
             _dump_value, kind.__name__, tuple((field.name, field.default) for field in fields(kind))
         )
@@ -59,7 +61,7 @@ def _dump_value(kind: str, defaults: Sequence[tuple[str, Any]], value: object) -
     said = {_KIND: kind}
     for name, default in defaults:
         inner = getattr(value, name)
-        if default is MISSING or (inner is not default and inner != default):
+        if default is NODEFAULT or (inner is not default and inner != default):
             said[name] = inner if type(inner) in _PLAIN else dump(inner)
     return said
 
@@ -97,5 +99,5 @@ def _load_value(kind: type, data: Mapping[str, Json]) -> Any:
 def _named(hint: Any, name: Json) -> type | None:
     """The class of that name among those the hint allows; free-form JSON names none."""
     choices = [kind for kind in (hint, *get_args(hint)) if isinstance(kind, type)]
-    fitting = (kind for kind in choices if is_dataclass(kind) and name in (None, kind.__name__))
+    fitting = (kind for kind in choices if issubclass(kind, Struct) and name in (None, kind.__name__))
     return next(fitting, None)

@@ -1,10 +1,10 @@
 """How memory is put in order: what stays how long, how much one run may do, and what it may spend."""
 
 from collections.abc import Mapping
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from memorywire.model.record import MemoryType, Record
-from memorywire.model.values import dataclass
 
 PIN = "pinned"
 OFF = "off"
@@ -16,8 +16,7 @@ _AT_LEAST = 10
 _MILLION = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retention:
+class Retention(Struct, frozen=True, kw_only=True):
     """How many days an unused memory of each kind stays, and how many of each kind one user may have.
 
     A kind that is not named stays forever, and in any number; so does what is pinned, by `metadata.pinned` or
@@ -34,8 +33,7 @@ class Retention:
         return not self.pins.isdisjoint(record.tags) or record.metadata.get(PIN) is True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """How much one run may do: so many memories, this share of them (but never fewer than ten), so long."""
 
     changes: int = 500
@@ -46,8 +44,7 @@ class Limits:
         return min(self.changes, max(_AT_LEAST, int(memories * self.ratio)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spending:
+class Spending(Struct, frozen=True, kw_only=True):
     """What one run may spend on a model: so many tokens, and no more than `cost` at `price` a million.
 
     Without a price nobody can say what it costs, and only the tokens count.
@@ -66,8 +63,7 @@ class Spending:
         return tokens <= self.tokens and (costs is None or self.cost is None or costs <= self.cost)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsolidationSettings:
+class ConsolidationSettings(Struct, frozen=True, kw_only=True):
     """All that is set about dreaming. `model` is an endpoint or `off`, with its `key`.
 
     A server looks through what sessions noted every `promote` seconds, and dreams each day at `night`, in

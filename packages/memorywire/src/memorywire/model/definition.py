@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from enum import StrEnum
 from urllib.parse import quote
 
+from msgspec import Struct
+
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
 from memorywire.model.urls import mask_url
-from memorywire.model.values import dataclass
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,127}")
@@ -25,8 +26,7 @@ class TenancyKind(StrEnum):
     SHARED_KEY_WITH_PREFIX = "shared_key_with_prefix"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tenancy:
+class Tenancy(Struct, frozen=True, kw_only=True):
     """`pattern` is the name of the variable with a tenant's key, or the prefix of its agents.
 
     It has the tenant in it: without that all tenants would fall together, so there is no default.
@@ -45,8 +45,7 @@ class Tenancy:
         return self.pattern.replace(_TENANT, known)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
+class Definition(Struct, frozen=True, kw_only=True):
     """Where and how. `url` is that of a store, with `{key}` where the value of `key_env` belongs.
 
     `fallback` lets what an agent had here before answer while the backend does not; `health_seconds` is how
@@ -86,8 +85,7 @@ class Definition:
         return {**self.document(), "url": mask_url(self.url)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edition:
+class Edition(Struct, frozen=True, kw_only=True):
     """A definition as it was made; `digest` names it for good, `number` counts the editions of its name."""
 
     definition: Definition

@@ -1,13 +1,11 @@
 """What stands in memories that are kept: secrets and instructions, by kind and place, never by value."""
 
-from dataclasses import field
+from msgspec import Struct, field
 
 from memorywire.model.answers import Status
-from memorywire.model.values import dataclass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Kept(Struct, frozen=True, kw_only=True):
     """One finding in one memory: `what` names the kind of secret or the sign of an instruction."""
 
     id: str
@@ -15,8 +13,7 @@ class Kept:
     place: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scanned:
+class Scanned(Struct, frozen=True, kw_only=True):
     """How many memories were read, and what stands in them."""
 
     memories: int
@@ -24,8 +21,7 @@ class Scanned:
     instructions: tuple[Kept, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cleared:
+class Cleared(Struct, frozen=True, kw_only=True):
     """What became of the secrets of one memory: a new version without them, or the problem that kept them."""
 
     id: str

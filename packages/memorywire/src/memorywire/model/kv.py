@@ -2,17 +2,17 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from enum import StrEnum
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii as _quoted
+
+from msgspec import Struct, field
 
 from memorywire.model.answers import Redacted, Status
 from memorywire.model.ids import VARIANT
 from memorywire.model.jsontext import encoder
 from memorywire.model.record import ENTRY_FORM, ENTRY_FORM_AT, Json, Record, Scope
 from memorywire.model.requests import Dedup, MinRelevance, RankWeights
-from memorywire.model.values import dataclass, maker
 
 MARK = "kv"
 """Under this name a record's metadata says that it is an entry, and of which key."""
@@ -52,8 +52,7 @@ SHARED = {OwnerKind.USER: "kv:user", OwnerKind.TENANT: "kv:tenant"}
 """The agents that hold the entries of users and tenants, which belong to no single agent."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
+class Owner(Struct, frozen=True, kw_only=True):
     """Whose keys: an agent's, a user's across all agents, or the tenant's. Keys of two owners never meet."""
 
     kind: OwnerKind
@@ -82,8 +81,7 @@ def _whose(tenant: str, kind: str, id: str) -> str:
     return f"{_listed([tenant, kind, id])[:-1]}, "
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """Bytes of a value and of all values of an owner, as JSON in UTF-8; the rest are counts."""
 
     value_bytes: int = 65_536
@@ -93,8 +91,7 @@ class Limits:
     top_k: int = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Setting(Struct, frozen=True, kw_only=True):
     """A value to keep under a key.
 
     `ttl` is in seconds; none, or none above 0, keeps the end that is set, or means no end. `if_version` is
@@ -113,8 +110,7 @@ class Setting:
     redact: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True):
     """A key and the value that was set, unchanged."""
 
     key: str
@@ -127,8 +123,7 @@ class Entry:
     embedded: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Kept(Struct, frozen=True, kw_only=True):
     """The receipt of a set. A `staged` value is not there until a person agreed; `value` is the sum, of an
     incr; `redacted` names the secrets that were replaced by markers."""
 
@@ -145,8 +140,7 @@ class Kept:
     redacted: tuple[Redacted, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deleted:
+class Deleted(Struct, frozen=True, kw_only=True):
     """The receipt of a delete; `existed` says whether there was anything to delete."""
 
     key: str
@@ -155,8 +149,7 @@ class Deleted:
     proposal_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class Listing(Struct, frozen=True, kw_only=True):
     """Entries in the order of their keys; `next` is the `after` of the page that follows."""
 
     entries: tuple[Entry, ...]
@@ -167,8 +160,7 @@ class Listing:
         return iter(self.entries)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
+class Search(Struct, frozen=True, kw_only=True):
     """What to find among the entries of an owner. Without `rank` only meaning counts."""
 
     query: str
@@ -179,8 +171,7 @@ class Search:
     min_relevance: MinRelevance = "off"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Match:
+class Match(Struct, frozen=True, kw_only=True):
     """An entry that was found, how well, and the entries that say the same."""
 
     entry: Entry
@@ -188,8 +179,7 @@ class Match:
     merged_from: tuple[Entry, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Searched:
+class Searched(Struct, frozen=True, kw_only=True):
     """Matches, best first. `dimension` is that of the vector that asked; `repeats` counts the entries that
     say the same as a better one, whatever was done about them."""
 
@@ -204,8 +194,7 @@ class Searched:
         return iter(self.matches)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelStats:
+class ModelStats(Struct, frozen=True, kw_only=True):
     """How many entries have a vector of this model."""
 
     provider: str
@@ -214,8 +203,7 @@ class ModelStats:
     entries: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stats:
+class Stats(Struct, frozen=True, kw_only=True):
     entries: int
     value_bytes: int
     quota_bytes: int
@@ -223,8 +211,7 @@ class Stats:
     models: tuple[ModelStats, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reembedded:
+class Reembedded(Struct, frozen=True, kw_only=True):
     """How many entries got a vector, and which did not."""
 
     entries: int
@@ -269,7 +256,7 @@ def entry_of(record: Record) -> Entry:
     mark = record.metadata[MARK]
     key = mark["key"]
     held = record.content
-    return maker(Entry)(
+    return Entry(
         key=key,
         value=held[key] if isinstance(held, Mapping) and key in held else held,
         version=record.version,

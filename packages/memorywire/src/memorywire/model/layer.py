@@ -1,12 +1,12 @@
 """The message layer as values: turns of a conversation go in, facts come out, events tell when."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from memorywire.model.answers import Verdict
 from memorywire.model.record import Json, MemoryType, Scope
-from memorywire.model.values import dataclass
 
 MARK = "layer"
 """Under this name a memory's metadata says which kind of thing the layer kept, and of which event."""
@@ -26,8 +26,7 @@ class EventState(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class Turn(Struct, frozen=True, kw_only=True):
     """What somebody said. `name` is who they are, `at` when they said it, as far as that is known."""
 
     role: str
@@ -36,8 +35,7 @@ class Turn:
     at: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conversation:
+class Conversation(Struct, frozen=True, kw_only=True):
     """Turns in their order, and what is known about all of them; to be read for facts, or kept as said."""
 
     turns: tuple[Turn, ...]
@@ -51,8 +49,7 @@ class Conversation:
         return max((turn.at for turn in self.turns if turn.at is not None), default=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+class Fact(Struct, frozen=True, kw_only=True):
     """One sentence that a conversation gives away."""
 
     text: str
@@ -61,8 +58,7 @@ class Fact:
     occurred_at: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(Struct, frozen=True, kw_only=True):
     """What became of a conversation that was added: `memories` are what it led to, `held` what waits.
 
     `found` are the facts that were read out of it, until they are memories.
@@ -82,8 +78,7 @@ class Event:
     found: tuple[Fact, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundFact:
+class FoundFact(Struct, frozen=True, kw_only=True):
     id: str
     memory: str
     score: float
@@ -91,8 +86,7 @@ class FoundFact:
     metadata: Mapping[str, Json] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundFacts:
+class FoundFacts(Struct, frozen=True, kw_only=True):
     """What answers a question, best first; empty, with verdict `no_match`, when nothing does."""
 
     facts: tuple[FoundFact, ...]

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
+from msgspec import Struct
+
 from memorywire.model.capabilities import Capabilities, Feature
 from memorywire.model.record import Json
-from memorywire.model.values import dataclass
 
 LONG_TERM: Final = "long-term"
 """The backend of OpenWOP, and by its RFC 0080 also the dimension; see `Edition` for its other name."""
@@ -42,8 +43,7 @@ REPLAYABLE: Final = 2
 _SHAPES = ("scratchpad", "conversation", "longTerm")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class Host(Struct, frozen=True, kw_only=True):
     """What an OpenWOP host does besides keeping memories; each is claimed only where it is served."""
 
     max_entry_bytes: int = 65_536

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
+from msgspec import Struct
+
 from memorywire.model.change import Base, Change
 from memorywire.model.record import Json, Scope, Trust
 from memorywire.model.requests import Request
-from memorywire.model.values import dataclass
 
 
 class State(StrEnum):
@@ -43,8 +44,7 @@ class Risk(StrEnum):
 WAITING = frozenset({State.PENDING, State.STALE})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(Struct, frozen=True, kw_only=True):
     """Who decided what, when, why, and which change came of it; `automatic` when no person did."""
 
     by: str
@@ -55,8 +55,7 @@ class Decision:
     automatic: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
+class Proposal(Struct, frozen=True, kw_only=True):
     """A held change. No store knows of it.
 
     `request` is what a new plan starts from when the memories it read have moved; `change` is what the
@@ -110,8 +109,7 @@ class Proposal:
         return frozenset((*begun, *(end.id for end in change.end), *change.erase))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Debt:
+class Debt(Struct, frozen=True, kw_only=True):
     """A change that a store has still to write; `tries` failed so far, the last with `error`.
 
     `position` is its place among all debts, once it is one.
@@ -139,8 +137,7 @@ class Debt:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecallNote:
+class RecallNote(Struct, frozen=True, kw_only=True):
     """What a recall answered: ids, versions and scores. The query leaves with the memories it found."""
 
     id: str

@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Mapping
 
+from msgspec import Struct
+
 from memorywire.model.record import Record
-from memorywire.model.values import dataclass
 from memorywire.model.where import Where
 
 DAMAGED_VECTORS = "damaged_vectors"
 """The signal by which a store says that it left out so many vectors because they are damaged."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class Query(Struct, frozen=True, kw_only=True):
     """Words and their vector (float32, little endian), inside a `Where`.
 
     `times` are stretches the words speak of: from, up to but not including, in epoch milliseconds.
@@ -32,8 +32,7 @@ class Query:
     settled: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scored:
+class Scored(Struct, frozen=True, kw_only=True):
     """A candidate with its relevance in 0..1 and the raw signals it was made of.
 
     A store that counts recalls may add their number as the signal `recalls`.
@@ -44,8 +43,7 @@ class Scored:
     signals: Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Enough:
+class Enough(Struct, frozen=True):
     """When a store may stop: after `most` candidates, or at the first whose score does not reach the `level`.
 
     `level` is given the score and the signals of the best candidate, and whether all are turns of sessions.

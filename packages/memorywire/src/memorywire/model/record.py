@@ -3,15 +3,15 @@
 import hashlib
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import field
 from datetime import UTC, datetime
 from enum import StrEnum
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any, TypeAlias
 
+from msgspec import Struct, field
+
 from memorywire.model.clock import END_OF_CALENDAR
 from memorywire.model.jsontext import encoder
-from memorywire.model.values import dataclass
 
 Json: TypeAlias = Any  # a JSON value; closing the recursion buys nothing that mypy could check here
 
@@ -62,8 +62,7 @@ RECALLABLE = frozenset({Standing.ACTIVE, Standing.DEMOTED})
 DEMOTED_FACTOR = 0.25
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class Scope(Struct, frozen=True, kw_only=True):
     """Whose memory: a tenant's agent, and one of its users or (None) all of them."""
 
     agent: str
@@ -79,8 +78,7 @@ class Scope:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class Record(Struct, frozen=True, kw_only=True):
     """One version of a memory, as every store keeps it and every reader sees it."""
 
     id: str

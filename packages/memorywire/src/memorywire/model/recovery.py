@@ -2,9 +2,10 @@
 
 from enum import StrEnum
 
+from msgspec import Struct
+
 from memorywire.model.answers import Outcome, Status
 from memorywire.model.record import Scope
-from memorywire.model.values import dataclass
 
 
 class Cause(StrEnum):
@@ -29,8 +30,7 @@ class Deed(StrEnum):
     KEPT = "kept"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recover:
+class Recover(Struct, frozen=True, kw_only=True):
     """Everything since then whose source reads like the pattern (`*` stands for anything)."""
 
     scope: Scope
@@ -39,8 +39,7 @@ class Recover:
     dry_run: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Struct, frozen=True, kw_only=True):
     """What is done about one memory and why: `via` is the memory it came through, `signs` of a directive."""
 
     id: str
@@ -50,8 +49,7 @@ class Step:
     signs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recovered:
+class Recovered(Struct, frozen=True, kw_only=True):
     """The report, and the one change that an undo takes back; without `change_id` nothing changed.
 
     `degraded` says `older_changes` when there were more changes since then than were looked at.

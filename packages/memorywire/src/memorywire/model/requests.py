@@ -1,12 +1,12 @@
 """The requests as values; every default here is proven equal to the schema's by a test."""
 
 from collections.abc import Mapping
-from dataclasses import field
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
+from msgspec import Struct, field
+
 from memorywire.model.record import Json, MemoryType, Scope, Trust
-from memorywire.model.values import dataclass
 from memorywire.model.where import EVERYTHING, Filter
 
 
@@ -50,8 +50,7 @@ METADATA_BYTES_MAX = 65_536
 MinRelevance: TypeAlias = float | Literal["auto", "off"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remember:
+class Remember(Struct, frozen=True, kw_only=True):
     scope: Scope
     type: MemoryType
     content: str | Mapping[str, Json]
@@ -72,8 +71,7 @@ class Remember:
     privacy_intent: Mapping[str, Json] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankWeights:
+class RankWeights(Struct, frozen=True, kw_only=True):
     """Weights of the ranker's signals; recency halves every `half_life_days`."""
 
     semantic: float = 1.0
@@ -83,14 +81,12 @@ class RankWeights:
     frequency: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dedup:
+class Dedup(Struct, frozen=True, kw_only=True):
     mode: DedupMode
     threshold: float = 0.95
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recall:
+class Recall(Struct, frozen=True, kw_only=True):
     scope: Scope
     query: str
     k: int = 5
@@ -109,8 +105,7 @@ class Recall:
     dedup: Dedup | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forget:
+class Forget(Struct, frozen=True, kw_only=True):
     """At least one of `ids` and `filter` is given; an absent filter (None) selects nothing by itself."""
 
     scope: Scope
@@ -122,8 +117,7 @@ class Forget:
     max_affected: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Merge:
+class Merge(Struct, frozen=True, kw_only=True):
     scope: Scope
     canonical: str
     duplicates: tuple[str, ...]
@@ -131,8 +125,7 @@ class Merge:
     if_version: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class Policy(Struct, frozen=True, kw_only=True):
     """Conditions that must all hold; at least one is given."""
 
     older_than_days: int | None = None
@@ -141,8 +134,7 @@ class Policy:
     no_recall_in_days: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expire:
+class Expire(Struct, frozen=True, kw_only=True):
     scope: Scope
     policy: Policy
     action: Action = Action.FORGET
@@ -150,14 +142,12 @@ class Expire:
     max_affected: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Get:
+class Get(Struct, frozen=True, kw_only=True):
     scope: Scope
     id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class List:
+class List(Struct, frozen=True, kw_only=True):
     """A page of memories in id order, or in the opposite one, behind `after`."""
 
     scope: Scope
@@ -169,20 +159,17 @@ class List:
     order: Order = Order.OLDEST
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class History(Struct, frozen=True, kw_only=True):
     scope: Scope
     id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Undo:
+class Undo(Struct, frozen=True, kw_only=True):
     scope: Scope
     change_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Changes:
+class Changes(Struct, frozen=True, kw_only=True):
     """The newest changes, newest first."""
 
     scope: Scope

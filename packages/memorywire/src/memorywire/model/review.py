@@ -1,13 +1,13 @@
 """Reviewing as values: what a reviewer asks, and what comes back."""
 
 from collections.abc import Mapping
-from dataclasses import field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from memorywire.model.answers import Outcome, Status
 from memorywire.model.proposal import WAITING, Proposal, State
 from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
-from memorywire.model.values import dataclass
 
 ERASE = "erase"
 """The word that a person types to approve what erases content for good."""
@@ -25,8 +25,7 @@ class Verb(StrEnum):
     REOPEN = "reopen"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
+class Reach(Struct, frozen=True, kw_only=True):
     """Whose proposals a reviewer may see: a tenant's, an agent's, or one user's."""
 
     tenant: str = DEFAULT_TENANT
@@ -41,8 +40,7 @@ class Reach:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inbox:
+class Inbox(Struct, frozen=True, kw_only=True):
     """A page of proposals in the order they came, or the worst and newest first, behind `after`.
 
     `held_by` is the rule that held them, `text` something they say.
@@ -58,14 +56,12 @@ class Inbox:
     limit: int = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Examine:
+class Examine(Struct, frozen=True, kw_only=True):
     reach: Reach
     proposal_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decide:
+class Decide(Struct, frozen=True, kw_only=True):
     """One decision on one proposal, or on several of one agent: all of them or none.
 
     `seen` is the digest of what the reviewer looked at; when the proposal has changed since, nothing is
@@ -83,15 +79,13 @@ class Decide:
     confirm: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProposalPage:
+class ProposalPage(Struct, frozen=True, kw_only=True):
     items: tuple[Proposal, ...]
     total: int
     next: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reviewed:
+class Reviewed(Struct, frozen=True, kw_only=True):
     """A proposal as a reviewer needs it: the difference it makes, what is similar, `seen` to answer with."""
 
     proposal: Proposal
@@ -101,8 +95,7 @@ class Reviewed:
     age_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
+class Decided(Struct, frozen=True, kw_only=True):
     """The receipt of a decision; without `change_id` nothing entered memory.
 
     `erased` is True when it erased content for good, which nothing takes back.

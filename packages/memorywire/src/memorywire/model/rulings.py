@@ -1,23 +1,21 @@
 """Rules as people see and change them: what is asked about the policy, and what comes back."""
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from memorywire.model.answers import Outcome, Status
 from memorywire.model.record import DEFAULT_TENANT, Json, Record, Scope
 from memorywire.model.review import Decide, Examine, Inbox, Reach
 from memorywire.model.survey import Agents, Facets, Feedback, Judged, Recalls
-from memorywire.model.values import dataclass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class Rules(Struct, frozen=True, kw_only=True):
     tenant: str = DEFAULT_TENANT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetRules:
+class SetRules(Struct, frozen=True, kw_only=True):
     """The whole ordered list that is to be in force, if edition `if_edition` still is."""
 
     rules: tuple[Json, ...]
@@ -25,8 +23,7 @@ class SetRules:
     tenant: str = DEFAULT_TENANT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TryRule:
+class TryRule(Struct, frozen=True, kw_only=True):
     """What the rule would have done to the agent's changes of the last `days`."""
 
     scope: Scope
@@ -34,26 +31,22 @@ class TryRule:
     days: int = 30
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActivateRule:
+class ActivateRule(Struct, frozen=True, kw_only=True):
     name: str
     tenant: str = DEFAULT_TENANT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RevertRule:
+class RevertRule(Struct, frozen=True, kw_only=True):
     name: str
     tenant: str = DEFAULT_TENANT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Why:
+class Why(Struct, frozen=True, kw_only=True):
     reach: Reach
     recall_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleEdition:
+class RuleEdition(Struct, frozen=True, kw_only=True):
     """What was in force from `at` on, until the next edition."""
 
     number: int
@@ -62,16 +55,14 @@ class RuleEdition:
     rules: tuple[Json, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Suggested:
+class Suggested(Struct, frozen=True, kw_only=True):
     """A rule nobody has activated, and the proposals whose decisions speak for it."""
 
     rule: Json
     evidence: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleBook:
+class RuleBook(Struct, frozen=True, kw_only=True):
     """The policy in force: the rules people `given`, before those of the profile or file (`base`)."""
 
     edition: int
@@ -90,8 +81,7 @@ class RuleBook:
     suggestions: tuple[Suggested, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleTrial:
+class RuleTrial(Struct, frozen=True, kw_only=True):
     """What a rule would have done: so many of `total` matched, so many of those with another verdict.
 
     `sample` are the newest that matched. `degraded` names conditions of which the past tells nothing, and
@@ -108,8 +98,7 @@ class RuleTrial:
     degraded: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reverted:
+class Reverted(Struct, frozen=True, kw_only=True):
     """What a learned rule had let pass is taken back, and the rule is switched off.
 
     `kept_ids` are changes that could not be taken back, because memory has moved since.
@@ -125,8 +114,7 @@ class Reverted:
     outcomes: tuple[Outcome, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class Given(Struct, frozen=True, kw_only=True):
     """A memory as a recall gave it; without `memory` it was erased since."""
 
     id: str
@@ -136,8 +124,7 @@ class Given:
     memory: Record | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reasons:
+class Reasons(Struct, frozen=True, kw_only=True):
     """What a recall answered, and from what; the query is gone once a memory it found was erased."""
 
     recall_id: str

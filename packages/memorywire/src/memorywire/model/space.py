@@ -1,10 +1,9 @@
 """The identity of an embedding space: two vectors compare only when these are equal."""
 
-from memorywire.model.values import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Space:
+class Space(Struct, frozen=True, kw_only=True):
     """What made a vector: model, revision of its weights, dimension, and whether it is unit length."""
 
     model: str

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
+from msgspec import Struct
+
 from memorywire.model.record import DEFAULT_TENANT, MemoryType, Scope
 from memorywire.model.review import Reach
-from memorywire.model.values import dataclass
 from memorywire.model.where import EVERYTHING, Filter
 
 
@@ -17,15 +18,13 @@ class Helped(StrEnum):
     OUTDATED = "outdated"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agents:
+class Agents(Struct, frozen=True, kw_only=True):
     """Which agents of the tenant have memories, or changes that wait for a person."""
 
     tenant: str = DEFAULT_TENANT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facets:
+class Facets(Struct, frozen=True, kw_only=True):
     """How the memories that `list` would give are spread over the values of their fields."""
 
     scope: Scope
@@ -34,8 +33,7 @@ class Facets:
     include: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recalls:
+class Recalls(Struct, frozen=True, kw_only=True):
     """The newest recalls, before the one named `before`; only those that handed out `memory_id`, if named."""
 
     reach: Reach
@@ -44,8 +42,7 @@ class Recalls:
     limit: int = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Feedback:
+class Feedback(Struct, frozen=True, kw_only=True):
     """Whether a memory that a recall handed out was any good."""
 
     reach: Reach
@@ -55,8 +52,7 @@ class Feedback:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentSummary:
+class AgentSummary(Struct, frozen=True, kw_only=True):
     """An agent's current memories, and its changes that wait."""
 
     agent_id: str
@@ -64,27 +60,23 @@ class AgentSummary:
     waiting: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentList:
+class AgentList(Struct, frozen=True, kw_only=True):
     items: tuple[AgentSummary, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FacetValue:
+class FacetValue(Struct, frozen=True, kw_only=True):
     value: str
     count: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FacetCounts:
+class FacetCounts(Struct, frozen=True, kw_only=True):
     """For each field, its most frequent values among the newest `looked_at` memories of those that match."""
 
     looked_at: int
     fields: Mapping[str, tuple[FacetValue, ...]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecallSummary:
+class RecallSummary(Struct, frozen=True, kw_only=True):
     """A recall without what it handed out; the query is gone once a memory it found was erased."""
 
     recall_id: str
@@ -96,13 +88,11 @@ class RecallSummary:
     query: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecallPage:
+class RecallPage(Struct, frozen=True, kw_only=True):
     items: tuple[RecallSummary, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class Judged(Struct, frozen=True, kw_only=True):
     """What was said of a memory that a recall handed out, by whom, and when."""
 
     memory_id: str

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from memorywire.model.record import RECALLABLE, Json, MemoryType, Record, Scope, Standing
-from memorywire.model.values import dataclass
 
 
 class Operator(StrEnum):
@@ -44,8 +45,7 @@ FIELDS = frozenset(
 """Record fields a path may name; any other path starts with `metadata` and steps into it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Compare:
+class Compare(Struct, frozen=True):
     """One comparison; `path` is a record field, or `metadata` followed by steps into it."""
 
     path: tuple[str, ...]
@@ -56,24 +56,21 @@ class Compare:
         return _holds(self.operator, _read(record, self.path), self.value)
 
 
-@dataclass(frozen=True, slots=True)
-class And:
+class And(Struct, frozen=True):
     parts: tuple["Filter", ...] = ()
 
     def matches(self, record: Record) -> bool:
         return all(part.matches(record) for part in self.parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Or:
+class Or(Struct, frozen=True):
     parts: tuple["Filter", ...]
 
     def matches(self, record: Record) -> bool:
         return any(part.matches(record) for part in self.parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+class Not(Struct, frozen=True):
     part: "Filter"
 
     def matches(self, record: Record) -> bool:
@@ -85,8 +82,7 @@ Filter: TypeAlias = Compare | And | Or | Not
 EVERYTHING = And()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Where:
+class Where(Struct, frozen=True, kw_only=True):
     """A scope, a moment and conditions. Liveness is not optional: `alive_at` has no default.
 
     `as_of` asks for the versions that were current at that moment instead of the current ones.

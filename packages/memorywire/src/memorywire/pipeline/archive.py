@@ -1,6 +1,6 @@
 """Archives a memory: it is kept and can be read by its id, but answers no question any more."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from memorywire.model.answers import Remembered
 from memorywire.model.change import Change, Put

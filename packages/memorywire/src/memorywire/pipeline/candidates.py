@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.model.answers import Outcome
 from memorywire.model.capabilities import Feature
@@ -11,7 +13,6 @@ from memorywire.model.errors import StoreUnavailable
 from memorywire.model.query import Enough, Query, Scored
 from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
 from memorywire.model.requests import Fusion, Recall
-from memorywire.model.values import dataclass, replaced
 from memorywire.pipeline.context import Context, NamelessVectors
 from memorywire.pipeline.outbox import anchor_of
 from memorywire.pipeline.verify_hits import Believed, believe, trusted
@@ -83,7 +84,7 @@ class Wording:
         if self._new is not None:
             nameless = vectors[1]
             self._rests.learn(self._new, nameless)
-        return replaced(question, vector=vectors[0], nameless=nameless)
+        return replace(question, vector=vectors[0], nameless=nameless)
 
 
 _LEAST = 20
@@ -97,8 +98,7 @@ MEASURED = frozenset({Feature.VECTOR, Feature.FTS})
 """A store with both features scores by our own formulas, so its scores can be compared with ours."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """Candidates in their order, scored by evidence; `fused` has the scores of a fusion, if there was one."""
 
     candidates: list[Scored]

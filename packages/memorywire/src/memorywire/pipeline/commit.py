@@ -3,18 +3,19 @@
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeAlias
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memorywire.model.answers import Outcome, Status
 from memorywire.model.change import Change
 from memorywire.model.proposal import Proposal
 from memorywire.model.requests import Request
-from memorywire.model.values import dataclass, maker, replaced
 
 if TYPE_CHECKING:  # tools name the corridor they lead through
     from memorywire.pipeline.context import Context
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True):
     """The change that an operation plans, with the request it came from.
 
     `by_filter` says that a filter selected the memories, rather than ids. `secrets` are the kinds and places
@@ -27,8 +28,7 @@ class Plan:
     secrets: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Submitted:
+class Submitted(Struct, frozen=True, kw_only=True):
     """What became of a plan: committed, staged as a proposal by `rule`, or deferred for want of a store.
 
     `held` is the change that waits: for a repeated request it is the change of the first one.
@@ -73,9 +73,9 @@ async def straight(plan: Plan, context: "Context") -> Submitted:
 
 
 def committed(change_id: str, memories: int, context: "Context") -> Submitted:
-    return maker(Submitted)(
+    return Submitted(
         status=Status.COMMITTED,
-        outcomes=tuple([maker(Outcome)(store=name, count=memories) for name in context.names]),
+        outcomes=tuple([Outcome(store=name, count=memories) for name in context.names]),
         change_id=change_id,
     )
 
@@ -120,7 +120,7 @@ async def with_vectors(change: Change, context: "Context") -> Change:
     if not missing:
         return change
     vectors = iter(await context.embedder.embed([put.record.meaning for put in missing]))
-    return replaced(
+    return replace(
         change,
-        put=tuple([replaced(put, vector=next(vectors)) if put in missing else put for put in change.put]),
+        put=tuple([replace(put, vector=next(vectors)) if put in missing else put for put in change.put]),
     )

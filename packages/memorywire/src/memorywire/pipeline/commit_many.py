@@ -7,7 +7,6 @@ from typing import TypeAlias
 from memorywire.model.change import Change
 from memorywire.model.errors import MemorywireError
 from memorywire.model.record import Record
-from memorywire.model.values import maker
 from memorywire.pipeline.commit import Plan, Submitted, committed, straight
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.govern import governed
@@ -98,4 +97,4 @@ async def _committed(changes: dict[int, Change], context: Context, write: _Writi
 
 
 def _of(alike: Submitted, change: Change) -> Submitted:
-    return maker(Submitted)(status=alike.status, outcomes=alike.outcomes, change_id=change.id)
+    return Submitted(status=alike.status, outcomes=alike.outcomes, change_id=change.id)

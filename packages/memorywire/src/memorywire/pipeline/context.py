@@ -4,17 +4,18 @@ import asyncio
 import math
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import field, replace
 from enum import StrEnum
 from threading import Lock
 from typing import TypeAlias, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memorywire.model.clock import Clock
 from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.ids import IdMint
 from memorywire.model.record import Record, Scope
 from memorywire.model.requests import Fusion
-from memorywire.model.values import dataclass
 from memorywire.model.where import Where
 from memorywire.pipeline.commit import Corridor, Plan, Submitted, straight
 from memorywire.pipeline.governance import Office
@@ -31,8 +32,7 @@ class WritePolicy(StrEnum):
     QUORUM = "quorum"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Routing:
+class Routing(Struct, frozen=True, kw_only=True):
     """How several stores are used; fixed when they are opened.
 
     With `register`, what a store returns is checked against what was written. With `rerank`, hits are ordered
@@ -113,8 +113,7 @@ class NamelessVectors:
                 self._vectors.popitem(last=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class Context(Struct, frozen=True, kw_only=True):
     """The store, the embedder with its floors, the clock, the id mint and the routing of several stores.
 
     `watching` is told how long stores take for `operation`, the one these tools were given to. `placing`

@@ -1,7 +1,8 @@
 """Deciding: a person approves, edits, rejects or combines what was held; all of a batch or nothing of it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from memorywire.journal.contract import Act
 from memorywire.journal.entries import Entry

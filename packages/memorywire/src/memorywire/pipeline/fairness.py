@@ -8,13 +8,14 @@ evidence to stand before a trusted one, near-copies count once, and one source g
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeAlias, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.model.answers import Verdict
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import Record, Trust
-from memorywire.model.values import dataclass
 from memorywire.model.where import And, Compare, Filter, Not, Operator, Or
 from memorywire.pipeline.candidates import Asked
 from memorywire.policy.patterns import folded, source_group
@@ -40,8 +41,7 @@ Searching: TypeAlias = Callable[[Query], Awaitable[Asked]]
 Admitting: TypeAlias = Callable[[Asked], Awaitable[Admission]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Balanced:
+class Balanced(Struct, frozen=True, kw_only=True):
     """What was asked and admitted in all, and the untrusted memories that were left out, with the reason."""
 
     asked: Asked

@@ -1,6 +1,6 @@
 """Forget: end memories, or erase them so that nothing of their content remains."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from memorywire.model.answers import Expired, Forgotten
 from memorywire.model.change import Base, Change, End, EndReason, Put

@@ -2,7 +2,8 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from memorywire.journal.contract import Act
 from memorywire.model.actors import is_agent
@@ -13,7 +14,6 @@ from memorywire.model.errors import Duplicate, MemorywireError, Refused, SecretL
 from memorywire.model.proposal import WAITING, Proposal, State
 from memorywire.model.record import Json, Record, Scope
 from memorywire.model.requests import Remember
-from memorywire.model.values import maker
 from memorywire.pipeline.commit import Plan, Submitted, effect, staged
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.ledger import entry_about, entry_of
@@ -53,7 +53,7 @@ async def case_of(plan: Plan, context: Context, policy: Policy) -> Case:
     asked = plan.request if isinstance(plan.request, Remember) else None
     records = tuple([put.record for put in change.put])
     look = asked is not None and "similar_to_existing" in policy.asked
-    return maker(Case)(
+    return Case(
         operation=change.operation,
         scope=change.scope,
         caller=context.governance.caller,
@@ -210,7 +210,7 @@ async def _write_down_refusal(change: Change, judgement: Judgement, context: Con
 async def _committed_act(plan: Plan, judgement: Judgement, context: Context) -> Act:
     change = plan.change
     secrets = [list(found) for found in plan.secrets] or None
-    return maker(Act)(
+    return Act(
         entries=(entry_of(change, "committed", context, rule=judgement.rule, secrets=secrets),),
         ruled=((change.scope, judgement.rule, change.id),) if judgement.learned else (),
         erased=tuple([(change.scope, id) for id in change.erase]),

@@ -6,6 +6,8 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from memorywire.journal.contract import Journal, Words
 from memorywire.model.change import Put
 from memorywire.model.clock import DAY_MS, Clock
@@ -13,7 +15,6 @@ from memorywire.model.kv import MARK
 from memorywire.model.proposal import Proposal, RecallNote
 from memorywire.model.record import DEFAULT_TENANT, Json, Record
 from memorywire.model.requests import Recall
-from memorywire.model.values import dataclass
 from memorywire.policy.documents import with_rules
 from memorywire.policy.judge import Policy
 from memorywire.policy.patterns import names
@@ -200,8 +201,7 @@ def without_own(rules: Sequence[Json], tenant: str) -> tuple[Json, ...]:
     return tuple(rule for rule in rules if rule.get("tenant") != [tenant])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Office:
+class Office(Struct, frozen=True, kw_only=True):
     """What governs changes: the policy, the redactor and the journal.
 
     `principal` is the credential behind the `caller`, where that is another name: an agent over MCP uses the

@@ -5,10 +5,11 @@ import json
 from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 
 import apsw
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.journal import ingest_queue as queue
 from memorywire.journal import rowstate
@@ -29,7 +30,6 @@ from memorywire.model.kv import MARK as KEYED
 from memorywire.model.layer import MARK, Conversation, Event, EventState, Fact, FoundFact, FoundFacts, Kind
 from memorywire.model.record import MemoryType, Record, Scope
 from memorywire.model.requests import MinRelevance, Recall, Remember
-from memorywire.model.values import dataclass
 from memorywire.model.where import And, Compare, Filter, Not, Operator, Or
 from memorywire.pipeline.commit import Plan, Submitted
 from memorywire.pipeline.context import Context, unsupported
@@ -391,8 +391,7 @@ def _without_secrets(conversation: Conversation, context: Context) -> Conversati
     return replace(conversation, turns=said, metadata=metadata, session_id=session)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """A question to the layer, and which kinds of memory may answer it."""
 
     scope: Scope

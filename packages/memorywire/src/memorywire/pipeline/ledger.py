@@ -6,7 +6,6 @@ from memorywire.journal.entries import Entry, contents_of, contents_of_each, tol
 from memorywire.model.change import Change
 from memorywire.model.proposal import Proposal
 from memorywire.model.record import Json
-from memorywire.model.values import maker
 from memorywire.pipeline.context import Context
 
 
@@ -24,7 +23,7 @@ def entry_of(change: Change, kind: str, context: Context, **details: Json) -> En
     beside = told_beside(change)
     if beside is not None:
         said["change"] = beside
-    return maker(Entry)(
+    return Entry(
         at=change.at,
         operation=change.operation,
         scope=change.scope,
@@ -43,7 +42,7 @@ def entries_of(changes: Sequence[Change], rules: Sequence[str | None], context: 
     details[None] = {}
     told = zip(changes, rules, contents_of_each(changes), strict=True)
     return [
-        maker(Entry)(
+        Entry(
             at=change.at,
             operation=change.operation,
             scope=change.scope,

@@ -1,7 +1,8 @@
 """Merge: several memories become one; the others end and say into which."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from memorywire.model.answers import Merged
 from memorywire.model.change import Base, Change, End, EndReason, Put

@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import NoReturn
+
+from msgspec.structs import replace
 
 from memorywire.journal.contract import Act, Journal, Wanted
 from memorywire.journal.entries import Entry

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.model.answers import Hit, NearMiss, Outcome, Recalled
 from memorywire.model.capabilities import Feature
@@ -12,7 +14,6 @@ from memorywire.model.clock import DAY_MS
 from memorywire.model.query import DAMAGED_VECTORS, Enough, Query, Scored
 from memorywire.model.record import RECALLABLE, Standing
 from memorywire.model.requests import Dedup, DedupMode, Fusion, RankWeights, Recall
-from memorywire.model.values import dataclass, replaced
 from memorywire.model.where import Where
 from memorywire.pipeline.candidates import MEASURED, Asked, ask, begun
 from memorywire.pipeline.context import Context, unsupported
@@ -37,8 +38,7 @@ _POOL_PER_HIT = 4
 _NOTHING = (None,) * 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class Chosen(Struct, frozen=True, kw_only=True):
     """The hits, the ids that support each, and the candidates passed over with the reason, best first.
 
     `repeats` counts the candidates that say the same as a better one, whether or not they were removed.
@@ -218,7 +218,7 @@ def _outcomes(asked: Asked, hits: Sequence[Hit]) -> tuple[Outcome, ...]:
     """How many of the hits each store returned."""
     return tuple(
         [
-            replaced(outcome, count=sum([outcome.store in hit.stores for hit in hits]))
+            replace(outcome, count=sum([outcome.store in hit.stores for hit in hits]))
             for outcome in asked.outcomes
         ]
     )

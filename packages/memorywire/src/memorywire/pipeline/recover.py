@@ -6,14 +6,15 @@ What remains and reads like an instruction is archived, where no recall finds it
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memorywire.journal.contract import Act
 from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Record, Standing, Trust
 from memorywire.model.recovery import Cause, Deed, Recover, Recovered, Step
-from memorywire.model.values import dataclass
 from memorywire.model.where import Where
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.govern import places
@@ -28,8 +29,7 @@ _MOST = 1_000_000
 _PUSHED_ASIDE = (EndReason.SUPERSEDED, EndReason.MERGED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Taint:
+class Taint(Struct, frozen=True, kw_only=True):
     """Why a memory is no longer believed, and from which of its versions on."""
 
     cause: Cause
@@ -37,8 +37,7 @@ class Taint:
     version: int
 
 
-@dataclass(slots=True)
-class Trail:
+class Trail(Struct):
     """What a source touched: tainted memories, those they pushed aside, and those that correct them."""
 
     pattern: str
@@ -91,8 +90,7 @@ def trace(footprints: Iterable[Footprint], pattern: str) -> Trail:
     return trail
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
+class _Part(Struct, frozen=True, kw_only=True):
     """What is done about one memory, and the step that reports it."""
 
     step: Step

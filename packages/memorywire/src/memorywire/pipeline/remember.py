@@ -3,7 +3,9 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from memorywire.model.answers import Outcome, Redacted, Remembered, Status
 from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
@@ -19,7 +21,6 @@ from memorywire.model.kv import is_entry, size_of
 from memorywire.model.proposal import WAITING, Proposal
 from memorywire.model.record import Json, MemoryType, Record, Scope, Trust
 from memorywire.model.requests import METADATA_BYTES_MAX, Remember
-from memorywire.model.values import dataclass, maker
 from memorywire.pipeline.commit import Plan, Submitted, committed, staged
 from memorywire.pipeline.context import Context, unsupported
 from memorywire.policy.judge import trust_of
@@ -50,7 +51,7 @@ def receipt(done: Submitted, id: str, version: int, at: int) -> Remembered:
     if done.held is not None and done.held.put:
         record = done.held.put[0].record
         id, version, at = record.id, record.version, done.held.at
-    return maker(Remembered)(
+    return Remembered(
         id=id,
         version=version,
         stored_at=at,
@@ -180,11 +181,12 @@ def fingerprint(request: Remember) -> str | None:
     """A digest that is equal for equal requests; None without a key, because then nothing is compared."""
     if request.idempotency_key is None:
         return None
-    return hashlib.blake2b(json.dumps(asdict(request), sort_keys=True).encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(
+        json.dumps(to_builtins(request), sort_keys=True).encode(), digest_size=16
+    ).hexdigest()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cleaned:
+class Cleaned(Struct, frozen=True, kw_only=True):
     """A request without secrets, what was found in it as (kind, place), and how far it is believed."""
 
     request: Remember
@@ -208,7 +210,7 @@ async def weighed(redacted: Cleaned, context: Context) -> Cleaned:
         if request.trust is not None or request.derived_from:
             asked = [] if request.trust is None else [request.trust]
             trust = Trust.lowest(trust, *asked, *await _origins(request, context))
-    return maker(Cleaned)(request=request, secrets=redacted.secrets, trust=trust)
+    return Cleaned(request=request, secrets=redacted.secrets, trust=trust)
 
 
 def without_secrets(request: Remember, context: Context) -> Cleaned:
@@ -217,7 +219,7 @@ def without_secrets(request: Remember, context: Context) -> Cleaned:
         return Cleaned(request=request, secrets=(), trust=Trust.STANDARD)
     redacted, findings = redact_remember(request, context.office.redactor)
     secrets = tuple([(finding.kind, finding.place) for finding in findings])
-    return maker(Cleaned)(request=redacted, secrets=secrets, trust=Trust.STANDARD)
+    return Cleaned(request=redacted, secrets=secrets, trust=Trust.STANDARD)
 
 
 async def _origins(request: Remember, context: Context) -> list[Trust]:
@@ -300,18 +302,18 @@ async def _remember_once(asked: Cleaned, context: Context, vector: bytes | None)
     if replaced and request.if_version is None and (twin := await context.store.duplicate(record, now)):
         return await _duplicate(request, context, twin, replaced, now)
     base = Base.LIVE if current else Base.NOTHING
-    change = maker(Change)(
+    change = Change(
         id=context.mint(),
         operation="remember",
         scope=record.scope,
         at=now,
-        put=(maker(Put)(record=record, base=base, vector=vector, unique=True),),
+        put=(Put(record=record, base=base, vector=vector, unique=True),),
         end=_ends(replaced, record.id),
         key=stored_key(request),
         fingerprint=fingerprint(request),
     )
     try:
-        done = await context.submit(maker(Plan)(change=change, request=request, secrets=asked.secrets))
+        done = await context.submit(Plan(change=change, request=request, secrets=asked.secrets))
     except Duplicate as refusal:
         twins = await context.store.get(record.scope, [refusal.existing])
         if not twins or request.if_version is not None:
@@ -335,7 +337,7 @@ def draft_record(request: Remember) -> Record:
 
 def first_version(request: Remember, id: str, now: int, trust: Trust = Trust.STANDARD) -> Record:
     """The first version of what is to be kept."""
-    return maker(Record)(
+    return Record(
         id=id,
         scope=request.scope,
         type=request.type,

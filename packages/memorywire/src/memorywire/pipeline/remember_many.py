@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from memorywire.model.answers import Remembered
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.errors import Conflict, Duplicate, MemorywireError
 from memorywire.model.record import MemoryType, Trust
 from memorywire.model.requests import Remember
-from memorywire.model.values import dataclass
 from memorywire.pipeline.commit import Plan
 from memorywire.pipeline.commit_many import Ended, submit_each
 from memorywire.pipeline.context import Context
@@ -29,8 +30,7 @@ from memorywire.policy.redact import are_innocent
 Result: TypeAlias = Remembered | MemorywireError
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """A request, its redacted form, and its vector."""
 
     request: Remember

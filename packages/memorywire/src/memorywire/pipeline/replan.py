@@ -1,7 +1,8 @@
 """Planning again what was held: for an edit, or because memory has moved since."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from memorywire.journal.contract import Act
 from memorywire.model.answers import Status

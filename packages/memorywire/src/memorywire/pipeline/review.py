@@ -3,7 +3,8 @@
 import asyncio
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from memorywire.journal.contract import Act, Wanted
 from memorywire.model.clock import DAY_MS

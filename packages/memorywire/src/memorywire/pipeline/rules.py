@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from memorywire.journal.contract import Act, Edition, Journal, Wanted
 from memorywire.journal.entries import Entry

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.errors import Refused, SecretLeakage

@@ -1,6 +1,6 @@
 """Undo: a change that takes back another, itself undoable."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from memorywire.model.answers import Undone
 from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version

@@ -7,14 +7,15 @@ for memories older than the register the first child that keeps history.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.journal.contract import Known
 from memorywire.model.capabilities import Feature
 from memorywire.model.errors import StoreError
 from memorywire.model.query import Scored
 from memorywire.model.record import Record
-from memorywire.model.values import dataclass
 from memorywire.model.where import Where
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.outbox import anchor_of
@@ -31,8 +32,7 @@ LIES = frozenset({ELSEWHERE, UNKNOWN, ALTERED})
 """Reasons that no honest store gives. For the other reasons a store may simply be late."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Believed:
+class Believed(Struct, frozen=True, kw_only=True):
     """The hits of a store's answer that are believed, and how many others were dropped for which reason."""
 
     store: str

@@ -5,14 +5,14 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from itertools import groupby
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from memorywire.model.change import Change
 from memorywire.model.lookalikes import ignorable
 from memorywire.model.record import Json, Record
-from memorywire.model.values import dataclass
 
 Segment: TypeAlias = tuple[str, str]
 Comparison: TypeAlias = Callable[[Sequence[str], Sequence[str]], list[Segment] | None]
@@ -206,8 +206,7 @@ _PLAIN_FIELDS = (
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Modified:
+class Modified(Struct, frozen=True, kw_only=True):
     """A field that says something else; where both are texts, `segments` say it word by word."""
 
     field: str
@@ -216,8 +215,7 @@ class Modified:
     segments: tuple[Segment, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diff:
+class Diff(Struct, frozen=True, kw_only=True):
     """Fields by path (`content`, `metadata.a.b`): those that came, those that went, those that changed."""
 
     added: Mapping[str, Json] = field(default_factory=dict)

@@ -2,11 +2,12 @@
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from functools import cache
 from itertools import combinations
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.packaged import folder

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
 from enum import StrEnum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memorywire.model.record import Json, MemoryType, Record, Scope, Trust
-from memorywire.model.values import dataclass
 from memorywire.policy.injection import unsuspicious
 from memorywire.policy.patterns import fits, folded, kind_of, kinds_in, names, refuse_lookalike
 from memorywire.policy.rules import (
@@ -27,8 +28,7 @@ from memorywire.policy.rules import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class Case(Struct, frozen=True, kw_only=True):
     """What is judged: who asks for what, and what it would do.
 
     `records` would be put, `ending` are those that would be ended or erased, as far as they were read.
@@ -169,8 +169,7 @@ _SECRET_VERDICTS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class Policy(Struct, frozen=True, kw_only=True, dict=True):
     """Ordered rules and what surrounds them.
 
     `trust` maps patterns of sources to levels, `secrets` patterns of scopes to actions: the first that
@@ -195,21 +194,24 @@ class Policy:
     budgets: tuple[tuple[str, Budget], ...] = ()
     bundle_keys: tuple[str, ...] = ()
     source_share: float = SOURCE_SHARE
-    asked: frozenset[str] = field(init=False, repr=False, compare=False)
-    about: Mapping[str, tuple[Rule, ...]] = field(init=False, repr=False, compare=False)
-    kinds: frozenset[str] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        """Gather what every request asks for: the conditions that any rule depends on, and by operation the
-        rules that can speak of it."""
-        rules = [rule for rule in self.rules if rule.enabled]
-        whens = [rule.when for rule in rules]
+    @cached_property
+    def asked(self) -> frozenset[str]:
+        """The names of the conditions that any enabled rule depends on."""
+        whens = [rule.when for rule in self.rules if rule.enabled]
         whens += [when.unless for when in whens if when.unless is not None]
-        about = {one.value: tuple(r for r in rules if speaks_of(r, one.value)) for one in Operation}
-        object.__setattr__(self, "asked", frozenset(name for when in whens for name in when.given))
-        object.__setattr__(self, "about", about)
-        named = (*self.sources, *(pattern for pattern, _ in self.trust))
-        object.__setattr__(self, "kinds", kinds_in(named))
+        return frozenset(name for when in whens for name in when.given)
+
+    @cached_property
+    def about(self) -> Mapping[str, tuple[Rule, ...]]:
+        """By operation, the enabled rules that can speak of it."""
+        rules = [rule for rule in self.rules if rule.enabled]
+        return {one.value: tuple(r for r in rules if speaks_of(r, one.value)) for one in Operation}
+
+    @cached_property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of sources that `sources` and the patterns of `trust` name."""
+        return kinds_in((*self.sources, *(pattern for pattern, _ in self.trust)))
 
     @property
     def speaks_of_recalls(self) -> bool:
@@ -217,8 +219,7 @@ class Policy:
         return bool(self.about[Operation.RECALL])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class Judgement(Struct, frozen=True, kw_only=True):
     """A verdict, the rule that gave it, whether that was learned, and a reason that repeats no content."""
 
     verdict: Verdict
@@ -232,8 +233,7 @@ class Judgement:
         return f"policy refuses this: {self.reason} (rule {self.rule})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backtest:
+class Backtest(Struct, frozen=True, kw_only=True):
     """What a rule would have done to past cases: which it matches, and whose verdict it changes."""
 
     rule: str

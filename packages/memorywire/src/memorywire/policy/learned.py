@@ -3,12 +3,13 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, field, replace
 from itertools import product
 from typing import NamedTuple
 
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
+
 from memorywire.model.record import Json, MemoryType, Trust
-from memorywire.model.values import dataclass
 from memorywire.policy.judge import Case
 from memorywire.policy.patterns import folded
 from memorywire.policy.rules import Condition, Operation, Rule, Verdict
@@ -16,8 +17,7 @@ from memorywire.policy.rules import Condition, Operation, Rule, Verdict
 THRESHOLD = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Features:
+class Features(Struct, frozen=True, kw_only=True):
     """What a decision is remembered by, without any content.
 
     A feature that differs between the memories of one case is None. `may_be_automatic` is False for what a
@@ -33,8 +33,7 @@ class Features:
     may_be_automatic: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
+class Decided(Struct, frozen=True, kw_only=True):
     """A person's decision on a proposal as it stood; decisions of rules are no evidence.
 
     An approval after an edit is neither a yes nor a no to the pattern, and has no place here.
@@ -48,8 +47,7 @@ class Decided:
     automatic: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Suggestion:
+class Suggestion(Struct, frozen=True, kw_only=True):
     """A rule nobody has activated yet, and the decisions that speak for it, oldest first."""
 
     rule: Rule
@@ -79,8 +77,7 @@ class _Pattern(NamedTuple):
         return (other for other in others if other != self)
 
 
-@dataclass(slots=True)
-class _Tally:
+class _Tally(Struct):
     approved: list[str] = field(default_factory=list)
     rejected: list[str] = field(default_factory=list)
     may_be_automatic: bool = True

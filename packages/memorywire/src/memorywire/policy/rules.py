@@ -2,15 +2,16 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, fields
 from difflib import get_close_matches
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import BudgetExceeded, InvalidRequest
 from memorywire.model.record import Json, MemoryType, Trust
-from memorywire.model.values import dataclass
 from memorywire.policy.patterns import fits, folded, names
 
 E = TypeVar("E", bound=StrEnum)
@@ -50,8 +51,7 @@ class Operation(StrEnum):
     UNDO = "undo"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
+class Condition(Struct, frozen=True, kw_only=True, dict=True):
     """All conditions that are given must hold; a list holds when one of its entries does.
 
     `unless` (written `not`) must fail. `governance.patterns` says how texts are compared.
@@ -79,21 +79,21 @@ class Condition:
     by_filter: bool | None = None
     affects_at_least: int | None = None
     unless: "Condition | None" = None
-    given: Mapping[str, Any] = field(init=False, repr=False, compare=False)
-    about_records: bool = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        """Gather in `given` the conditions that are set, by name, because every request asks for them; and
-        whether any of them is asked of single memories."""
-        values = {part.name: getattr(self, part.name) for part in fields(self) if part.init}
-        given = {name: value for name, value in values.items() if value is not None and value != ()}
+    @cached_property
+    def given(self) -> Mapping[str, Any]:
+        """The conditions that are set, by name; every request asks for them."""
+        values = {name: getattr(self, name) for name in self.__struct_fields__}
+        return {name: value for name, value in values.items() if value is not None and value != ()}
+
+    @cached_property
+    def about_records(self) -> bool:
+        """Whether any of the conditions is asked of single memories."""
         inner = set() if self.unless is None else self.unless.given.keys()
-        object.__setattr__(self, "given", given)
-        object.__setattr__(self, "about_records", not ABOUT_RECORDS.isdisjoint(given.keys() | inner))
+        return not ABOUT_RECORDS.isdisjoint(self.given.keys() | inner)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(Struct, frozen=True, kw_only=True):
     """A verdict on what meets the condition. A learned rule was suggested from people's decisions."""
 
     name: str
@@ -361,8 +361,7 @@ _SLICES = 60
 _LIMITS = ("per_minute", "per_day")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class Budget(Struct, frozen=True, kw_only=True):
     """The most that may be spent in any minute and in any day; None is no limit."""
 
     per_minute: int | None = None
@@ -391,8 +390,7 @@ def budget_to(budget: Budget) -> dict[str, Json]:
     return {name: limit for name, limit in limits.items() if limit is not None}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(Struct, frozen=True, kw_only=True):
     """What was spent lately: (start of a slice of time, how much), oldest first."""
 
     minute: Slices = ()

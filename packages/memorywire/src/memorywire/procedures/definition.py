@@ -1,15 +1,15 @@
 """A procedure as a value: its states, the ways between them, and where it stands."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.model.errors import Conflict, InvalidRequest
 from memorywire.model.record import Json
-from memorywire.model.values import dataclass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transition:
+class Transition(Struct, frozen=True, kw_only=True):
     """One way out of one state. Without `dest` it is internal: it happens, and the state stays."""
 
     trigger: str
@@ -33,8 +33,7 @@ class Transition:
         return ", ".join([*self.conditions, *(f"not {fact}" for fact in self.unless)])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
+class Definition(Struct, frozen=True, kw_only=True):
     """A state machine whose every name is checked; its transitions stand in the order they are tried."""
 
     name: str

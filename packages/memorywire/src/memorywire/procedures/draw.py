@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
-from memorywire.model.values import dataclass
+from msgspec import Struct
+
 from memorywire.procedures.definition import Definition, Transition
 
 
@@ -50,8 +51,7 @@ _TIP = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Box:
+class _Box(Struct, frozen=True):
     """Where a state is drawn: its column, and the corner and the width of its rectangle."""
 
     column: int
@@ -72,8 +72,7 @@ class _Box:
         return self.y + _HEIGHT
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
+class _Way(Struct, frozen=True):
     """A curve, and where the first line of its words stands."""
 
     path: str

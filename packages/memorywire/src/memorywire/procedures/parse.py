@@ -5,10 +5,11 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 
+from msgspec import Struct
+
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
 from memorywire.model.requests import METADATA_BYTES_MAX
-from memorywire.model.values import dataclass
 from memorywire.procedures.definition import Definition, Transition
 
 NAME_MAX = 64
@@ -180,8 +181,7 @@ def object_of(content: Json) -> Mapping[str, Json] | None:
     return json_object(content) if isinstance(content, str) else _object(content, "content")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
+class _Row(Struct, frozen=True, kw_only=True):
     """A transition as it was written: an object, or a list in the order of its keys."""
 
     place: str

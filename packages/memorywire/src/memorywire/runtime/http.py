@@ -23,7 +23,7 @@ from functools import cached_property
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from memorywire.model.values import dataclass
+from msgspec import Struct
 
 Resolve = Callable[[str, int], str]
 """Returns the address to connect to for a host and a port; raises where the address is not allowed."""
@@ -52,8 +52,7 @@ class PlainHttp(HttpError):
     """The server at an https address answered without TLS."""
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Struct, frozen=True):
     """A complete response; header names are in lower case."""
 
     status: int
@@ -65,8 +64,7 @@ class Response:
         return self.status in _OK
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(Struct, frozen=True):
     method: str
     target: str
     body: bytes | None

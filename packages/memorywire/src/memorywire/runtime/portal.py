@@ -8,8 +8,9 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, Future
 from typing import Any, TypeVar
 
+from msgspec import Struct
+
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
-from memorywire.model.values import dataclass
 
 A = TypeVar("A")
 
@@ -72,8 +73,7 @@ def forked() -> StoreUnavailable:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Running:
+class _Running(Struct, frozen=True):
     loop: asyncio.AbstractEventLoop
     thread: threading.Thread
 

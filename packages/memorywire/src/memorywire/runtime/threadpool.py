@@ -8,7 +8,7 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from memorywire.model.values import dataclass
+from msgspec import Struct
 
 T = TypeVar("T")
 
@@ -66,8 +66,7 @@ def _settle(replies: Sequence[Reply]) -> None:
         reply.settle()
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
+class _Job(Struct, frozen=True):
     work: Callable[[], Any]
     reply: Reply
 

@@ -5,13 +5,14 @@ from itertools import compress
 from operator import itemgetter, not_
 from typing import Self, TypeAlias
 
+from msgspec import Struct
+
 from memorywire.model.answers import Hit, Verdict
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.query import Scored
 from memorywire.model.record import DEMOTED_FACTOR, Standing
 from memorywire.model.requests import MinRelevance
 from memorywire.model.space import Space
-from memorywire.model.values import dataclass
 from memorywire.search.relevance import relevance, weight
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
@@ -40,8 +41,7 @@ MATCH = 0.6
 """The relevance from which the verdict is `match`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Floors:
+class Floors(Struct, frozen=True, kw_only=True):
     """The relevance from which a candidate is shown, and from which it is a match (None: cannot be told).
 
     `turn` is the floor for turns of a session. Of facts the best must reach `weak`, and `rest` if the query
@@ -65,8 +65,7 @@ UNFITTED = Floors.level(0.0, None, fitted=False)
 """For a space whose cosines nobody has looked at: nothing is cut, and nothing is called a match."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Admission:
+class Admission(Struct, frozen=True, kw_only=True):
     """The candidates that passed the floor, those that did not, and the verdict on the query."""
 
     admitted: tuple[Scored, ...]

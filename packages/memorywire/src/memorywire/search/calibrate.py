@@ -3,7 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from memorywire.model.values import dataclass
+from msgspec import Struct
+
 from memorywire.search.admit import match_above
 
 KEEP = 0.98
@@ -13,8 +14,7 @@ _GRID = tuple(step / 20 for step in range(20))
 _STEPS = 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
+class Cut(Struct, frozen=True, kw_only=True):
     """What a floor would do: the share of answerable questions it keeps, and of the others it cuts."""
 
     floor: float

@@ -2,8 +2,9 @@
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeAlias
+
+from msgspec.structs import replace
 
 from memorywire.model.query import Scored
 from memorywire.model.record import Record

@@ -5,18 +5,17 @@ scores, clipped to 0..1 and, for `weighted`, brought to one scale per store. Tie
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from memorywire.model.query import Scored
 from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
 from memorywire.model.requests import Fusion
-from memorywire.model.values import dataclass
 
 RRF_K = 60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ranking:
+class Ranking(Struct, frozen=True, kw_only=True):
     """What one store found, best first; `weight` counts in weighted fusion only."""
 
     store: str
@@ -24,8 +23,7 @@ class Ranking:
     weight: float = 1.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fused:
+class Fused(Struct, frozen=True, kw_only=True):
     """A memory with its fused score, and the hit of every store that returned it."""
 
     record: Record
@@ -37,8 +35,7 @@ class Fused:
         return tuple(self.hits)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class Rules(Struct, frozen=True, kw_only=True):
     """How to fuse. Results that fewer than `quorum` stores returned are left out.
 
     With `trim` the best `trim` votes of every memory are not counted, so that so many stores, whatever they
@@ -50,8 +47,7 @@ class Rules:
     trim: int = 0
 
 
-@dataclass(slots=True)
-class _Votes:
+class _Votes(Struct):
     """The votes for one memory in one wording."""
 
     record: Record

@@ -5,7 +5,8 @@ something that few of the hits name and the query does not.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from memorywire.model.query import Scored
 from memorywire.model.record import Record

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from memorywire.model.clock import DAY_MS
 from memorywire.model.errors import InvalidRequest

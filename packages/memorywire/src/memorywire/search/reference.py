@@ -4,9 +4,10 @@ import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from msgspec import Struct
+
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import DEMOTED_FACTOR, Record, Standing
-from memorywire.model.values import dataclass
 from memorywire.search.relevance import (
     AGO,
     ALIKE,
@@ -37,8 +38,7 @@ from memorywire.search.text import name_words, query_terms, tenths_asked
 Vector = tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A memory that the query may see, as the indexes know it."""
 
     record: Record
@@ -46,16 +46,14 @@ class Candidate:
     terms: Counter[str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Sought:
+class _Sought(Struct, frozen=True):
     """The weight of each term that a memory can earn, and the weight of all terms of the query."""
 
     weights: Mapping[str, float]
     total: float
 
 
-@dataclass(slots=True)
-class _Runner:
+class _Runner(Struct):
     """A candidate on its way through the ranking."""
 
     candidate: Candidate

@@ -10,8 +10,9 @@ import unicodedata
 from collections.abc import Iterable
 from itertools import groupby
 
+from msgspec import Struct
+
 from memorywire.model.record import MemoryType, Record
-from memorywire.model.values import dataclass
 from memorywire.search.text import STOP_WORDS, terms
 
 _TOKEN = re.compile(
@@ -64,8 +65,7 @@ _SHORT = 4
 """Below this many words, a changed order is a changed statement."""
 
 
-@dataclass(frozen=True, slots=True)
-class Slots:
+class Slots(Struct, frozen=True):
     """The parts in which two statements must agree to be the same.
 
     `said` are the words of substance in order, `told` the same with the little words between. Where `steps`

@@ -6,11 +6,13 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.app import LOCAL
 from memorywire.journal.operators import (
@@ -38,8 +40,7 @@ _USED_EVERY_MS = 60_000
 _MOST_KNOWN = 1_024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
+class Caller(Struct, frozen=True, kw_only=True):
     """Who asks, as the ledger names them, and what they may do; `everywhere` is of every tenant.
 
     `tenants` are the names and patterns that `tenant` was chosen among. `principal` is the name of the
@@ -233,8 +234,7 @@ _LONGEST = 8_192
 _CLAIM = "memorywire"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
+class Provider(Struct, frozen=True, kw_only=True):
     """Who signs, for whom, and where the keys are: the path of a JWKS file, or its https URL.
 
     The claim `memorywire` says what the bearer may do: `{"role": "writer", "tenants": [...], "agents":

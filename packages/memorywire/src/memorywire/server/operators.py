@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 import apsw
+from msgspec import Struct
 
 from memorywire.journal import operators, rowstate
 from memorywire.journal.entries import Entry, draft
@@ -20,8 +20,7 @@ T = TypeVar("T")
 _NOBODYS = Scope(agent="*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Registry:
+class Registry(Struct, frozen=True, kw_only=True):
     """The operators of a journal, changed in the name of `actor`."""
 
     journal: SqliteJournal

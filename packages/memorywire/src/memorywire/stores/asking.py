@@ -5,14 +5,14 @@ from collections.abc import Coroutine, Mapping
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from msgspec import Struct
+
 from memorywire.model.errors import MemorywireError, StoreCorrupt, StoreUnavailable
-from memorywire.model.values import dataclass
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told(Generic[T]):
+class Told(Struct, Generic[T], frozen=True, kw_only=True):
     """The answer of one call, or its problem, and the seconds it took."""
 
     store: str

@@ -4,11 +4,9 @@ Every compiled expression is true or false, never NULL, so that `not` and `or` a
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import field
 from typing import Any
 
 from memorywire.model.record import Json
-from memorywire.model.values import dataclass
 from memorywire.model.where import EVERYTHING, And, Compare, Filter, Not, Operator, Or
 
 ORDER = {Operator.GT: ">", Operator.GTE: ">=", Operator.LT: "<", Operator.LTE: "<="}
@@ -21,13 +19,13 @@ class NoSql(Exception):
     """This part of a filter has no SQL that means exactly the same."""
 
 
-@dataclass(slots=True)
 class Compiler(ABC):
     """Collects expressions and the values they are bound to; a store says how it compares."""
 
-    parts: list[str] = field(default_factory=list)
-    bindings: dict[str, Any] = field(default_factory=dict)
-    _nodes: int = 0
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.bindings: dict[str, Any] = {}
+        self._nodes = 0
 
     @abstractmethod
     def compare(self, part: Compare) -> str:

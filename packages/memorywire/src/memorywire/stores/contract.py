@@ -8,12 +8,13 @@ import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
+from msgspec import Struct
+
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Change, Footprint, Version
 from memorywire.model.errors import MemorywireError
 from memorywire.model.query import Enough, Query, Scored
 from memorywire.model.record import Json, Record, Scope
-from memorywire.model.values import dataclass
 from memorywire.model.where import Where
 from memorywire.runtime.protocols import Ability
 
@@ -198,8 +199,7 @@ class Ingester(Protocol, metaclass=Ability):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class Written(Struct, frozen=True, kw_only=True):
     """What one store of several did with a change, after how many seconds; without `error` it holds it."""
 
     store: str
@@ -207,8 +207,7 @@ class Written:
     elapsed: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Struct, frozen=True, kw_only=True):
     """What one store of several answered, best first, and after how many seconds."""
 
     store: str

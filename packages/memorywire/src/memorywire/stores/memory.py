@@ -6,8 +6,10 @@ Everything is decided by looking at everything, so that what is right can be rea
 import struct
 from collections import ChainMap, Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Base, Change, End, EndReason, Footprint, Put, Version
@@ -21,8 +23,7 @@ from memorywire.search.reference import Candidate, floats, rank
 from memorywire.search.text import terms
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Link:
+class _Link(Struct, frozen=True, kw_only=True):
     """One version and what is derived from it."""
 
     version: Version
@@ -40,8 +41,7 @@ class _Link:
         return self.version.record is None
 
 
-@dataclass(frozen=True, slots=True)
-class _Commit:
+class _Commit(Struct, frozen=True):
     change: Change
     sequence: int
 

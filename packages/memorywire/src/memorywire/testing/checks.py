@@ -1,7 +1,8 @@
 """The table of checks: what each one claims, and which features a store must have for it to apply."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memorywire.model.capabilities import Feature
 from memorywire.stores import contract
@@ -22,8 +23,7 @@ from memorywire.testing import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class Check(Struct, frozen=True, kw_only=True):
     """A claim about any store; `run` returns if it holds and raises if it does not."""
 
     name: str
@@ -33,8 +33,7 @@ class Check:
     """A protocol of the contract that only some stores satisfy: the claim is about those."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lasting:
+class Lasting(Struct, frozen=True, kw_only=True):
     """A claim that takes more than one opening of the same store to see."""
 
     name: str

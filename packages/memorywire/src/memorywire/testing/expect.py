@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from linecache import getline
 from pathlib import Path
 from traceback import extract_tb
@@ -103,10 +102,10 @@ def _told(actual: object, wanted: object) -> str:
 
 
 def _apart(ours: Record, theirs: Record) -> Iterator[str]:
-    for field in fields(Record):
-        wanted, actual = getattr(ours, field.name), getattr(theirs, field.name)
+    for name in Record.__struct_fields__:
+        wanted, actual = getattr(ours, name), getattr(theirs, name)
         if wanted != actual:
-            yield f"{field.name} of {ours.id}: expected {_shown(wanted)}, got {_shown(actual)}"
+            yield f"{name} of {ours.id}: expected {_shown(wanted)}, got {_shown(actual)}"
 
 
 def _records(value: object) -> list[Record]:

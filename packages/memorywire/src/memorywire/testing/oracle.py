@@ -4,10 +4,11 @@ Everything follows from the seed, so a disagreement can be had again.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.errors import Conflict
@@ -37,8 +38,7 @@ _VECTORS = (None, a_vector(1), a_vector(1, 1), a_vector(0, 1, 0.2), a_vector(-1,
 _ENDS = (EndReason.FORGOTTEN, EndReason.SUPERSEDED, EndReason.EXPIRED)
 
 
-@dataclass(slots=True)
-class _Life:
+class _Life(Struct):
     """Two stores, the dice, and the clock; every change is made for both."""
 
     store: Store

@@ -4,9 +4,10 @@ Each asks at least what the paper asks, and where an empty answer would have pas
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
 
 from memorywire.client.memory import Memory
 from memorywire.model.answers import Recalled, Status
@@ -32,8 +33,7 @@ class Hand:
         return self.now
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class Stage(Struct, frozen=True, kw_only=True):
     """A memory of an agent nobody has heard of, its user alice, and the clock."""
 
     memory: Memory

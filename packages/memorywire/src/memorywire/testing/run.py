@@ -1,9 +1,10 @@
 """Examines a store: every check on it, and a report that says what held."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
+
+from msgspec import Struct
 
 from memorywire.stores.contract import Store
 from memorywire.testing.checks import EVERY, Check, Lasting
@@ -18,8 +19,7 @@ class Mark(StrEnum):
     EXEMPT = "exempt"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(Struct, frozen=True, kw_only=True):
     """How one check ended; `detail` says what failed, which features it would need, or why it is exempt."""
 
     check: str
@@ -28,8 +28,7 @@ class Result:
     group: str = "contract"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(Struct, frozen=True, kw_only=True):
     store: str
     results: tuple[Result, ...]
 

@@ -4,8 +4,9 @@ import math
 import struct
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.query import Query, Scored

@@ -1,9 +1,10 @@
 """JSON ends here: checked payloads become requests, answers become plain JSON."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
+
+from msgspec import Struct
 
 from memorywire.model.answers import Hit, Recalled
 from memorywire.model.capabilities import Capabilities
@@ -45,7 +46,6 @@ from memorywire.model.rulings import (
     Why,
 )
 from memorywire.model.survey import Agents, Facets, Feedback, Helped, Recalls, RecallSummary
-from memorywire.model.values import maker
 from memorywire.wire import spec, strict
 from memorywire.wire.filters import decode_filter
 
@@ -84,9 +84,8 @@ _OWNERS = frozenset({"agent_id", "user_id"})
 
 def decode(operation: str, payload: Mapping[str, Json], *, tenant: str = DEFAULT_TENANT) -> Request:
     """The typed request of a payload that passed validation."""
-    scope = maker(Scope)(agent=payload["agent_id"], user=payload.get("user_id"), tenant=tenant)
-    made: Callable[..., Request] = maker(REQUESTS[operation])
-    return made(scope=scope, **_values(payload))
+    scope = Scope(agent=payload["agent_id"], user=payload.get("user_id"), tenant=tenant)
+    return REQUESTS[operation](scope=scope, **_values(payload))
 
 
 def decode_oversight(
@@ -96,7 +95,7 @@ def decode_oversight(
     kind = OVERSIGHT[operation]
     agent, user = payload.get("agent_id"), payload.get("user_id")
     given: dict[str, Any] = _values(payload)
-    names = {field.name for field in fields(kind)}
+    names = kind.__struct_fields__
     if "reach" in names:
         given["reach"] = Reach(tenant=tenant, agent=agent, user=user)
     elif "scope" in names:
@@ -196,7 +195,7 @@ def encode(answer: object) -> Json:
             return {key: encode(value) for key, value in answer.items()}
         case list() | tuple() | frozenset():
             return [encode(value) for value in answer]
-    return _encode_fields(answer) if is_dataclass(answer) else answer
+    return _encode_fields(answer) if isinstance(answer, Struct) else answer
 
 
 def encode_record(record: Record) -> dict[str, Json]:
@@ -244,7 +243,7 @@ def _encode_reviewed(reviewed: Reviewed) -> dict[str, Json]:
 
 
 def _encode_fields(value: Any) -> dict[str, Json]:
-    found = ((field.name, getattr(value, field.name)) for field in fields(value))
+    found = ((name, getattr(value, name)) for name in value.__struct_fields__)
     return {name: encode(inner) for name, inner in found if inner is not None or name in _NULLABLE}
 
 

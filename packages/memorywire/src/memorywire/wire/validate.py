@@ -1,8 +1,9 @@
 """Schema validation at the door, with compiled validators and one problem per request."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from difflib import get_close_matches
+
+from msgspec.structs import replace
 
 from memorywire.model.errors import InvalidRequest, UnknownOperation
 from memorywire.model.kv import MARK, is_mark

@@ -1,8 +1,10 @@
 """What rogue stores answer. Each attack makes one list that all rogues return, or one for each of them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.model.query import Scored
 from memorywire.model.record import MemoryType, Record, Scope
@@ -13,8 +15,7 @@ POISON = "poison"
 _LOUD = 3.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attack:
+class Attack(Struct, frozen=True, kw_only=True):
     """A way to answer: (what an honest store would say, the question, which rogue) -> what this one says."""
 
     name: str

@@ -1,9 +1,10 @@
 """What joining stores costs: asking through the router beside the slowest of the stores it asks."""
 
 import time
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+
+from msgspec import Struct
 
 from memorywire.app import open_container
 from memorywire.client.bulk import remember_each
@@ -24,8 +25,7 @@ MEMORIES = 1_000
 _POOL = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overhead:
+class Overhead(Struct, frozen=True, kw_only=True):
     """Milliseconds of asking several stores and joining their answers, and of the slowest store alone."""
 
     memories: int

@@ -1,7 +1,8 @@
 """The paper's own experiment: two honest stores that see everything, one rogue with K poisons on top."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memorywire_evals.bench.fusion.attacks import invented
 from memorywire_evals.bench.fusion.sweep import DEFENCES, Tally, join
@@ -10,8 +11,7 @@ from memorywire_evals.bench.fusion.world import DEPTH, World
 KS = (1, 3, 5, 10, 15, 20)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(Struct, frozen=True, kw_only=True):
     """What a defence let through of K poisons."""
 
     poisons: int

@@ -3,10 +3,12 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
 from tempfile import mkdtemp
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.app import Several
 from memorywire.client.memory import Memory
@@ -49,8 +51,7 @@ class _Meanings(MemoryStore):
 _LEGS: Mapping[str, type[MemoryStore]] = {"words": _Words, "meanings": _Meanings}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class Way(Struct, frozen=True, kw_only=True):
     """Some stores, and how they are read."""
 
     name: str
@@ -59,8 +60,7 @@ class Way:
     route: Route | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
+class Read(Struct, frozen=True, kw_only=True):
     """How well the questions of a dataset were answered in one way, and in how many milliseconds (p50)."""
 
     dataset: str
@@ -70,8 +70,7 @@ class Read:
     p50: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Answered:
+class _Answered(Struct, frozen=True, kw_only=True):
     question: str
     share: float
     place: float

@@ -1,8 +1,9 @@
 """What the sweep found, as lines, as JSON and as a page."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+
+from msgspec import Struct, to_builtins
 
 from memorywire.model.record import Json
 from memorywire_evals.bench.fusion.overhead import Overhead
@@ -15,8 +16,7 @@ _SHOWN_QUALITY = 0.9
 _SHOWN = ("rrf", "max", "weighted", "quorum f+1", "register", "register, rerank", "embedded, rerank")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FusionReport:
+class FusionReport(Struct, frozen=True, kw_only=True):
     """One run: the sweep, the paper's experiment, what the router costs, and ways to read several stores."""
 
     at: int
@@ -29,7 +29,9 @@ class FusionReport:
     reads: tuple[Read, ...]
 
     def json(self) -> dict[str, Json]:
-        return asdict(self) | {"overhead": asdict(self.overhead) | {"more": self.overhead.more}}
+        document: dict[str, Json] = to_builtins(self)
+        document["overhead"]["more"] = self.overhead.more
+        return document
 
     def sums(self) -> Iterator[Sequence[str]]:
         """Each defence at its worst."""

@@ -2,9 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from memorywire.model.requests import Fusion
 from memorywire.model.where import Where
@@ -27,8 +27,7 @@ DRAWS = 10
 _WHERE = Where(scope=SCOPE, alive_at=0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Defence:
+class Defence(Struct, frozen=True, kw_only=True):
     """How the answers are joined; `f` is how many rogues it is prepared for.
 
     When `anchored`, the last store is the embedded one, which shares its file with the journal.
@@ -53,8 +52,7 @@ DEFENCES: tuple[Defence, ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class Cell(Struct, frozen=True, kw_only=True):
     """What one defence made of one attack: mean shares over all questions.
 
     `clean` is the recall of the honest stores alone, joined in the same way.
@@ -85,8 +83,7 @@ def sweep(
                 yield from _cells(world, quality, stores, rogues, DRAWS * queries, seed, often)
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Struct):
     """Sums over the questions so far."""
 
     recall: float = 0.0

@@ -1,10 +1,10 @@
 """The world of the sweep: the facts of the microbenchmark, how they rank, and stores that see them dimly."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
 
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.query import Query, Scored
@@ -24,8 +24,7 @@ _JITTER = 0.05
 """How far the idea that a store of quality 0.9 has of a relevance may be off."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """A question: everything ranked by it, what answers it, and what each is worth read again here."""
 
     ranking: tuple[Scored, ...]
@@ -33,8 +32,7 @@ class Asked:
     local: dict[str, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class World(Struct, frozen=True, kw_only=True):
     records: dict[str, Record]
     questions: tuple[Asked, ...]
 

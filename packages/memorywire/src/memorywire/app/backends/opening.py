@@ -4,9 +4,11 @@ import asyncio
 import ipaddress
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeAlias, TypeVar, cast
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.app.backends.registry import Resolve, Rules
 from memorywire.model.change import Change, End, EndReason
@@ -23,7 +25,6 @@ from memorywire.model.errors import (
 from memorywire.model.query import Query, Scored
 from memorywire.model.record import DEFAULT_TENANT, Record, Scope
 from memorywire.model.space import Space
-from memorywire.model.values import dataclass
 from memorywire.model.where import Where
 from memorywire.policy.patterns import names
 from memorywire.stores.contract import Found, RecallCounter, Store, Tracker
@@ -48,8 +49,7 @@ _UNICAST = ipaddress.IPv6Network("2000::/3")  # all that is handed out; the rest
 _TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hosts:
+class Hosts(Struct, frozen=True, kw_only=True):
     """Which hosts a backend may be on: any with public addresses, and those that were named.
 
     `resolve` gives the addresses of a host.
@@ -282,11 +282,11 @@ def _mapped(value: Any, rename: Rename) -> Any:
     """The value with every scope in it renamed, at any depth."""
     if isinstance(value, Scope):
         return rename(value)
-    if is_dataclass(value) and not isinstance(value, type):
+    if isinstance(value, Struct):
         changed = {
-            field.name: mapped
-            for field in fields(value)
-            if (mapped := _mapped(old := getattr(value, field.name), rename)) is not old
+            name: mapped
+            for name in value.__struct_fields__
+            if (mapped := _mapped(old := getattr(value, name), rename)) is not old
         }
         return replace(value, **changed) if changed else value
     if isinstance(value, tuple | list):

@@ -4,11 +4,12 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import apsw
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memorywire.journal import definitions, rowstate
 from memorywire.journal.entries import Entry, draft
@@ -18,7 +19,7 @@ from memorywire.model.definition import Definition, Edition, definition_of
 from memorywire.model.errors import MemorywireError, NotFound, SecretLeakage, StoreError
 from memorywire.model.record import Json, Scope
 from memorywire.model.urls import find_literal_secret
-from memorywire.model.values import dataclass
+from memorywire.model.values import Confidential
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.outbox import keep_repaying
 from memorywire.policy.redact import Redactor
@@ -28,18 +29,19 @@ Resolve: TypeAlias = Callable[[str, int], Sequence[str]]
 """The addresses of a host."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class Rules(Confidential, frozen=True, kw_only=True):
     """What definitions may use: variables with keys, hosts that are not public, adapters in preview.
 
     Nothing is allowed unless it is named. Our own variables are never a backend's key. `env` is where keys
     are looked up, `resolve` resolves hosts where the system does not.
     """
 
+    HIDDEN: ClassVar = frozenset({"env"})
+
     keys: tuple[str, ...] = ()
     hosts: frozenset[str] = frozenset()
     previews: frozenset[str] = frozenset()
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    env: Mapping[str, str] = field(default_factory=dict)
     resolve: Resolve | None = None
 
 
@@ -91,8 +93,7 @@ def name_of(edition: Edition) -> str:
     return f"backend:{edition.definition.name}@{mark[:12]}"
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     """A backend that a tenant uses: its store, its background work, and its last known health."""
 
     store: Store

@@ -1,8 +1,9 @@
 """What a server answered, as the values they were before they were sent."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from memorywire.model.answers import Chain, ChangeLog, Hit, Page, Recalled
 from memorywire.model.capabilities import Capabilities, Feature, StoreCapabilities
@@ -17,7 +18,7 @@ from memorywire.model.survey import RecallPage, RecallSummary
 UNREADABLE = (ProposalPage, Reviewed)
 """What is sent without the requests and changes that the value consists of."""
 
-_RECORD = frozenset(field.name for field in fields(Record))
+_RECORD = frozenset(Record.__struct_fields__)
 
 
 def read(kind: type[Any], answer: Mapping[str, Json], scope: Scope) -> Any:

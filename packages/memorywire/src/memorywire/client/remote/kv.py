@@ -2,8 +2,9 @@
 
 import builtins
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Unpack
+
+from msgspec.structs import replace
 
 from memorywire.client.kv import KeyValue, Result, SearchOptions, SetOptions, owner_kind
 from memorywire.client.remote.routes import Door, given, nowhere

@@ -1,8 +1,9 @@
 """Conversations of a memorywire that serves."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Unpack
+
+from msgspec.structs import replace
 
 from memorywire.client.layer import AddOptions, AskOptions, Layer
 from memorywire.client.options import ScopeOption

@@ -1,17 +1,17 @@
 """The addresses of a server beside the wire's operations, asked in the name of one tenant."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NoReturn
 from urllib.parse import quote, urlencode
+
+from msgspec import Struct
 
 from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.record import Json
 from memorywire.stores.remote.link import Link
 
 
-@dataclass(frozen=True, slots=True)
-class Door:
+class Door(Struct, frozen=True):
     """Asks over a link; without a tenant the server takes the token's."""
 
     link: Link

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 
+from msgspec import Struct
+
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.jsontext import parse_json
 from memorywire.model.record import Json
-from memorywire.model.values import dataclass
 
 _FRESH = frozenset({"startup", "clear", "compact"})
 
@@ -38,8 +39,7 @@ _CURSOR = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Call(Struct, frozen=True, kw_only=True):
     """One call of a hook. `fresh` says that the model has nothing before it of what it was shown before."""
 
     event: str
@@ -50,8 +50,7 @@ class Call:
     fresh: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Briefing:
+class Briefing(Struct, frozen=True, kw_only=True):
     """Context for the model, the ids of the memories in it, and a notice for the person."""
 
     context: str = ""

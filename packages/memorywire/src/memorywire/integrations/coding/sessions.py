@@ -9,17 +9,16 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
-from memorywire.model.values import dataclass
+from msgspec import Struct
+from msgspec.structs import replace
 
 _HEAD_BYTES = 1_024
 _MOST_SHOWN = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class Session(Struct, frozen=True, kw_only=True):
     """`cursor` bytes of the log are in the spool; `head` tells whether it is still the same log."""
 
     id: str
@@ -28,8 +27,7 @@ class Session:
     shown: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spooled:
+class Spooled(Struct, frozen=True, kw_only=True):
     """Whole lines of one session's log that wait to be taken in."""
 
     path: Path

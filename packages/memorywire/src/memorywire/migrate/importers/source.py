@@ -2,37 +2,41 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memorywire.migrate.chronicle import kept_so
 from memorywire.migrate.names import derived
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.parts import CONTENT_CHARS_MAX, in_parts
 from memorywire.model.record import Json, MemoryType, Record, Scope
+from memorywire.model.values import Confidential
 
 # Numbers below this are seconds: read as milliseconds they would lie before March 1973.
 _SECONDS_BELOW = 100_000_000_000
 _SOURCE_CHARS_MAX = 1024  # as the wire schema limits `source`
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class Origin(Struct, frozen=True, kw_only=True):
     """The file or folder to read, and the scope of memories that name no agent or user."""
 
     path: Path
     scope: Scope
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
+class Service(Confidential, frozen=True, kw_only=True):
     """The address of a product's API or database, its key, and the default scope."""
+
+    HIDDEN: ClassVar = frozenset({"key"})
 
     url: str
     scope: Scope
-    key: str | None = field(default=None, repr=False)
+    key: str | None = None
 
     @property
     def protocol(self) -> str:
@@ -51,8 +55,7 @@ class Service:
         return Origin(path=path, scope=self.scope)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportedMemory:
+class ImportedMemory(Struct, frozen=True, kw_only=True):
     """One memory of another product; `key` identifies it there.
 
     `earlier` has its previous texts, oldest first, each with the time from which it was valid.
@@ -75,8 +78,7 @@ class ImportedMemory:
     earlier: tuple[tuple[str, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(Struct, frozen=True, kw_only=True):
     """A recognised file or service: its name, the changes that import it, and what cannot be imported."""
 
     name: str
@@ -84,8 +86,7 @@ class Source:
     losses: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceImporter:
+class ServiceImporter(Struct, frozen=True, kw_only=True):
     """Reads a product over its API or from its Postgres database. All functions block.
 
     `readers` has a function for each kind of address, `http` or `postgres`. `key_variable` is the environment
@@ -97,8 +98,7 @@ class ServiceImporter:
     key_variable: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Importer:
+class Importer(Struct, frozen=True, kw_only=True):
     """Reads the files of one product or format; entry points of `memorywire.importers` name one.
 
     `recognises` and `read` block. `expects` describes the files, for an error's `fix`.

@@ -4,8 +4,9 @@ import csv
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from memorywire.migrate.chronicle import kept_so
 from memorywire.migrate.importers.json_files import parse_if_json
@@ -34,8 +35,7 @@ _NAMES_SHOWN = 5
 _FRONT_MATTER = re.compile(r"---\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)(.*)\Z", re.DOTALL | re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class Page(Struct, frozen=True, kw_only=True):
     """A Markdown file: its path and name in the folder, the fields of its front matter, and its text."""
 
     path: Path
@@ -297,8 +297,7 @@ def _list_note_memories(path: Path) -> Iterator[ImportedMemory]:
             yield _build_note(page, block, at)
 
 
-@dataclass(slots=True)
-class _Block:
+class _Block(Struct):
     """A list item or paragraph, and the headings above it."""
 
     headings: tuple[str, ...]

@@ -5,10 +5,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from memorywire.model.errors import StoreUnavailable
 from memorywire.model.layer import Conversation, Fact
 from memorywire.model.record import Json, Scope
-from memorywire.model.values import dataclass
 from memorywire.runtime import http
 from memorywire.search.embed.openai import retry_after
 
@@ -21,8 +22,7 @@ BUSY = frozenset((429, 502, 503, 504, 529))
 """The statuses of a server with too much to do: the same question may be answered later."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dialect:
+class Dialect(Struct, frozen=True, kw_only=True):
     """How one kind of endpoint is asked, where its words are, and how many tokens it says it took."""
 
     path: str
@@ -75,8 +75,7 @@ class ModelBusy(StoreUnavailable):
         self.seconds = seconds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Struct, frozen=True, kw_only=True):
     """What a model said; the `tokens` it took and the `model` that was served, where the endpoint says so."""
 
     words: str
@@ -84,8 +83,7 @@ class Answer:
     model: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Said(Struct, frozen=True, kw_only=True):
     """The object that a model answered with; `tokens` is what the endpoint says it took, if it says so."""
 
     object: Mapping[str, Json]

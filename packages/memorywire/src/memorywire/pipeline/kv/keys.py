@@ -1,14 +1,15 @@
 """The keys of one owner: where their records are, and how many bytes they hold."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import field
+from collections.abc import AsyncIterator, Sequence
+from functools import cached_property
+
+from msgspec import Struct
 
 from memorywire.model.change import Base
 from memorywire.model.errors import Conflict
 from memorywire.model.jsontext import decoded
 from memorywire.model.kv import AREA, MARK, Limits, Owner, is_entry, is_mark
 from memorywire.model.record import Json, Record, Scope, Standing
-from memorywire.model.values import dataclass, maker
 from memorywire.model.where import And, Compare, Filter, Operator, Where
 from memorywire.pipeline.context import Context
 from memorywire.pipeline.kv.usage import Seen, Usage
@@ -17,8 +18,7 @@ from memorywire.stores.contract import Glimpse, SupportsHistory
 _OUTSIDE = Compare(("metadata", MARK, AREA), Operator.EXISTS, False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """Where the record of a key stands: its id, and what the next version must know of the current one."""
 
     id: str
@@ -38,8 +38,7 @@ class Place:
         return self.number - 1 if self.alive(at) else 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Keys:
+class Keys(Struct, frozen=True, kw_only=True, dict=True):
     """The keys of an owner, with the tools and limits to work on them.
 
     `area` is a prefix whose keys have a quota of their own; "" stands for the keys outside all areas.
@@ -50,10 +49,10 @@ class Keys:
     limits: Limits
     usage: Usage
     area: str = ""
-    scope: Scope = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scope", self.owner.scope)
+    @cached_property
+    def scope(self) -> Scope:
+        return self.owner.scope
 
     def where(self, prefix: str = "", *, counted: bool = False) -> Where:
         """Selects the owner's entries whose keys have this prefix, also those that no recall would show.
@@ -167,8 +166,9 @@ def glimpsed(glimpse: Glimpse | Seen) -> Place:
     """Where a key stands, told by a glimpse of its record, or by what this process wrote there last."""
     id, version, created_at, expires_at, told = glimpse
     held = told if isinstance(told, int) else _held(id, told)
-    place: Callable[..., Place] = maker(Place)
-    return place(id, Base.LIVE, version + 1, created_at, expires_at, held)
+    return Place(
+        id=id, base=Base.LIVE, number=version + 1, created_at=created_at, expires_at=expires_at, held=held
+    )
 
 
 def _held(id: str, text: str | None) -> int:
@@ -183,7 +183,7 @@ def live(record: Record) -> Place:
     """Where a key stands whose record is given; raises Conflict when the record is not an entry of a key."""
     if not is_entry(record):
         raise _no_value(record.id)
-    return maker(Place)(
+    return Place(
         id=record.id,
         base=Base.LIVE,
         number=record.version + 1,

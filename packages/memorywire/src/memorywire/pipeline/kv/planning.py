@@ -2,20 +2,20 @@
 
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from memorywire.model.change import Base, Change, Put
 from memorywire.model.errors import InvalidRequest, ValueTooLarge
 from memorywire.model.kv import AREA, MARK, Indexing, Kept, Setting, size_of
 from memorywire.model.record import ENTRY_TEXT, Json, MemoryType, Record, Standing, Trust
 from memorywire.model.requests import Remember
-from memorywire.model.values import dataclass, maker
 from memorywire.pipeline.commit import Plan, Submitted
 from memorywire.pipeline.kv.keys import Keys, Place
 
 _SECOND_MS = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ready:
+class Ready(Struct, frozen=True, kw_only=True):
     """A setting that may be kept, as far as the key's record does not matter.
 
     `secrets` are the kinds and places of what was replaced in it.
@@ -71,7 +71,7 @@ def planned(keys: Keys, ready: Ready, place: Place, now: int, id: str) -> tuple[
         mark[AREA] = keys.area
     if setting.index is not Indexing.ALL:
         mark["index"] = setting.index.value
-    record = maker(Record)(
+    record = Record(
         id=place.id,
         scope=keys.scope,
         type=MemoryType.SEMANTIC,
@@ -86,8 +86,8 @@ def planned(keys: Keys, ready: Ready, place: Place, now: int, id: str) -> tuple[
         trust=ready.trust,
     )
     bare = not setting.embed or ready.warning is not None
-    put = maker(Put)(record=record, base=place.base, vector=ready.vector, bare=bare)
-    change = maker(Change)(id=id, operation="remember", scope=keys.scope, at=now, put=(put,))
+    put = Put(record=record, base=place.base, vector=ready.vector, bare=bare)
+    change = Change(id=id, operation="remember", scope=keys.scope, at=now, put=(put,))
     return change, ready.size - (place.held if goes_on else 0)
 
 
@@ -112,7 +112,7 @@ def receipt(change: Change, done: Submitted, warning: str | None = None) -> Kept
     """What is said of a change that was planned here; the warning says why there is no vector."""
     record = change.put[0].record
     mark = record.metadata[MARK]
-    return maker(Kept)(
+    return Kept(
         key=mark["key"],
         id=record.id,
         version=record.version,

@@ -4,7 +4,9 @@ import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.model.answers import Hit, Recalled
 from memorywire.model.capabilities import Feature
@@ -13,7 +15,6 @@ from memorywire.model.kv import MARK, Entry, Match, Search, Searched, entry_of, 
 from memorywire.model.query import Scored
 from memorywire.model.record import Record
 from memorywire.model.requests import DedupMode, RankWeights, Recall
-from memorywire.model.values import dataclass
 from memorywire.model.where import And, Compare, Operator
 from memorywire.pipeline.kv.keys import Keys
 from memorywire.pipeline.recall import Chosen, choose, recall
@@ -44,8 +45,7 @@ async def search(keys: Keys, wanted: Search) -> Searched:
     return await _told(keys, wanted, found, by_value.repeats)
 
 
-@dataclass(slots=True)
-class _ByValue:
+class _ByValue(Struct):
     """Chooses among entries: what they say is in their values, so that keys do not tell two of them apart."""
 
     keys: Keys

@@ -9,7 +9,6 @@ from memorywire.model.change import Base, Change
 from memorywire.model.errors import Conflict, InvalidRequest, MemorywireError
 from memorywire.model.kv import MARK, Kept, Setting
 from memorywire.model.record import Json, Record, Trust
-from memorywire.model.values import maker
 from memorywire.pipeline.commit_many import submit_each
 from memorywire.pipeline.kv.keys import Keys, Place, glimpsed, live
 from memorywire.pipeline.kv.planning import Ready, content_of, fitting, plan_of, planned, receipt
@@ -118,7 +117,7 @@ async def _seen(keys: Keys, ids: Sequence[str]) -> Mapping[str, Record | Glimpse
 
 def _place(id: str, seen: Record | Glimpse | Seen | None) -> Place:
     if seen is None:
-        return maker(Place)(id=id, base=Base.NOTHING)
+        return Place(id=id, base=Base.NOTHING)
     return live(seen) if isinstance(seen, Record) else glimpsed(seen)
 
 
@@ -160,7 +159,7 @@ async def _able(keys: Keys, settings: Mapping[str, Setting]) -> dict[str, Ready 
             if is_clear:
                 trust = Trust.STANDARD if policy is None else trust_of(setting.source, policy)
                 size = fitting(keys, setting)
-                able[id] = maker(Ready)(setting=setting, size=size, content=content, trust=trust)
+                able[id] = Ready(setting=setting, size=size, content=content, trust=trust)
             else:
                 able[id] = await ready(keys, setting)
         except MemorywireError as problem:

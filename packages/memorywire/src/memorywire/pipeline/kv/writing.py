@@ -3,9 +3,10 @@
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from math import isfinite
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from memorywire.model.answers import Redacted
 from memorywire.model.capabilities import Feature

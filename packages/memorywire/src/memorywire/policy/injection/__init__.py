@@ -16,9 +16,10 @@ from itertools import groupby
 from typing import Any
 from urllib.parse import unquote
 
+from msgspec import Struct
+
 from memorywire.model.lookalikes import ignorable
 from memorywire.model.packaged import folder
-from memorywire.model.values import dataclass
 
 # Beside Unicode's table: letters of other scripts that pass for Latin ones, digits that stand for letters.
 _LOOKALIKES = str.maketrans(
@@ -222,8 +223,7 @@ def _re(pattern: str) -> Any:
 _MEMORY = 64 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
+class _Table(Struct, frozen=True):
     """All patterns of one kind as a single automaton, so that a text is read once."""
 
     automaton: Any

@@ -6,17 +6,18 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memorywire.model.errors import SecretLeakage
 from memorywire.model.lookalikes import ignorable_class
 from memorywire.model.record import Json, Record
 from memorywire.model.requests import Remember
-from memorywire.model.values import dataclass
 from memorywire.policy.redact.known import Known
 from memorywire.policy.redact.personal import find_personal
 from memorywire.policy.redact.places import (
@@ -51,8 +52,7 @@ _BEFORE_BREAK, _AFTER_BREAK = " \t\r\\", " \t>|+*\"'`"
 _BREAK = re.compile(rf"(?:\n|\\n)[{_AFTER_BREAK}]*")
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """A text with gaps taken out; `starts` are the places in it where its pieces begin."""
 
     text: str
@@ -209,8 +209,7 @@ _ENCODED = r"[A-Za-z0-9+/_-]{24,}={0,2}"
 _MOST_NAMES, _SHORT_NAME = 4096, 256
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """What kind of secret was found, and where; never the secret."""
 
     kind: str

@@ -7,7 +7,8 @@ from enum import IntEnum
 from functools import cache
 from typing import Any
 
-from memorywire.model.values import dataclass
+from msgspec import Struct
+
 from memorywire.policy.redact.looks import is_hex, is_mixed, is_placeholder, is_random, parts, uuid_start
 
 
@@ -20,8 +21,7 @@ class Rank(IntEnum):
     REGISTERED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """Where a secret stands, and under which name."""
 
     start: int
@@ -36,8 +36,7 @@ class Span:
 Check = Callable[[str], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """A pattern for the linear-time engine; its first group, if any, is the secret.
 
     `near` are words of which the text holds one, in lower case, wherever the pattern fits.

@@ -3,18 +3,17 @@
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from memorywire.model.errors import MemorywireError
-from memorywire.model.values import dataclass
 from memorywire.search.embed.contract import Embedder
 
 AT_ONCE = 4
 MOST_TEXTS = 64
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(Struct, frozen=True):
     texts: Sequence[str]
     vectors: asyncio.Future[list[bytes]] = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()

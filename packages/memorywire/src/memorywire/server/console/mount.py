@@ -3,9 +3,10 @@
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
 from urllib.parse import urlsplit, urlunsplit
 
+from msgspec import Struct
+from msgspec.structs import replace
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -59,8 +60,7 @@ _TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-
 _FOREVER = "public, max-age=31536000, immutable"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Console:
+class Console(Struct, frozen=True, kw_only=True):
     """What `serve` mounts, and the links that sign in once."""
 
     mounted: Mounted

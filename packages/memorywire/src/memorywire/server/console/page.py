@@ -2,12 +2,12 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 from jinja2 import Environment
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -35,8 +35,7 @@ _MOST_FIELDS = 5_000
 _DIGITS = 17
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Struct, frozen=True):
     """The fields of a form; a field that was left empty was not given."""
 
     fields: Mapping[str, tuple[str, ...]]
@@ -106,8 +105,7 @@ A = TypeVar("A")
 THEMES = ("auto", "light", "dark")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class Section(Struct, frozen=True, kw_only=True):
     """An entry of the navigation, for those who have the right, `everywhere` if it is about all tenants;
     `count` says what waits there."""
 
@@ -118,8 +116,7 @@ class Section:
     count: "Callable[[Page], Awaitable[int]] | None" = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """An address below /console: `look` answers GET, `do` answers POST once the form is proven ours.
 
     With `of_agent`, a visitor limited to some agents first chooses one of them.
@@ -132,8 +129,7 @@ class View:
     of_agent: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shop:
+class Shop(Struct, frozen=True, kw_only=True):
     """What all pages share."""
 
     door: Door
@@ -287,8 +283,7 @@ def own(address: str) -> str:
     return address if inside and address.isprintable() and "\\" not in address else PATH
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class Room(Struct, frozen=True, kw_only=True):
     """A part of the console: its addresses, and its entry of the navigation if it has one."""
 
     views: tuple[View, ...]

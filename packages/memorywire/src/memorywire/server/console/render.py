@@ -4,7 +4,6 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
@@ -13,6 +12,7 @@ from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
+from msgspec import Struct
 
 from memorywire.journal.operators import EVERYBODY
 from memorywire.model.clock import DAY_MS, END_OF_CALENDAR
@@ -139,8 +139,7 @@ def _source(name: str) -> Any:
 WIDTH, HEIGHT = 600, 120
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """One day: where its column stands, how high it is, and what it says to whoever cannot see it."""
 
     x: float
@@ -152,8 +151,7 @@ class Column:
     said: str
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(Struct, frozen=True):
     width: int
     height: int
     most: int

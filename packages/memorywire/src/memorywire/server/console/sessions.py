@@ -5,11 +5,12 @@ import hmac
 import json
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
 from http.cookies import CookieError, SimpleCookie
 from typing import TypeVar
 from urllib.parse import quote
 
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 from nacl.exceptions import CryptoError
 from nacl.secret import SecretBox
 from starlette.responses import Response
@@ -35,8 +36,7 @@ _MOST_ASIDE = 64
 _MOST_BYTES = 4_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class Session(Struct, frozen=True, kw_only=True):
     """A visit that lasts: `secret` is the token that opened it, `local` says that a one-time link did.
 
     Without either it is the session of whoever needs no token, or of a stranger.
@@ -50,8 +50,7 @@ class Session:
     local: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class Note(Struct, frozen=True, kw_only=True):
     """What the next page tells at its head; `undo` is what `rooms.decisions.undo` needs to take it back."""
 
     text: str

@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import cast
 
+from msgspec import Struct
+from msgspec.structs import replace
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware.errors import ServerErrorMiddleware
@@ -89,8 +90,7 @@ _LONGEST_GUESS = 64  # of an address that nobody knows, anybody may send as much
 _METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mounted:
+class Mounted(Struct, frozen=True, kw_only=True):
     """Another application, an object and not a function, under a path; `running` is entered while we run.
 
     The guard sees every request first: its caller is in `scope["state"]["caller"]`. Visitors are known by

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import asdict
 from functools import partial
 
 import apsw
+from msgspec.structs import asdict
 from starlette.requests import Request
 from starlette.responses import Response
 

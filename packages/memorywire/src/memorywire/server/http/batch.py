@@ -1,10 +1,10 @@
 """Many operations in one request, one after the other, each with its own receipt or problem."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import Any, Unpack, cast
 
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 

@@ -5,10 +5,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from msgspec import Struct
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.datastructures import Headers
 from starlette.types import Scope
@@ -158,8 +159,7 @@ def to_stderr(line: str) -> None:
     sys.stderr.flush()
 
 
-@dataclass(slots=True)
-class Visit:
+class Visit(Struct):
     """One request, while it lasts."""
 
     state: dict[str, Any]

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+
+from msgspec import Struct
 
 from memorywire import __version__
 from memorywire.model.record import Json
@@ -16,8 +17,7 @@ from memorywire.wire.validate import OPERATIONS
 Parameter = Mapping[str, Json]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
+class Address(Struct, frozen=True, kw_only=True):
     """What one method of one path does; a body is described by the schema `NAME.request`."""
 
     path: str

@@ -1,9 +1,9 @@
 """The store itself, for another memorywire that keeps its memories here: values in, values out."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
 from typing import Any
 
+from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -114,9 +114,9 @@ def _scopes(value: object) -> Iterator[Scope]:
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from _scopes(inner)
-    elif is_dataclass(value):
-        for field in fields(value):
-            yield from _scopes(getattr(value, field.name))
+    elif isinstance(value, Struct):
+        for name in value.__struct_fields__:
+            yield from _scopes(getattr(value, name))
 
 
 def _permit(scope: Scope, caller: Caller) -> None:

@@ -5,9 +5,10 @@ import hashlib
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
 from math import ceil
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from memorywire.model.errors import Overloaded, RateLimited
 
@@ -123,8 +124,7 @@ _MOST_BUCKETS = 10_000
 _MOST_VALID = 4_096
 
 
-@dataclass(slots=True)
-class _Bucket:
+class _Bucket(Struct):
     left: float
     at: float
 

@@ -1,7 +1,8 @@
 """The table of routes: which address means which operation of the wire, and what it takes to ask."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memorywire.journal.operators import Right
 from memorywire.model.record import Json
@@ -27,8 +28,7 @@ EVERYWHERE = frozenset({"rules", "set_rules", "activate_rule", "revert_rule"})
 """Operations that, for the default tenant, concern the rules of every tenant."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wire:
+class Wire(Struct, frozen=True, kw_only=True):
     """An address of a wire operation. `field` is the part of the path that belongs to the payload."""
 
     method: str

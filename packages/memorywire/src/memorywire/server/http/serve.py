@@ -6,11 +6,12 @@ import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
 import uvicorn
+from msgspec import Struct, field
+from msgspec.structs import replace
 from starlette.types import ASGIApp
 
 from memorywire.app import Container
@@ -30,8 +31,7 @@ _OWN_FILES = 192
 """File descriptors that connections leave to stores, their logs, and backends."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
+class Address(Struct, frozen=True, kw_only=True):
     """Where to listen; `hosts` are further names the server goes by.
 
     `proxies` are addresses and networks of reverse proxies, which name their client in X-Forwarded-For.
@@ -66,8 +66,7 @@ class Address:
         return frozenset(name.lower() for name in self.hosts)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Serving:
+class Serving(Struct, frozen=True, kw_only=True):
     """What is served, and how. `ready` is told the URL once it is open.
 
     People decide at the path `console`, unless the settings name another address.

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp.server.context import ServerRequestContext
@@ -15,6 +14,7 @@ from mcp_types import (
     InputResponses,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from msgspec import Struct
 
 from memorywire.model.errors import Refused
 from memorywire.model.record import Json
@@ -49,8 +49,7 @@ _CONFIRM: dict[str, Json] = {
 Context = ServerRequestContext[Any, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """A form about one proposal: `seen` binds the answer to exactly what is shown."""
 
     message: str

@@ -1,8 +1,10 @@
 """Who speaks through a connection: whose memory it is, what they may do, and who decides what is held."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memorywire.model.actors import UNVERIFIED
 from memorywire.model.errors import InvalidRequest, MemorywireError
@@ -32,8 +34,7 @@ def reviewing(proposal: str) -> str:
     return f"memorywire review show {proposal}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Visit:
+class Visit(Struct, frozen=True, kw_only=True):
     """An agent at the door. `reviewer` is who answers when a person is asked; None asks nobody.
 
     `verified` says that a token proved who the reviewer is: then no form has to be answered first.
@@ -46,8 +47,8 @@ class Visit:
     caller: "Caller"
     reviewer: "Caller | None" = None
     verified: bool = False
-    decided_with: Callable[[str], str] = field(default=reviewing, compare=False)
-    state: dict[str, Any] = field(default_factory=dict, compare=False)
+    decided_with: Callable[[str], str] = reviewing
+    state: dict[str, Any] = field(default_factory=dict)
 
     def note(self, operation: str, said: Mapping[str, Json]) -> None:
         self.state.update(operation=operation, **said)

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
+from msgspec import Struct
 
 from memorywire.model.errors import Forbidden, MemorywireError
 from memorywire.model.record import Json
@@ -23,8 +23,7 @@ _ROUNDED_UP = 4  # each of the parts is, by less than one
 _SOME_LEFT_OUT = "More answers this than fits into max_tokens."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
+class Card(Struct, frozen=True, kw_only=True):
     """What a model is told about an operation; `again` if repeating it does no more than doing it once."""
 
     title: str
@@ -157,8 +156,7 @@ def _result(text: str, document: dict[str, Json]) -> CallToolResult:
 OpenDoor: TypeAlias = Callable[[], Awaitable["Door"]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clerk:
+class Clerk(Struct, frozen=True, kw_only=True):
     """`open_door` opens the house when it is first needed, and gives the same door ever after."""
 
     open_door: OpenDoor

@@ -5,10 +5,10 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 import apsw
+from msgspec import Struct
 
 from memorywire.model.change import EndReason
 from memorywire.model.record import Record
@@ -34,8 +34,7 @@ class Kind(StrEnum):
     DERIVED_FROM = "derived_from"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Edge:
+class Edge(Struct, frozen=True, order=True):
     source: str
     kind: Kind
     target: str

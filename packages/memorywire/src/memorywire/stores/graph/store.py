@@ -1,9 +1,9 @@
 """The embedded store with edges: what is linked to a good hit is worth more than by its own words."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 import apsw
+from msgspec.structs import replace
 
 from memorywire.model.change import Change
 from memorywire.model.query import Enough, Query, Scored

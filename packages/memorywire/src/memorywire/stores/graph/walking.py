@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import apsw
+from msgspec import Struct
 
 from memorywire.model.record import Scope
 from memorywire.stores.graph.edges import QUERIES, Edge, Kind
@@ -34,8 +34,7 @@ LEAST = 0.05
 """A walk does not go on where a memory would get less evidence than this."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reached:
+class Reached(Struct, frozen=True):
     """How many steps away a memory is, and the evidence that this gives it."""
 
     distance: int

@@ -1,7 +1,9 @@
 """What the files of an agent say, beside what the books remember of them: hand edits are found here."""
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memorywire.model.kv import saying
 from memorywire.model.record import Record, Scope
@@ -16,8 +18,7 @@ from memorywire.stores.vendors.sidecar import Books
 _EVERYBODY = 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """A file as it was read: the record in it, or what is wrong with it."""
 
     stamp: Stamp
@@ -28,8 +29,7 @@ class Page:
     broken: str | None = None
 
 
-@dataclass(slots=True)
-class AgentIndex:
+class AgentIndex(Struct):
     """The memories of an agent, as files and books agree on them, and the files that hold none."""
 
     listing: dict[str, Stamp] = field(default_factory=dict)

@@ -6,9 +6,10 @@ hand may be simpler: everything but the text has a default.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+
+from msgspec import Struct
 
 from memorywire.model.clock import END_OF_CALENDAR
 from memorywire.model.errors import MemorywireError
@@ -37,8 +38,7 @@ class Broken(MemorywireError):
     code = "store_corrupt"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Defaults:
+class Defaults(Struct, frozen=True, kw_only=True):
     """What a sheet need not say: the scope of its folder, its file's name, and when that was written.
 
     Without a scope it lies in nobody's folder, and must say whose it is.

@@ -1,8 +1,9 @@
 """A folder of Markdown files as a store: people may edit the files, and the books keep the promises."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Change, Put

@@ -3,8 +3,10 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.errors import Conflict, Duplicate, IdempotencyConflict
@@ -22,8 +24,7 @@ _GROUP = 500  # versions go to the server at once
 _MANY = 8  # are more than should be prepared between two steps of an event loop
 
 
-@dataclass(frozen=True, slots=True)
-class _Head:
+class _Head(Struct, frozen=True):
     """The last version under an id; `begun` is its index among the versions that this change begins."""
 
     scope: Scope
@@ -33,8 +34,7 @@ class _Head:
     begun: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Saying:
+class _Saying(Struct, frozen=True):
     """What a live record says, as far as the question of duplicates goes."""
 
     scope: Scope

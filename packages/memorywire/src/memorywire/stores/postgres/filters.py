@@ -6,8 +6,9 @@ stays behind for Python, on the rows that the rest lets through.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.record import Json
@@ -19,8 +20,7 @@ from memorywire.stores.postgres.rows import COLUMNS, dumps, kept, scope_row
 _EXACT = 2**53
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
+class Conditions(Struct, frozen=True):
     """A conjunction of SQL on `version`, its values, and the part of the filter that is left to Python."""
 
     sql: str

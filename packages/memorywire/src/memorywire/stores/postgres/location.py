@@ -1,8 +1,9 @@
 """Which database a `postgresql:` URL names, and with which options."""
 
 import re
-from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+from msgspec import Struct
 
 from memorywire.model.errors import InvalidRequest
 
@@ -15,8 +16,7 @@ _NEXT_HOST_SECONDS = "2"  # one that does not answer must not keep the others wa
 _OURS = frozenset({"schema", "pool", "prepare", "notify", "stale"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Location:
+class Location(Struct, frozen=True, kw_only=True):
     """Where to connect to, as libpq reads it, the schema to live in, and how many connections at most.
 
     `prepare` says whether statements are prepared; None leaves them unprepared behind a pooler, which may

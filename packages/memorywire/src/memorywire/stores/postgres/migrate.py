@@ -1,11 +1,11 @@
 """Brings a schema to the state of this release; many processes may open it at once."""
 
 import re
-from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
 
 import psycopg
+from msgspec.structs import asdict
 from psycopg import errors, sql
 
 from memorywire.model.errors import SpaceMismatch, StoreCorrupt, StoreNewer, StoreUnavailable

@@ -7,10 +7,10 @@ they open the schema in the new space. Only the owner of the tables may do it.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict
 from typing import TypeAlias
 
 import psycopg
+from msgspec.structs import asdict
 from psycopg import sql
 
 from memorywire.model.errors import NotFound, StoreBusy

@@ -4,11 +4,11 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memorywire.model.change import Change, EndReason, Put, Version
@@ -35,7 +35,7 @@ COLUMNS = {
 }
 _SAID = tuple(sorted(FIELDS - COLUMNS.keys() - {"content"}))
 _IN_BODY = tuple(
-    field.name for field in fields(Record) if field.name not in {*COLUMNS, "scope", "content", "recalled_at"}
+    name for name in Record.__struct_fields__ if name not in {*COLUMNS, "scope", "content", "recalled_at"}
 )
 _TUPLES = frozenset({"tags", "supersedes", "merged_from", "derived_from"})
 

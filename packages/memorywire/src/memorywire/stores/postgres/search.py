@@ -5,10 +5,11 @@ larger one the server's indexes choose the candidates, and statistics are the ag
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memorywire.index.agent_index import AgentIndex, Source
@@ -91,8 +92,7 @@ def _to_index_row(row: Row) -> Row:
     return (*columns, bits, entries.tobytes())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Searcher:
+class Searcher(Struct, frozen=True, kw_only=True):
     """Answers searches; `indexes` hold the agents that have at most `exact` memories."""
 
     space: Space

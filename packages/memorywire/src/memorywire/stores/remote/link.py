@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote, urlsplit
+
+from msgspec import Struct
 
 from memorywire.model.errors import InvalidRequest, MemorywireError, StoreCorrupt, StoreUnavailable
 from memorywire.model.record import Json
@@ -14,8 +15,7 @@ _MOST_BYTES = 64 * 1024 * 1024
 _DONE = range(200, 300)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """Where the other memorywire is, and which tenant is meant there; shown without the token."""
 
     scheme: str

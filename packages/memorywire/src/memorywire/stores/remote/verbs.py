@@ -1,8 +1,9 @@
 """The store contract as messages: what each verb is sent with, and what comes back."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from memorywire.model.change import Change, Footprint, Version
 from memorywire.model.query import Query, Scored
@@ -13,8 +14,7 @@ from memorywire.model.where import Where
 PATH = "/v0/store"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class About:
+class About(Struct, frozen=True, kw_only=True):
     """What stands behind the address: its name there, its features by name, the space of its vectors.
 
     `abilities` are the verbs it answers beyond those that every store has.
@@ -26,8 +26,7 @@ class About:
     abilities: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Verb:
+class Verb(Struct, frozen=True):
     """The types of a verb's arguments, in order, and of its answer."""
 
     takes: tuple[Any, ...]

@@ -3,10 +3,11 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 from urllib.parse import urlsplit
 
-from memorywire.model.values import dataclass
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memorywire.stores.contract import Store
 from memorywire.stores.sqlite.location import locate
 
@@ -14,8 +15,7 @@ _EMBEDDED = ("graph", "sqlite")
 """Schemes of one kind of file: opened twice, it is still one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mount:
+class Mount(Struct, frozen=True, kw_only=True):
     """A store under a name; mounts of equal `backend` keep the same data."""
 
     name: str

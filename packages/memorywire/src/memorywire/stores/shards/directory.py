@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Self
 
 import psycopg
+from msgspec import Struct
 from psycopg import sql
 from psycopg_pool import AsyncConnectionPool
 
@@ -20,8 +20,7 @@ QUERIES = Document(__package__, "queries.sql")
 SCHEMA = "memorywire_shards"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shard:
+class Shard(Struct, frozen=True, kw_only=True):
     """One database, or a group of them of which one takes writes.
 
     `url` may name environment variables, `${NAME}`, so that the directory holds no password.
@@ -40,8 +39,7 @@ class Shard:
         return f"Shard({self.number}, {self.name})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Map:
+class Map(Struct, frozen=True, kw_only=True):
     """Where every bucket is, as of an edition; `targets` are the buckets being moved, and where to."""
 
     edition: int

@@ -8,10 +8,10 @@ all the time; writes wait from the closing until every process has a map that na
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import psycopg
+from msgspec import Struct
 from psycopg import sql
 
 from memorywire.model.errors import Conflict, InvalidRequest, SecretLeakage, StoreCorrupt
@@ -30,8 +30,7 @@ _POSITIONS = 2**40  # of versions, for each shard: a version keeps its place whe
 _LOOK_EVERY = 0.05
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moved:
+class Moved(Struct, frozen=True, kw_only=True):
     """A bucket that arrived: how many versions it has, and for how many seconds its writes waited."""
 
     bucket: int

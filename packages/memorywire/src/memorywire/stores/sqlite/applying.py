@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 import apsw
+from msgspec import Struct
 
 from memorywire.model.change import Base, Change, End, EndReason, Put
 from memorywire.model.errors import Conflict, Duplicate, IdempotencyConflict
 from memorywire.model.record import Scope
 from memorywire.model.space import Space
-from memorywire.model.values import dataclass, maker
 from memorywire.stores.sqlite.checksums import CHANGE, RECORD, end_checksum, row_checksum, vector_checksum
 from memorywire.stores.sqlite.file import owe_scrub
 from memorywire.stores.sqlite.rows import Bindings, Row, change_row, scope_row, version_row
@@ -17,8 +17,7 @@ from memorywire.stores.sqlite.sql import QUERIES
 _FEW = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(Struct, frozen=True):
     """A change with its rows: everything slow is done, so that the transaction only writes."""
 
     change: Change
@@ -26,8 +25,7 @@ class Prepared:
     puts: Sequence[Bindings]
 
 
-@dataclass(frozen=True, slots=True)
-class _Newest:
+class _Newest(Struct, frozen=True):
     """The last version under an id."""
 
     scope: Scope
@@ -38,7 +36,7 @@ class _Newest:
 
 def prepare(change: Change, space: Space) -> Prepared:
     """The rows of a change; raises InvalidRequest for what no row can hold."""
-    return maker(Prepared)(change, change_row(change), [version_row(put, space) for put in change.put])
+    return Prepared(change, change_row(change), [version_row(put, space) for put in change.put])
 
 
 def apply(db: apsw.Connection, prepared: Prepared) -> int:

@@ -4,7 +4,6 @@ import os
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import field
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -13,6 +12,7 @@ from types import TracebackType
 from typing import Self, TypeAlias, TypeVar
 
 import apsw
+from msgspec import Struct, field
 
 from memorywire.model.errors import (
     DAMAGED_FIX,
@@ -22,7 +22,6 @@ from memorywire.model.errors import (
     StoreCorrupt,
     StoreUnavailable,
 )
-from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.gate import require_safe_wal
 from memorywire.stores.sqlite.location import Location
 
@@ -133,8 +132,7 @@ def log_ahead(db: apsw.Connection, location: Location) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetryPolicy:
+class RetryPolicy(Struct, frozen=True, kw_only=True):
     """How long to try again while other processes hold the file, with jitter so that nobody starves."""
 
     budget: float = 30.0

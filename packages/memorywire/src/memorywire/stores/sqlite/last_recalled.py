@@ -1,16 +1,16 @@
 """Recalls that are not written yet, kept in memory so that reading never waits for the disk."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from threading import Lock
 from typing import TypeAlias
 
 import apsw
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.model.record import Record, Scope
-from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.rows import Bindings, Seen, as_written, scope_row
 from memorywire.stores.sqlite.sql import QUERIES
 
@@ -19,8 +19,7 @@ _Pending: TypeAlias = dict[str, tuple["Touch", ...]]
 lock."""
 
 
-@dataclass(frozen=True, slots=True)
-class Touch:
+class Touch(Struct, frozen=True):
     """Recalls of one id in one scope: the last moment, and how many."""
 
     scope: Scope

@@ -4,16 +4,16 @@ import os
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
+from msgspec import Struct
+
 from memorywire.model.errors import InvalidRequest
-from memorywire.model.values import dataclass
 from memorywire.stores.addresses import path_of
 
 SYNCHRONOUS = frozenset({"full", "normal"})
 _FIX = "write sqlite:///absolute/path, sqlite:///./relative/path, sqlite:///~/path or sqlite:// (in memory)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Location:
+class Location(Struct, frozen=True, kw_only=True):
     """A file, or None for a database in memory; `synchronous=normal` gives up durability by name."""
 
     path: Path | None

@@ -1,11 +1,11 @@
 """Brings a file to the schema of this release, one numbered migration and one transaction at a time."""
 
 import re
-from dataclasses import asdict
 from functools import cache
 from typing import TypeAlias
 
 import apsw
+from msgspec.structs import asdict
 
 from memorywire.model.errors import SpaceMismatch, StoreCorrupt, StoreNewer
 from memorywire.model.packaged import folder

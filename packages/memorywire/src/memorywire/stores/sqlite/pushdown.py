@@ -7,8 +7,9 @@ the filter that has no exact SQL stays behind for Python, on the rows that the r
 import json
 from collections.abc import Iterable
 
+from msgspec import Struct
+
 from memorywire.model.record import Json
-from memorywire.model.values import dataclass
 from memorywire.model.where import Compare, Filter, Operator, Where
 from memorywire.stores.compiling import ORDER, Compiler, NoSql, checked
 from memorywire.stores.sqlite.rows import Bindings
@@ -58,8 +59,7 @@ AND content IS NOT NULL AND NOT EXISTS (
 )"""
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
+class Conditions(Struct, frozen=True):
     """A conjunction of SQL, its values, and the part of the filter that Python must still check."""
 
     sql: str
@@ -73,8 +73,7 @@ class Conditions:
         return "+id" if self.past else "id"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Reader:
+class _Reader(Struct, frozen=True, kw_only=True):
     """SQL that reads a field: each expression is NULL, or 0, when the field is of another type."""
 
     text: str = "NULL"

@@ -6,11 +6,11 @@ what they write gets a new vector too. After the swap they are refused until the
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict
 from typing import TypeAlias
 
 import apsw
 import numpy as np
+from msgspec.structs import asdict
 
 from memorywire.model.errors import NotFound
 from memorywire.model.record import Record

@@ -4,10 +4,11 @@ import hashlib
 import struct
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import chain
 from typing import Any, TypeAlias
+
+from msgspec.structs import replace
 
 from memorywire.model.change import Change, EndReason, Put, Version
 from memorywire.model.errors import InvalidRequest, corrupt_row
@@ -15,7 +16,6 @@ from memorywire.model.jsontext import decoded, encoder
 from memorywire.model.kv import saying
 from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.space import Space
-from memorywire.model.values import maker
 from memorywire.search.text import ASKED, name_words, spelled, spoken_by, tenths_asked, word_terms
 from memorywire.stores.sqlite.checksums import CHANGE, row_checksum, vector_checksum
 
@@ -29,7 +29,6 @@ _HASH_BYTES, _COUNT_BYTES, _MOST = 8, 2, 0xFFFF
 _ONCE = (1).to_bytes(_COUNT_BYTES, "little")
 
 _dumps = encoder()
-_record: Callable[..., Record] = maker(Record)
 _NONE, _EMPTY = "[]", "{}"
 _SOUND = frozenset({type(None), bytes, float})  # the engine holds every one of these
 _TEXT, _WHOLE = {str}, {int}
@@ -173,27 +172,27 @@ def _decoded(row: Row, seen: Seen) -> Record:
      content, recalled_at, *_) = row
     # fmt: on
     scope = _scope(tenant, agent, user)
-    return _record(
-        id,
-        scope,
-        _TYPES[type],
-        decoded(content) if structured else content,
-        created_at,
-        updated_at,
-        number,
-        confidence,
-        {} if metadata == _EMPTY else decoded(metadata),
-        _names(tags),
-        source,
-        session,
-        occurred_at,
-        expires_at,
-        _STANDINGS[standing],
-        _names(supersedes),
-        _names(merged_from),
-        _names(derived_from),
-        _TRUSTS[trust],
-        seen(scope, id, recalled_at),
+    return Record(
+        id=id,
+        scope=scope,
+        type=_TYPES[type],
+        content=decoded(content) if structured else content,
+        created_at=created_at,
+        updated_at=updated_at,
+        version=number,
+        confidence=confidence,
+        metadata={} if metadata == _EMPTY else decoded(metadata),
+        tags=_names(tags),
+        source=source,
+        session_id=session,
+        occurred_at=occurred_at,
+        expires_at=expires_at,
+        standing=_STANDINGS[standing],
+        supersedes=_names(supersedes),
+        merged_from=_names(merged_from),
+        derived_from=_names(derived_from),
+        trust=_TRUSTS[trust],
+        recalled_at=seen(scope, id, recalled_at),
     )
 
 

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import apsw
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memorywire.index.agent_index import SMALL_INDEX, AgentIndex
@@ -17,7 +17,6 @@ from memorywire.index.vectors import Vectors, decode_vectors
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.query import DAMAGED_VECTORS, Enough, Query, Scored
 from memorywire.model.space import Space
-from memorywire.model.values import maker
 from memorywire.model.where import Where
 from memorywire.stores.sqlite.connection import snapshot
 from memorywire.stores.sqlite.migrate import refuse_if_reembedded
@@ -27,7 +26,6 @@ from memorywire.stores.sqlite.segments import SEGMENT_ROWS, read_begun, read_ran
 from memorywire.stores.sqlite.sql import QUERIES
 
 _FEW_CHANGES = 32  # that a search on the event loop's thread may read first
-_make_scored: Callable[..., Scored] = maker(Scored)
 
 
 class SqliteIndex(AgentIndex):
@@ -220,7 +218,7 @@ def _answer(
 ) -> list[Scored]:
     ranked = rank(db, index, _select(db, index, query.where), query, limit, complete=complete, enough=enough)
     records = at_positions(db, [hit.position for hit in ranked], seen)
-    hits = [_make_scored(records[hit.position], hit.score, hit.signals) for hit in ranked]
+    hits = [Scored(record=records[hit.position], score=hit.score, signals=hit.signals) for hit in ranked]
     if index.damaged:
         hits = [_add_damaged(hit, index.damaged) for hit in hits]
     if query.where.as_of is None and not needs_rows(query.where):  # then the index has checked all of it

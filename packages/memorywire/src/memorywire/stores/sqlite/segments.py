@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import apsw
+from msgspec import Struct
 
 from memorywire.index.cache import IndexCache
 from memorywire.model.change import Change
 from memorywire.model.errors import StoreError
 from memorywire.model.space import Space
-from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.checksums import row_checksum
 from memorywire.stores.sqlite.file import SqliteFile
 from memorywire.stores.sqlite.migrate import refuse_if_reembedded
@@ -47,8 +47,7 @@ _MAX_AGENTS = 4096  # that are counted at a time; one that is dropped gets segme
 _PAUSE_SECONDS = 0.25  # after a bulk write: compaction during one made it a seventh slower (decision 33)
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Struct, frozen=True):
     """The versions begun by the changes after `since` up to `upto`, those current after change `seen`."""
 
     since: int

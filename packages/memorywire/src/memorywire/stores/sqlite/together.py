@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 import apsw
+from msgspec import Struct
 
 from memorywire.model.change import Base, Change, EndReason
 from memorywire.model.errors import InvalidRequest
 from memorywire.model.jsontext import encoder
 from memorywire.model.kv import saying
 from memorywire.model.space import Space
-from memorywire.model.values import dataclass
 from memorywire.stores.sqlite.applying import begins_chain, follows
 from memorywire.stores.sqlite.checksums import end_checksum
 from memorywire.stores.sqlite.connection import Savepoint, Work
@@ -28,8 +28,7 @@ class Unsettled(Exception):
     """Some of these changes did not find what they expect, so each has to be tried alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """Changes as columns of rows; each change begins one version and does nothing else.
 
     `replaced` are the versions that end: the index of the change, and the version that must be live. `said`

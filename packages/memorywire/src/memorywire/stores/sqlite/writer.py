@@ -7,7 +7,6 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from itertools import chain
 from math import inf
 from queue import Empty, SimpleQueue
@@ -15,9 +14,10 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 import apsw
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memorywire.model.errors import StoreBusy, StoreUnavailable
-from memorywire.model.values import dataclass, maker
 from memorywire.runtime.threadpool import Reply, tell
 from memorywire.stores.sqlite.checkpoints import Checkpoints
 from memorywire.stores.sqlite.connection import (
@@ -67,8 +67,7 @@ class Deferred(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
+class _Job(Struct, frozen=True):
     work: Work[Any]
     reply: Reply
     changes: int
@@ -138,7 +137,7 @@ class Writer:
         once would have both compete for the interpreter all along.
         """
         loop = asyncio.get_running_loop()
-        job = maker(_Job)(work, Reply(), changes, brief, alone or work)
+        job = _Job(work, Reply(), changes, brief, alone or work)
         with self._door:
             self._must_be_open()
             first = loop not in self._gathered

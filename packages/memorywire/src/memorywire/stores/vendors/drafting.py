@@ -4,9 +4,11 @@ The same rules as stores/memory.py has for chains, for stores that know only the
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memorywire.model.change import Base, Change, End, Put
 from memorywire.model.errors import Conflict, Duplicate
@@ -20,8 +22,7 @@ class State(StrEnum):
     ERASED = "erased"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Line(Struct, frozen=True, kw_only=True):
     """What the books say of one memory: its scope, its last version, and whether that is live."""
 
     id: str
@@ -52,8 +53,7 @@ class Known(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """What a change makes of the memories it touches: their lines, and the puts that are current after it."""
 
     lines: Mapping[str, Line]

@@ -2,18 +2,18 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from msgspec import Struct, field
+
 from memorywire.model.errors import InvalidRequest, StoreUnavailable
 from memorywire.stores.addresses import path_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """`scheme://HOST/PATH?OPTIONS`; without a path nothing outlives the process."""
 
     host: str = ""

@@ -5,10 +5,10 @@ product's: `VendorStore` adds it. An entry is never changed in place: a new vers
 """
 
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
+from msgspec import Struct
 
 from memorywire.model.codec import dumps, loads
 from memorywire.model.errors import MemorywireError, StoreCorrupt, StoreUnavailable
@@ -19,8 +19,7 @@ from memorywire.stores.vendors.labels import key_of
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Kept(Struct, frozen=True, kw_only=True):
     """What a product keeps as one JSON string beside the text: the record, and its vector in 16 bits."""
 
     record: Record
@@ -38,8 +37,7 @@ class Kept:
         return kept
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True):
     """A version to keep: `vector` is float32, little endian, or missing."""
 
     record: Record
@@ -61,8 +59,7 @@ class Entry:
         return dumps(Kept(record=self.record, vector=None if self.vector is None else half(self.vector)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ref:
+class Ref(Struct, frozen=True, kw_only=True):
     """An entry by our key, and by the product's own handle if `keep` gave one.
 
     Without a handle the product looks for the key itself, or finds nothing.
@@ -73,8 +70,7 @@ class Ref:
     handle: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class Seen(Struct, frozen=True, kw_only=True):
     """An entry as the product gives it back."""
 
     key: str

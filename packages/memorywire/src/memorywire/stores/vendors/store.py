@@ -2,10 +2,11 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Self, TypeVar
+
+from msgspec.structs import replace
 
 from memorywire.model.capabilities import Feature
 from memorywire.model.change import Change, Put

@@ -3,13 +3,14 @@
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from enum import StrEnum
 from typing import Any, TypeAlias
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memorywire.model.errors import StoreUnavailable
 from memorywire.model.query import Scored
-from memorywire.model.values import dataclass
 from memorywire.stores.contract import Store
 from memorywire.stores.wrappers.wrapper import Call, around
 
@@ -31,8 +32,7 @@ class Fault(StrEnum):
     GARBAGE = "garbage"
 
 
-@dataclass(slots=True)
-class Faults:
+class Faults(Struct):
     """The fault of a store as it is now; a test changes it while the store is in use."""
 
     now: Fault = Fault.NONE

@@ -7,8 +7,9 @@ so any store can keep it, and only whoever holds the key can make one.
 import hashlib
 import hmac
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from memorywire.model.change import Change, Footprint, Version
 from memorywire.model.errors import StoreCorrupt

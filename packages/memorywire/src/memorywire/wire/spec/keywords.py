@@ -1,25 +1,25 @@
 """What each keyword of JSON Schema 2020-12 looks at in a value, as far as the wire format uses it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from math import inf
 from typing import Any, Final, Protocol, TypeAlias
 
-from memorywire.model.values import dataclass
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memorywire.wire.spec.patterns import searching
 
 Schema: TypeAlias = Any  # a mapping, or a boolean
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class Fault(Struct, frozen=True, kw_only=True):
     """What is wrong with a value: the keyword it breaks, of which schema, and where in the value.
 
     `names` are the properties that are missing or too many, `branches` the faults by each alternative.
     """
 
     keyword: str
-    schema: Schema = field(repr=False)
+    schema: Schema
     path: tuple[str | int, ...] = ()
     names: tuple[str, ...] = ()
     branches: tuple[tuple["Fault", ...], ...] = ()

@@ -1,9 +1,9 @@
 """Operators: who may come in, as what, and where to; tokens are given once and taken back here."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from urllib.parse import parse_qsl, urlsplit
 
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from memorywire.app import LOCAL
